@@ -88,7 +88,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log}); err != nil {
 			return nil, config.InputError{Err: err}
 		}
-		put, site.Silences = a.notifier.Put, a.notifier
+		put, site.Silences, site.Notified = a.notifier.Put, a.notifier, a.notifier.Sent
 	}
 	if site.Inhibition, err = a.inhibition(); err != nil {
 		return nil, err

@@ -64,9 +64,10 @@ type Notifier struct {
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
-	unsaved bool          // whether the last write of the state files failed; only run uses it
-	changed chan struct{} // signals that silences or the notification log differ from the files
-	stopped chan struct{}
+	unsaved  bool // whether the last write of the state files failed; only run uses it
+	notified sentLog
+	changed  chan struct{} // signals that silences or the notification log differ from the files
+	stopped  chan struct{}
 }
 
 // recorder discards events.
@@ -301,6 +302,9 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	}
 	if !errors.Is(ctx.Err(), context.Canceled) { // a cancellation by a reload or a stop says nothing about the receiver
 		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
+	}
+	if err == nil {
+		o.n.notified.add(o.receiver.Name, alerts)
 	}
 	return retry, redact(err, o.receiver)
 }

@@ -105,7 +105,7 @@ type judgement struct {
 	over      int // only kept firing
 
 	byLabel  map[[2]string][]*active
-	families map[*alerting.Rule][]string // from which the value of a rule is computed
+	families map[*alerting.Rule]string // the first family from which the value of a rule is computed
 }
 
 // compare sorts by rank, then by severity, then firing before pending, then by age.
@@ -130,7 +130,7 @@ func first(a, b bool) int {
 // judge groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
 // it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer.
 func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []string) *judgement {
-	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, families: map[*alerting.Rule][]string{}}
+	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, families: map[*alerting.Rule]string{}}
 	var all []*active
 	var labels []notify.Active
 	for _, g := range groups {
@@ -239,19 +239,21 @@ type subject [][2]string
 // about returns the mark of a row.
 func (j *judgement) about(s subject) mark { return j.mark(s, func(*active) bool { return true }) }
 
-// value returns the mark of a cell with values of these families.
+// value returns the mark of a cell with values of these families. An alert is about the first family from which its value is computed.
 func (j *judgement) value(s subject, families ...string) mark {
 	return j.mark(s, func(a *active) bool { return j.reads(a, families...) })
 }
 
-// reads reports whether the value of the alert is computed from one of these families.
+// reads reports whether the alert is about one of these families.
 func (j *judgement) reads(a *active, families ...string) bool {
 	read, known := j.families[a.rule]
 	if !known {
-		read = alerting.ValueFamilies(j.groups, a.rule.Query)
+		if all := alerting.ValueFamilies(j.groups, a.rule.Query); len(all) > 0 {
+			read = all[0]
+		}
 		j.families[a.rule] = read
 	}
-	return slices.ContainsFunc(families, func(f string) bool { return slices.Contains(read, f) })
+	return slices.Contains(families, read)
 }
 
 func (j *judgement) mark(s subject, counts func(*active) bool) mark {

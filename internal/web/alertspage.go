@@ -1,11 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
 	"time"
 
@@ -22,14 +22,9 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		s.alertsAPI(w, r)
 		return
 	}
-	if s.Source == nil {
-		http.Error(w, errNoSource.Error(), http.StatusNotFound)
-		return
-	}
 	node := r.URL.Query().Get("silence")
 	may := s.maySilence(r)
 	if may {
-		w.Header().Set("Content-Security-Policy", strings.Replace(policy, "form-action 'none'", "form-action 'self'", 1))
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
 	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
@@ -38,19 +33,20 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
 // which the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
 func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
-	v := s.view(ctx, choice{}, now)
+	v := s.view(ctx, choice{}, "", now)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
 		receivers = s.Receivers()
 	}
 	verdict := v.headline()
 	return document(verdict,
-		top(link("./", "Status"), link("alerts", "Alerts"), link("metrics", "Metrics"), link(manual("runbooks"), "Runbooks"), link(manual("alerting.md"), "Alerting")),
+		v.top(),
 		h.Main(
 			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, v.sums()...)),
 			section("alerts", "Alerts", nil,
 				g.If(len(v.problems) == 0, dim("No alert is active.")),
-				g.Map(v.problems, func(p *problem) g.Node { return v.alertCard(p) })),
+				g.Map(v.problems, v.alertCard)),
+			v.episodeTable(func(func(string) string) bool { return true }),
 			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
@@ -65,7 +61,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 					table("", "Rules of "+of.Name, []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, func(r alerting.Rule) g.Node { return ruleRow(r, now) })))
 			})),
 		),
-		bottom(s.Version, link("api/v1/alerts", "JSON"), link("-/ready", "ready"), link("-/healthy", "healthy")),
+		v.bottom(),
 	)
 }
 
@@ -78,24 +74,38 @@ func (v *view) alertCard(p *problem) g.Node {
 	return h.Article(h.Class("card "+worst.mark().class()), h.ID(p.name),
 		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.mark().level.String()), g.Text(worst.Labels["severity"]))),
 		g.Map(p.alerts, func(a *active) g.Node {
-			var about []string
-			for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
-				if name != "alertname" {
-					about = append(about, name+"="+a.Labels[name])
-				}
-			}
 			return h.Div(h.Class("why"),
 				h.P(h.Strong(h.Class(a.mark().level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))),
-				h.Code(g.Text(strings.Join(about, " "))),
-				g.If(v.site.Silences != nil && a.Labels["node"] != "", h.P(silenceLink(a.Labels["node"]))))
+				h.Code(g.Text(subjectOf(a.Labels))), h.P(v.subjectLinks(a)),
+			)
 		}),
 		h.Div(h.Class("why"),
 			g.If(v.action(worst) != "", h.P(prose(v.action(worst)))),
 			// The description of a pending alert does not apply yet, and that of an alert whose cause is over no longer.
 			g.If(worst.firing && !worst.kept(), g.Group{text("description"), text("impact")}),
 			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
-			g.If(worst.Annotations["runbook_url"] != "", h.P(link(worst.Annotations["runbook_url"], "runbook")))),
+			h.P(v.runbookLink(worst))),
 	)
+}
+
+// subjectLinks links to what helps with an alert: its explanation, the page of its node or L1, and a silence.
+func (v *view) subjectLinks(a *active) g.Node {
+	query := url.Values{"name": {a.rule.Name}}
+	node := cmp.Or(a.Labels["node"], v.nameOf(a.Labels["node_id"]))
+	if target := cmp.Or(node, a.Labels["node_id"], a.Labels["chain"]); target != "" {
+		query.Set("target", target)
+	}
+	links := []g.Node{v.link("explain?"+query.Encode(), "Explain")}
+	if _, own := v.ids[node]; own {
+		links = append(links, g.Text(" · "), v.link("node/"+url.PathEscape(node), node))
+	}
+	if chain := a.Labels["chain"]; v.by("avax_l1_weight", "chain").of(chain) != nil {
+		links = append(links, g.Text(" · "), v.link("l1/"+url.PathEscape(chain), chain))
+	}
+	if v.site.Silences != nil && node != "" {
+		links = append(links, g.Text(" · "), v.link("alerts?silence="+url.QueryEscape(node)+"#silences", "Silence "+node))
+	}
+	return g.Group(links)
 }
 
 func ruleRow(r alerting.Rule, now time.Time) g.Node {

@@ -2,14 +2,10 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/model"
-
-	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
@@ -236,38 +232,9 @@ func compareChains(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
 }
 
-// history reads the past of a page from the source of alerts.
-type history struct {
-	ctx    context.Context
-	source alerting.Source // nil: no history
-	now    time.Time
-	err    error // of the last query that failed
-}
-
-// The history of the page: two hours, or less if the source reports a shorter history.
-const (
-	usualHistory = 2 * time.Hour
-	leastHistory = 10 * time.Minute
-)
-
-// step returns the length of one of this number of equal parts of the history.
-func (h *history) step(parts int) time.Duration {
-	long := usualHistory
-	if s, ok := h.source.(interface{ History() time.Duration }); ok {
-		long = max(leastHistory, s.History())
+func namesOf(rows []row) (names []string) {
+	for _, r := range rows {
+		names = append(names, r.name)
 	}
-	return (long / time.Duration(parts)).Round(time.Second)
-}
-
-// query evaluates an expression at the ends of this number of parts of the history.
-func (h *history) query(expr string, parts int) model.Matrix {
-	if h.source == nil {
-		return nil
-	}
-	step := h.step(parts)
-	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(parts-1)), h.now, step)
-	if err != nil {
-		h.err = err
-	}
-	return matrix
+	return names
 }

@@ -59,8 +59,9 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 func (s *Site) inboxPage(now time.Time) g.Node {
 	messages := s.Inbox.all()
 	v := verdict{level: note, title: plural(len(messages), "notification", "notifications")}
+	page := &view{base: "../", site: s}
 	return document(v,
-		top(link("../", "Status"), link("../alerts", "Alerts"), link("inbox", "Inbox")),
+		page.top(),
 		h.Main(
 			verdictSection(v, []string{
 				"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC"),
@@ -78,6 +79,6 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 						g.If(m.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(m.Annotations["runbook_url"], "runbook")})))
 			}))),
 		),
-		bottom(s.Version),
+		page.bottom(),
 	)
 }

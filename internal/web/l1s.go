@@ -7,6 +7,8 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
 var l1Meanings = [][2]string{
@@ -14,6 +16,7 @@ var l1Meanings = [][2]string{
 	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share."},
 	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
 	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
+	{"Top-up", "Amount that keeps the validator active for 30 days."},
 	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},
 	{"Safe to stop", "Yes if at least 80 % of the weight stays active and connected without this validator."},
 }
@@ -31,18 +34,10 @@ func (v *view) l1s() g.Node {
 	} else if slices.Contains(chains, v.ask.l1) {
 		rows = append([]row{{v.ask.l1, mark{}}}, rows...)
 	}
-	f := &l1Facts{
-		weight: weight, active: v.by("avax_l1_active_weight", "chain"), validators: v.by("avax_l1_validators", "chain", "state"),
-		loss: v.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: v.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
-		connected: v.least("avax_l1_connected_weight", "chain"), members: map[string][]string{}, nodeIDs: map[string]string{},
-	}
-	for l := range v.by("avax_chain_info", "chain", "subnet_id") {
-		f.subnets[l[0]] = l[1]
-	}
-	f.read(v.facts, rows[:min(len(rows), maxL1s)])
+	f := v.l1Facts(namesOf(rows[:min(len(rows), maxL1s)]))
 	return section("l1s", "L1s and permissioned subnets", l1Meanings,
 		g.Map(rows, func(r row) g.Node { return v.l1Card(f, r, f.members[r.name] != nil) }),
-		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
+		more(left, " more, with no worse alert: see ", v.link("metrics", "the metrics")),
 	)
 }
 
@@ -52,32 +47,50 @@ type l1Facts struct {
 	subnets                                            map[string]string
 	members                                            map[string][]string // validation IDs by chain
 	nodeIDs                                            map[string]string   // by validation ID
+	topUps                                             map[string]uint64   // nAVAX that keep a validator active for staking.TopUpDays, by validation ID
 
 	ofOne, isActive, balance, left, burn, ends, safe, seen, seers values
 }
 
-// read reads the validators of these L1s.
-func (f *l1Facts) read(from *facts, chains []row) {
-	of := func(family string) values { return from.by("avax_l1_validator_"+family, "chain", "validation_id") }
-	f.ofOne, f.isActive, f.balance, f.left = of("weight"), of("active"), of("balance_avax"), of("runway_seconds")
-	f.burn, f.ends = of("burn_avax_per_day"), of("end_timestamp_seconds")
-	f.safe = from.by("avax_l1_safe_to_stop", "chain", "node_id")
-	f.seen, f.seers = from.share("avax_l1_validator_connected", "chain", "validation_id")
-	for l := range from.by("avax_l1_validator_weight", "chain", "validation_id", "node_id") {
-		if slices.ContainsFunc(chains, func(r row) bool { return r.name == l[0] }) {
+// l1Facts reads the samples of the L1 section, and of the validators of these L1s.
+func (v *view) l1Facts(chains []string) *l1Facts {
+	of := func(family string) values { return v.by("avax_l1_validator_"+family, "chain", "validation_id") }
+	f := &l1Facts{
+		weight: v.by("avax_l1_weight", "chain"), active: v.by("avax_l1_active_weight", "chain"), validators: v.by("avax_l1_validators", "chain", "state"),
+		loss: v.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: v.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
+		connected: v.least("avax_l1_connected_weight", "chain"), members: map[string][]string{}, nodeIDs: map[string]string{}, topUps: map[string]uint64{},
+		ofOne: of("weight"), isActive: of("active"), balance: of("balance_avax"), left: of("runway_seconds"), burn: of("burn_avax_per_day"),
+		ends: of("end_timestamp_seconds"), safe: v.by("avax_l1_safe_to_stop", "chain", "node_id"),
+	}
+	f.seen, f.seers = v.share("avax_l1_validator_connected", "chain", "validation_id")
+	for l := range v.by("avax_chain_info", "chain", "subnet_id") {
+		f.subnets[l[0]] = l[1]
+	}
+	for l := range v.by("avax_l1_validator_weight", "chain", "validation_id", "node_id") {
+		if slices.Contains(chains, l[0]) {
 			f.members[l[0]] = append(f.members[l[0]], l[1])
 			f.nodeIDs[l[1]] = l[2]
 		}
 	}
+	for chain, l1 := range l1sOf(v.jobs, v.now) {
+		if slices.Contains(chains, chain) && !l1.At.IsZero() && !l1.Unpriced {
+			plan, _ := l1.TopUps(staking.TopUpDays, v.now)
+			for _, t := range plan {
+				f.topUps[t.ID] = t.Amount
+			}
+		}
+	}
+	return f
 }
 
 func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 	chain := r.name
 	about := subject{{"chain", chain}}
-	state := "–"
+	state, wrong := "–", false
 	if n := f.validators.of(chain, "active"); n != nil {
 		state = count(*n) + " active"
 		if off := f.validators.of(chain, "inactive"); off != nil && *off > 0 {
+			wrong = true
 			state += ", " + count(*off) + " inactive"
 		}
 	}
@@ -108,8 +121,8 @@ func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 		}
 	}
 	slices.SortStableFunc(facts[min(len(facts), 4):], func(a, b cell) int { return cmp.Compare(a.name, b.name) })
-	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || chain == v.ask.l1, g.Attr("open")),
-		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent)))),
+	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || wrong || chain == v.ask.l1, g.Attr("open")),
+		h.Summary(h.H3(v.link("l1/"+url.PathEscape(chain), chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent)))),
 		g.If(f.subnets[chain] != "", h.Code(h.Class("id"), g.Text(f.subnets[chain]))),
 		figures(facts),
 		g.Iff(shown, func() g.Node { return v.l1Validators(f, chain) }),
@@ -149,9 +162,9 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 	shown := members[:min(len(members), maxRows)]
 	columns := []string{"Validator", "State", "Ends", "Weight", "Connected", "Safe to stop"}
 	if pays {
-		columns = []string{"Validator", "State", "Runs out", "Balance", "Burn per day", "Weight", "Connected", "Safe to stop"}
+		columns = []string{"Validator", "State", "Runs out", "Top-up", "Balance", "Burn per day", "Weight", "Connected", "Safe to stop"}
 	}
-	plan := link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON")
+	plan := v.link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON")
 	return g.Group{
 		g.Iff(pays, func() g.Node {
 			active, whole := f.active.of(chain), f.weight.of(chain)
@@ -171,6 +184,10 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 				}
 				return "inactive"
 			}, "avax_l1_validator_active")
+			topUp := "–"
+			if amount := f.topUps[id]; amount > 0 {
+				topUp = avax(float64(amount) / 1e9)
+			}
 			cells := []cell{state}
 			if pays {
 				cells = append(cells,
@@ -179,11 +196,10 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 							return "now"
 						}
 						return "in " + seconds(after)
-					}, "avax_l1_validator_runway_seconds"),
-					one("Balance", f.balance.of(chain, id), avax, "avax_l1_validator_balance_avax"),
-					one("Burn per day", f.burn.of(chain, id), avax, "avax_l1_validator_burn_avax_per_day"))
+					}, "avax_l1_validator_balance_avax"),
+					textCell("Top-up", topUp, mark{}), one("Balance", f.balance.of(chain, id), avax), one("Burn per day", f.burn.of(chain, id), avax))
 			} else {
-				cells = append(cells, textCell("Ends", moment(v.now, f.ends.of(chain, id)), v.value(about, "avax_l1_validator_end_timestamp_seconds")))
+				cells = append(cells, textCell("Ends", moment(v.now, f.ends.of(chain, id)), v.value(about, "avax_l1_validator_end_timestamp_seconds", "avax_validator_end_timestamp_seconds")))
 			}
 			connected := "–"
 			if n := f.seers.of(chain, id); n != nil {
@@ -195,7 +211,7 @@ func (v *view) l1Validators(f *l1Facts, chain string) g.Node {
 				one("Safe to stop", f.safe.of(chain, f.nodeIDs[id]), yesNo))
 			return tableRow("", marks[id], named(v.nameOf(f.nodeIDs[id]), f.nodeIDs[id]), cells...)
 		})),
-		more(len(members)-len(shown), " more: see ", link("metrics", "the metrics")),
+		more(len(members)-len(shown), " more: see ", v.link("metrics", "the metrics")),
 		g.If(pays, h.P(plan)),
 	}
 }

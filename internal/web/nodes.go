@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -97,14 +98,8 @@ func (v *view) nodes() (g.Node, []string) {
 	if v.ask.allNodes {
 		limit = len(up)
 	}
-	var rows []nodeRow
-	for _, state := range v.states {
-		rows = append(rows, nodeRow{state, v.about(subject{{"node", state.node}})})
-	}
-	slices.SortStableFunc(rows, func(a, b nodeRow) int {
-		return cmp.Or(cmp.Compare(b.state.level, a.state.level), cmp.Compare(b.mark.level, a.mark.level))
-	})
-	left := len(rows) - min(len(rows), limit)
+	rows := v.nodeRows()
+	left := max(0, len(rows)-limit)
 	rows = rows[:len(rows)-left]
 	var shown []string
 	for _, r := range rows {
@@ -112,13 +107,13 @@ func (v *view) nodes() (g.Node, []string) {
 	}
 	f := v.nodeFacts(shown)
 	var body g.Node
-	if len(rows) <= maxCards {
+	if len(up) <= maxCards {
 		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return v.nodeCard(f, r) }))
 	} else {
 		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"}
-		body = table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r nodeRow) g.Node { return v.nodeTableRow(f, r) }))
+		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r nodeRow) g.Node { return v.nodeTableRow(f, r) }))}
 	}
-	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more, with no worse alert: ", link("?nodes=all#nodes", "show all"))),
+	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.ask.with("nodes", "all"), "show all"))),
 		[]string{number(isUp) + " of " + plural(len(up), "node", "nodes") + " up"}
 }
 
@@ -126,6 +121,46 @@ func (v *view) nodes() (g.Node, []string) {
 type nodeRow struct {
 	state
 	mark mark
+}
+
+func (v *view) rowOf(s state) nodeRow { return nodeRow{s, v.about(subject{{"node", s.node}})} }
+
+// nodeRows returns the nodes that the request asks for, worst first or by a column.
+func (v *view) nodeRows() (rows []nodeRow) {
+	versions := map[string]string{}
+	for l := range v.by("avax_node_info", "node", "version") {
+		versions[l[0]] = l[1]
+	}
+	for _, state := range v.states {
+		if v.ask.filter == "" || strings.Contains(state.node+" "+state.text+" "+versions[state.node], v.ask.filter) {
+			rows = append(rows, v.rowOf(state))
+		}
+	}
+	family := map[string]string{
+		"votes": "avax_node_uptime_rewarding_stake_ratio", "stake": "avax_node_connected_stake_ratio", "peers": "avax_node_peers", "safe": "avax_node_safe_to_stop",
+	}[v.ask.sort]
+	values := v.by(family, "node")
+	slices.SortStableFunc(rows, func(a, b nodeRow) int {
+		switch {
+		case v.ask.sort == "name":
+			return strings.Compare(a.node, b.node)
+		case v.ask.sort == "version":
+			return cmp.Or(strings.Compare(versions[a.node], versions[b.node]), strings.Compare(a.node, b.node))
+		case family != "":
+			return cmp.Compare(values[labels{a.node}], values[labels{b.node}]) // lowest first
+		}
+		return cmp.Or(cmp.Compare(b.state.level, a.state.level), cmp.Compare(b.mark.level, a.mark.level))
+	})
+	return rows
+}
+
+// nodeFilter shows how to filter and sort the table of nodes.
+func (v *view) nodeFilter() g.Node {
+	return h.Form(h.Class("silence"), h.Method("get"),
+		h.Label(g.Text("Name, state or version contains "), h.Input(h.Name("filter"), h.Value(v.ask.filter))), h.Button(g.Text("Filter")),
+		h.Span(h.Class("dim"), g.Text("Sort by "), g.Map([]string{"state", "name", "votes", "stake", "peers", "safe", "version"}, func(by string) g.Node {
+			return g.Group{link(v.ask.with("sort", by), by), g.Text(" ")}
+		})))
 }
 
 func (r nodeRow) class() string { return r.mark.worse(mark{level: r.state.level}).class() }
@@ -145,12 +180,12 @@ func (v *view) nodeTableRow(f *nodeFacts, r nodeRow) g.Node {
 		}
 		cells = append(cells, textCell("Version", cmp.Or(f.versions[r.node], "–"), mark{}))
 	}
-	return tableRow("node-"+r.node, r.mark.worse(mark{level: r.state.level}), named(r.node, ""), cells...)
+	return tableRow("node-"+r.node, r.mark.worse(mark{level: r.state.level}), h.B(v.link("node/"+url.PathEscape(r.node), r.node)), cells...)
 }
 
 func (v *view) nodeCard(f *nodeFacts, r nodeRow) g.Node {
 	return h.Article(h.Class("card "+r.class()), h.ID("node-"+r.node),
-		h.Header(h.H3(g.Text(r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
+		h.Header(h.H3(v.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
 		g.If(f.versions[r.node] != "", h.Span(h.Class("dim"), g.Text(f.versions[r.node]))),
 		g.If(v.ids[r.node] != "", h.Code(h.Class("id"), g.Text(v.ids[r.node]))),
 		f.strips[r.node].svg(r.node, true),

@@ -41,13 +41,27 @@ const repository = "https://github.com/avax-exporter/avax-exporter"
 var policy = func() string {
 	style := sha256.Sum256([]byte(statusCSS))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(style[:]) +
-		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 }()
 
 // choice holds the parameters of a request for the page.
 type choice struct {
 	allNodes bool   // ?nodes=all: all nodes
+	filter   string // ?filter=text: nodes whose name, state or version contains the text
+	sort     string // ?sort=column: nodes by this column instead of their state
 	l1       string // ?l1=chain: the validators of this L1
+}
+
+// with returns the address of the nodes with one parameter changed.
+func (c choice) with(name, value string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"filter": c.filter, "sort": c.sort, "l1": c.l1} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	query.Set(name, value)
+	return "?" + query.Encode() + "#nodes"
 }
 
 // status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
@@ -61,7 +75,7 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Refresh", text)
 	}
-	ask := choice{query.Get("nodes") == "all", query.Get("l1")}
+	ask := choice{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1")}
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
@@ -106,6 +120,7 @@ type view struct {
 	*judgement
 	nodeNames
 	site   *Site
+	base   string // path from the page to the status page
 	ask    choice
 	states []state  // of the nodes, worst first
 	silent []string // nodes that do not answer
@@ -117,9 +132,9 @@ type view struct {
 }
 
 // view reads the data of a page.
-func (s *Site) view(ctx context.Context, ask choice, now time.Time) *view {
+func (s *Site) view(ctx context.Context, ask choice, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
-	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.states = v.facts.states()
 	v.silent = silent(v.states)
 	var groups []alerting.Group
@@ -141,7 +156,7 @@ func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
 }
 
 func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
-	v := s.view(ctx, ask, now)
+	v := s.view(ctx, ask, "", now)
 	observers := v.observers()
 	nodes, nodeSums := v.nodes()
 	validators := v.validators()
@@ -149,11 +164,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 	verdict := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
-		top(
-			link("./", "Status"), link("alerts", "Alerts"), g.If(s.Inbox != nil, link("demo/inbox", "Inbox")), link("metrics", "Metrics"),
-			link("?refresh=15", "Refresh every 15 s"),
-			link(manual("runbooks"), "Runbooks"), link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"),
-		),
+		v.top(),
 		h.Main(
 			verdictSection(verdict, append(sums, v.sums()...)),
 			g.If(len(v.problems) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(maxLines))),
@@ -163,7 +174,7 @@ func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node
 			nodes, validators, l1s, observers,
 			collectorSections(v.jobs, v.judgement, now),
 		),
-		bottom(s.Version, link("-/ready", "ready"), link("-/healthy", "healthy")),
+		v.bottom(),
 	)
 }
 
@@ -194,7 +205,7 @@ func (v *view) problemList(limit int) g.Node {
 			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
 			g.If(action != "", h.P(h.Class("action"), prose(action))),
 			h.P(h.Class("dim"),
-				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.If(worst.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(worst.Annotations["runbook_url"], "runbook")}),
+				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.Text("· "), v.runbookLink(worst),
 				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
 			),
 		)
@@ -249,14 +260,6 @@ func document(v verdict, body ...g.Node) g.Node {
 		),
 		h.Body(body...),
 	))
-}
-
-func top(links ...g.Node) g.Node {
-	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"), g.Group(links)))
-}
-
-func bottom(version string, links ...g.Node) g.Node {
-	return h.Footer(g.Text(version), g.Map(links, func(link g.Node) g.Node { return g.Group{g.Text(" · "), link} }))
 }
 
 // link returns a link. If the address is neither http(s) nor relative, it returns only the text, because a browser would run an

@@ -75,7 +75,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 			problems: []string{"AvaxChainNotBootstrapped: bad", "AvaxNodeDown: bad"},
 			pending: []string{"3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad" id="node-bravo">`, "bravo: no answer for ",
 				"<b>C</b> bootstrapping"},
-			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", "runbooks/AvaxNodeDown.md",
+			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", `href="runbook/AvaxNodeDown"`,
 				`<span class="tag bad">no answer for `, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
 		},
 		"a reward is at risk and an L1 runs out of balance": {
@@ -236,7 +236,7 @@ func TestPageIsShownWithoutASource(t *testing.T) {
 	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Alerts are not evaluated here", "AVAX_PROMETHEUS_URL", "1 of 1 node up", "1,234", "NodeID-1", `id="l1-one"`,
 		"No answer in time", "no answer within 10s")
-	for _, path := range []string{"/alerts", "/explain?name=avax_node_up", "/api/v1/query?query=up", "/api/v1/rules", "/api/v1/alerts"} {
+	for _, path := range []string{"/explain?name=avax_node_up", "/api/v1/query?query=up", "/api/v1/rules", "/api/v1/alerts"} {
 		if answer := ask(t, s, http.MethodGet, path); answer.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %s", path, answer.Status)
 		}

@@ -26,11 +26,6 @@ type Silences interface {
 // maySilence reports whether the client may change silences.
 func (s *Site) maySilence(r *http.Request) bool { return s.Silences != nil && s.Access.Allows(r) }
 
-// silenceLink links to the form for a silence of a node.
-func silenceLink(node string) g.Node {
-	return link((&url.URL{Path: "alerts", RawQuery: url.Values{"silence": {node}}.Encode(), Fragment: "silences"}).String(), "Silence "+node)
-}
-
 // silences returns the section about silences. For clients that may change silences it has forms, for others it shows the command.
 func (s *Site) silences(ctx context.Context, node string, may bool, now time.Time) g.Node {
 	if s.Silences == nil {

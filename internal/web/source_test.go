@@ -3,11 +3,13 @@ package web
 import (
 	"cmp"
 	"context"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
 	promlabels "github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/util/teststorage"
@@ -41,12 +43,15 @@ func newSource(t testing.TB, groups ...alerting.Group) *stored {
 	return &stored{groups: groups, engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), storage: storage}
 }
 
+// stale is the value of a series that has ended.
+var stale = math.Float64frombits(value.StaleNaN)
+
 // past adds a sample every 15 s until a minute ago, since this duration ago. Call it before read.
-func (s *stored) past(t testing.TB, long time.Duration, value func(ago time.Duration) float64, labels ...string) {
+func (s *stored) past(t testing.TB, long time.Duration, at func(ago time.Duration) float64, labels ...string) {
 	t.Helper()
 	appender, l := s.storage.Appender(t.Context()), promlabels.FromStrings(labels...)
 	for ago := long; ago > time.Minute; ago -= 15 * time.Second {
-		if _, err := appender.Append(0, l, time.Now().Add(-ago).UnixMilli(), value(ago)); err != nil {
+		if _, err := appender.Append(0, l, time.Now().Add(-ago).UnixMilli(), at(ago)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,7 +68,7 @@ func (h *history) strips(names []string) map[string]*strip {
 		if step >= time.Minute { // a shorter step may contain no sample
 			expr = fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(step+30*time.Second))
 		}
-		for _, stream := range h.query(expr, stripParts) {
+		for _, stream := range h.query(expr, step, stripParts) {
 			name := string(stream.Metric["node"])
 			if all[name] == nil {
 				all[name] = &strip{step: step}
@@ -91,7 +91,7 @@ func (h *history) strips(names []string) map[string]*strip {
 	const chains = "avax_node_chain_bootstrapped"
 	var bootstrapped []string // nodes with a chain that was bootstrapping: the history of all chains is expensive
 	past := model.Duration(step*stripParts + alerting.Lookback)
-	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), 1) {
+	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), step, 1) {
 		bootstrapped = append(bootstrapped, string(stream.Metric["node"]))
 	}
 	if len(bootstrapped) > 0 {
@@ -186,13 +186,20 @@ const maxDrawn = 200
 // forecastDrawing shows the active share of an L1's weight over time, with the quorums of the protocol.
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
-	const least, longest = 30 * 24 * 60 * 60.0, 365 * 24 * 60 * 60.0
-	horizon, last := least, staking.Quorums[len(staking.Quorums)-1].Share
+	const longest = 365 * 24 * 60 * 60.0
+	horizon, last := 60*60.0, staking.Quorums[len(staking.Quorums)-1].Share
 	for _, s := range steps[:min(len(steps), maxDrawn)] {
 		horizon = max(horizon, min(longest, s.after*1.5))
 		if s.share < last {
 			break // later steps have no effect
 		}
+	}
+	moment := func(after float64) string {
+		at := now.Add(time.Duration(after * 1e9))
+		if horizon < 2*24*60*60 {
+			return clockTime(now, at)
+		}
+		return date(at)
 	}
 	x := func(after float64) float64 { return left + (right-left)*min(1, after/horizon) }
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
@@ -224,8 +231,8 @@ func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 		line("axis", left, bottom, right, bottom), line("axis", left, top, left, bottom),
 		label("end", left-4, y(0)+3.5, "0"), label("end", left-4, y(1)+3.5, "100 %"),
 		label("start", left, height-8, "now"),
-		label("middle", (left+right)/2, height-8, date(now.Add(time.Duration(horizon/2*1e9)))),
-		label("end", right, height-8, date(now.Add(time.Duration(horizon*1e9)))),
+		label("middle", (left+right)/2, height-8, moment(horizon/2)),
+		label("end", right, height-8, moment(horizon)),
 	)
 	return drawing("forecast", int(width), int(height), text, parts...)
 }

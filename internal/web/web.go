@@ -31,6 +31,8 @@ type Site struct {
 	Silences Silences
 	// Access decides who may send queries and change silences.
 	Access Access
+	// Notified returns the last notifications; nil if this process sends none.
+	Notified func() []notify.Sent
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
@@ -49,6 +51,7 @@ type Site struct {
 	silenceChanges    atomic.Int64
 	page, alertsPages shared
 	inboxPages        shared
+	subjectPages      shared
 	explaining        sync.Mutex
 	alertsAPI         http.HandlerFunc
 	queries           chan struct{} // holds a value for each query in progress
@@ -69,6 +72,9 @@ func (s *Site) Handler() http.Handler {
 	s.apiRoutes(mux)
 	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
 	mux.HandleFunc("GET /explain", s.explain)
+	mux.HandleFunc("GET /node/{name}", s.node)
+	mux.HandleFunc("GET /l1/{chain}", s.l1)
+	mux.HandleFunc("GET /runbook/{name}", s.runbook)
 	mux.HandleFunc("GET /api/v1/l1/{chain}/plan", s.plan)
 	mux.HandleFunc("GET /", notFound)
 	return strict(mux)
@@ -87,7 +93,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /explain?name=ALERT&target=NODE, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /node/NAME, /l1/NAME, /runbook/ALERT, /explain?name=ALERT&target=NODE, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 while the process serves requests. If it does not answer, restart the process.

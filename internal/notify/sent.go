@@ -1,0 +1,43 @@
+package notify
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	"github.com/prometheus/common/model"
+)
+
+// Sent is a notification that a receiver accepted.
+type Sent struct {
+	At       time.Time
+	Receiver string
+	Alerts   []model.LabelSet
+}
+
+// maxSent is the maximum number of notifications that are kept for the pages.
+const maxSent = 500
+
+// sentLog holds the last notifications.
+type sentLog struct {
+	mu  sync.Mutex
+	all []Sent
+}
+
+func (l *sentLog) add(receiver string, alerts []*alert.Alert) {
+	one := Sent{At: time.Now(), Receiver: receiver}
+	for _, a := range alerts {
+		one.Alerts = append(one.Alerts, a.Labels)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all[max(0, len(l.all)-maxSent+1):], one)
+}
+
+// Sent returns the last notifications that receivers accepted, oldest first. A restart forgets them.
+func (n *Notifier) Sent() []Sent {
+	n.notified.mu.Lock()
+	defer n.notified.mu.Unlock()
+	return slices.Clone(n.notified.all)
+}

@@ -1,0 +1,156 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	g "maragu.dev/gomponents"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// history reads the past of a page from the source of alerts.
+type history struct {
+	ctx    context.Context
+	source alerting.Source // nil: no history
+	now    time.Time
+	err    error // of the last query that failed
+}
+
+// stripHistory is the length of a strip, or less if the source keeps less.
+const (
+	stripHistory = 2 * time.Hour
+	leastHistory = 10 * time.Minute
+)
+
+// long returns how long the source keeps samples. A Prometheus is asked for a day.
+func (h *history) long() time.Duration {
+	if s, ok := h.source.(interface{ History() time.Duration }); ok {
+		return max(leastHistory, s.History())
+	}
+	return 24 * time.Hour
+}
+
+// step returns the length of one of this number of equal parts of a strip.
+func (h *history) step(parts int) time.Duration {
+	return (min(stripHistory, h.long()) / time.Duration(parts)).Round(time.Second)
+}
+
+// query evaluates an expression at the ends of this number of steps until now.
+func (h *history) query(expr string, step time.Duration, parts int) model.Matrix {
+	if h.source == nil {
+		return nil
+	}
+	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(parts-1)), h.now, step)
+	if err != nil {
+		h.err = err
+	}
+	return matrix
+}
+
+// episode is a time during which an alert fired.
+type episode struct {
+	labels     map[string]string
+	began, end time.Time // end is zero if the alert still fires
+}
+
+// episodes returns when alerts of these names fired, the latest first. Times are exact to a step.
+func (h *history) episodes(names []string) (all []episode) {
+	const steps = 1000
+	step := max(15*time.Second, h.long()/steps).Round(time.Second)
+	for _, stream := range h.query(`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",`+among("alertname", names)+`})`, step, int(h.long()/step)) {
+		labels := map[string]string{}
+		for name, value := range stream.Metric {
+			labels[string(name)] = string(value)
+		}
+		var last time.Time
+		for _, v := range stream.Values {
+			at := v.Timestamp.Time()
+			if last.IsZero() || at.Sub(last) > step {
+				all = append(all, episode{labels: labels, began: at})
+			}
+			last = at
+			all[len(all)-1].end = at.Add(step)
+		}
+		if e := &all[len(all)-1]; !e.end.Before(h.now) {
+			e.end = time.Time{}
+		}
+	}
+	slices.SortFunc(all, func(a, b episode) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name())) })
+	return all
+}
+
+func (e episode) name() string { return e.labels["alertname"] + " " + e.labels["severity"] }
+
+// episodeTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows.
+func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
+	if v.past.source == nil {
+		return nil
+	}
+	var names []string // a Prometheus may have other alerts
+	for _, group := range v.groups {
+		for _, r := range group.Rules {
+			if r.Alerting {
+				names = appendNew(names, r.Name)
+			}
+		}
+	}
+	all := slices.DeleteFunc(v.past.episodes(names), func(e episode) bool { return !isIts(func(name string) string { return e.labels[name] }) })
+	shown := all[:min(len(all), maxRows)]
+	title := "Alerts of the last " + span(v.past.long())
+	return section("history", title, nil,
+		g.If(len(all) == 0, dim("No alert fired.")),
+		g.If(len(all) > 0, table("", title, []string{"Alert", "Severity", "Began", "Ended", "Notified"}, g.Map(shown, func(e episode) g.Node {
+			ended := "fires"
+			if !e.end.IsZero() {
+				ended = clockTime(v.now, e.end) + ", after " + span(e.end.Sub(e.began))
+			}
+			return tableRow("", mark{}, named(e.labels["alertname"], subjectOf(e.labels)), textCell("Severity", e.labels["severity"], mark{}),
+				textCell("Began", clockTime(v.now, e.began), mark{}), textCell("Ended", ended, mark{}), textCell("Notified", v.notified(e), mark{}))
+		}))),
+		more(len(all)-len(shown), " more"))
+}
+
+// subjectOf returns the labels that say what an alert is about.
+func subjectOf(labels map[string]string) string {
+	var about []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if !slices.Contains([]string{"alertname", "alertstate", "severity", "job", "instance", "__name__"}, name) {
+			about = append(about, name+"="+labels[name])
+		}
+	}
+	return strings.Join(about, " ")
+}
+
+// notified returns which receivers were notified of an episode.
+func (v *view) notified(e episode) string {
+	if v.site.Notified == nil {
+		return "–"
+	}
+	var names []string
+	for _, n := range v.site.Notified() {
+		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
+		if during && slices.ContainsFunc(n.Alerts, func(labels model.LabelSet) bool { return sameAlert(labels, e.labels) }) {
+			names = appendNew(names, n.Receiver)
+		}
+	}
+	if len(names) == 0 {
+		return "nobody"
+	}
+	return strings.Join(names, ", ")
+}
+
+// sameAlert reports whether the labels of a notified alert are those of an episode, which has no label of a replica.
+func sameAlert(notified model.LabelSet, episode map[string]string) bool {
+	for name, value := range episode {
+		if name != "alertstate" && name != "__name__" && string(notified[model.LabelName(name)]) != value {
+			return false
+		}
+	}
+	return true
+}

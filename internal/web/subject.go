@@ -1,0 +1,161 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/docs"
+)
+
+// node serves /node/NAME: one node with its alerts, its history and its samples.
+func (s *Site) node(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if nodes := nodesOf(s.Store.Jobs()); !slices.Contains(nodes.all, name) {
+		http.Error(w, "unknown node: the nodes are "+brief(nodes.all), http.StatusNotFound)
+		return
+	}
+	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
+		v := s.view(ctx, choice{}, "../", time.Now())
+		f := v.nodeFacts([]string{name})
+		row := v.rowOf(v.states[slices.IndexFunc(v.states, func(s state) bool { return s.node == name })])
+		id := v.ids[name]
+		isIts := func(label func(string) string) bool {
+			return label("node") == name || id != "" && label("node_id") == id
+		}
+		_, stop := s.stopAnswer(v.facts, v.nodeNames, name)
+		return v.subjectPage(name, []g.Node{
+			h.P(g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
+				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
+			v.nodeCard(f, row),
+		}, isIts)
+	})
+}
+
+// l1 serves /l1/NAME: one L1 with its validators, alerts, history and samples.
+func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
+	chain := r.PathValue("chain")
+	if chains := factsAt(s.Store.Jobs(), time.Now()).by("avax_l1_weight", "chain").names(); !slices.Contains(chains, chain) {
+		http.Error(w, "unknown L1: the L1s are "+brief(chains), http.StatusNotFound)
+		return
+	}
+	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
+		v := s.view(ctx, choice{l1: chain}, "../", time.Now())
+		f := v.l1Facts([]string{chain})
+		return v.subjectPage(chain, []g.Node{v.l1Card(f, row{chain, v.about(subject{{"chain", chain}})}, true)},
+			func(label func(string) string) bool { return label("chain") == chain })
+	})
+}
+
+// subjectPage shows a node or an L1: its alerts, the given parts, past alerts and all samples. isIts decides by labels what is about it.
+func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(string) string) bool) g.Node {
+	var problems []*problem
+	for _, p := range v.problems {
+		var alerts []*active
+		for _, a := range p.alerts {
+			if isIts(func(label string) string { return a.Labels[label] }) {
+				alerts = append(alerts, a)
+			}
+		}
+		if len(alerts) > 0 {
+			problems = append(problems, &problem{p.name, alerts, p.suppressed})
+		}
+	}
+	title := verdict{level: well, title: name + ": no active alerts"}
+	if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
+		title = verdict{level: v.states[i].level, title: name + ": " + v.states[i].text}
+	}
+	if len(problems) > 0 && problems[0].worst().mark().level >= title.level && !slices.Contains(v.silent, name) {
+		worst := problems[0].worst()
+		title = verdict{worst.mark().level, titleOf(worst) + ", " + stateOf(worst, v.now), v.action(worst)}
+	}
+	return document(title, v.top(), h.Main(
+		verdictSection(title, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}),
+		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
+		g.Group(parts),
+		v.episodeTable(isIts),
+		v.sampleTable(isIts),
+	), v.bottom())
+}
+
+// sampleTable shows all samples of a node or an L1.
+func (v *view) sampleTable(isIts func(label func(string) string) bool) g.Node {
+	type line struct{ series, value string }
+	var lines []line
+	for family := range v.chunks {
+		for _, s := range v.of(family) {
+			if isIts(s.label) {
+				var labels []string
+				for i, name := range s.names {
+					labels = append(labels, name+"="+strconv.Quote(s.labels[i]))
+				}
+				lines = append(lines, line{family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.value, 'f', -1, 64)})
+			}
+		}
+	}
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.series, b.series) })
+	const limit = 1000
+	shown := lines[:min(len(lines), limit)]
+	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(plural(len(lines), "sample", "samples"))),
+		table("facts", "Samples", []string{"Series", "Value"}, g.Map(shown, func(l line) g.Node {
+			return tableRow("", mark{}, h.Code(g.Text(l.series)), textCell("Value", l.value, mark{}))
+		})), more(len(lines)-limit, " more: see ", v.link("metrics", "the metrics"))))
+}
+
+// markdown renders runbooks. It leaves out raw HTML.
+var markdown = goldmark.New(goldmark.WithExtensions(extension.Table))
+
+// runbook serves /runbook/NAME, the runbook of an alert: the network may be down when it is needed.
+func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	text, err := docs.Runbooks.ReadFile("runbooks/" + name + ".md")
+	if err != nil {
+		http.Error(w, "no runbook of this name", http.StatusNotFound)
+		return
+	}
+	var page bytes.Buffer
+	err = markdown.Convert(text, &page)
+	if err == nil {
+		v := &view{base: "../", site: s}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		err = document(verdict{level: note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(page.String())), v.bottom()).Render(w)
+	}
+	if err != nil {
+		s.Log.Error("runbook not shown", "runbook", name, "err", err)
+	}
+}
+
+// runbookLink links to the runbook of an alert: to that in this program, else to the address in the rule.
+func (v *view) runbookLink(a *active) g.Node {
+	if _, err := docs.Runbooks.ReadFile("runbooks/" + a.rule.Name + ".md"); err == nil {
+		return v.link("runbook/"+a.rule.Name, "runbook")
+	}
+	if address := a.Annotations["runbook_url"]; address != "" {
+		return link(address, "runbook")
+	}
+	return nil
+}
+
+// link links to a page of this site.
+func (v *view) link(path, text string) g.Node { return link(v.base+path, text) }
+
+func (v *view) top() g.Node {
+	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"),
+		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"),
+		link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"), link(manual("alerting.md"), "Alerting")))
+}
+
+func (v *view) bottom() g.Node {
+	return h.Footer(g.Text(v.site.Version+" · "), v.link("api/v1/alerts", "alerts as JSON"), g.Text(" · "), v.link("-/ready", "ready"), g.Text(" · "), v.link("-/healthy", "healthy"))
+}

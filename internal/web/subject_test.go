@@ -1,0 +1,97 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="a"} 1
+		avax_node_up{node="b"} 1
+		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
+		avax_node_peers{node="a"} 7
+		avax_node_peers{node="b"} 8
+		avax_validator_present{node_id="NodeID-a"} 1
+		avax_l1_weight{chain="one"} 100
+		avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="V"} 100`)
+	source := newSource(t, group(
+		rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down"}, map[string]string{"node": "b", "summary": "b: down"}),
+		rule("Drains", "warn", alerting.Firing, map[string]string{"node_id": "NodeID-a", "chain": "one", "summary": "balance of a"}),
+	))
+	firing := func(from, to time.Duration) func(time.Duration) float64 {
+		return func(ago time.Duration) float64 {
+			if ago <= from && ago > to {
+				return 1
+			}
+			return stale
+		}
+	}
+	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node", "a")
+	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node", "b")
+	source.read(t, s)
+	s.Notified = func() []notify.Sent {
+		return []notify.Sent{{At: time.Now().Add(-59 * time.Minute), Receiver: "pager", Alerts: []model.LabelSet{{"alertname": "Down", "severity": "page", "node": "a"}}}}
+	}
+	node := read(t, ask(t, s, http.MethodGet, "/node/a").Body)
+	demand(t, node, "a: down, since ", "balance of a", "!b: down", "Safe to stop: not known", `href="../safe-to-stop?node=a"`, `href="../explain?name=Down`,
+		`avax_node_peers{node="a"}`, `!avax_node_peers{node="b"}`, "avax_validator_present", `href="../alerts"`)
+	if rows := rowsIn(node, "history", "Severity", "Notified"); len(rows) != 1 || rows[0] != "Down node=a | page | pager" {
+		t.Errorf("history %q", rows)
+	}
+	if row := rowsIn(node, "history", "Ended"); !strings.Contains(row[0], "after 10 min") {
+		t.Errorf("history %q", row)
+	}
+	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), "balance of a", "!a: down", `id="l1-one" open`, "avax_l1_validator_weight{")
+	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/Nope": 404, "/runbook/..%2fdesign": 404} {
+		if answer := ask(t, s, http.MethodGet, path); answer.StatusCode != want {
+			t.Errorf("%s: %s", path, answer.Status)
+		}
+	}
+	demand(t, read(t, ask(t, s, http.MethodGet, "/runbook/AvaxNodeDown").Body), "<h2>Meaning</h2>", "<table>", "<code>main.log</code>")
+}
+
+func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
+	s := fleet(t, 12, 0)
+	first := func(path string) string {
+		_, rest, _ := strings.Cut(read(t, ask(t, s, http.MethodGet, path).Body), `id="node-`)
+		name, _, _ := strings.Cut(rest, `"`)
+		return name
+	}
+	for path, want := range map[string]string{"/": "node0007", "/?sort=name": "node0000", "/?filter=no+answer": "node0007", "/?filter=node0011": "node0011", "/?filter=nothing": ""} {
+		if got := first(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// The heights of two nodes are compared only if the higher one was read before the lower one.
+func TestHeightsAreComparedAtOneMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite()
+		read := func(node string, height float64) {
+			putSamples(t, s, metric.Key{Collector: "heads", Target: metric.Target{Node: node}}, testSample{"avax_chain_height", []string{"node", node, "chain", "C"}, height})
+		}
+		behind := func(node string) float64 { return factsAt(s.Store.Jobs(), time.Now()).behind()[labels{node, "C"}] }
+		read("a", 100)
+		time.Sleep(10 * time.Second)
+		read("b", 110)
+		if behind("a") != 0 || behind("b") != 0 {
+			t.Errorf("a is %v behind, b is %v behind", behind("a"), behind("b"))
+		}
+		time.Sleep(10 * time.Second)
+		read("a", 105)
+		if behind("a") != 5 {
+			t.Errorf("a is %v behind, want 5", behind("a"))
+		}
+	})
+}
