@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -169,22 +168,6 @@ func (q testQuestion) at(t *testing.T) model.Duration {
 	return at
 }
 
-// kind returns the kind of a group, if its name contains a kind that every alert needs.
-func (g testGroup) kind() string {
-	kind, _, _ := strings.Cut(g.Name, ": ")
-	return kind
-}
-
-// families returns the families in the samples of the group.
-func (g testGroup) families() map[string]bool {
-	names := map[string]bool{}
-	for _, in := range g.Input {
-		name, _, _ := strings.Cut(in.Series, "{")
-		names[name] = true
-	}
-	return names
-}
-
 // tier identifies a rule of an alert. An alert may have one rule for each severity, deadline, scope, reason and unit.
 type tier struct{ alert, severity, within, scope, reason, unit string }
 
@@ -251,59 +234,34 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 
 // Each alert needs a group for each common situation in which it must stay inactive although its families have samples.
 func TestEachAlertStaysInactiveInATest(t *testing.T) {
-	all, alerts := parse(t, Rules)    // not the companion, whose alerts are about such situations
-	recorded := map[string][]string{} // inputs of recording rules
-	for _, r := range all {
-		if r.Record != "" {
-			recorded[r.Record] = append(recorded[r.Record], r.Expr)
-		}
-	}
-	var families func(expr string, into map[string]bool)
-	families = func(expr string, into map[string]bool) {
-		for _, s := range selectors(t, expr) {
-			if into[s.Name] || strings.HasPrefix(s.Name, threshold) {
+	suite := readSuite(t, "rules.yml") // not the companion, whose alerts are about such situations
+	quiet := map[string]bool{}         // by kind of the situation and name of the rule
+	for _, file := range suite.tests {
+		for _, c := range file.Tests {
+			kind, _, _ := strings.Cut(c.Name, ": ")
+			if !slices.Contains([]string{"absent", "at the bar", "restart"}, kind) {
 				continue
 			}
-			into[s.Name] = true
-			for _, from := range recorded[s.Name] {
-				families(from, into)
+			live := suite.live(c)
+			for _, a := range c.Alerts {
+				if len(a.ExpAlerts) > 0 && a.Alertname != watchdog && a.Alertname != "AvaxExporterDown" {
+					t.Errorf("%s: %s fires at %s", c.Name, a.Alertname, a.EvalTime)
+				}
+				for _, r := range suite.rules {
+					if r.Alert == a.Alertname && live[r] {
+						quiet[kind+" "+r.name] = true
+					}
+				}
 			}
 		}
 	}
-	groups := tests(t)
-	for _, r := range alerts {
-		if r.Alert == watchdog {
-			continue
-		}
-		needs := map[string]bool{}
-		families(r.Expr, needs)
+	for _, r := range suite.rules {
 		for _, kind := range []string{"absent", "at the bar", "restart"} {
-			if r.Alert == "AvaxExporterDown" && kind == "absent" {
-				continue // the alert fires in this situation
+			if r.Alert == "" || r.Alert == watchdog || r.Alert == "AvaxExporterDown" && kind == "absent" {
+				continue
 			}
-			quiet := false
-			for _, g := range groups {
-				if g.kind() != kind {
-					continue
-				}
-				has := g.families()
-				complete := true
-				for name := range needs {
-					complete = complete && (recorded[name] != nil || has[name])
-				}
-				asked := false
-				for _, c := range g.Cases {
-					if c.Alert == r.Alert {
-						asked = true
-						if len(c.Exp) > 0 {
-							t.Errorf("%s: %s fires at %s", g.Name, r.Alert, c.At)
-						}
-					}
-				}
-				quiet = quiet || asked && complete
-			}
-			if !quiet {
-				t.Errorf("no group %q with samples of %q and a case in which %s is inactive", kind+": …", slices.Sorted(maps.Keys(needs)), r.Alert)
+			if !quiet[kind+" "+r.name] {
+				t.Errorf("no group %q in which %s has samples and is inactive", kind+": …", r.name)
 			}
 		}
 	}
@@ -383,30 +341,60 @@ func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered",
 	}
 	all, alerts := parse(t, Rules)
-	aggregated := map[string]bool{} // series without labels of replicas
-	without := func(expr string) bool {
-		return strings.HasPrefix(expr, "max without (instance, pod") || strings.HasPrefix(expr, "avg without (instance, pod") ||
-			strings.HasPrefix(expr, "min without (instance, pod") || strings.HasPrefix(expr, "count by (") || strings.HasPrefix(expr, "max by (") ||
-			strings.HasPrefix(expr, "vector(") || strings.HasPrefix(expr, "count without (instance, pod") || strings.HasPrefix(expr, "sum without (address, state) (max without (instance, pod)")
-	}
+	free := map[string]bool{"ALERTS": true, expected: true} // series without labels of replicas
 	for _, r := range all {
-		if r.Record != "" && without(r.Expr) {
-			aggregated[r.Record] = true
+		free[r.Record] = r.Record != "" // until the contrary is found
+	}
+	isFree := func(expr string) bool {
+		parsed, err := promQL.ParseExpr(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return withoutReplica(parsed, free)
+	}
+	for again := true; again; {
+		again = false
+		for _, r := range all {
+			if r.Record != "" && free[r.Record] && !isFree(r.Expr) {
+				free[r.Record], again = false, true
+			}
 		}
 	}
-	for _, name := range []string{
-		"avax:exporter_lost", "avax:own_validator", "avax:node_name", "avax:watched_validator", "avax:validator_end_timestamp_seconds",
-		"avax:own_l1_validator_seen_timestamp_seconds",
-	} {
-		aggregated[name] = true // computed only from such series
-	}
 	for _, r := range alerts {
-		first := regexp.MustCompile(`^(count without \(node_id\) \()?avax:\w+`).FindString(r.Expr)
-		first = first[strings.LastIndex(first, "(")+1:]
-		if !without(r.Expr) && !aggregated[first] && !slices.Contains(process, r.Alert) {
+		if !slices.Contains(process, r.Alert) && !isFree(r.Expr) {
 			t.Errorf("%s %s: keeps the labels of a replica: %s", r.Alert, r.Labels["severity"], r.Expr)
 		}
 	}
+}
+
+// withoutReplica reports whether the result has no label instance or pod.
+func withoutReplica(e parser.Node, free map[string]bool) bool {
+	switch e := e.(type) {
+	case *parser.VectorSelector:
+		return free[e.Name]
+	case *parser.AggregateExpr:
+		has := slices.Contains(e.Grouping, "instance") && slices.Contains(e.Grouping, "pod")
+		return e.Without == has || withoutReplica(e.Expr, free)
+	case *parser.BinaryExpr:
+		switch {
+		case e.Op == parser.LAND || e.Op == parser.LUNLESS:
+			return withoutReplica(e.LHS, free)
+		case e.VectorMatching != nil && e.VectorMatching.Card == parser.CardOneToMany:
+			return withoutReplica(e.RHS, free)
+		case e.VectorMatching != nil && e.VectorMatching.Card == parser.CardManyToOne:
+			return withoutReplica(e.LHS, free)
+		}
+	case *parser.Call:
+		if e.Func.Name == "absent" || e.Func.Name == "scalar" || e.Func.Name == "vector" {
+			return true
+		}
+	}
+	for child := range parser.ChildrenIter(e) {
+		if !withoutReplica(child, free) {
+			return false
+		}
+	}
+	return true
 }
 
 func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {

@@ -230,6 +230,7 @@ var cases = []struct {
 			{"alertname=AvaxNodeFlapping", "severity=warn", "node=alpha"},
 			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
 			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
+			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha", "check=diskspace"},
 			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
 		},
 		independents: []alert{
@@ -251,15 +252,23 @@ var cases = []struct {
 		},
 	},
 	{
-		name:  "all nodes down",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=all"},
-		effects: []alert{
+		name:  "a rack of nodes down",
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=several"},
+		independents: []alert{
 			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
-			{"alertname=AvaxNodeDown", "severity=warn", "node=bravo"},
-			{"alertname=AvaxUpstreamForbidden", "severity=warn", "upstream=data"},
+			{"alertname=AvaxNodeDiskLow", "severity=page", "node=bravo"},
+		},
+	},
+	{
+		name:  "the primary network halts",
+		cause: alert{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
+		effects: []alert{
+			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=P"},
 		},
 		independents: []alert{
-			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
+			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=L2"},
 		},
 	},
 	{
@@ -338,6 +347,7 @@ var cases = []struct {
 			{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=bravo"},
 			{"alertname=AvaxNoInboundPeers", "severity=warn", "node=alpha"}, // suppressed itself
 			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
+			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1"},
 		},
 		independents: []alert{
 			{"alertname=AvaxNodeDown", "severity=page", "node=charlie"},
