@@ -3,10 +3,11 @@ package notify
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/prometheus/alertmanager/template"
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/promslog"
+
+	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // Reach checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
@@ -87,6 +90,16 @@ type needs struct {
 	secrets   []string
 	inline    bool  // whether the configuration itself contains a secret
 	err       error // error of the first unusable file
+	unfit     error // error of the first file that is no regular file, or too large
+}
+
+// read reads a file that the configuration names.
+func (n *needs) read(path string) ([]byte, error) {
+	text, err := regular.ReadFile(path)
+	if n.unfit == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		n.unfit = err
+	}
+	return text, err
 }
 
 // of adds the files and addresses that a value of the configuration needs. It also reads these files.
@@ -133,7 +146,7 @@ func (n *needs) of(v reflect.Value) {
 	case httpconfig.BasicAuth:
 		password := string(at.Password)
 		n.inline = n.inline || password != ""
-		if text, err := os.ReadFile(at.PasswordFile); err == nil {
+		if text, err := n.read(at.PasswordFile); err == nil {
 			password = strings.TrimSpace(string(text))
 		}
 		n.password(at.Username, password)
@@ -162,7 +175,7 @@ func (n *needs) file(name, path string) {
 	if path == "" {
 		return
 	}
-	text, err := os.ReadFile(path)
+	text, err := n.read(path)
 	content := strings.TrimSpace(string(text))
 	at, urlErr := url.Parse(content)
 	switch {

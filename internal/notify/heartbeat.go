@@ -89,7 +89,9 @@ func (h *Heartbeat) send(ctx context.Context) error {
 	if err != nil {
 		return errors.New("invalid URL")
 	}
-	resp, err := h.Client.Do(req)
+	direct := *h.Client
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // its target would learn the URL
+	resp, err := direct.Do(req)
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err // the wrapper contains the URL
 	}
@@ -98,7 +100,10 @@ func (h *Heartbeat) send(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))
-	if resp.StatusCode/100 != 2 {
+	switch {
+	case resp.StatusCode/100 == 3:
+		return fmt.Errorf("the heartbeat service answers %s: redirects are not followed: configure the final address", resp.Status)
+	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the heartbeat service answers %s", resp.Status)
 	}
 	return nil

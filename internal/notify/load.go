@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"time"
@@ -46,16 +47,30 @@ func load(c Config) (*amconfig.Config, error) {
 	return conf, nil
 }
 
-// read returns the configuration without changes.
-func (c Config) read() (*amconfig.Config, error) {
+// read returns the configuration without changes. Alertmanager reads the files that the configuration names at any time, without a
+// limit. So read rejects a FIFO, a device and a huge file.
+func (c Config) read() (conf *amconfig.Config, err error) {
 	if c.Text != nil {
-		return amconfig.Load(string(c.Text))
+		conf, err = amconfig.Load(string(c.Text))
+	} else if _, err = regular.ReadFile(c.File); err == nil {
+		conf, err = amconfig.LoadFile(c.File)
 	}
-	if _, err := regular.ReadFile(c.File); err != nil { // rejects a FIFO, on which LoadFile would block
+	if err != nil {
 		return nil, err
 	}
-	return amconfig.LoadFile(c.File)
+	var needs needs
+	needs.of(reflect.ValueOf(conf))
+	for _, pattern := range conf.Templates {
+		matches, _ := filepath.Glob(pattern)
+		for _, file := range matches {
+			_, _ = needs.read(file)
+		}
+	}
+	return conf, needs.unfit
 }
+
+// Receivers follow a redirect only if the file says so (follow_redirects: true): the target of a redirect would receive the credentials.
+func init() { httpconfig.DefaultHTTPClientConfig.FollowRedirects = false }
 
 // Exposed returns an error if the file contains secrets and every user of this machine may read it.
 func Exposed(c Config) error {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -58,6 +60,51 @@ func TestSecretsInTheFile(t *testing.T) {
 		n.Wait()
 		if told := strings.Contains(log.String(), "notification secrets exposed"); told != secret || strings.Contains(log.String()+w.Body.String(), "c4n4ry") {
 			t.Errorf("%s\nlog %s\nstatus %s", config, &log, w.Body)
+		}
+	}
+}
+
+// Alertmanager would block on a FIFO, or read a device without end.
+func TestFilesThatBlockAreRejected(t *testing.T) {
+	dir := t.TempDir()
+	fifo := filepath.Join(dir, "fifo.tmpl")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{fifo, "/dev/zero"} {
+		for _, config := range []string{
+			`webhook_configs: [{url_file: ` + file + `}]`,
+			`webhook_configs: [{url_file: a, http_config: {tls_config: {cert_file: ` + file + `, key_file: b}}}]`,
+			`webhook_configs: [{url_file: a, http_config: {basic_auth: {username: me, password_file: ` + file + `}}}]`,
+		} {
+			text := "route: {receiver: phone}\nreceivers: [{name: phone, " + config + "}]"
+			if err := notify.Check(notify.Config{Text: []byte(text)}); err == nil || !strings.Contains(err.Error(), file+": not a regular file") {
+				t.Errorf("%s: %v", config, err)
+			}
+		}
+	}
+	text := "templates: [" + dir + "/*.tmpl]\nroute: {receiver: phone}\nreceivers: [{name: phone}]"
+	if err := notify.Check(notify.Config{Text: []byte(text)}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("template: %v", err)
+	}
+}
+
+// The target of a redirect would receive the credentials.
+func TestReceiversFollowRedirectsOnlyIfTheFileSaysSo(t *testing.T) {
+	for setting, want := range map[string]int64{"": 0, ", follow_redirects: true": 1} {
+		var redirected atomic.Int64
+		target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { redirected.Add(1) }))
+		t.Cleanup(target.Close)
+		server := httptest.NewServer(http.RedirectHandler(target.URL, http.StatusTemporaryRedirect))
+		t.Cleanup(server.Close)
+		text := "route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{send_resolved: false, url: '" + server.URL +
+			"', http_config: {http_headers: {X-Key: {secrets: [c4n4ry]}}" + setting + "}}]}]"
+		trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{Text: []byte(text)}})
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%v, %v", trials, err)
+		}
+		if (trials[0].Err == nil) != (want > 0) || redirected.Load() != want {
+			t.Errorf("%q: %v, %d requests to the target", setting, trials[0].Err, redirected.Load())
 		}
 	}
 }
