@@ -18,25 +18,32 @@ func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	f, isFile := w.(*os.File)
 	terminal := isFile && isTerminal(f)
 	if cfg.LogFormat == "json" || cfg.LogFormat == "auto" && !terminal {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: cutLong}))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: shown}))
 	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: cfg.LogLevel, TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: cutLong}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: cfg.LogLevel, TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: shown}))
 }
 
 // longestText is the maximum length in bytes of a logged message or attribute. There is a limit, because both may
 // contain an upstream's answer.
 const longestText = 8 << 10
 
-func cutLong(_ []string, a slog.Attr) slog.Attr {
-	text := ""
+// shown makes a message or attribute printable and cuts it.
+func shown(_ []string, a slog.Attr) slog.Attr {
+	var text string
 	switch v := a.Value.Any().(type) {
 	case string:
 		text = v
 	case error:
 		text = v.Error()
+	default:
+		return a
 	}
-	if len(text) > longestText {
-		a.Value = slog.StringValue(strings.ToValidUTF8(text[:longestText], "") + "…")
+	clean := printable(text)
+	if len(clean) > longestText {
+		clean = strings.ToValidUTF8(clean[:longestText], "") + "…"
+	}
+	if clean != text {
+		a.Value = slog.StringValue(clean)
 	}
 	return a
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -18,6 +19,24 @@ func TestLogLinesAreBounded(t *testing.T) {
 		log.Info(long, "text", long, "err", errors.New(long), "n", 1)
 		if size := out.Len(); size < 3*longestText || size > 4*longestText || !strings.Contains(out.String(), "…") {
 			t.Errorf("%s: %d bytes", format, size)
+		}
+	}
+}
+
+// A node's version, network or error reaches the terminal without escape sequences.
+func TestOutputHasNoControlCharacters(t *testing.T) {
+	const hostile = "a\x1b[31mb\x1b]0;c\x07d\re\x00f\u009bg\u202eh\x9bi\u0085j"
+	const want = "a?[31mb?]0;c?d?e?f?g?h?i?j"
+	var out bytes.Buffer
+	if n, err := fmt.Fprint(printableWriter{&out}, hostile+"\n\tend"); n != len(hostile)+5 || err != nil || out.String() != want+"\n\tend" {
+		t.Errorf("%d, %v, %q", n, err, out.String())
+	}
+	for _, format := range []string{"json", "text"} {
+		out.Reset()
+		log := newLogger(&config.Config{LogFormat: format, LogLevel: slog.LevelInfo}, &out)
+		log.Info("message "+hostile, "text", hostile, "err", errors.New(hostile))
+		if strings.ContainsAny(out.String(), "\x1b\x07\r\x00\u009b\u202e\u0085") || strings.Count(out.String(), "]0;c") != 3 {
+			t.Errorf("%s: %q", format, out.String())
 		}
 	}
 }

@@ -62,11 +62,11 @@ func commands() []command {
 // execute runs a command and returns the exit code: 0 for success, 1 for a failure,
 // 2 for an invalid command line or configuration.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := dispatch(ctx, args, stdout, stderr)
+	err := dispatch(ctx, args, printableWriter{stdout}, stderr)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "avax-exporter:", err)
+	fmt.Fprintln(stderr, "avax-exporter:", printable(err.Error()))
 	if errors.As(err, &config.InputError{}) {
 		return 2
 	}
