@@ -19,7 +19,7 @@ const module = "github.com/avax-exporter/avax-exporter/"
 // layers. Packages of the lowest layer may also import each other.
 var layers = [][]string{
 	{
-		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/metric", "internal/pack", "internal/regular", "internal/simnet",
+		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/backtest", "internal/metric", "internal/pack", "internal/regular", "internal/simnet",
 		"internal/spelling", "internal/staking", "internal/state", "scrape",
 		"internal/passage", "internal/recorded", // for tests only
 	},

@@ -82,6 +82,8 @@ type Source interface {
 	Query(ctx context.Context, expr string, at time.Time) (model.Vector, error)
 	// QueryRange evaluates an expression at start and every step until end.
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
+	// Samples returns the stored samples of a selector after from, until to.
+	Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error)
 }
 
 var _ Source = (*Alerting)(nil)

@@ -185,3 +185,25 @@ func (p *Prometheus) QueryRange(ctx context.Context, expr string, start, end tim
 	}
 	return matrix, nil
 }
+
+// Samples implements Source. Each server with this API returns the samples for an instant query of a range selector.
+func (p *Prometheus) Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	query := fmt.Sprintf("%s[%dms]", selector, to.Sub(from).Milliseconds())
+	value, _, _, err := p.api.Query(ctx, query, to)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", query, err)
+	}
+	matrix, ok := value.(model.Matrix)
+	if !ok {
+		return nil, fmt.Errorf("query %s: the result is a %s: want a matrix", query, value.Type())
+	}
+	begin := model.TimeFromUnixNano(from.UnixNano())
+	for _, series := range matrix { // Prometheus 2 includes the sample at the begin
+		for len(series.Values) > 0 && !series.Values[0].Timestamp.After(begin) {
+			series.Values = series.Values[1:]
+		}
+	}
+	return matrix, nil
+}

@@ -60,9 +60,29 @@ func (e *engine) queryRange(ctx context.Context, expr string, start, end time.Ti
 	if result.Err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, result.Err)
 	}
+	return matrixOf(result)
+}
+
+// Samples implements Source.
+func (a *Alerting) Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error) {
+	e := a.current()
+	query, err := e.queries.NewInstantQuery(ctx, e.store, nil, fmt.Sprintf("%s[%dms]", selector, to.Sub(from).Milliseconds()), to)
+	if err != nil {
+		return nil, fmt.Errorf("query %s: %w", selector, err)
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	if result.Err != nil {
+		return nil, fmt.Errorf("query %s: %w", selector, result.Err)
+	}
+	return matrixOf(result)
+}
+
+// matrixOf returns the result of a query as a matrix. The engine reuses the result when the query is closed.
+func matrixOf(result *promql.Result) (model.Matrix, error) {
 	value, err := result.Matrix()
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", expr, err)
+		return nil, err
 	}
 	matrix := make(model.Matrix, 0, len(value))
 	for _, series := range value {

@@ -49,6 +49,11 @@ func TestQueriesOfPages(t *testing.T) {
 			}
 		}
 
+		stored, err := a.Samples(t.Context(), `avax_height{node="bravo"}`, time.Now().Add(-3*time.Minute), time.Now())
+		if err != nil || len(stored) != 1 || stored[0].Values[0].Value != 7 || len(stored[0].Values) < 7 {
+			t.Errorf("samples %v (%v)", stored, err)
+		}
+
 		matrix, err := a.QueryRange(t.Context(), `sum(avax_height)`, time.Now().Add(-2*time.Minute), time.Now(), 30*time.Second)
 		if err != nil || len(matrix) != 1 {
 			t.Fatalf("range %v (%v)", matrix, err)

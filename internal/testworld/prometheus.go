@@ -1,6 +1,7 @@
 package testworld
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type PrometheusConfig struct {
 	EvaluationInterval time.Duration     // 200 ms if zero
 	ExternalLabels     map[string]string // set on every alert
 	Replica            string            // value of the external label replica, which alerts are sent without
+	Data               string            // directory of its database; temporary if empty
 }
 
 // PrometheusServer is a running Prometheus.
@@ -53,11 +55,12 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			"alert_relabel_configs": []any{map[string]any{"regex": "replica", "action": "labeldrop"}},
 		},
 	})
-	data := t.TempDir()
+	data := cmp.Or(config.Data, t.TempDir())
 	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
 		return []string{
 			"--config.file=" + file,
 			"--storage.tsdb.path=" + data,
+			"--storage.tsdb.retention.time=10y",
 			"--web.listen-address=" + address,
 			"--scrape.discovery-reload-interval=100ms",
 			"--web.enable-remote-write-receiver",

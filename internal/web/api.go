@@ -153,7 +153,14 @@ func (s *Site) apiQuery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	vector, err := source.Query(r.Context(), expr, at)
+	if m, ok := expr.(*parser.MatrixSelector); ok {
+		matrix, err := source.Samples(r.Context(), m.VectorSelector.String(), at.Add(-m.Range), at)
+		if err != nil {
+			return nil, err
+		}
+		return matrixResult(matrix)
+	}
+	vector, err := source.Query(r.Context(), expr.String(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +200,14 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	case end.Sub(start)/time.Duration(step) > maxSteps:
 		return nil, badData("more than %d steps: use a longer step", maxSteps)
 	}
-	matrix, err := source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
+	matrix, err := source.QueryRange(r.Context(), expr.String(), start, end, time.Duration(step))
 	if err != nil {
 		return nil, err
 	}
+	return matrixResult(matrix)
+}
+
+func matrixResult(matrix model.Matrix) (any, error) {
 	size := 0
 	for _, series := range matrix {
 		size += sizeOf(series.Metric, len(series.Values))
@@ -229,16 +240,16 @@ func resultOf(kind model.ValueType, result any, size int) (any, error) {
 var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that Prometheus")
 
 // exprOf returns the query and its source.
-func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
+func (s *Site) exprOf(r *http.Request) (alerting.Source, parser.Expr, error) {
 	if s.Source == nil {
-		return nil, "", &apiError{http.StatusNotFound, "not_found", errNoSource}
+		return nil, nil, &apiError{http.StatusNotFound, "not_found", errNoSource}
 	}
 	if _, remote := s.Source.(*alerting.Prometheus); remote {
-		return nil, "", &apiError{http.StatusNotFound, "not_found", errRemote}
+		return nil, nil, &apiError{http.StatusNotFound, "not_found", errRemote}
 	}
-	expr := r.FormValue("query")
-	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
-		return nil, "", badData("query: %w", err)
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.FormValue("query"))
+	if err != nil {
+		return nil, nil, badData("query: %w", err)
 	}
 	return s.Source, expr, nil
 }

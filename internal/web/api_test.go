@@ -159,6 +159,10 @@ func (a answering) Query(context.Context, string, time.Time) (model.Vector, erro
 	return a.vector, nil
 }
 
+func (answering) Samples(context.Context, string, time.Time, time.Time) (model.Matrix, error) {
+	return nil, nil
+}
+
 func (a answering) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {
 	return a.matrix, nil
 }

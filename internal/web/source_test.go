@@ -105,6 +105,10 @@ func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Ve
 	return out, err
 }
 
+func (*stored) Samples(context.Context, string, time.Time, time.Time) (model.Matrix, error) {
+	return nil, nil
+}
+
 func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	s.queries++
 	if err := cmp.Or(s.err, s.failing); err != nil {

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	amconfig "github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/backtest"
+)
+
+const backtestArgs = "--prometheus URL [--from 30d] [--to TIME] [--set ALERT/SEVERITY=VALUE] [--list] [--json]"
+
+const backtestHelp = `
+Evaluates the alert rules over the history of a Prometheus, and prints which
+alerts would have fired, and how many notifications Alertmanager would have
+sent. Mimir, Thanos and VictoriaMetrics work too.
+
+Options:
+  --prometheus URL      server with the history, without /api/v1
+  --http-config FILE    credentials, in Prometheus' format of http_config
+  --from TIME           begin: a duration before now, such as 30d, or a time such
+                        as 2026-10-01T00:00:00Z (default: 30d)
+  --to TIME             end (default: now)
+  --interval DURATION   time between two evaluations (default: 15s)
+  --labels MATCHERS     only series with these labels, such as job="avax"
+  --rules FILE          rules to evaluate (default: the built-in rules)
+  --profile NAME        only the built-in rules of a profile
+  --set ALERT/SEVERITY=VALUE
+                        evaluate a second time with another threshold, and print
+                        both results and the rule file that sets the threshold.
+                        May be repeated. Without /SEVERITY: a threshold without
+                        the label severity. For other labels of a threshold,
+                        write them as ALERT/within=7d=VALUE.
+  --alertmanager FILE   routes and inhibition, in Alertmanager's format
+                        (default: the configuration in deploy/alertmanager)
+  --list                print each alert with its time and summary
+  --alert NAME          with --at: replay this alert
+  --at TIME             print the values of each part of the alert's expression
+                        around this time, as charts
+  --target VALUE        with --at: only series with this label value, such as a
+                        node
+  --checkpoint FILE     store how far the evaluation is. An interrupted command
+                        with the same FILE continues.
+  --json                print JSON
+
+Examples:
+  avax-exporter backtest --prometheus http://localhost:9090 --from 30d
+  avax-exporter backtest --prometheus http://localhost:9090 --set AvaxHeadLag/warn=100
+  avax-exporter backtest --prometheus http://localhost:9090 \
+      --alert AvaxHeadLag --target alpha --at 2026-11-03T04:10:00Z
+`
+
+// backtestRequest holds the arguments of the command backtest.
+type backtestRequest struct {
+	prometheus, httpConfig, rules, profile, alertmanager string
+	alert, target, checkpoint                            string
+	from, to, at                                         time.Time // at is zero without a replay
+	interval                                             time.Duration
+	matchers                                             []string
+	thresholds                                           []backtest.Threshold
+	list, json                                           bool
+}
+
+// parseBacktest parses the arguments. The error is flag.ErrHelp, or it contains a remedy.
+func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) {
+	flags := flag.NewFlagSet("backtest", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&r.prometheus, "prometheus", "", "")
+	flags.StringVar(&r.httpConfig, "http-config", "", "")
+	flags.StringVar(&r.rules, "rules", "", "")
+	flags.StringVar(&r.profile, "profile", alerts.ProfileAll, "")
+	flags.StringVar(&r.alertmanager, "alertmanager", "", "")
+	flags.StringVar(&r.alert, "alert", "", "")
+	flags.StringVar(&r.target, "target", "", "")
+	flags.StringVar(&r.checkpoint, "checkpoint", "", "")
+	flags.BoolVar(&r.list, "list", false, "")
+	flags.BoolVar(&r.json, "json", false, "")
+	from, to, at := flags.String("from", "30d", ""), flags.String("to", "", ""), flags.String("at", "", "")
+	interval, matchers := flags.String("interval", "15s", ""), flags.String("labels", "", "")
+	flags.Func("set", "", func(text string) error {
+		t, err := backtest.ParseThreshold(text)
+		r.thresholds = append(r.thresholds, t)
+		return err
+	})
+	words, err := parseAnywhere(flags, args)
+	switch {
+	case err != nil:
+		return r, err
+	case len(words) > 0:
+		return r, fmt.Errorf("unexpected argument %q", words[0])
+	case r.prometheus == "":
+		return r, errors.New("--prometheus is missing: write the URL of the server with the history, such as http://localhost:9090")
+	}
+	if r.to, err = timeBefore(cmp.Or(*to, "0s"), now); err != nil {
+		return r, fmt.Errorf("--to: %w", err)
+	}
+	if r.from, err = timeBefore(*from, now); err != nil {
+		return r, fmt.Errorf("--from: %w", err)
+	}
+	if *at != "" {
+		if r.at, err = timeBefore(*at, now); err != nil {
+			return r, fmt.Errorf("--at: %w", err)
+		}
+	}
+	if r.at.IsZero() != (r.alert == "") {
+		return r, errors.New("--at and --alert belong together: write both, or none")
+	}
+	if r.checkpoint != "" && len(r.thresholds) > 0 {
+		return r, errors.New("--checkpoint: not with --set: evaluate one after the other")
+	}
+	if !r.from.Before(r.to) {
+		return r, errors.New("--from must be before --to")
+	}
+	every, err := model.ParseDuration(*interval)
+	if r.interval = time.Duration(every); err != nil || r.interval < time.Second {
+		return r, fmt.Errorf("--interval: invalid duration %q: write one of at least 1s, such as 15s", *interval)
+	}
+	if *matchers != "" {
+		parsed, err := backtest.ParseMatchers(*matchers)
+		if err != nil {
+			return r, fmt.Errorf("--labels: %w", err)
+		}
+		r.matchers = parsed
+	}
+	return r, nil
+}
+
+// timeBefore parses a time: a duration before now, or RFC 3339.
+func timeBefore(text string, now time.Time) (time.Time, error) {
+	if d, err := model.ParseDuration(text); err == nil {
+		return now.Add(-time.Duration(d)), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("invalid time %q: write a duration such as 30d, or a time such as 2026-10-01T00:00:00Z", text)
+	}
+	return t, nil
+}
+
+// runBacktest evaluates the rules over history and prints the report.
+func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	r, err := parseBacktest(args, time.Now())
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if err != nil {
+		return inputError("backtest: %w: see avax-exporter help backtest", err)
+	}
+	rules, err := r.ruleFile()
+	if err != nil {
+		return inputError("backtest: %w", err)
+	}
+	routes, err := r.routes()
+	if err != nil {
+		return inputError("backtest: Alertmanager's configuration: %w", err)
+	}
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTPFile: r.httpConfig, Timeout: 5 * time.Minute, MaxBody: maxAnswer}, nil)
+	if err != nil {
+		return inputError("backtest: %w", err)
+	}
+	o := backtest.Options{
+		Source: source, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, External: labels.EmptyLabels(), Checkpoint: r.checkpoint,
+	}
+	if !r.at.IsZero() {
+		if o.Groups, err = backtest.ParseRules(rules, r.thresholds); err != nil {
+			return inputError("backtest: %w", err)
+		}
+		return backtest.Replay(ctx, stdout, o, r.alert, r.target, r.at)
+	}
+	thresholds := [][]backtest.Threshold{nil}
+	if len(r.thresholds) > 0 {
+		thresholds = append(thresholds, r.thresholds)
+	}
+	var results []*backtest.Result
+	for i, set := range thresholds {
+		if o.Groups, err = backtest.ParseRules(rules, set); err != nil {
+			return inputError("backtest: %w", err)
+		}
+		o.Progress = r.progress(stderr, i, len(thresholds))
+		result, err := backtest.Run(ctx, o)
+		if err != nil {
+			return fmt.Errorf("backtest: %w", err)
+		}
+		result.Notify(routes)
+		results = append(results, result)
+	}
+	if r.json {
+		return backtest.WriteJSON(stdout, results...)
+	}
+	if len(results) == 2 {
+		return backtest.PrintComparison(stdout, results[0], results[1], r.thresholds)
+	}
+	return results[0].Print(stdout, r.list)
+}
+
+// ruleFile returns the rules to evaluate.
+func (r backtestRequest) ruleFile() ([]byte, error) {
+	if r.rules == "" {
+		return alerts.Profile(r.profile)
+	}
+	return os.ReadFile(r.rules)
+}
+
+// routes returns Alertmanager's configuration.
+func (r backtestRequest) routes() (*amconfig.Config, error) {
+	if r.alertmanager == "" {
+		return amconfig.Load(string(alertmanager.Config))
+	}
+	return amconfig.LoadFile(r.alertmanager)
+}
+
+// progress returns a function that shows on a terminal how far the evaluation is. It returns nil if stderr is no terminal.
+func (r backtestRequest) progress(stderr io.Writer, run, runs int) func(time.Time) {
+	file, ok := stderr.(*os.File)
+	if !ok || !isTerminal(file) {
+		return nil
+	}
+	return func(until time.Time) {
+		share := max(0, float64(until.Sub(r.from))/float64(r.to.Sub(r.from)))
+		end := "\r"
+		if share = (share + float64(run)) / float64(runs); share == 1 {
+			end = "\r\033[K"
+		}
+		fmt.Fprintf(stderr, "evaluated %.0f %%, until %s%s", 100*share, until.UTC().Format("2006-01-02 15:04"), end)
+	}
+}

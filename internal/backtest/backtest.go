@@ -1,0 +1,453 @@
+// Package backtest evaluates alert rules over stored samples: which alerts would have fired, when and for how long, and which
+// notifications Alertmanager would have sent. Prometheus' own rules and PromQL engine judge, with the interval of production.
+package backtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/template"
+)
+
+// Source returns stored samples.
+type Source interface {
+	// Samples returns the samples of a selector after from, until to.
+	Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error)
+}
+
+// Options select what is evaluated.
+type Options struct {
+	Source   Source
+	Groups   *rulefmt.RuleGroups
+	From, To time.Time
+	// Interval is the time between two evaluations.
+	Interval time.Duration
+	// Matchers are label matchers that each stored series must have, such as job="avax".
+	Matchers []string
+	// External are the labels of the server that evaluates the rules.
+	External labels.Labels
+	// Progress, if set, is called after each piece of history.
+	Progress func(until time.Time)
+	// Checkpoint is a file that stores how far the evaluation is, about once a minute and when it fails. A later Run with the same
+	// file continues there, with the range of the first. Run deletes the file at its end. Empty: no file.
+	Checkpoint string
+}
+
+// Result is what the rules found.
+type Result struct {
+	From, To      time.Time
+	Incidents     []Incident     // in the order in which they fired
+	Pending       map[string]int // by alert: how often it was pending without firing
+	Notifications []Notification // see Notify
+	Gaps          []Gap          // alerts that could not be judged, or only in part
+	Errors        []string       // rules whose evaluation failed, each once
+}
+
+// Incident is one alert from the time at which it fired until it was resolved.
+type Incident struct {
+	Alert   string
+	Labels  labels.Labels
+	Summary string
+	// Active is when the expression first returned the alert. Resolved is zero if the alert still fired at the end.
+	Active, Fired, Resolved time.Time
+	// Inhibited is how long other alerts inhibited this one. Notify sets it.
+	Inhibited time.Duration
+}
+
+// Gap tells which stored series an alert needs and did not find.
+type Gap struct {
+	Alert string
+	// Missing are families without a sample. If All is true, the alert could not be judged at all.
+	Missing []string
+	All     bool
+	// Begin is the time of the oldest sample of the families that the alert needs, if it is after the begin of the range.
+	Begin time.Time
+}
+
+// Limits of one piece of history. A piece has at most maxPieceSamples stored samples, so that memory does not depend on the range.
+const (
+	minPiece        = 5 * time.Minute
+	maxPiece        = 2 * time.Hour
+	maxPieceSamples = 2_000_000
+)
+
+// run is the state of one evaluation of a range.
+type run struct {
+	o       Options
+	keep    bool      // whether samples are kept until the end
+	from    time.Time // begin of the range, or where an earlier run ended
+	plan    *plan
+	store   *store
+	engine  *promql.Engine
+	loader  loader
+	before  bool                 // whether there are samples before the range
+	first   map[string]time.Time // by name: time of the oldest sample
+	open    map[string]*Incident // firing alerts, by key
+	resumed map[string]Incident  // firing alerts of an earlier run, by key
+	pending map[string]string    // name of the alert, by key
+	errs    map[string]bool
+	texts   []func()    // expand the summaries of this piece; see summary
+	ended   []*Incident // incidents of the range
+	result  *Result
+}
+
+// Run evaluates the rules from Options.From to Options.To. It reads the history before the range that the rules need.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	p, err := newPlan(o.Groups, o.External)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore()
+	if err != nil {
+		return nil, err
+	}
+	r := newRun(o, p, s)
+	if err := r.resume(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return r.result, errors.Join(r.all(ctx), s.close())
+}
+
+func newRun(o Options, p *plan, s *store) *run {
+	return &run{
+		o: o, from: o.From, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
+		open: map[string]*Incident{}, pending: map[string]string{}, errs: map[string]bool{},
+		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}},
+		engine: promql.NewEngine(promql.EngineOpts{
+			Logger: discard, MaxSamples: 100_000_000, Timeout: 10 * time.Minute, LookbackDelta: lookback, EnableAtModifier: true,
+			EnableNegativeOffset: true, Parser: promQL,
+			NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
+		}),
+	}
+}
+
+// all evaluates the range in pieces.
+func (r *run) all(ctx context.Context) error {
+	// Rules read their own earlier results, up to an hour back, and results of others: begin twice as early.
+	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
+	length, saved := minPiece, time.Now()
+	for from := begin; from.Before(r.o.To); {
+		to := from.Add(length)
+		if from.Before(r.from) && to.After(r.from) {
+			to = r.from.Truncate(r.o.Interval)
+			if !to.After(from) {
+				to = to.Add(r.o.Interval)
+			}
+		}
+		if to.After(r.o.To) {
+			to = r.o.To
+		}
+		samples, err := r.load(ctx, from, to)
+		if err == nil {
+			err = r.evaluate(ctx, from, to)
+		}
+		if err != nil && r.o.Checkpoint != "" && from.After(r.from) {
+			return errors.Join(err, r.save(from))
+		}
+		if err != nil {
+			return err
+		}
+		if !r.keep {
+			if err := r.store.drop(to.Add(-r.plan.reach - lookback)); err != nil {
+				return err
+			}
+		}
+		if r.o.Progress != nil {
+			r.o.Progress(to)
+		}
+		if r.o.Checkpoint != "" && to.After(r.from) && time.Since(saved) > time.Minute {
+			if err := r.save(to); err != nil {
+				return err
+			}
+			saved = time.Now()
+		}
+		if samples > 0 {
+			length = time.Duration(float64(to.Sub(from)) * maxPieceSamples / float64(samples))
+		} else {
+			length = 2 * length
+		}
+		length = min(max(length, minPiece), maxPiece).Truncate(r.o.Interval)
+		from = to
+	}
+	r.finish()
+	if r.o.Checkpoint != "" {
+		if err := os.Remove(r.o.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// namesPerQuery is the number of families that one query reads.
+const namesPerQuery = 20
+
+// load reads the samples of a piece. It returns their number.
+func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
+	ups, err := r.o.Source.Samples(ctx, selector("up", r.o.Matchers), from, to)
+	if err != nil {
+		return 0, err
+	}
+	scrapes := scrapesOf(ups)
+	seen := map[model.Fingerprint]bool{}
+	all := 0
+	for _, query := range r.plan.queries(r.o.Matchers) {
+		samples, err := r.o.Source.Samples(ctx, query, from, to)
+		if err != nil {
+			return all, err
+		}
+		for _, series := range samples {
+			seen[series.Metric.Fingerprint()] = true
+			name := string(series.Metric[model.MetricNameLabel])
+			if _, known := r.first[name]; !known && len(series.Values) > 0 {
+				r.first[name] = series.Values[0].Timestamp.Time()
+				r.before = r.before || r.first[name].Before(r.from)
+			}
+		}
+		n, err := r.loader.load(ctx, r.store, samples, scrapes)
+		if err != nil {
+			return all, err
+		}
+		all += n
+	}
+	return all, r.loader.end(ctx, r.store, seen, scrapes)
+}
+
+// evaluate evaluates all rules at each step of a piece.
+func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
+	for _, u := range r.plan.units {
+		results := make([]steps, len(u.rules))
+		if !u.cyclic {
+			var err error
+			if results[0], err = r.queryRange(ctx, u.rules[0], from, to); err != nil {
+				return err
+			}
+		}
+		app := r.store.Appender(ctx)
+		for at := from.Add(r.o.Interval); !at.After(to); at = at.Add(r.o.Interval) {
+			for i, rule := range u.rules {
+				vector := results[i].at(at)
+				if u.cyclic {
+					var err error
+					if vector, err = r.query(ctx, rule, at); err != nil {
+						return errors.Join(err, app.Rollback())
+					}
+				}
+				if err := r.step(ctx, app, rule, at, vector); err != nil {
+					return errors.Join(err, app.Rollback())
+				}
+			}
+			if u.cyclic { // the next step reads these results
+				if err := app.Commit(); err != nil {
+					return err
+				}
+				app = r.store.Appender(ctx)
+			}
+		}
+		if err := app.Commit(); err != nil {
+			return err
+		}
+	}
+	for _, expand := range r.texts {
+		expand()
+	}
+	r.texts = nil
+	return nil
+}
+
+// step gives a rule the result of its expression, and stores what the rule returns.
+func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at time.Time, vector promql.Vector) error {
+	if len(vector) == 0 && len(rule.last) == 0 && (rule.alert == nil || rule.alert.ActiveAlertsCount() == 0) {
+		return nil
+	}
+	result := func(context.Context, string, time.Time) (promql.Vector, error) { return vector, nil }
+	var stored promql.Vector
+	var err error
+	if rule.alert != nil {
+		stored, err = rule.alert.Eval(ctx, 0, at, result, nil, 0)
+	} else {
+		stored, err = rule.record.Eval(ctx, 0, at, result, nil, 0)
+	}
+	if err != nil {
+		r.failed(rule, err)
+	}
+	if err := rule.append(app, at, stored); err != nil {
+		return fmt.Errorf("rule %s: %w", rule.name, err)
+	}
+	if rule.alert != nil {
+		r.note(ctx, rule, at)
+	}
+	return nil
+}
+
+// note records the alerts that began to fire, and those that ended.
+func (r *run) note(ctx context.Context, rule *rule, at time.Time) {
+	// An alert of the time before the range counts only if that time has samples: without samples, absent() is true.
+	counts := func(fired time.Time) bool { return !at.Before(r.from) && (r.before || !fired.Before(r.from)) }
+	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
+		key := a.Labels.String()
+		incident, firing := r.open[key]
+		switch {
+		case a.State == rules.StatePending:
+			r.pending[key] = rule.name
+		case a.State == rules.StateFiring && !firing:
+			delete(r.pending, key)
+			if earlier, continues := r.resumed[key]; continues && at.Before(r.from) {
+				r.open[key] = &earlier
+				return
+			}
+			r.open[key] = &Incident{Alert: rule.name, Labels: a.Labels, Active: a.ActiveAt, Fired: at}
+			r.texts = append(r.texts, r.summary(ctx, rule, r.open[key], a.Value))
+		case a.State == rules.StateInactive && firing:
+			incident.Resolved = at
+			delete(r.open, key)
+			if counts(incident.Fired) {
+				r.ended = append(r.ended, incident)
+			}
+		}
+	})
+	for key, name := range r.pending {
+		if name == rule.name && !active(rule, key) {
+			delete(r.pending, key)
+			if counts(at) {
+				r.result.Pending[name]++
+			}
+		}
+	}
+}
+
+func active(rule *rule, key string) (found bool) {
+	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
+		found = found || a.State != rules.StateInactive && a.Labels.String() == key
+	})
+	return found
+}
+
+// summary returns a function that expands the annotation summary of an alert. It is called when all rules of the piece have been
+// evaluated, because the text may query the results of any rule.
+func (r *run) summary(ctx context.Context, rule *rule, incident *Incident, v float64) func() {
+	return func() {
+		const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
+		data := template.AlertTemplateData(incident.Labels.Map(), r.o.External.Map(), "", promql.Sample{F: v})
+		query := template.QueryFunc(rules.EngineQueryFunc(r.engine, r.store))
+		at := model.TimeFromUnixNano(incident.Fired.UnixNano())
+		text, err := template.NewTemplateExpander(ctx, variables+rule.summary, rule.name, data, at, query, &url.URL{}, nil).Expand()
+		if err != nil {
+			r.failed(rule, err)
+		}
+		incident.Summary = strings.TrimSpace(text)
+	}
+}
+
+// failed records the error of a rule, once.
+func (r *run) failed(rule *rule, err error) {
+	if text := rule.name + ": " + err.Error(); !r.errs[text] {
+		r.errs[text] = true
+		r.result.Errors = append(r.result.Errors, text)
+	}
+}
+
+// finish adds the alerts that still fire, sorts, and finds what could not be judged.
+func (r *run) finish() {
+	for _, incident := range r.open {
+		if r.before || !incident.Fired.Before(r.from) {
+			r.ended = append(r.ended, incident)
+		}
+	}
+	for _, incident := range r.ended {
+		r.result.Incidents = append(r.result.Incidents, *incident)
+	}
+	slices.SortFunc(r.result.Incidents, func(a, b Incident) int {
+		return cmp.Or(a.Fired.Compare(b.Fired), strings.Compare(a.Labels.String(), b.Labels.String()))
+	})
+	inputs, judged := r.plan.inputsOf(), r.plan.judged(r.first)
+	for _, alert := range slices.Sorted(maps.Keys(inputs)) {
+		gap := Gap{Alert: alert}
+		begin := r.o.From.Add(maxScrapeInterval)
+		for _, name := range inputs[alert] {
+			first, found := r.first[name]
+			if !found {
+				gap.Missing = append(gap.Missing, name)
+			} else if first.After(begin) && first.After(gap.Begin) {
+				gap.Begin = first
+			}
+		}
+		gap.All = !judged[alert]
+		if gap.All || len(gap.Missing) > 0 || !gap.Begin.IsZero() {
+			r.result.Gaps = append(r.result.Gaps, gap)
+		}
+	}
+}
+
+// maxScrapeInterval is the longest usual time between two samples: within this time of the begin, a family was there from the
+// begin.
+const maxScrapeInterval = 5 * time.Minute
+
+// query evaluates the expression of a rule at one time.
+func (r *run) query(ctx context.Context, rule *rule, at time.Time) (promql.Vector, error) {
+	vector, err := rules.EngineQueryFunc(r.engine, r.store)(ctx, rule.expr.String(), at)
+	if err != nil && ctx.Err() == nil {
+		r.failed(rule, err)
+		return nil, nil
+	}
+	return vector, err
+}
+
+// steps is the result of a rule at each step of a piece.
+type steps struct {
+	series promql.Matrix
+	next   []int // position of the next point, by series
+}
+
+// queryRange evaluates the expression of a rule at every step of a piece.
+func (r *run) queryRange(ctx context.Context, rule *rule, from, to time.Time) (steps, error) {
+	expr := rule.expr
+	query, err := r.engine.NewRangeQuery(ctx, r.store, nil, expr.String(), from.Add(r.o.Interval), to, r.o.Interval)
+	if err != nil {
+		return steps{}, fmt.Errorf("rule %s: %w", rule.name, err)
+	}
+	defer query.Close()
+	result := query.Exec(ctx)
+	if result.Err != nil {
+		if ctx.Err() != nil {
+			return steps{}, ctx.Err()
+		}
+		r.failed(rule, result.Err)
+		return steps{}, nil
+	}
+	matrix, err := result.Matrix()
+	if err != nil {
+		return steps{}, fmt.Errorf("rule %s: %w", rule.name, err)
+	}
+	own := make(promql.Matrix, len(matrix)) // the engine reuses the points after Close
+	for i, series := range matrix {
+		own[i] = promql.Series{Metric: series.Metric, Floats: slices.Clone(series.Floats)}
+	}
+	return steps{own, make([]int, len(own))}, nil
+}
+
+// at returns the results at a step. Call it with increasing times.
+func (s steps) at(at time.Time) (vector promql.Vector) {
+	t := at.UnixMilli()
+	for i, series := range s.series {
+		if n := s.next[i]; n < len(series.Floats) && series.Floats[n].T == t {
+			vector = append(vector, promql.Sample{Metric: series.Metric, T: t, F: series.Floats[n].F})
+			s.next[i]++
+		}
+	}
+	return vector
+}

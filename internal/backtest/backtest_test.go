@@ -1,0 +1,345 @@
+package backtest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+)
+
+var begin = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+
+// history is a Source with one value per scrape. A series without a value at a scrape returns false.
+type history struct {
+	every  time.Duration
+	series map[string]func(since time.Duration) (float64, bool) // by text, such as avax_node_up{node="alpha"}
+}
+
+func (h history) Samples(_ context.Context, selector string, from, to time.Time) (found model.Matrix, err error) {
+	matchers, err := promQL.ParseMetricSelector(selector)
+	if err != nil {
+		return nil, err
+	}
+	for text, valueAt := range h.series {
+		ls, err := promQL.ParseMetric(text)
+		if err != nil {
+			return nil, err
+		}
+		ls = labels.NewBuilder(ls).Set("job", "avax").Set("instance", "a:9865").Labels()
+		if slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(ls.Get(m.Name)) }) {
+			continue
+		}
+		stream := &model.SampleStream{Metric: model.Metric{}}
+		ls.Range(func(l labels.Label) { stream.Metric[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
+		for at := begin.Add(7 * time.Second); !at.After(to); at = at.Add(h.every) {
+			if v, there := valueAt(at.Sub(begin)); there && at.After(from) {
+				stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.TimeFromUnixNano(at.UnixNano()), Value: model.SampleValue(v)})
+			}
+		}
+		if len(stream.Values) > 0 {
+			found = append(found, stream)
+		}
+	}
+	return found, nil
+}
+
+func always(v float64) func(time.Duration) (float64, bool) {
+	return func(time.Duration) (float64, bool) { return v, true }
+}
+
+// between returns v from one time to another, and otherwise else.
+func between(from, to time.Duration, v, otherwise float64) func(time.Duration) (float64, bool) {
+	return func(since time.Duration) (float64, bool) {
+		if since >= from && since < to {
+			return v, true
+		}
+		return otherwise, true
+	}
+}
+
+func parse(t *testing.T, text string) *rulefmt.RuleGroups {
+	t.Helper()
+	groups, errs := rulefmt.Parse([]byte(text), false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	return groups
+}
+
+func evaluate(t *testing.T, h history, rules string, length time.Duration) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), Options{Source: h, Groups: parse(t, rules), From: begin, To: begin.Add(length), Interval: 15 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+const hour = time.Hour
+
+// TestIncidentsHaveTheTimesOfTheHistory plays an outage across the borders of pieces.
+func TestIncidentsHaveTheTimesOfTheHistory(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":                          always(1),
+		`avax_node_up{node="alpha"}`:  between(5*hour, 7*hour, 0, 1),
+		`avax_node_up{node="bravo"}`:  between(9*hour, 9*hour+2*time.Minute, 0, 1), // shorter than the rule's for
+		`avax_node_up{node="charly"}`: between(30*hour, 40*hour, 0, 1),             // to the end
+	}}
+	r := evaluate(t, h, `
+groups:
+  - name: g
+    rules:
+      - {record: 'avax:down', expr: 'avax_node_up == 0'}
+      - {alert: NodeDown, expr: 'avax:down', for: 5m, keep_firing_for: 10m, labels: {severity: page}, annotations: {summary: '{{ $labels.node }} is down; {{ with query "count(avax:down)" }}{{ . | first | value }}{{ end }} of 3'}}
+`, 36*hour)
+	type incident struct {
+		node, summary   string
+		fired, resolved time.Duration
+	}
+	var got []incident
+	for _, i := range r.Incidents {
+		got = append(got, incident{i.Labels.Get("node"), i.Summary, i.Fired.Sub(begin), max(0, i.Resolved.Sub(begin))})
+	}
+	// The scrape is 7 s after the outage, the first evaluation with it 8 s later.
+	want := []incident{
+		{"alpha", "alpha is down; 1 of 3", 5*hour + 15*time.Second + 5*time.Minute, 7*hour + 15*time.Second + 10*time.Minute},
+		{"charly", "charly is down; 1 of 3", 30*hour + 15*time.Second + 5*time.Minute, 0},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("incidents %v, want %v", got, want)
+	}
+	if r.Pending["NodeDown"] != 1 || len(r.Errors) > 0 {
+		t.Errorf("pending %v, errors %v", r.Pending, r.Errors)
+	}
+}
+
+// TestEndedSeriesAreStaleAtTheNextScrape checks that a series does not live on for the lookback of five minutes.
+func TestEndedSeriesAreStaleAtTheNextScrape(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":                                   always(1),
+		`avax_node_bootstrapped{node="alpha"}`: func(since time.Duration) (float64, bool) { return 1, since < 3*hour || since > 4*hour },
+	}}
+	r := evaluate(t, h, `
+groups:
+  - {name: g, rules: [{alert: Gone, expr: 'absent(avax_node_bootstrapped)', labels: {severity: page}}]}
+`, 6*hour)
+	if len(r.Incidents) != 1 || r.Incidents[0].Fired.Sub(begin) != 3*hour+15*time.Second || r.Incidents[0].Resolved.Sub(begin) != 4*hour+15*time.Second {
+		t.Errorf("incidents: %+v", r.Incidents)
+	}
+}
+
+// TestRulesReadTheirOwnEarlierResults checks a rule that records how high a value was.
+func TestRulesReadTheirOwnEarlierResults(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up": always(1), "avax_exporters": between(2*hour, 2*hour+time.Minute, 3, 2),
+	}}
+	r := evaluate(t, h, `
+groups:
+  - name: g
+    rules:
+      - {alert: Lost, expr: 'avax:highest > avax_exporters', labels: {severity: warn}}
+      - {record: 'avax:highest', expr: 'avax_exporters > last_over_time(avax:highest[1h]) or last_over_time(avax:highest[1h]) or avax_exporters'}
+`, 12*hour)
+	if len(r.Incidents) != 1 || r.Incidents[0].Fired.Sub(begin) != 2*hour+75*time.Second || !r.Incidents[0].Resolved.IsZero() {
+		t.Errorf("incidents: %+v", r.Incidents)
+	}
+}
+
+func TestMissingSeriesAreReportedAndNotSilent(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":             always(1),
+		"avax_node_up":   always(1),
+		"avax_node_disk": func(since time.Duration) (float64, bool) { return 1, since > 8*hour },
+	}}
+	r := evaluate(t, h, `
+groups:
+  - name: g
+    rules:
+      - {record: 'avax:lag', expr: 'avax_lag > 1'}
+      - {alert: Down, expr: 'avax_node_up == 0'}
+      - {alert: Lag, expr: 'avax:lag'}
+      - {alert: Disk, expr: 'avax_node_disk < 0.1 and avax_node_up'}
+      - {alert: Mixed, expr: 'avax_lag > avax_node_up'}
+      - {alert: Either, expr: 'avax:lag or avax_node_up == 0 unless avax_lag'}
+`, 12*hour)
+	var got []string
+	for _, g := range r.Gaps {
+		line := g.Alert + " " + strings.Join(g.Missing, ",")
+		if g.All {
+			line += " all"
+		}
+		if !g.Begin.IsZero() {
+			line += " " + g.Begin.Sub(begin).String()
+		}
+		got = append(got, line)
+	}
+	want := []string{"Disk  8h0m7s", "Either avax_lag", "Lag avax_lag all", "Mixed avax_lag all"}
+	if !slices.Equal(got, want) {
+		t.Errorf("gaps %q, want %q", got, want)
+	}
+}
+
+// TestInterruptedRunContinues stops a run in the middle of an incident, and compares the result of the second with that of one run.
+func TestInterruptedRunContinues(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":                         always(1),
+		`avax_node_up{node="alpha"}`: between(5*hour, 30*hour, 0, 1),
+		`avax_node_up{node="bravo"}`: between(2*hour, 3*hour, 0, 1),
+	}}
+	o := Options{
+		Source: h, From: begin, To: begin.Add(36 * hour), Interval: 15 * time.Second, Checkpoint: filepath.Join(t.TempDir(), "checkpoint"),
+		Groups: parse(t, `
+groups:
+  - name: g
+    rules:
+      - {alert: Down, expr: 'avax_node_up == 0', for: 5m, annotations: {summary: '{{ $labels.node }}'}}
+`),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	o.Progress = func(until time.Time) {
+		if until.After(begin.Add(20 * hour)) {
+			stop()
+		}
+	}
+	if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the first run ended with %v", err)
+	}
+	o.Progress = nil
+	resumed := o
+	resumed.From = begin.Add(hour) // the checkpoint has the range
+	second, err := Run(t.Context(), resumed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(o.Checkpoint); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the checkpoint still exists: %v", err)
+	}
+	o.Checkpoint = ""
+	whole, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one, two strings.Builder
+	if err := errors.Join(WriteJSON(&one, whole), WriteJSON(&two, second)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(one.String(), two.String()); diff != "" || len(second.Incidents) != 2 {
+		t.Errorf("resumed run differs:\n%s", diff)
+	}
+}
+
+func TestReplayShowsTheValuesOfEachPart(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":                          always(1),
+		`avax_lag{node="alpha"}`:      between(5*hour, 5*hour+20*time.Minute, 50, 2),
+		`avax_lag{node="bravo"}`:      always(1),
+		`avax_threshold{alert="Lag"}`: always(30),
+	}}
+	var out strings.Builder
+	err := Replay(t.Context(), &out, Options{Source: h, Interval: 15 * time.Second, Groups: parse(t, `
+groups:
+  - name: g
+    rules:
+      - {alert: Lag, expr: 'max without (job) (avax_lag > scalar(max(avax_threshold)))', for: 5m, labels: {severity: warn}, annotations: {summary: '{{ $labels.node }} lags'}}
+`)}, "Lag", "alpha", begin.Add(5*hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "replay.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil || out.String() != string(want) {
+		t.Errorf("%v\n%s", err, cmp.Diff(string(want), out.String()))
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestNotificationsFollowAlertmanager checks grouping, inhibition and the repetition.
+func TestNotificationsFollowAlertmanager(t *testing.T) {
+	c, err := config.Load(`
+route:
+  receiver: team
+  group_by: [severity]
+  group_wait: 30s
+  group_interval: 5m
+  repeat_interval: 4h
+receivers: [{name: team}]
+inhibit_rules:
+  - {source_matchers: [alertname="Cause"], target_matchers: [alertname="Effect"], equal: [node]}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	incident := func(alert, node string, from, to time.Duration) Incident {
+		return Incident{
+			Alert: alert, Labels: labels.FromStrings("alertname", alert, "node", node, "severity", "page"),
+			Fired: begin.Add(from), Resolved: begin.Add(to),
+		}
+	}
+	r := &Result{From: begin, To: begin.Add(24 * hour), Incidents: []Incident{
+		incident("Cause", "alpha", hour, 6*hour),                  // notified, and again after four hours
+		incident("Effect", "alpha", hour+10*time.Second, 2*hour),  // inhibited
+		incident("Effect", "bravo", hour+time.Minute, 2*hour),     // at the next look
+		incident("Short", "bravo", 8*hour, 8*hour+20*time.Second), // over before the first look
+		incident("Effect", "alpha", 9*hour, 9*hour+6*time.Minute), // a new group
+	}}
+	r.Notify(c)
+	var got []time.Duration
+	for _, n := range r.Notifications {
+		got = append(got, n.At.Sub(begin))
+	}
+	first := hour + 30*time.Second
+	want := []time.Duration{first, first + 5*time.Minute, first + 4*hour + 5*time.Minute, 9*hour + 30*time.Second}
+	if !slices.Equal(got, want) {
+		t.Errorf("notifications at %v, want %v", got, want)
+	}
+	if r.Incidents[1].Inhibited != hour-10*time.Second || r.Incidents[2].Inhibited != 0 {
+		t.Errorf("inhibited for %v and %v", r.Incidents[1].Inhibited, r.Incidents[2].Inhibited)
+	}
+}
+
+// BenchmarkDayOfShippedRules evaluates a day of ten nodes with the shipped rules: CPU per day of history.
+func BenchmarkDayOfShippedRules(b *testing.B) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){"up": always(1), "avax_exporter_targets": always(10)}}
+	for n := range 10 {
+		node := fmt.Sprintf(`{node="node%d"`, n)
+		h.series["avax_node_up"+node+"}"] = between(time.Duration(n)*hour, time.Duration(n+1)*hour, 0, 1)
+		for _, chain := range []string{"P", "X", "C"} {
+			h.series["avax_chain_height"+node+`,chain="`+chain+`"}`] = func(since time.Duration) (float64, bool) { return since.Seconds(), true }
+			h.series["avax_node_chain_bootstrapped"+node+`,chain="`+chain+`"}`] = always(1)
+			h.series["avax_node_chain_present"+node+`,chain="`+chain+`"}`] = always(1)
+		}
+		h.series["avax_node_peers"+node+"}"] = always(900)
+		h.series["avax_node_connected_stake_ratio"+node+"}"] = always(0.99)
+	}
+	groups, err := ParseRules(alerts.Rules, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := Run(b.Context(), Options{Source: h, Groups: groups, From: begin, To: begin.Add(24 * hour), Interval: 15 * time.Second}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

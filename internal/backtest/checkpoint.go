@@ -1,0 +1,59 @@
+package backtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// checkpoint is how far an evaluation is. Samples are not stored: the next run reads the history before Next again.
+type checkpoint struct {
+	From, To, Next time.Time
+
+	Ended   []*Incident
+	Open    map[string]*Incident
+	Pending map[string]int
+	First   map[string]time.Time
+	Errors  []string
+}
+
+// save writes the checkpoint.
+func (r *run) save(next time.Time) error {
+	content, err := json.Marshal(checkpoint{r.o.From, r.o.To, next, r.ended, r.open, r.result.Pending, r.first, r.result.Errors})
+	if err == nil {
+		err = renameio.WriteFile(r.o.Checkpoint, content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("save the checkpoint: %w", err)
+	}
+	return nil
+}
+
+// resume continues an earlier run, if there is a checkpoint.
+func (r *run) resume() error {
+	if r.o.Checkpoint == "" {
+		return nil
+	}
+	content, err := os.ReadFile(r.o.Checkpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var c checkpoint
+	if err = errors.Join(err, json.Unmarshal(content, &c)); err != nil {
+		return fmt.Errorf("checkpoint %s: %w: delete the file to begin again", r.o.Checkpoint, err)
+	}
+	r.o.From, r.o.To, r.from, r.ended, r.first = c.From, c.To, c.Next, c.Ended, c.First
+	r.before = len(c.First) > 0
+	r.result.From, r.result.To = c.From, c.To
+	r.result.Pending, r.result.Errors = c.Pending, c.Errors
+	r.resumed = map[string]Incident{}
+	for key, incident := range c.Open {
+		r.resumed[key] = *incident
+	}
+	return nil
+}

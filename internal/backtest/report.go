@@ -1,0 +1,248 @@
+package backtest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/prometheus/common/model"
+)
+
+// Summary is one row of the report: the incidents of an alert with one severity.
+type Summary struct {
+	Alert    string `json:"alert"`
+	Severity string `json:"severity"`
+	// Fired is the number of incidents.
+	Fired int `json:"fired"`
+	// Brief is the number of incidents that ended within briefly by themselves.
+	Brief     int `json:"brief"`
+	Inhibited int `json:"inhibited"` // incidents that were inhibited from begin to end
+	Notified  int `json:"notified"`  // notifications that contain the alert
+	Pending   int `json:"pending"`   // times that the alert was pending without firing; of all severities
+	// Longest and Total are the durations of the incidents in seconds.
+	Longest float64 `json:"longest_seconds"`
+	Total   float64 `json:"total_seconds"`
+}
+
+// briefly is the time after which an incident no longer counts as ended by itself.
+const briefly = 15 * time.Minute
+
+// Summaries returns a row for each alert that fired or was pending, pages first, then by number.
+func (r *Result) Summaries() []Summary {
+	type key struct{ alert, severity string }
+	rows := map[key]*Summary{}
+	for i, incident := range r.Incidents {
+		k := key{incident.Alert, incident.Severity()}
+		if rows[k] == nil {
+			rows[k] = &Summary{Alert: k.alert, Severity: k.severity, Pending: r.Pending[k.alert]}
+		}
+		s, took := rows[k], incident.end(r).Sub(incident.Fired)
+		s.Fired++
+		s.Total += took.Seconds()
+		s.Longest = max(s.Longest, took.Seconds())
+		if !incident.Resolved.IsZero() && took <= briefly {
+			s.Brief++
+		}
+		if incident.Inhibited >= took {
+			s.Inhibited++
+		}
+		for _, n := range r.Notifications {
+			if slices.Contains(n.Firing, i) {
+				s.Notified++
+			}
+		}
+	}
+	for alert, n := range r.Pending {
+		if !slices.ContainsFunc(r.Incidents, func(i Incident) bool { return i.Alert == alert }) {
+			rows[key{alert, ""}] = &Summary{Alert: alert, Pending: n}
+		}
+	}
+	order := []string{"", "info", "warn", "page"}
+	return slices.SortedFunc(func(yield func(Summary) bool) {
+		for _, s := range rows {
+			if !yield(*s) {
+				return
+			}
+		}
+	}, func(a, b Summary) int {
+		rank := func(s Summary) int { return slices.Index(order, s.Severity) }
+		return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(b.Fired, a.Fired), cmp.Compare(b.Pending, a.Pending), cmp.Compare(a.Alert, b.Alert))
+	})
+}
+
+// PerWeek returns the number of notifications of a severity per week.
+func (r *Result) PerWeek(severity string) float64 {
+	n := 0
+	for _, sent := range r.Notifications {
+		if sent.Severity == severity {
+			n++
+		}
+	}
+	const week = 7 * 24 * time.Hour
+	return float64(n) / (float64(r.To.Sub(r.From)) / float64(week))
+}
+
+// Print writes the report for people. With list it includes every incident.
+func (r *Result) Print(w io.Writer, list bool) error {
+	p := &printer{w: w}
+	p.printf("%s to %s (%s)\n", stamp(r.From), stamp(r.To), model.Duration(r.To.Sub(r.From).Round(time.Minute)))
+	p.printf("%s, %s; per week: %.1f pages, %.1f warnings, %.1f notes\n", count(len(r.Incidents), "alert"), count(len(r.Notifications), "notification"),
+		r.PerWeek("page"), r.PerWeek("warn"), r.PerWeek("info"))
+	if rows := r.Summaries(); len(rows) > 0 {
+		p.printf("\n")
+		t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(t, "ALERT\tSEVERITY\tFIRED\tENDED WITHIN 15m\tINHIBITED\tNOTIFIED\tONLY PENDING\tLONGEST\t")
+		for _, s := range rows {
+			longest := ""
+			if s.Fired > 0 {
+				longest = model.Duration(time.Duration(s.Longest) * time.Second).String()
+			}
+			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t\n", s.Alert, s.Severity, s.Fired, s.Brief, s.Inhibited, s.Notified, s.Pending, longest)
+		}
+		_ = t.Flush() // p keeps the error
+	}
+	if list {
+		r.list(p)
+	}
+	r.gaps(p)
+	for _, text := range r.Errors {
+		p.printf("\nNot evaluated: %s\n", text)
+	}
+	return p.err
+}
+
+// list prints the incidents.
+func (r *Result) list(p *printer) {
+	p.printf("\n")
+	for _, i := range r.Incidents {
+		took := "still firing"
+		if !i.Resolved.IsZero() {
+			took = "for " + model.Duration(i.Resolved.Sub(i.Fired)).String()
+		}
+		inhibited := ""
+		if i.Inhibited > 0 {
+			inhibited = ", inhibited for " + model.Duration(i.Inhibited).String()
+		}
+		p.printf("%s  %-4s  %s %s%s\n    %s\n", stamp(i.Fired), i.Severity(), i.Alert, took, inhibited, cmp.Or(i.Summary, i.Labels.String()))
+	}
+}
+
+// gaps prints which alerts could not be judged. Alerts with the same gap share a line.
+func (r *Result) gaps(p *printer) {
+	lines := map[string][]string{}
+	for _, g := range r.Gaps {
+		switch {
+		case g.All:
+			line := "Not judged, because there are no samples of " + strings.Join(g.Missing, ", ")
+			lines[line] = append(lines[line], g.Alert)
+		case len(g.Missing) > 0:
+			line := "Judged in part, without " + strings.Join(g.Missing, ", ")
+			lines[line] = append(lines[line], g.Alert)
+		}
+		if !g.All && !g.Begin.IsZero() {
+			line := "Judged only from " + stamp(g.Begin) + ", because there are no older samples"
+			lines[line] = append(lines[line], g.Alert)
+		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(lines)) {
+		p.printf("\n%s:\n  %s\n", line, strings.Join(lines[line], ", "))
+	}
+}
+
+// stamp formats a time for people.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// printer keeps the first error of a writer.
+type printer struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printer) Write(b []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	n, err := p.w.Write(b)
+	p.err = err
+	return n, err
+}
+
+func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+
+// WriteJSON writes results for programs: one object for each.
+func WriteJSON(w io.Writer, results ...*Result) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	for _, r := range results {
+		if err := encoder.Encode(r.document()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// document returns the result in the format of WriteJSON.
+func (r *Result) document() any {
+	type incident struct {
+		Alert     string            `json:"alert"`
+		Labels    map[string]string `json:"labels"`
+		Summary   string            `json:"summary,omitempty"`
+		Active    time.Time         `json:"active"`
+		Fired     time.Time         `json:"fired"`
+		Resolved  *time.Time        `json:"resolved"` // null: still firing
+		Inhibited float64           `json:"inhibited_seconds"`
+	}
+	type notification struct {
+		At       time.Time `json:"at"`
+		Receiver string    `json:"receiver"`
+		Group    string    `json:"group"`
+		Severity string    `json:"severity"`
+		Firing   []int     `json:"incidents"` // positions in incidents
+	}
+	type gap struct {
+		Alert   string     `json:"alert"`
+		Judged  bool       `json:"judged"`
+		Missing []string   `json:"missing,omitempty"`
+		Begin   *time.Time `json:"judged_from,omitempty"`
+	}
+	document := struct {
+		From          time.Time      `json:"from"`
+		To            time.Time      `json:"to"`
+		Alerts        []Summary      `json:"alerts"`
+		Incidents     []incident     `json:"incidents"`
+		Notifications []notification `json:"notifications"`
+		Gaps          []gap          `json:"gaps"`
+		Errors        []string       `json:"errors"`
+	}{From: r.From, To: r.To, Alerts: r.Summaries(), Incidents: []incident{}, Notifications: []notification{}, Gaps: []gap{}, Errors: r.Errors}
+	pointer := func(t time.Time) *time.Time {
+		if t.IsZero() {
+			return nil
+		}
+		return &t
+	}
+	for _, i := range r.Incidents {
+		document.Incidents = append(document.Incidents, incident{
+			i.Alert, i.Labels.Map(), i.Summary, i.Active, i.Fired, pointer(i.Resolved), i.Inhibited.Seconds(),
+		})
+	}
+	for _, n := range r.Notifications {
+		document.Notifications = append(document.Notifications, notification(n))
+	}
+	for _, g := range r.Gaps {
+		document.Gaps = append(document.Gaps, gap{g.Alert, !g.All, g.Missing, pointer(g.Begin)})
+	}
+	return document
+}

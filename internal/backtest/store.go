@@ -1,0 +1,179 @@
+package backtest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// store holds the samples of the piece under evaluation, and the older samples that its rules read.
+type store struct{ *tsdb.Head }
+
+func openStore() (*store, error) {
+	options := tsdb.DefaultHeadOptions()
+	options.StripeSize = 1 << 10
+	options.ChunkWriteQueueSize = 0
+	// The head rejects samples that are older than its newest sample by more than half of this range. Results are appended
+	// after all stored samples of a piece.
+	options.ChunkRange = (4 * maxPiece).Milliseconds()
+	dir, err := os.MkdirTemp("", "avax-exporter-backtest-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir) // the head needs an empty directory when it is opened, and not afterwards
+	options.ChunkDirRoot = dir
+	head, err := tsdb.NewHead(nil, discard, nil, nil, options, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &store{head}, head.Init(math.MinInt64)
+}
+
+// Querier implements storage.Queryable.
+func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
+	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, mint, maxt), mint, maxt)
+}
+
+// drop deletes the samples before a time.
+func (s *store) drop(before time.Time) error { return s.Truncate(before.UnixMilli()) }
+
+func (s *store) close() error {
+	if err := s.Truncate(math.MaxInt64); err != nil {
+		return err
+	}
+	return s.Head.Close()
+}
+
+// loader appends stored samples. Queries do not return staleness markers, so the loader derives them: a scrape of a target adds a
+// sample of the series up, and a series of the target without a sample at this time has ended there.
+type loader struct {
+	alive map[model.Fingerprint]model.Metric // series whose newest sample is not a staleness marker
+}
+
+// load appends the samples of a piece. It returns their number.
+func (l *loader) load(ctx context.Context, s *store, samples model.Matrix, scrapes map[target][]int64) (n int, err error) {
+	app := s.Appender(ctx)
+	for _, series := range samples {
+		ls, id := labelsOf(series.Metric), series.Metric.Fingerprint()
+		times := scrapes[targetOf(series.Metric)]
+		var ref storage.SeriesRef
+		_, alive := l.alive[id]
+		put := func(t int64, v float64) {
+			if err == nil {
+				ref, err = app.Append(ref, ls, t, v)
+			}
+		}
+		endAt := func(t int64) {
+			if alive {
+				put(t, staleMarker)
+			}
+			alive = false
+		}
+		for _, sample := range series.Values {
+			t := int64(sample.Timestamp)
+			for len(times) > 0 && times[0] < t {
+				endAt(times[0])
+				times = times[1:]
+			}
+			if len(times) > 0 && times[0] == t {
+				times = times[1:]
+			}
+			put(t, float64(sample.Value))
+			alive = true
+			n++
+		}
+		if len(times) > 0 {
+			endAt(times[0])
+		}
+		if alive {
+			l.alive[id] = series.Metric
+		} else {
+			delete(l.alive, id)
+		}
+	}
+	if err != nil {
+		return n, errors.Join(err, app.Rollback())
+	}
+	return n, app.Commit()
+}
+
+// end ends the series without a sample in a piece whose target was scraped.
+func (l *loader) end(ctx context.Context, s *store, seen map[model.Fingerprint]bool, scrapes map[target][]int64) error {
+	app := s.Appender(ctx)
+	for id, metric := range l.alive {
+		times := scrapes[targetOf(metric)]
+		if seen[id] || len(times) == 0 {
+			continue
+		}
+		if _, err := app.Append(0, labelsOf(metric), times[0], staleMarker); err != nil {
+			return errors.Join(err, app.Rollback())
+		}
+		delete(l.alive, id)
+	}
+	return app.Commit()
+}
+
+var staleMarker = math.Float64frombits(value.StaleNaN)
+
+// target identifies the target of a scrape.
+type target struct{ job, instance model.LabelValue }
+
+func targetOf(m model.Metric) target { return target{m[model.JobLabel], m[model.InstanceLabel]} }
+
+// scrapesOf returns the times of scrapes by target, from the series up.
+func scrapesOf(ups model.Matrix) map[target][]int64 {
+	times := map[target][]int64{}
+	for _, series := range ups {
+		for _, sample := range series.Values {
+			times[targetOf(series.Metric)] = append(times[targetOf(series.Metric)], int64(sample.Timestamp))
+		}
+	}
+	for t := range times {
+		slices.Sort(times[t])
+	}
+	return times
+}
+
+func labelsOf(m model.Metric) labels.Labels {
+	b := labels.NewScratchBuilder(len(m))
+	for name, v := range m {
+		b.Add(string(name), string(v))
+	}
+	b.Sort()
+	return b.Labels()
+}
+
+// append stores the results of a rule at one time, and a staleness marker for each series that the rule returned before and no
+// longer returns.
+func (r *rule) append(app storage.Appender, at time.Time, results promql.Vector) error {
+	t := at.UnixMilli()
+	now := make(map[uint64]labels.Labels, len(results))
+	for _, sample := range results {
+		if _, err := app.Append(0, sample.Metric, t, sample.F); err != nil {
+			return err
+		}
+		now[sample.Metric.Hash()] = sample.Metric
+	}
+	for hash, ls := range r.last {
+		if _, there := now[hash]; !there {
+			if _, err := app.Append(0, ls, t, staleMarker); err != nil {
+				return err
+			}
+		}
+	}
+	r.last = now
+	return nil
+}
