@@ -210,14 +210,6 @@ func (n *Network) SetUpgrade(name string, at time.Time) {
 	})
 }
 
-// SetACPs sets the ACPs that a participant supports and objects to.
-func (n *Network) SetACPs(participant string, supports, objects []uint32) {
-	n.change(func(time.Time) {
-		m := n.mustMember(participant)
-		m.supports, m.objects = slices.Clone(supports), slices.Clone(objects)
-	})
-}
-
 // Changes of validator sets. For each change the P-Chain accepts a block.
 
 // AddValidator makes a participant a validator of the primary network, with this stake in nAVAX and for this period. An unknown name
@@ -378,26 +370,6 @@ func (n *Network) SetPrecompile(chain, name string, on bool, at time.Time) {
 	n.change(func(time.Time) {
 		c := n.mustChain(chain)
 		c.upgrades = append(c.upgrades, precompileUpgrade{name, at.UTC(), !on})
-	})
-}
-
-// SetTPS sets the average transactions per second of a chain from today on. The series is an EVM chain ID in decimal, or "total".
-func (n *Network) SetTPS(series string, tps float64) {
-	n.change(func(now time.Time) {
-		if _, ok := n.tps.mean[series]; !ok {
-			panic(fmt.Sprintf("simnet: no series %q", series))
-		}
-		n.tps.set[series] = append(n.tps.set[series], tpsSet{now.Truncate(day), tps})
-	})
-}
-
-// HoldMetrics stops or resumes the updates of the Metrics service, and thereby of its lastRun.
-func (n *Network) HoldMetrics(hold bool) {
-	n.change(func(now time.Time) {
-		n.tps.held = time.Time{}
-		if hold {
-			n.tps.held = now
-		}
 	})
 }
 

@@ -32,19 +32,12 @@ func newMetrics(net *Network) *Service {
 
 // tpsTruth is the throughput of the EVM chains, day by day.
 type tpsTruth struct {
-	mean    map[string]float64  // by series
-	set     map[string][]tpsSet // values of SetTPS, oldest first
-	held    time.Time           // no update after this time; zero while updates run
-	retired bool                // version 1 is removed
-}
-
-type tpsSet struct {
-	from  time.Time // start of a day
-	value float64
+	mean    map[string]float64 // by series
+	retired bool               // version 1 is removed
 }
 
 func (t *tpsTruth) build(truth *truth) {
-	t.mean, t.set = make(map[string]float64), make(map[string][]tpsSet)
+	t.mean = make(map[string]float64)
 	for _, c := range truth.chains {
 		if c.evmID != 0 {
 			t.mean[u64(c.evmID)] = []float64{2.1, 0.8, 0.3}[len(t.mean)%3]
@@ -55,21 +48,12 @@ func (t *tpsTruth) build(truth *truth) {
 
 // dayTPS returns the average of a day with two decimals.
 func (t *truth) dayTPS(series string, day time.Time) float64 {
-	set := t.tps.set[series]
-	for i := len(set) - 1; i >= 0; i-- {
-		if !day.Before(set[i].from) {
-			return set[i].value
-		}
-	}
 	v := t.tps.mean[series] * (0.6 + 0.8*t.chance("tps", series, day.Unix()))
 	return math.Round(100*v) / 100
 }
 
 // tpsUpdated returns the time of the service's last update.
 func (t *truth) tpsUpdated(now time.Time) time.Time {
-	if !t.tps.held.IsZero() {
-		now = t.tps.held
-	}
 	return now.Truncate(tpsPeriod)
 }
 

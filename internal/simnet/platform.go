@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -19,13 +18,8 @@ var platformService = service{"platform", map[string]method{
 	"getCurrentValidators": on((*view).platformCurrentValidators),
 	"getFeeState":          on((*view).platformFeeState),
 	"getHeight":            on((*view).platformHeight),
-	"getL1Validator":       on((*view).platformL1Validator),
 	"getStakingAssetID":    on((*view).platformStakingAssetID),
-	"getSubnet":            on((*view).platformSubnet),
-	"getSubnets":           on((*view).platformSubnets),
 	"getTimestamp":         on((*view).platformTimestamp),
-	"getTotalStake":        on((*view).platformTotalStake),
-	"getValidatorsAt":      on((*view).platformValidatorsAt),
 	"getValidatorFeeState": on((*view).platformValidatorFeeState),
 }}
 
@@ -265,77 +259,10 @@ func (v *view) platformBlockchainStatus(p struct{ BlockchainID string }) (any, e
 	}{status}, nil
 }
 
-func (v *view) platformL1Validator(p struct{ ValidationID idParam }) (any, error) {
-	for _, s := range v.subnets {
-		for _, l := range s.l1 {
-			if l.validationID == string(p.ValidationID) {
-				return struct {
-					platformL1Validator
-					SubnetID string `json:"subnetID"`
-					Height   string `json:"height"`
-				}{v.renderL1(l), s.id, u64(v.head(v.pChain()).height)}, nil
-			}
-		}
-	}
-	return nil, fmt.Errorf("fetching L1 validator %q failed: not found", p.ValidationID)
-}
-
-func (v *view) platformSubnet(p struct{ SubnetID idParam }) (any, error) {
-	s := v.subnet(p.SubnetID)
-	switch {
-	case p.SubnetID == primaryNetworkID || p.SubnetID == "":
-		return nil, errors.New("the primary network isn't a subnet")
-	case s == nil:
-		return nil, errNotFound
-	}
-	r := struct {
-		IsPermissioned   bool     `json:"isPermissioned"`
-		ControlKeys      []string `json:"controlKeys"`
-		Threshold        string   `json:"threshold"`
-		Locktime         string   `json:"locktime"`
-		TransformationTx string   `json:"subnetTransformationTxID"`
-		ConversionID     string   `json:"conversionID"`
-		ManagerChainID   string   `json:"managerChainID"`
-		ManagerAddress   *string  `json:"managerAddress"`
-	}{true, s.owner.controlKeys(), strconv.Itoa(s.owner.threshold), "0", primaryNetworkID, primaryNetworkID, primaryNetworkID, nil}
-	if s.conversion != "" {
-		r.IsPermissioned, r.ConversionID = false, s.conversion
-		r.ManagerChainID, r.ManagerAddress = s.managerChain.id, new(strings.ToLower(s.manager))
-	}
-	return r, nil
-}
-
-func (v *view) platformSubnets(noParams) (any, error) {
-	type item struct {
-		ID          string   `json:"id"`
-		ControlKeys []string `json:"controlKeys"`
-		Threshold   string   `json:"threshold"`
-	}
-	list := []item{{primaryNetworkID, []string{}, "0"}}
-	for _, s := range v.subnets[1:] {
-		list = append(list, item{s.id, s.owner.controlKeys(), strconv.Itoa(s.owner.threshold)})
-	}
-	shuffle(v.net.rng, list)
-	return struct {
-		Subnets []item `json:"subnets"`
-	}{list}, nil
-}
-
 func (v *view) platformStakingAssetID(noParams) (any, error) {
 	return struct {
 		AssetID string `json:"assetID"`
 	}{v.avaxAsset()}, nil
-}
-
-func (v *view) platformTotalStake(noParams) (any, error) {
-	var whole uint64
-	for _, s := range v.primary.stakers {
-		whole += s.total()
-	}
-	return struct {
-		Stake  string `json:"stake"`
-		Weight string `json:"weight"`
-	}{u64(whole), u64(whole)}, nil
 }
 
 func (v *view) platformCurrentSupply(p struct{ SubnetID idParam }) (any, error) {

@@ -35,7 +35,6 @@ func (n *Network) build(now time.Time) {
 	t.buildStakers()
 	t.tps.build(t)
 	t.buildLedger()
-	t.recordSets(t.origin)
 	for _, m := range t.members[:6] {
 		n.nodes = append(n.nodes, newNode(n, m))
 	}

@@ -835,7 +835,6 @@ func TestPeersVoteAreBenchedAndAreSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
 		alpha, bravo := dial(t, net, "alpha"), net.NodeID("bravo")
-		net.SetACPs("bravo", nil, []uint32{224})
 		net.Node("alpha").Bench("bravo", "C")
 		net.SetSilent("bravo", true)
 		since := time.Now().UTC()
@@ -849,13 +848,6 @@ func TestPeersVoteAreBenchedAndAreSilent(t *testing.T) {
 		alpha.must("/ext/info", "info.peers", map[string]any{"nodeIDs": []string{bravo}}, &r)
 		if len(r.Peers) != 1 || !slices.Equal(r.Peers[0].Benched, []string{"C"}) || !r.Peers[0].LastReceived.Equal(since) {
 			t.Errorf("got %+v", r)
-		}
-		var acps struct {
-			ACPs map[string]struct{ Objectors []string }
-		}
-		alpha.must("/ext/info", "info.acps", nil, &acps)
-		if !slices.Equal(acps.ACPs["224"].Objectors, []string{bravo}) {
-			t.Errorf("got %+v", acps)
 		}
 	})
 }

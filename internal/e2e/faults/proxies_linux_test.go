@@ -170,10 +170,6 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	e.awaitLog(reloaded)
 }
 
-type writer func([]byte)
-
-func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
-
 // talk sends bytes, and returns the answer within a moment.
 func talk(t *testing.T, address, request string) string {
 	t.Helper()
