@@ -9,8 +9,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-var nodeUp = metric.New("avax_node_up",
-	"1 if the node answered the last probe, 0 if not.", "node")
+var (
+	nodeUp = metric.New("avax_node_up",
+		"1 if the node answered the last probe, 0 if not.", "node")
+	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
+		"Duration of the last probe in seconds, until the answer or the failure.", "node")
+)
 
 // up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a resource for the
 // call. Then the previous sample stays until it expires.
@@ -20,17 +24,19 @@ var up = &Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,
-	Families: []*metric.Family{nodeUp},
+	Families: []*metric.Family{nodeUp, nodeProbeDuration},
 	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUp),
 }
 
 func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	began := time.Now()
 	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
 	}
 	n.SetProbed(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())
+	out.Set(nodeProbeDuration, time.Since(began).Seconds(), n.Name())
 	return nil
 }

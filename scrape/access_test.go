@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -124,10 +125,11 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 	plain, secure := serve((*httptest.Server).Start), serve((*httptest.Server).StartTLS)
 	expiry := float64(secure.Certificate().NotAfter.Unix())
 
-	m := scrape.NewMetrics()
+	registry := prometheus.NewRegistry()
+	m := scrape.NewMetrics(registry)
 	exported := func() map[string]float64 {
 		found := map[string]float64{}
-		families, err := m.Gather()
+		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +170,8 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 
 // The certificate of a proxy says nothing about the upstream behind it.
 func TestProxyCertificateIsNotExported(t *testing.T) {
-	reg := scrape.NewMetrics()
-	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: reg, Transport: transport(func(*http.Request) (*http.Response, error) {
+	reg := prometheus.NewRegistry()
+	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(*http.Request) (*http.Response, error) {
 		r := respond(200, good)
 		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
 		return r, nil
@@ -184,7 +186,8 @@ func TestProxyCertificateIsNotExported(t *testing.T) {
 
 func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := scrape.NewMetrics()
+		reg := prometheus.NewRegistry()
+		m := scrape.NewMetrics(reg)
 		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"id":1,"result":{"height":"14"}}`)})
 		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
 		for _, u := range []*scrape.Upstream{kept, closed} {
@@ -199,8 +202,8 @@ func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("call in progress: %v", err)
 		}
-		if n, err := testutil.GatherAndCount(m); err != nil || n != 2 {
-			t.Errorf("%d series, want the two of the remaining upstream (%v)", n, err)
+		if n, err := testutil.GatherAndCount(reg, "avax_exporter_upstream_requests_total"); err != nil || n != 1 {
+			t.Errorf("%d series, want that of the remaining upstream (%v)", n, err)
 		}
 	})
 }

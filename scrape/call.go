@@ -55,7 +55,7 @@ func (u *Upstream) acquire(ctx context.Context, r request) (release func(), err 
 		}
 	}
 	if errors.As(err, &e) && (e.Outcome == RateLimited || e.Outcome == Timeout) {
-		u.metrics.unsent(r.op, e.Outcome)
+		u.metrics.notSent(r.op, e.Outcome)
 	}
 	return release, err
 }
@@ -75,8 +75,7 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 		outcome = Timeout
 		err = &Error{r.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
-	u.metrics.count(r.op, outcome)
-	u.metrics.took(r.op, took)
+	u.metrics.ended(r.op, outcome, took)
 	if outcome != LocalLimit {
 		u.ended(outcome)
 	}

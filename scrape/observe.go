@@ -1,194 +1,113 @@
 package scrape
 
 import (
-	"cmp"
 	"crypto/x509"
-	"maps"
-	"math"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics counts and measures requests. Set it as Options.Metrics of each Upstream. A nil Metrics does nothing. Metrics serves
-// its families without a registry, because a fleet has tens of thousands of these series. In a registry, these series would
-// take half of the memory and CPU of the whole program.
+// Metrics counts and measures requests. Set it as Options.Metrics of each Upstream. A nil Metrics does nothing.
+//
+// There are few series for each upstream, because a fleet has a thousand: methods are counted only if they fail, and the
+// durations of a method are those of all upstreams.
 type Metrics struct {
-	mu        sync.Mutex
-	upstreams map[string]*measure
+	requests, unsent *prometheus.CounterVec
+	waitUntil        *prometheus.GaugeVec
+	certificate      *prometheus.GaugeVec
+	duration         *prometheus.SummaryVec
 }
 
-// NewMetrics returns metrics without series.
-func NewMetrics() *Metrics { return &Metrics{upstreams: map[string]*measure{}} }
-
-// all returns the upstreams in the order of their names.
-func (m *Metrics) all() []*measure {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := make([]*measure, 0, len(m.upstreams))
-	for _, name := range slices.Sorted(maps.Keys(m.upstreams)) {
-		all = append(all, m.upstreams[name])
+// NewMetrics registers the families and returns them.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	return all
+	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	m := &Metrics{
+		requests: counter("avax_exporter_upstream_requests_total",
+			"Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once. The label op, the method, is empty for the outcome ok.",
+			"upstream", "op", "outcome"),
+		unsent: counter("avax_exporter_upstream_unsent_total",
+			"Calls and retries that were not sent to an upstream, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the wait in the queue was too long.",
+			"upstream", "op", "outcome"),
+		waitUntil: gauge("avax_exporter_upstream_wait_until_timestamp_seconds",
+			"End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if the upstream requested no pause.",
+			"upstream", "op"),
+		certificate: gauge("avax_exporter_upstream_certificate_expiry_timestamp_seconds",
+			"Expiry of the certificate on the last used HTTPS connection to an upstream, in Unix seconds. Absent for HTTP, and before the first connection.",
+			"upstream"),
+		duration: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+			Name: "avax_exporter_upstream_request_duration_seconds",
+			Help: "Time from the start of a request of this method to the end of its answer, for all upstreams. Includes requests of every outcome.",
+		}, []string{"op"}),
+	}
+	r.MustRegister(m.requests, m.unsent, m.waitUntil, m.certificate, m.duration)
+	return m
 }
 
 // measure counts and measures the requests of one upstream. A nil measure does nothing.
 type measure struct {
-	metrics  *Metrics
+	*Metrics
 	upstream string
-
-	mu     sync.Mutex
-	ops    []*opCounts // ordered by op
-	until  []wait      // ordered by op
-	expiry float64     // expiry of the upstream's certificate in Unix seconds; 0: no certificate received
+	closed   atomic.Bool
 }
 
-// wait is the end of a requested pause of op, or of allOps, in Unix seconds.
-type wait struct {
-	op string
-	at float64
-}
-
-// opCounts are the counts of one op.
-type opCounts struct {
-	op               string
-	requests, unsent []tally // ordered by outcome
-	duration         durations
-}
-
-// tally is the count of an outcome since a time.
-type tally struct {
-	outcome Outcome
-	since   time.Time
-	n       uint64
-}
-
-// durations is a histogram of seconds, with classic buckets (bounds) and native buckets (resolution).
-type durations struct {
-	since   time.Time // zero: no duration was observed
-	sum     float64
-	classic [len(bounds) + 1]uint64 // the last bucket has no bound
-	native  []nativeBucket          // ordered by index
-}
-
-type nativeBucket struct {
-	index int
-	n     uint64
-}
-
-// bounds are the upper bounds of the classic buckets, in seconds. There are few, because each bucket is a series per upstream
-// and method. In a fleet, these series are nearly half of all series.
-var bounds = [...]float64{0.01, 0.1, 0.5, 2.5, 10}
-
-// resolution is the schema of the native histogram: each upper bound is 2^(1/8) times the previous one, about 9 % more.
-const resolution = 3
-
-// shortest limits the number of native buckets: a shorter duration counts in the bucket of shortest. From shortest to a
-// minute, there are about 200 buckets.
-const shortest = time.Microsecond
-
-func (h *durations) observe(d time.Duration, now time.Time) {
-	if h.since.IsZero() {
-		h.since = now
-	}
-	seconds := d.Seconds()
-	h.sum += seconds
-	i, _ := slices.BinarySearch(bounds[:], seconds)
-	h.classic[i]++
-	index := int(math.Ceil(math.Log2(max(d, shortest).Seconds()) * (1 << resolution)))
-	at, found := slices.BinarySearchFunc(h.native, index, func(b nativeBucket, index int) int { return b.index - index })
-	if !found {
-		h.native = slices.Insert(h.native, at, nativeBucket{index: index})
-	}
-	h.native[at].n++
-}
-
-func (h *durations) count() (n uint64) {
-	for _, bucket := range h.classic {
-		n += bucket
-	}
-	return n
-}
-
-// newMeasure returns a new measure for an upstream. It replaces an earlier measure of the same name.
 func (m *Metrics) newMeasure(upstream string) *measure {
 	if m == nil {
 		return nil
 	}
-	created := &measure{metrics: m, upstream: upstream}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.upstreams[upstream] = created
-	return created
+	return &measure{Metrics: m, upstream: upstream}
 }
 
-// count counts a request.
-func (m *measure) count(op string, outcome Outcome) {
-	m.change(func() { add(&m.at(op).requests, outcome) })
-}
-
-// unsent counts a call or a retry that was not sent.
-func (m *measure) unsent(op string, outcome Outcome) {
-	m.change(func() { add(&m.at(op).unsent, outcome) })
-}
-
-// took stores the duration of a request.
-func (m *measure) took(op string, d time.Duration) {
-	m.change(func() { m.at(op).duration.observe(d, time.Now()) })
-}
-
-// waits stores the end of the pause that the upstream requested.
-func (m *measure) waits(op string, until time.Time) {
-	m.change(func() {
-		i, found := slices.BinarySearchFunc(m.until, op, func(w wait, op string) int { return cmp.Compare(w.op, op) })
-		if !found {
-			m.until = slices.Insert(m.until, i, wait{op: op})
-		}
-		m.until[i].at = float64(until.Unix())
-	})
-}
-
-// presented stores the expiry of the certificate that the upstream presented.
-func (m *measure) presented(chain []*x509.Certificate) {
-	if len(chain) > 0 {
-		m.change(func() { m.expiry = float64(chain[0].NotAfter.Unix()) })
-	}
-}
-
-func (m *measure) change(f func()) {
-	if m == nil {
+// ended counts a request and its duration.
+func (m *measure) ended(op string, outcome Outcome, took time.Duration) {
+	if m.off() {
 		return
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f()
-}
-
-// at returns the counts of an op. The caller holds m.mu.
-func (m *measure) at(op string) *opCounts {
-	i, found := slices.BinarySearchFunc(m.ops, op, func(c *opCounts, op string) int { return cmp.Compare(c.op, op) })
-	if !found {
-		m.ops = slices.Insert(m.ops, i, &opCounts{op: op})
+	m.duration.WithLabelValues(op).Observe(took.Seconds())
+	if outcome == OK {
+		op = ""
 	}
-	return m.ops[i]
+	m.requests.WithLabelValues(m.upstream, op, string(outcome)).Inc()
 }
 
-func add(to *[]tally, outcome Outcome) {
-	i, found := slices.BinarySearchFunc(*to, outcome, func(t tally, o Outcome) int { return cmp.Compare(t.outcome, o) })
-	if !found {
-		*to = slices.Insert(*to, i, tally{outcome: outcome, since: time.Now()})
+// notSent counts a call or a retry that was not sent.
+func (m *measure) notSent(op string, outcome Outcome) {
+	if !m.off() {
+		m.unsent.WithLabelValues(m.upstream, op, string(outcome)).Inc()
 	}
-	(*to)[i].n++
 }
 
-// forget deletes the upstream's series. A call that is still in progress does not create them again.
+// waits sets the end of the pause that the upstream requested.
+func (m *measure) waits(op string, until time.Time) {
+	if !m.off() {
+		m.waitUntil.WithLabelValues(m.upstream, op).Set(float64(until.Unix()))
+	}
+}
+
+// presented sets the expiry of the certificate that the upstream presented.
+func (m *measure) presented(chain []*x509.Certificate) {
+	if len(chain) > 0 && !m.off() {
+		m.certificate.WithLabelValues(m.upstream).Set(float64(chain[0].NotAfter.Unix()))
+	}
+}
+
+// off reports whether nothing is measured: without Metrics, or after forget, so that a call in progress creates no series.
+func (m *measure) off() bool { return m == nil || m.closed.Load() }
+
+// forget deletes the upstream's series.
 func (m *measure) forget() {
 	if m == nil {
 		return
 	}
-	m.metrics.mu.Lock()
-	defer m.metrics.mu.Unlock()
-	if m.metrics.upstreams[m.upstream] == m {
-		delete(m.metrics.upstreams, m.upstream)
-	}
+	m.closed.Store(true)
+	upstream := prometheus.Labels{"upstream": m.upstream}
+	m.requests.DeletePartialMatch(upstream)
+	m.unsent.DeletePartialMatch(upstream)
+	m.waitUntil.DeletePartialMatch(upstream)
+	m.certificate.DeletePartialMatch(upstream)
 }

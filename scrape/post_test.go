@@ -79,9 +79,9 @@ func TestPostIsNeverRetriedOrShared(t *testing.T) {
 func TestAdmitIsCalledForEveryRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left, requests := 2, 0
-		registry := scrape.NewMetrics()
+		registry := prometheus.NewRegistry()
 		u := open(t, scrape.Options{
-			Name: "data", URL: "http://data", Concurrency: 1, Metrics: registry,
+			Name: "data", URL: "http://data", Concurrency: 1, Metrics: scrape.NewMetrics(registry),
 			Transport: transport(func(*http.Request) (*http.Response, error) {
 				requests++
 				return respond(503, ""), nil

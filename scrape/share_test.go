@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -233,9 +234,9 @@ func TestSharedErrorReachesEveryWaitingCaller(t *testing.T) {
 // A hung upstream counts as a timeout even if every caller's deadline comes before the call's own.
 func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := scrape.NewMetrics()
+		registry := prometheus.NewRegistry()
 		u, err := scrape.New(scrape.Options{
-			Name: "alpha", URL: "http://alpha.test", Timeout: time.Minute, Metrics: registry,
+			Name: "alpha", URL: "http://alpha.test", Timeout: time.Minute, Metrics: scrape.NewMetrics(registry),
 			Transport: transport(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
 				return nil, context.Cause(r.Context())
@@ -254,7 +255,7 @@ func TestSharedCallWithExpiredCallersIsATimeout(t *testing.T) {
 			t.Error("upstream is healthy")
 		}
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP avax_exporter_upstream_requests_total Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once.
+# HELP avax_exporter_upstream_requests_total Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once. The label op, the method, is empty for the outcome ok.
 # TYPE avax_exporter_upstream_requests_total counter
 avax_exporter_upstream_requests_total{op="platform.getHeight",outcome="timeout",upstream="alpha"} 1
 `), "avax_exporter_upstream_requests_total"); err != nil {

@@ -57,8 +57,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		promcollectors.NewProcessCollector(promcollectors.ProcessCollectorOpts{}),
 		versioncollector.NewCollector("avax_exporter"),
 	)
-	upstreams := scrape.NewMetrics()
-	targets, err := newTargets(cfg, openState(cfg, log), upstreams)
+	targets, err := newTargets(cfg, openState(cfg, log), scrape.NewMetrics(registry))
 	if err != nil {
 		return nil, config.InputError{Err: err}
 	}
@@ -81,7 +80,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, DefaultNode: defaultNode(targets), ObserverBudget: cfg.ObserverBudget, Registry: prometheus.Gatherers{registry, upstreams}, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, DefaultNode: defaultNode(targets), ObserverBudget: cfg.ObserverBudget, Registry: registry, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {

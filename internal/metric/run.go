@@ -65,8 +65,9 @@ type Job struct {
 	// series, Good has the samples of that run.
 	Good *Run
 
-	served []Chunk // samples of the job on /metrics
-	about  []Chunk // samples about the job
+	served  []Chunk // samples of the job on /metrics
+	expired bool    // whether served was removed because of its age
+	about   []Chunk // samples about the job
 }
 
 // Fresh returns the samples that may be served at t.

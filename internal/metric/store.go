@@ -74,13 +74,16 @@ func (s *Store) Delete(k Key) {
 
 // expire removes expired samples. The caller holds s.mu.
 func (s *Store) expire(t time.Time) {
-	for k, j := range s.jobs {
-		if j.served != nil && !t.Before(j.Good.Until) {
-			expired := *j
-			expired.served = nil
-			s.jobs[k] = &expired
-			s.replace(&k, j.served, nil)
+	for k, old := range s.jobs {
+		if old.expired || t.Before(old.Good.Until) {
+			continue
 		}
+		j := *old
+		j.expired, j.served = true, nil
+		j.about = aboutJob(&j)
+		s.jobs[k] = &j
+		s.replace(&k, old.served, nil)
+		s.replace(&j.Last.Key, old.about, j.about)
 	}
 }
 
@@ -169,24 +172,20 @@ var (
 	success = New("avax_exporter_collector_success",
 		"1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.",
 		"collector", "target")
-	duration = New("avax_exporter_collector_duration_seconds",
-		"Duration of the collector's last run for this target.",
-		"collector", "target")
 	lastSuccess = New("avax_exporter_collector_last_success_timestamp_seconds",
-		"Start of the collector's last successful run for this target, in Unix seconds. Absent before the first success.",
+		"Start of the collector's last successful run for this target, in Unix seconds, if a later run failed or the samples of this run have expired.",
 		"collector", "target")
 )
 
-// AboutJobs are the families about jobs. The store renders them like samples, because in a registry the tens of thousands of jobs
-// of a fleet would cost each scrape more than everything else.
-var AboutJobs = []*Family{success, duration, lastSuccess}
+// AboutJobs are the families about jobs. The store serves them like samples, because in a registry the tens of thousands of jobs of
+// a fleet would cost each scrape more than everything else. While all jobs succeed, they do not change.
+var AboutJobs = []*Family{success, lastSuccess}
 
 func aboutJob(j *Job) []Chunk {
 	collector, target := j.Last.Collector, j.Last.Target.String()
 	b := NewBatch(AboutJobs)
 	b.SetBool(success, j.Last.Err == nil, collector, target)
-	b.Set(duration, j.Last.Took.Seconds(), collector, target)
-	if !j.Good.At.IsZero() {
+	if !j.Good.At.IsZero() && (j.expired || j.Last.Err != nil) {
 		b.SetTime(lastSuccess, j.Good.At, collector, target)
 	}
 	return b.Chunks()

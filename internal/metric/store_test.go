@@ -145,8 +145,15 @@ func TestStoreExportsTheStateOfJobs(t *testing.T) {
 		}
 		s.Put(run(alpha, 11))
 		s.Delete(bravo)
-		if got, want := testutil.ToFloat64(s), 2+3.0; got != want {
+		if _, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", ""); !strings.Contains(string(text), "} 1\n") || strings.Contains(string(text), "last_success") {
+			t.Errorf("after a success:\n%s", text)
+		}
+		if got, want := testutil.ToFloat64(s), 2+1.0; got != want {
 			t.Errorf("%v series, want %v", got, want)
+		}
+		time.Sleep(time.Minute) // the job is late
+		if _, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", ""); !strings.Contains(string(text), "last_success_timestamp_seconds{") {
+			t.Errorf("late job:\n%s", text)
 		}
 	})
 }
