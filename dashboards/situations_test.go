@@ -293,7 +293,7 @@ func TestReplicasDoNotChangeDashboards(t *testing.T) {
 	t.Parallel()
 	one := play(t, situation{change: func(_ int, s []sample) []sample { return s }, minutes: 12})
 	two := play(t, situation{change: replicated, minutes: 12})
-	perProcess := []string{"Exporter", "Exporters", "Memory", "CPU", "Requests by outcome", "Failed requests", "Versions"}
+	perProcess := []string{"Exporter", "Exporters", "Memory", "CPU", "Series", "Requests by outcome", "Failed requests", "Versions"}
 	compared := 0
 	eachBoard(t, func(t *testing.T, d dashboard) {
 		for _, p := range d.Panels {

@@ -13,8 +13,8 @@ var exporter = board{
 				stat("Collectors failing", "Collectors whose last run failed for at least one target.",
 					number(least("avax_exporter_collector_success", onCollectors), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
-				stat("Oldest answer", "Longest time since the last successful run of a collector. Collectors that never succeeded do not count.",
-					"max(time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+")").
+				stat("Oldest answer", "Longest time since the last successful run of a collector that fails or is late. Collectors that never succeeded do not count.",
+					"max(time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * max("+exporters+")").
 					unit("s", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
 				stat("Configuration", "Whether the last reload of nodes and credentials succeeded.",
 					"min("+of("avax_exporter_config_last_reload_successful")+")").
@@ -28,7 +28,7 @@ var exporter = board{
 				stat("Series served", "Number of series of the exporter with the most series.",
 					"max(sum by (job, instance, pod) ("+of("avax_exporter_series")+"))").unit("locale", 0),
 				stat("Runs skipped in an hour", "Runs that were skipped because the previous run had not ended.",
-					"sum(increase("+of("avax_exporter_collector_skipped_total", onCollectors)+"[1h])) and on () "+exporters).
+					"sum(increase("+of("avax_exporter_collector_skipped_total")+"[1h])) and on () "+exporters).
 					unit("none", 0).reads("0", "None", good),
 				stat("Versions", "Number of different exporter versions in use.",
 					"count(count by (version) ("+of("avax_exporter_build_info")+"))").unit("none", 0).judged(steps(step{nil, good}, step{2.0, warn})),
@@ -41,9 +41,7 @@ var exporter = board{
 					text("Collector", "collector", 0).to("avax-exporter", "collector", "Collector"),
 					value("Targets", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, nil),
 					value("Failing", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
-					value("Oldest answer", "max by (collector) (time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+")", "s", 0, 118, steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
-					value("Longest run", "max by (collector) ("+most("avax_exporter_collector_duration_seconds", onCollectors)+")", "s", 3, 100, nil),
-					value("Series", "sum by (collector) ("+most("avax_exporter_series", onCollectors)+")", "none", 0, 75, nil),
+					value("Oldest answer", "max by (collector) (time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118, steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
 				).size(14, 10).sortedDown("Oldest answer").sortedDown("Failing"),
 				alertsTable("avax-exporter", "avax-thresholds", "companion-targets").size(10, 10),
 				timeline("Exporters", "When Prometheus could scrape each exporter.", "{{instance}}",
@@ -58,9 +56,10 @@ var exporter = board{
 					"sum by (outcome) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval]))").unit("reqps", 2).between(0, nil),
 				graph("Failed requests", "Requests per second with an outcome other than ok, by upstream: the 10 highest rates.", "{{upstream}}",
 					"topk(10, sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams, `outcome!="ok"`)+"[$__rate_interval])) or 0 * sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval])))").unit("reqps", 2).between(0, nil).upTo(1),
-				graph("Response time", "95 % of the requests were answered within this time: the 10 slowest upstreams.", "{{upstream}}",
-					"topk(10, histogram_quantile(0.95, sum by (le, upstream) (rate("+of("avax_exporter_upstream_request_duration_seconds_bucket", onUpstreams)+"[$__rate_interval]))) or histogram_quantile(0.95, sum by (upstream) (rate("+of("avax_exporter_upstream_request_duration_seconds", onUpstreams)+"[$__rate_interval]))))").
-					unit("s", 3).between(0, nil),
+				graph("Response time of nodes", "Duration of the probe of each node: the 10 slowest nodes.", "{{node}}",
+					"topk(10, "+most("avax_node_probe_duration_seconds")+")").unit("s", 3).between(0, nil),
+				graph("Response time by method", "Mean time until the answer, over all upstreams: the 10 slowest methods.", "{{op}}",
+					"topk(10, sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_sum")+"[$__rate_interval])) / (sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_count")+"[$__rate_interval])) > 0))").unit("s", 3).between(0, nil),
 			},
 		},
 		{
@@ -70,8 +69,8 @@ var exporter = board{
 					"topk(10, process_resident_memory_bytes and on (instance, job) "+of("avax_exporter_build_info")+")").unit("bytes", 0).between(0, nil).size(6, 8),
 				graph("CPU", "CPU cores that each exporter uses.", "{{instance}}",
 					"topk(10, rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) "+of("avax_exporter_build_info")+")").unit("none", 2).between(0, nil).upTo(1).size(6, 8),
-				graph("Series by collector", "The 10 collectors with the most series.", "{{collector}}",
-					highest("sum by (collector) ("+most("avax_exporter_series", onCollectors)+")")).unit("locale", 0).between(0, nil).size(6, 8),
+				graph("Series", "Series that each exporter serves.", "{{instance}}",
+					"topk(10, avax_exporter_series and on (instance, job) "+of("avax_exporter_build_info")+")").unit("locale", 0).between(0, nil).size(6, 8),
 				graph("Notifications by outcome", "Notifications per second of in-process alerting.", "{{outcome}}",
 					"sum by (outcome) (rate("+of("avax_exporter_notifications_total")+"[$__rate_interval])) or on () label_replace(0 * group("+exporters+`), "outcome", "in-process alerting is disabled", "", "")`).unit("none", 3).between(0, nil).upTo(1).size(6, 8),
 			},

@@ -38,11 +38,8 @@ func spoken(t *testing.T) names {
 	}
 	for _, r := range declared(t) {
 		n.labelsOf[r.Name] = r.Labels
-		switch r.Type {
-		case "histogram":
-			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
-				n.labelsOf[r.Name+suffix] = append([]string{"le"}, r.Labels...)
-			}
+		if r.Type == "summary" {
+			n.labelsOf[r.Name+"_sum"], n.labelsOf[r.Name+"_count"] = r.Labels, r.Labels
 		}
 	}
 	for _, g := range slices.Concat(rules(t, alerts.Rules), rules(t, alerts.Companion)) {
