@@ -13,7 +13,7 @@ var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
 	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
-		"Duration of the last probe in seconds, until the answer or the failure.", "node")
+		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
 
 // up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a resource for the
@@ -37,6 +37,8 @@ func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Bat
 	}
 	n.SetProbed(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())
-	out.Set(nodeProbeDuration, time.Since(began).Seconds(), n.Name())
+	if err == nil {
+		out.Set(nodeProbeDuration, time.Since(began).Seconds(), n.Name())
+	}
 	return nil
 }
