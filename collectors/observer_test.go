@@ -66,7 +66,7 @@ func TestObserversGetOnlyNetworkCalls(t *testing.T) {
 
 func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.network.Observer().Withhold("avm.getHeight")
+		w.network.Observer().RemoveMethods("avm.getHeight")
 		w.observe(t, "alpha")
 		for range 120 {
 			w.runAll(t)

@@ -90,16 +90,16 @@ func healthy(t *testing.T) (all []sample, at time.Time) {
 	return append(all, scraped("avax-exporter", "up", 1, "instance", "a")), time.Unix(seconds, 0)
 }
 
-// played is a Prometheus at the end of a situation.
-type played struct {
+// prometheus is a Prometheus at the end of a situation.
+type prometheus struct {
 	engine *promql.Engine
 	db     *tsdb.DB
 	at     time.Time
 	jobs   []string // values of the variable
 }
 
-// play scrapes every minute and evaluates both rules files every second minute, as Prometheus does.
-func play(t *testing.T, s situation) *played {
+// simulate scrapes every minute and evaluates both rules files every second minute, as Prometheus does.
+func simulate(t *testing.T, s situation) *prometheus {
 	t.Helper()
 	options := tsdb.DefaultOptions()
 	options.WALSegmentSize = -1 // no WAL
@@ -109,7 +109,7 @@ func play(t *testing.T, s situation) *played {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	p := &played{db: db, engine: promql.NewEngine(promql.EngineOpts{
+	p := &prometheus{db: db, engine: promql.NewEngine(promql.EngineOpts{
 		Logger: log, MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
 	})}
@@ -167,7 +167,7 @@ func play(t *testing.T, s situation) *played {
 var stale = math.Float64frombits(value.StaleNaN)
 
 // rules loads both files, in file order.
-func (p *played) rules(t *testing.T) (all []*rules.Group) {
+func (p *prometheus) rules(t *testing.T) (all []*rules.Group) {
 	t.Helper()
 	m := rules.NewManager(&rules.ManagerOptions{
 		Appendable: p.db, Queryable: p.db, QueryFunc: rules.EngineQueryFunc(p.engine, p.db), Context: t.Context(),
@@ -209,12 +209,12 @@ type point struct {
 func (p point) String() string { return fmt.Sprintf("%v %.6g", p.labels, p.value) }
 
 // query evaluates a panel's query with all variables at their defaults.
-func (p *played) query(t *testing.T, expr string) (all []point) {
+func (p *prometheus) query(t *testing.T, expr string) (all []point) {
 	t.Helper()
 	for variable, with := range map[string]string{"__rate_interval": "4m", "__range": "1h", "job": "(" + strings.Join(p.jobs, "|") + ")"} {
 		expr = strings.ReplaceAll(expr, "$"+variable, with)
 	}
-	expr = choice.ReplaceAllString(expr, ".*")
+	expr = variable.ReplaceAllString(expr, ".*")
 	q, err := p.engine.NewInstantQuery(t.Context(), p.db, nil, expr, p.at)
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
@@ -231,11 +231,11 @@ func (p *played) query(t *testing.T, expr string) (all []point) {
 	return all
 }
 
-// choice is a variable of a dashboard; $1 is a group of a regular expression.
-var choice = regexp.MustCompile(`\$[a-z]\w*`)
+// variable is a variable of a dashboard; $1 is a group of a regular expression.
+var variable = regexp.MustCompile(`\$[a-z]\w*`)
 
 // tiles returns the texts of the tiles of a dashboard: values with names and colors.
-func (p *played) tiles(t *testing.T, d dashboard) map[string]string {
+func (p *prometheus) tiles(t *testing.T, d dashboard) map[string]string {
 	t.Helper()
 	said := map[string]string{}
 	for _, panel := range d.Panels {
@@ -257,7 +257,7 @@ func (p *played) tiles(t *testing.T, d dashboard) map[string]string {
 }
 
 // rows returns the cells of each row of a table: the texts of its labels.
-func (p *played) rows(t *testing.T, panel panel) (all []map[string]string) {
+func (p *prometheus) rows(t *testing.T, panel panel) (all []map[string]string) {
 	t.Helper()
 	for _, q := range panel.Targets {
 	series:

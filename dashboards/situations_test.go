@@ -206,7 +206,7 @@ func TestDashboardsAreNeverFalselyGreen(t *testing.T) {
 	for _, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			p := play(t, s)
+			p := simulate(t, s)
 			tiles := p.tiles(t, boardOf(t, "grafana.json"))
 			for _, title := range slices.Sorted(maps.Keys(s.overview)) {
 				if got, want := tiles[title], s.overview[title]; got != want {
@@ -222,7 +222,7 @@ func TestNothingIsGreenWithoutAnExporter(t *testing.T) {
 	for _, minutes := range []int{begin, begin + 2, begin + 18} {
 		t.Run(fmt.Sprintf("%d minutes later", minutes-begin), func(t *testing.T) {
 			t.Parallel()
-			p := play(t, situation{change: dead, minutes: minutes})
+			p := simulate(t, situation{change: dead, minutes: minutes})
 			eachBoard(t, func(t *testing.T, d dashboard) {
 				for title, said := range p.tiles(t, d) {
 					if strings.HasSuffix(said, ", "+fine) {
@@ -276,7 +276,7 @@ func TestAnnotationsMarkEvents(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := play(t, situation{change: test.change, minutes: end})
+			p := simulate(t, situation{change: test.change, minutes: end})
 			for _, a := range boardOf(t, "grafana.json").Annotations.List {
 				marks := fmt.Sprint(p.query(t, a.Expr))
 				if want, is := test.marked[a.Name]; is != (marks != "[]") || !strings.Contains(marks, want) {
@@ -291,8 +291,8 @@ func TestAnnotationsMarkEvents(t *testing.T) {
 // exporters themselves.
 func TestReplicasDoNotChangeDashboards(t *testing.T) {
 	t.Parallel()
-	one := play(t, situation{change: func(_ int, s []sample) []sample { return s }, minutes: 12})
-	two := play(t, situation{change: replicated, minutes: 12})
+	one := simulate(t, situation{change: func(_ int, s []sample) []sample { return s }, minutes: 12})
+	two := simulate(t, situation{change: replicated, minutes: 12})
 	perProcess := []string{"Exporter", "Exporters", "Memory", "CPU", "Series", "Requests by outcome", "Failed requests", "Versions"}
 	compared := 0
 	eachBoard(t, func(t *testing.T, d dashboard) {
@@ -317,7 +317,7 @@ func TestReplicasDoNotChangeDashboards(t *testing.T) {
 // An operator of one validator has no L1, no second node and no service. The general overview collapses rows about those.
 func TestValidatorOverviewHasNoEmptyPanel(t *testing.T) {
 	t.Parallel()
-	home := play(t, situation{change: func(_ int, s []sample) []sample {
+	home := simulate(t, situation{change: func(_ int, s []sample) []sample {
 		return slices.DeleteFunc(s, func(s sample) bool {
 			return s.get("node") != "" && s.get("node") != "alpha" || s.get("node_id") != "" && s.get("node_id") != alpha ||
 				strings.HasPrefix(s.get("chain"), "example") || strings.HasPrefix(s.name, "avax_l1_") || strings.HasPrefix(s.name, "avax_icm_") ||
@@ -356,7 +356,7 @@ const maxSeries = 20
 
 func TestPanelsAreReadableWithFiftyNodes(t *testing.T) {
 	t.Parallel()
-	fleet := play(t, situation{minutes: 5, change: func(_ int, s []sample) []sample {
+	fleet := simulate(t, situation{minutes: 5, change: func(_ int, s []sample) []sample {
 		var all []sample
 		for _, one := range s {
 			all = append(all, one)

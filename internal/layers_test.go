@@ -21,7 +21,7 @@ var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/backtest", "internal/metric", "internal/pack", "internal/regular", "internal/simnet",
 		"internal/spelling", "internal/staking", "internal/state", "scrape",
-		"internal/passage", "internal/recorded", // for tests only
+		"internal/section", "internal/recorded", // for tests only
 	},
 	{"internal/fleet", "internal/nodes", "internal/snapshot"},
 	{"collectors", "internal/remedy"},

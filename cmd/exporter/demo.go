@@ -45,6 +45,6 @@ func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 		if cfg.Inbox != nil {
 			log.Info("open the inbox of notifications", "url", app.OwnURL(address.String(), cfg.TLS)+"/demo/inbox", "note", "alerts fire and are notified sooner than elsewhere")
 		}
-		go demo.Play(ctx, network, log)
+		go demo.Run(ctx, network, log)
 	})
 }

@@ -112,11 +112,11 @@ func (b board) annotations() object {
 		}
 	}
 	const subject = "{{node}} {{chain}} {{node_id}}"
-	up := most("avax_node_up")
+	up := maxOf("avax_node_up")
 	upgrades := mark("Upgrades", "#8AB8FF", "upgrade {{upgrade}}", "{{chain}}",
 		"1000 * max by (upgrade) ("+of("avax_upgrade_timestamp_seconds")+") or 1000 * max by (chain, upgrade) ("+of("avax_chain_upgrade_timestamp_seconds")+")")
 	upgrades["useValueForTime"] = true
-	changed := most("avax_chain_fee_config_last_changed_block")
+	changed := maxOf("avax_chain_fee_config_last_changed_block")
 	return object{"list": []object{
 		mark("Pages", bad, "page: {{alertname}}", subject, firing(everyAlert, `severity="page"`)),
 		mark("Warnings", warn, "warning: {{alertname}}", subject, firing(everyAlert, `severity="warn"`)),
@@ -127,7 +127,7 @@ func (b board) annotations() object {
 	}}
 }
 
-// at adds a modifier to the selector of most or least.
+// at adds a modifier to the selector of maxOf or minOf.
 func at(selection, modifier string) string {
 	return strings.Replace(selection, "})", "} "+modifier+")", 1)
 }

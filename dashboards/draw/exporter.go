@@ -11,10 +11,10 @@ var exporter = board{
 		{panels: append(
 			line(exporterTile(), alertsTile(),
 				stat("Collectors failing", "Collectors whose last run failed for at least one target.",
-					number(least("avax_exporter_collector_success", onCollectors), "== 0")).
+					number(minOf("avax_exporter_collector_success", onCollectors), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
 				stat("Oldest answer", "Longest time since the last successful run of a collector that fails or is late. Collectors that never succeeded do not count.",
-					"max(time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * max("+exporters+")").
+					"max(time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * max("+exporters+")").
 					unit("s", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
 				stat("Configuration", "Whether the last reload of nodes and credentials succeeded.",
 					"min("+of("avax_exporter_config_last_reload_successful")+")").
@@ -24,7 +24,7 @@ var exporter = board{
 					unit("none", 0).judged(some(bad)).reads("0", "None", good)),
 			line(
 				stat("Nodes asked", "Nodes that the exporters are configured to monitor. A node that several replicas monitor counts once.",
-					"count("+most("avax_node_up")+")").unit("none", 0),
+					"count("+maxOf("avax_node_up")+")").unit("none", 0),
 				stat("Series served", "Number of series of the exporter with the most series.",
 					"max(sum by (job, instance, pod) ("+of("avax_exporter_series")+"))").unit("locale", 0),
 				stat("Runs skipped in an hour", "Runs that were skipped because the previous run had not ended.",
@@ -39,9 +39,9 @@ var exporter = board{
 			panels: []*panel{
 				table("Collectors", "One row for each collector, for all its targets together. Failing collectors come first.",
 					text("Collector", "collector", 0).to("avax-exporter", "collector", "Collector"),
-					value("Targets", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, nil),
-					value("Failing", "count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
-					value("Oldest answer", "max by (collector) (time() - "+most("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * count by (collector) ("+least("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118, steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
+					value("Targets", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, nil),
+					value("Failing", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
+					value("Oldest answer", "max by (collector) (time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118, steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
 				).size(14, 10).sortedDown("Oldest answer").sortedDown("Failing"),
 				alertsTable("avax-exporter", "avax-thresholds", "companion-targets").size(10, 10),
 				timeline("Exporters", "When Prometheus could scrape each exporter.", "{{instance}}",
@@ -57,7 +57,7 @@ var exporter = board{
 				graph("Failed requests", "Requests per second with an outcome other than ok, by upstream: the 10 highest rates.", "{{upstream}}",
 					"topk(10, sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams, `outcome!="ok"`)+"[$__rate_interval])) or 0 * sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval])))").unit("reqps", 2).between(0, nil).upTo(1),
 				graph("Response time of nodes", "Duration of the probe of each node: the 10 slowest nodes.", "{{node}}",
-					"topk(10, "+most("avax_node_probe_duration_seconds")+")").unit("s", 3).between(0, nil),
+					"topk(10, "+maxOf("avax_node_probe_duration_seconds")+")").unit("s", 3).between(0, nil),
 				graph("Response time by method", "Mean time until the answer, over all upstreams: the 10 slowest methods.", "{{op}}",
 					"topk(10, sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_sum")+"[$__rate_interval])) / (sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_count")+"[$__rate_interval])) > 0))").unit("s", 3).between(0, nil),
 			},

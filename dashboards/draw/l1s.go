@@ -8,7 +8,7 @@ var l1s = board{
 		{panels: append(
 			line(exporterTile(), alertsTile(), inactiveTile(), runwayTile(),
 				stat("Quorum lost in", "Time until the active weight of an L1 falls below 80 %, because balances run out and nobody tops them up.",
-					inDays("min("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")")).
+					inDays("min("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")")).
 					unit("suffix: days", 1).graded(quorumLoss()).none("Never, as far as known"),
 				topUpTile()),
 			line(
@@ -16,10 +16,10 @@ var l1s = board{
 					"min("+activeWeight+")").unit("percentunit", 1).graded(l1Weight()),
 				weightTile(),
 				stat("Unsafe to stop", "Nodes that must not be stopped: without them, an L1 or the primary network would have too little weight.",
-					number(least("avax_node_safe_to_stop", onNodes), "== 0")).
+					number(minOf("avax_node_safe_to_stop", onNodes), "== 0")).
 					unit("none", 0).judged(some(warn)).reads("0", "None", good),
 				stat("Undelivered for", "How long the oldest undelivered message of the monitored addresses has waited.",
-					"max(time() - "+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+most("avax_icm_messages")+")").
+					"max(time() - "+minOf("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+maxOf("avax_icm_messages")+")").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
 			)...)},
 		{
@@ -29,10 +29,10 @@ var l1s = board{
 				runwayBars().size(8, 9),
 				table("Days until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
 					text("L1", "chain", 0).to("avax-l1", "chain", "L1"),
-					value("Active below 80 %", inDays("min by (chain) ("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")"), "none", 1, 92, colors(quorumLoss())),
-					value("Below 75 %", inDays("min by (chain) ("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")"), "none", 1, 92, colors(quorumLoss())),
-					value("Below 67 %", inDays("min by (chain) ("+least("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")"), "none", 1, 92, colors(quorumLoss())),
-					value("Top-up, AVAX", "max by (chain) ("+most("avax_l1_top_up_avax", onChains, `days="30"`)+")", "none", 3, 110, nil),
+					value("Active below 80 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")"), "none", 1, 92, colors(quorumLoss())),
+					value("Below 75 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")"), "none", 1, 92, colors(quorumLoss())),
+					value("Below 67 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")"), "none", 1, 92, colors(quorumLoss())),
+					value("Top-up, AVAX", "max by (chain) ("+maxOf("avax_l1_top_up_avax", onChains, `days="30"`)+")", "none", 3, 110, nil),
 				).size(8, 9).sorted("Active below 80 %"),
 				alertsTable("avax-l1").size(8, 9),
 			},
@@ -45,13 +45,13 @@ var l1s = board{
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
 					hidden("ID", "node_id"),
 					text("L1", "chain", 110).to("avax-l1", "chain", "L1"),
-					yesNo("State", named(l1By("min", least("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
-					value("Runway, days", inDays(l1By("min", least("avax_l1_validator_runway_seconds", onL1s...))), "none", 1, 110, colors(runway())),
-					value("Balance", l1By("min", least("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
-					value("Burn per day", l1By("max", most("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
-					value("Weight", l1By("max", most("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+most("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
-					value("Connected", l1By("avg", least("avax_l1_validator_connected", onL1s...)), "percentunit", 0, 95, steps(step{nil, warn}, step{1.0, good})),
-					value("Uptime", l1By("avg", least("avax_l1_validator_uptime_ratio", onL1s...)), "percentunit", 1, 80, nil),
+					yesNo("State", named(l1By("min", minOf("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
+					value("Runway, days", inDays(l1By("min", minOf("avax_l1_validator_runway_seconds", onL1s...))), "none", 1, 110, colors(runway())),
+					value("Balance", l1By("min", minOf("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
+					value("Burn per day", l1By("max", maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
+					value("Weight", l1By("max", maxOf("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+maxOf("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
+					value("Connected", l1By("avg", minOf("avax_l1_validator_connected", onL1s...)), "percentunit", 0, 95, steps(step{nil, warn}, step{1.0, good})),
+					value("Uptime", l1By("avg", minOf("avax_l1_validator_uptime_ratio", onL1s...)), "percentunit", 1, 80, nil),
 				).size(24, 9).sorted("Runway, days"),
 			},
 		},
@@ -61,14 +61,14 @@ var l1s = board{
 				activeWeightGraph(),
 				connectedWeightGraph(),
 				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.", "{{chain}} without {{node}}",
-					lowest(least("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
+					lowest(minOf("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),
 				graph("Shortest runways, days", "Days until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
-					named(inDays(lowest(least("avax_l1_validator_runway_seconds", onL1s...))))).unit("none", 1).graded(runway()).between(0, nil).upTo(60).opening("avax-l1", "node_id", "node_id"),
+					named(inDays(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...))))).unit("none", 1).graded(runway()).between(0, nil).upTo(60).opening("avax-l1", "node_id", "node_id"),
 				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
-					highest("max without (node_id, validation_id) ("+most("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
+					highest("max without (node_id, validation_id) ("+maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
 				graph("Validators by state", "Active and inactive validators, and legacy validators of a former permissioned subnet.", "{{chain}} {{state}}",
-					highest(most("avax_l1_validators", onChains)+" > 0")).counts().steady(),
+					highest(maxOf("avax_l1_validators", onChains)+" > 0")).counts().steady(),
 			},
 		},
 		{
@@ -79,14 +79,14 @@ var l1s = board{
 					hidden("ID", "node_id"),
 					text("L1", "chain", 120),
 					value("Connected", orElse(
-						named("bottomk(20, "+l1By("avg", least("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+most("avax_l1_validator_active")+" == 1)"),
+						named("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+" == 1)"),
 						of("avax_l1_validator_connected", onL1s...), "name", "Nobody"), "percentunit", 0, 95, steps(step{nil, warn})).orElse(),
 				).size(10, 8).sorted("Connected"),
 				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
-					"topk(10, time() - max by (source, destination) ("+least("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max by (source, destination) ("+most("avax_icm_messages")+"))").
+					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max by (source, destination) ("+maxOf("avax_icm_messages")+"))").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address").size(7, 8),
 				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
-					highest(most("avax_icm_messages"))).counts().none("No monitored address").size(7, 8).steady(),
+					highest(maxOf("avax_icm_messages"))).counts().none("No monitored address").size(7, 8).steady(),
 			},
 		},
 	},
@@ -102,19 +102,19 @@ func l1By(f, expr string) string { return f + " by (chain, node_id, validation_i
 func l1Weight() []grade { return lowBy("AvaxL1ConnectedWeightLow", percents) }
 
 var (
-	activeWeight    = least("avax_l1_active_weight", onChains) + " / " + most("avax_l1_weight", onChains)
-	connectedWeight = least("avax_l1_connected_weight", onNodes, onChains) + " / ignoring (node) group_left () " + most("avax_l1_weight", onChains)
+	activeWeight    = minOf("avax_l1_active_weight", onChains) + " / " + maxOf("avax_l1_weight", onChains)
+	connectedWeight = minOf("avax_l1_connected_weight", onNodes, onChains) + " / ignoring (node) group_left () " + maxOf("avax_l1_weight", onChains)
 )
 
 func inactiveTile() *panel {
 	return stat("Inactive L1 validators", "Validators whose balance ran out. They neither vote nor sign, but their weight stays in the L1's total weight.",
-		"sum("+most("avax_l1_validators", onChains, `state="inactive"`)+")").
+		"sum("+maxOf("avax_l1_validators", onChains, `state="inactive"`)+")").
 		unit("none", 0).judged(some(bad)).reads("0", "None", good)
 }
 
 func runwayTile() *panel {
 	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight.",
-		inDays("min("+least("avax_l1_validator_runway_seconds", onChains)+")")).
+		inDays("min("+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
 		unit("suffix: days", 1).graded(runway()).leadsTo("avax-l1")
 }
 
@@ -125,12 +125,12 @@ func weightTile() *panel {
 
 func topUpTile() *panel {
 	return stat("Top-up for 30 days", "Amount that keeps every validator of these L1s active for 30 days.",
-		"sum("+most("avax_l1_top_up_avax", onChains, `days="30"`)+")").unit("suffix: AVAX", 3).reads("0", "Nothing", good).leadsTo("avax-l1")
+		"sum("+maxOf("avax_l1_top_up_avax", onChains, `days="30"`)+")").unit("suffix: AVAX", 3).reads("0", "Nothing", good).leadsTo("avax-l1")
 }
 
 func runwayBars() *panel {
 	return bars("Days until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
-		named("bottomk(10, "+inDays(least("avax_l1_validator_runway_seconds", onChains))+")")).
+		named("bottomk(10, "+inDays(minOf("avax_l1_validator_runway_seconds", onChains))+")")).
 		unit("suffix: days", 1).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")/day).opening("avax-l1", "node_id", "node_id")
 }
 

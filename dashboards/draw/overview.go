@@ -25,7 +25,7 @@ var overview = board{
 		}},
 		{title: "Chains and network", panels: []*panel{
 			graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.", "{{node}} {{chain}}",
-				highest("time() - "+most("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
+				highest("time() - "+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
 			lagGraph().leadsTo("avax-chains"),
 			connectedStakeGraph().leadsTo("avax-network"),
 		}},
@@ -34,7 +34,7 @@ var overview = board{
 
 // nodeStates is the state of each node that was monitored within the last 15 minutes: 1 up, 0 down, -1 if no exporter
 // monitors it any longer.
-var nodeStates = most("avax_node_up", onNodes) + " or 0 * max without (instance, pod) (last_over_time(" + of("avax_node_up", onNodes) + "[15m])) - 1"
+var nodeStates = maxOf("avax_node_up", onNodes) + " or 0 * max without (instance, pod) (last_over_time(" + of("avax_node_up", onNodes) + "[15m])) - 1"
 
 func nodesTile() *panel {
 	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has monitored for several minutes.",
@@ -44,21 +44,21 @@ func nodesTile() *panel {
 
 func bootstrappingTile() *panel {
 	return stat("Bootstrapping", "Chains that are bootstrapping on a node. Until a chain is bootstrapped, the node cannot serve or validate it.",
-		number(least("avax_node_chain_bootstrapped", onNodes, onChains), "== 0")).
+		number(minOf("avax_node_chain_bootstrapped", onNodes, onChains), "== 0")).
 		unit("none", 0).judged(some(bad)).reads("0", "All done", good).leadsTo("avax-chains")
 }
 
 func upgradeTile() *panel {
-	ahead := most("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
+	until := maxOf("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
 	return stat("Next upgrade", "Time until the next network upgrade that a node knows. Not known: most of the stake announces an upgrade that a node does not know.",
-		"0 * min("+most("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+ahead+") > 0) / 86400 or 0 * count("+most("avax_node_up", onNodes)+") - 2").
+		"0 * min("+maxOf("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+until+") > 0) / 86400 or 0 * count("+maxOf("avax_node_up", onNodes)+") - 2").
 		unit("suffix: days", 1).judged(steps(step{nil, bad}, step{0.0, good})).
 		reads("-1", "Not known", bad).reads("-2", "None", good).leadsTo("avax-network")
 }
 
 func stakeTile() *panel {
 	return stat("Connected stake", "Share of the primary network's stake to which a node is connected: the lowest of all nodes.",
-		"min("+least("avax_node_connected_stake_ratio", onNodes)+")").
+		"min("+minOf("avax_node_connected_stake_ratio", onNodes)+")").
 		unit("percentunit", 1).graded(lowBy("AvaxConnectedStakeLow", percents)).leadsTo("avax-network")
 }
 
@@ -70,15 +70,15 @@ func nodesTable() *panel {
 	alerting := "sum by (node) (" +
 		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
 		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+ownNames+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
-		marked("0 * group by (node) ("+most("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
+		marked("0 * group by (node) ("+maxOf("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
 	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number of pages and warnings about the node.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
 		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
-		value("Alerts", "max by (job, node) ("+most("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
-		yesNo("Bootstrapped", "min by (job, node) ("+least("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
-		value("Reward votes", "max by (job, node) ("+least("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
-		value("Connected stake", "max by (job, node) ("+least("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
-		value("Peers", "max by (job, node) ("+least("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
+		value("Alerts", "max by (job, node) ("+maxOf("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
+		yesNo("Bootstrapped", "min by (job, node) ("+minOf("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
+		value("Reward votes", "max by (job, node) ("+minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
+		value("Connected stake", "max by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
+		value("Peers", "max by (job, node) ("+minOf("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
 		text("Version", "version", 145),
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
 }
@@ -94,8 +94,8 @@ func alertsTimeline() *panel {
 
 // upTimeline shows the times at which nodes were up and bootstrapped, lowest availability first.
 func upTimeline() *panel {
-	up := most("avax_node_up", onNodes)
-	booted := "min without (chain) (" + least("avax_node_chain_bootstrapped", onNodes) + ")"
+	up := maxOf("avax_node_up", onNodes)
+	booted := "min without (chain) (" + minOf("avax_node_chain_bootstrapped", onNodes) + ")"
 	expr := up + " + (" + booted + " or 0 * " + up + " + 1)"
 	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) + "[$__range] @ end())))"
 	return timeline("Nodes up and bootstrapped", "The 20 nodes with the least time up in the time range. A gap means that no exporter monitored the node.", "{{node}}",
@@ -106,7 +106,7 @@ func upTimeline() *panel {
 
 func connectedStakeGraph() *panel {
 	return graph("Connected stake", "Share of the primary network's stake to which this node is connected, including its own stake: the 10 lowest.", "{{node}}",
-		lowest(least("avax_node_connected_stake_ratio", onNodes))).shares(0.7).graded(lowBy("AvaxConnectedStakeLow", percents)).opening("avax-node", "node", "node")
+		lowest(minOf("avax_node_connected_stake_ratio", onNodes))).shares(0.7).graded(lowBy("AvaxConnectedStakeLow", percents)).opening("avax-node", "node", "node")
 }
 
 func lagGraph() *panel {

@@ -18,13 +18,13 @@ func of(family string, matchers ...string) string {
 	return family + "{" + strings.Join(append([]string{`job=~"$job"`}, matchers...), ", ") + "}"
 }
 
-// most and least merge the replicas of an exporter, which differ only by instance and pod. They take the highest and the
+// maxOf and minOf merge the replicas of an exporter, which differ only by instance and pod. They take the highest and the
 // lowest value.
-func most(family string, matchers ...string) string {
+func maxOf(family string, matchers ...string) string {
 	return "max without (instance, pod) (" + of(family, matchers...) + ")"
 }
 
-func least(family string, matchers ...string) string {
+func minOf(family string, matchers ...string) string {
 	return "min without (instance, pod) (" + of(family, matchers...) + ")"
 }
 

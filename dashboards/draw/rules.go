@@ -208,7 +208,7 @@ func exporterTile() *panel {
 }
 
 // present has a series per monitored validator, in the set or not.
-var present = most("avax_validator_present", onValidators)
+var present = maxOf("avax_validator_present", onValidators)
 
 // paid is, for each monitored validator, whether the alerts predict its reward: 0 yes, 1 at risk, 2 not as of today, 3 no, -1
 // without rules. Pending alerts count too.

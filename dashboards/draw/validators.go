@@ -11,12 +11,12 @@ var validators = board{
 				stat("Not in the set", "Monitored validators that are missing from the set of the primary network.", number(present, "== 0")).
 					unit("none", 0).judged(some(bad)).reads("0", "None", good),
 				stat("Stake, AVAX", "Own stake of the monitored validators.",
-					"sum("+most("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
+					"sum("+maxOf("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
 				stat("Reward, AVAX", "Rewards of the monitored validators at the end of their periods, if their uptime suffices. Includes their share of their delegators' rewards.",
-					"sum("+most("avax_validator_potential_reward_avax", onValidators)+") + (sum("+most("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
+					"sum("+maxOf("avax_validator_potential_reward_avax", onValidators)+") + (sum("+maxOf("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
 					unit("locale", 0),
 				stat("Delegations", "Delegations to the monitored validators.",
-					"sum("+most("avax_validator_delegators", onValidators)+")").unit("none", 0),
+					"sum("+maxOf("avax_validator_delegators", onValidators)+")").unit("none", 0),
 			)...)},
 		{
 			title: "Which validator is at risk",
@@ -25,7 +25,7 @@ var validators = board{
 				validatorsTable().size(24, 8),
 				alertsTable("avax-validator").size(12, 7),
 				bars("Days until the stake ends", "The 10 monitored validators whose periods end first. The bar is full at 90 days or more.", "{{name}}",
-					named(inDays("bottomk(10, "+least("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
+					named(inDays("bottomk(10, "+minOf("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
 					unit("suffix: days", 1).graded(stakeEnds()).between(0, 90).opening("avax-validators", "node_id", "node_id").size(12, 7),
 			},
 		},
@@ -36,12 +36,12 @@ var validators = board{
 				budgetGraph(),
 				votesGraph(),
 				graph("Uptime that the peers observed", "Average of the uptimes that peers observed, weighted by stake, without the node's report about itself: the 10 lowest.", "{{name}}",
-					named(lowest(least("avax_validator_weighted_uptime_ratio", onValidators)))).shares(0.9).opening("avax-validators", "node_id", "node_id"),
+					named(lowest(minOf("avax_validator_weighted_uptime_ratio", onValidators)))).shares(0.9).opening("avax-validators", "node_id", "node_id"),
 				graph("Difference between observers", "Difference between the highest and the lowest uptime that your nodes observed for a validator: the 10 largest.", "{{name}}",
-					named(highest("max without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+most("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
+					named(highest("max without (node) ("+maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
 					unit("percentunit", 1).between(0, nil).upTo(0.05).opening("avax-validators", "node_id", "node_id"),
 				graph("Own nodes that are connected to it", "Share of your nodes that are connected to the validator: the 10 lowest.", "{{name}}",
-					named(lowest("avg without (node) ("+most("avax_validator_connected", onNodes, onValidators)+")"))).
+					named(lowest("avg without (node) ("+maxOf("avax_validator_connected", onNodes, onValidators)+")"))).
 					unit("percentunit", 0).between(0, 1).opening("avax-validators", "node_id", "node_id"),
 				timeline("Will it be paid?", "The state of each monitored validator according to the alerts: the 20 validators that used most of their downtime budget.", "{{name}}",
 					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).size(8, 8),
@@ -52,14 +52,14 @@ var validators = board{
 			text:  "Paid rewards come from the Data service, if it is configured.",
 			panels: []*panel{
 				graph("Delegated stake, AVAX", "Delegated stake of the 10 validators with the most.", "{{name}}",
-					named(highest(most("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil),
+					named(highest(maxOf("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil),
 				graph("Reward at the end of the period, AVAX", "The reward if the uptime suffices: the 10 highest.", "{{name}}",
-					named(highest(most("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil),
+					named(highest(maxOf("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil),
 				table("Rewards paid so far", "All rewards that were ever paid for the monitored validators, by kind.",
 					text("Kind", "type", 0),
-					value("Paid, AVAX", orElse("sum by (type) ("+most("avax_rewards_avax_total", onValidators)+")", exporters, "type", "No Data service"), "locale", 2, 110, nil).orElse(),
-					value("Rewards", "sum by (type) ("+most("avax_rewards_total", onValidators)+")", "none", 0, 90, nil),
-					value("Last", "max by (type) ("+most("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
+					value("Paid, AVAX", orElse("sum by (type) ("+maxOf("avax_rewards_avax_total", onValidators)+")", exporters, "type", "No Data service"), "locale", 2, 110, nil).orElse(),
+					value("Rewards", "sum by (type) ("+maxOf("avax_rewards_total", onValidators)+")", "none", 0, 90, nil),
+					value("Last", "max by (type) ("+maxOf("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
 				).size(8, 8),
 			},
 		},
@@ -67,14 +67,14 @@ var validators = board{
 }
 
 // voteShares is the share of the stake that would vote for each own validator's reward, as in the alerts.
-var voteShares = least("avax_node_uptime_rewarding_stake_ratio", onNodes)
+var voteShares = minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)
 
 func votesTile() *panel {
 	return stat("Reward votes", "Share of the stake that would vote for the reward today: the lowest of your validators. The reward is all or nothing: 50 % is needed at the end of the period.",
 		"min("+voteShares+")").unit("percentunit", 1).graded(lowBy("AvaxRewardStakeLow", percents)).leadsTo("avax-validators")
 }
 
-var usedShares = most("avax_validator_downtime_used_seconds", onValidators) + " / " + least("avax_validator_downtime_budget_seconds", onValidators)
+var usedShares = maxOf("avax_validator_downtime_used_seconds", onValidators) + " / " + minOf("avax_validator_downtime_budget_seconds", onValidators)
 
 func budgetTile() *panel {
 	return stat("Downtime budget used", "The largest used share of a downtime budget. Above 100 % the reward of the period is lost.",
@@ -83,7 +83,7 @@ func budgetTile() *panel {
 
 func stakeEndTile() *panel {
 	return stat("Next stake end", "Time until the first period of a monitored validator ends. An auto-renewed validator has no end.",
-		inDays("min("+least("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
+		inDays("min("+minOf("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
 		unit("suffix: days", 1).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
 }
 
@@ -98,7 +98,7 @@ func votesGraph() *panel {
 }
 
 func validatorsTable() *panel {
-	left := least("avax_validator_downtime_budget_seconds", onValidators) + " - " + most("avax_validator_downtime_used_seconds", onValidators)
+	left := minOf("avax_validator_downtime_budget_seconds", onValidators) + " - " + maxOf("avax_validator_downtime_used_seconds", onValidators)
 	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
 	return table("Validators", "One row for each monitored validator, the worst first. Click the name to show only this validator.",
 		text("Validator", "name", 0).to("avax-validators", "node_id", "ID"),
@@ -106,13 +106,13 @@ func validatorsTable() *panel {
 		states("Paid", named(paid), 125, paidStates...),
 		yesNo("In the set", by("min", present), "Yes", good, "No", bad, 80),
 		value("Votes", by("min", ofNodes(voteShares))+" and on (node_id) "+present, "percentunit", 1, 70, colors(lowBy("AvaxRewardStakeLow", percents))),
-		value("Requirement", by("max", most("avax_validator_uptime_requirement_ratio", onValidators)), "percentunit", 0, 105, nil),
-		value("Uptime", by("min", least("avax_validator_weighted_uptime_ratio", onValidators)), "percentunit", 2, 80, nil),
+		value("Requirement", by("max", maxOf("avax_validator_uptime_requirement_ratio", onValidators)), "percentunit", 0, 105, nil),
+		value("Uptime", by("min", minOf("avax_validator_weighted_uptime_ratio", onValidators)), "percentunit", 2, 80, nil),
 		value("Budget used", by("max", usedShares), "percentunit", 1, 105, colors(budgetUsed())),
 		value("Left, days", inDays(by("min", left)), "none", 1, 90, nil),
-		yesNo("At 90 %", by("min", least("avax_validator_reward_reachable_at", onValidators, `requirement="0.9"`)), "Reachable", good, "Lost", warn, 90),
-		value("Ends in days", inDays(by("min", least("avax_validator_end_timestamp_seconds", onValidators))+" - time()"), "none", 1, 105, colors(stakeEnds())),
-		value("Stake, AVAX", by("max", most("avax_validator_stake_avax", onValidators)), "locale", 0, 100, nil),
-		value("Reward, AVAX", by("max", most("avax_validator_potential_reward_avax", onValidators)), "locale", 1, 110, nil),
+		yesNo("At 90 %", by("min", minOf("avax_validator_reward_reachable_at", onValidators, `requirement="0.9"`)), "Reachable", good, "Lost", warn, 90),
+		value("Ends in days", inDays(by("min", minOf("avax_validator_end_timestamp_seconds", onValidators))+" - time()"), "none", 1, 105, colors(stakeEnds())),
+		value("Stake, AVAX", by("max", maxOf("avax_validator_stake_avax", onValidators)), "locale", 0, 100, nil),
+		value("Reward, AVAX", by("max", maxOf("avax_validator_potential_reward_avax", onValidators)), "locale", 1, 110, nil),
 	).sortedDown("Budget used").sortedDown("Paid")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 )
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
@@ -63,7 +63,7 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, maxFullSets)
 		}
 		if *update {
-			if err := passage.Write("../../docs/fleets.md", "calls", text); err != nil {
+			if err := section.Write("../../docs/fleets.md", "calls", text); err != nil {
 				t.Error(err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 )
 
 // TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
@@ -36,7 +36,7 @@ func TestAllIncidents(t *testing.T) {
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
 	const file = "../../docs/alerting.md"
-	old, err := passage.Read(file, name)
+	old, err := section.Read(file, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 		}
 	}
 	if *update {
-		if err := passage.Write(file, name, table+"\n"); err != nil {
+		if err := section.Write(file, name, table+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -92,11 +92,11 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 	}
 	table += "\n"
 	if *update {
-		if err := passage.Write(file, name, table); err != nil {
+		if err := section.Write(file, name, table); err != nil {
 			t.Fatal(err)
 		}
 	}
-	written, err := passage.Read(file, name)
+	written, err := section.Read(file, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -60,7 +60,7 @@ func TestSizingTableMatchesTheSeries(t *testing.T) {
 	}
 
 	const file = "../../docs/operating.md"
-	whole, err := passage.With(file, "series", table.String())
+	whole, err := section.With(file, "series", table.String())
 	if err != nil {
 		t.Fatal(err)
 	}

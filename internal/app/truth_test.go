@@ -25,8 +25,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/passage"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -69,7 +69,7 @@ func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 		time.Now().Format(time.DateOnly), tried, *modelSeed, tried**modelSteps, modelFor.Round(time.Second), compared)
 	t.Log(text)
 	if *update {
-		if err := passage.Write("../../docs/reliability.md", "model", text); err != nil {
+		if err := section.Write("../../docs/reliability.md", "model", text); err != nil {
 			t.Error(err)
 		}
 	}

@@ -152,8 +152,8 @@ const (
 	tooLong = 5 * time.Minute  // longest wait for the end of an incident
 )
 
-// Play runs the incidents one after the other until ctx ends. It logs each incident and the family that shows it.
-func Play(ctx context.Context, network *simnet.Network, log *slog.Logger) {
+// Run runs the incidents one after the other until ctx ends. It logs each incident and the family that shows it.
+func Run(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 	for i := 0; ; i++ {
 		now := Incidents[i%len(Incidents)]
 		if !wait(ctx, quiet) {

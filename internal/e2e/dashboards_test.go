@@ -59,12 +59,12 @@ func panels(t *testing.T) map[string][]drawn {
 	return all
 }
 
-var choice = regexp.MustCompile(`\$\{?[a-z][a-z0-9_]*\}?`)
+var variable = regexp.MustCompile(`\$\{?[a-z][a-z0-9_]*\}?`)
 
 // chosen replaces the variables by their defaults.
 func chosen(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "9s", "$__range", "1h", `job!~"$job"`, `job="another"`).Replace(expr)
-	return choice.ReplaceAllString(expr, ".*")
+	return variable.ReplaceAllString(expr, ".*")
 }
 
 func TestDemo(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *request) ours() bool {
 	if name == "" {
 		name = r.query.Get("network")
 	}
-	return name == "" || r.choice("network", name, mainnet, "fuji", "testnet") == mainnet
+	return name == "" || r.oneOf("network", name, mainnet, "fuji", "testnet") == mainnet
 }
 
 func (r *request) health() (any, error) {
@@ -391,10 +391,10 @@ func (r *request) assetTransactions() (any, error) {
 	start, end := r.between()
 	types := r.query["txTypes"]
 	for _, t := range types {
-		r.choice("each value in txTypes", t, primaryTxTypes...)
+		r.oneOf("each value in txTypes", t, primaryTxTypes...)
 	}
 	x := r.mustChain("X")
-	r.choice("blockchainId", r.values["blockchainId"], "x-chain", x.id)
+	r.oneOf("blockchainId", r.values["blockchainId"], "x-chain", x.id)
 	a, err := r.asset(r.values["assetId"])
 	if err != nil || a.id != r.values["assetId"] || !ours {
 		return nil, missing("Asset %s not found", r.values["assetId"])

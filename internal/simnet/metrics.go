@@ -132,7 +132,7 @@ var chainMetrics = []string{
 var throughput = map[string]float64{"avgTps": 1, "maxTps": 4, "avgGps": transfer, "maxGps": 4 * transfer}
 
 func (r *request) chainMetric() (any, error) {
-	metric := r.choice("metric", r.values["metric"], chainMetrics...)
+	metric := r.oneOf("metric", r.values["metric"], chainMetrics...)
 	intervals := []string{"day"}
 	if slices.Contains([]string{"activeAddresses", "activeSenders", "gasUsed", "txCount"}, metric) {
 		intervals = []string{"hour", "day", "week", "month"}
@@ -164,7 +164,7 @@ func (r *request) between() (start, end int64) {
 
 // rollingMetric returns an empty result for a chain without data.
 func (r *request) rollingMetric() (any, error) {
-	metric := r.choice("metric", r.values["metric"], slices.DeleteFunc(slices.Clone(chainMetrics), func(m string) bool {
+	metric := r.oneOf("metric", r.values["metric"], slices.DeleteFunc(slices.Clone(chainMetrics), func(m string) bool {
 		return strings.HasPrefix(m, "cumulative")
 	})...)
 	var body struct {

@@ -14,28 +14,28 @@ import (
 // requests. It is an http.Handler. Its host in Transport is "observer.sim".
 type Observer struct {
 	endpoint
-	machines []*Node
-	rng      *rand.Rand
-	withheld []string // methods, or services such as "info"
-	limit    int      // requests per minute; 0: no limit
-	pause    time.Duration
-	requests []time.Time // within the last minute
-	refused  time.Time   // all requests are rejected until then
-	stopped  bool
+	machines   []*Node
+	rng        *rand.Rand
+	notOffered []string // methods, or services such as "info"
+	limit      int      // requests per minute; 0: no limit
+	pause      time.Duration
+	requests   []time.Time // within the last minute
+	refused    time.Time   // all requests are rejected until then
+	stopped    bool
 }
 
 // ObserverBehind is the maximum lag of the observer's machines.
 const ObserverBehind = 6 * time.Second
 
-// withheldMethods are the methods that the observer does not offer: methods about one machine, and expensive methods.
-var withheldMethods = []string{
+// notOfferedMethods are the methods that the observer does not offer: methods about one machine, and expensive methods.
+var notOfferedMethods = []string{
 	"admin", "health", "validators",
 	"info.getNodeID", "info.getNodeIP", "info.getVMs", "info.peers", "info.uptime", "info.acps",
 	"platform.getBalance", "platform.getFeeState",
 }
 
 func newObserver(net *Network) *Observer {
-	o := &Observer{rng: rand.New(rand.NewPCG(net.opts.Seed, 0x0b5)), withheld: withheldMethods}
+	o := &Observer{rng: rand.New(rand.NewPCG(net.opts.Seed, 0x0b5)), notOffered: notOfferedMethods}
 	for _, name := range []string{"golf", "hotel"} {
 		o.machines = append(o.machines, newNode(net, net.mustMember(name)))
 	}
@@ -69,9 +69,9 @@ func (o *Observer) respond(now time.Time, q *query) reply {
 	for _, method := range methods {
 		service, _, _ := strings.Cut(strings.ReplaceAll(method, "/", "."), ".")
 		switch {
-		case slices.Contains(o.withheld, service):
+		case slices.Contains(o.notOffered, service):
 			return textReply(http.StatusForbidden, "Forbidden")
-		case slices.Contains(o.withheld, method) && len(q.rpc) > 0:
+		case slices.Contains(o.notOffered, method) && len(q.rpc) > 0:
 			return newReply(http.StatusOK, "application/json", encode(rpcFailure(q.rpc[0].ID, -32601, "the method "+method+" does not exist/is not available", nil)))
 		}
 	}
@@ -106,9 +106,9 @@ func (o *Observer) SetLimit(perMinute int, pause time.Duration) {
 	o.net.change(func(time.Time) { o.limit, o.pause = perMinute, pause })
 }
 
-// Withhold removes these methods or services from the observer.
-func (o *Observer) Withhold(methods ...string) {
-	o.net.change(func(time.Time) { o.withheld = slices.Concat(o.withheld, methods) })
+// RemoveMethods removes these methods or services from the observer.
+func (o *Observer) RemoveMethods(methods ...string) {
+	o.net.change(func(time.Time) { o.notOffered = slices.Concat(o.notOffered, methods) })
 }
 
 // Stop makes the observer refuse connections.

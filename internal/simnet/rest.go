@@ -231,18 +231,18 @@ func (r *request) integer(name string, otherwise, least, most int) int {
 	return n
 }
 
-// choice validates a value against the allowed ones.
-func (r *request) choice(name, value string, allowed ...string) string {
+// oneOf validates a value against the allowed ones.
+func (r *request) oneOf(name, value string, allowed ...string) string {
 	if !slices.Contains(allowed, value) {
 		r.reject("%s must be one of the following values: %s", name, strings.Join(allowed, ", "))
 	}
 	return value
 }
 
-// option is choice for an optional parameter; the first value is the default.
+// option is oneOf for an optional parameter; the first value is the default.
 func (r *request) option(name string, allowed ...string) string {
 	if value := r.query.Get(name); value != "" {
-		return r.choice(name, value, allowed...)
+		return r.oneOf(name, value, allowed...)
 	}
 	return allowed[0]
 }

@@ -5,7 +5,7 @@
 // background. A view is the truth from the perspective of one node at one time. Each service has one file that renders answers
 // from a view:
 //
-//	truth.go scene.go change.go    the truth, the initial network, and what tests and demos may change
+//	truth.go initial.go change.go  the truth, the initial network, and what tests and demos may change
 //	node.go view.go                a node: its process, its chains, its paths
 //	info.go platform.go validators.go evm.go avm.go admin.go health.go     one file per service of a node;
 //	platformtx.go evmconfig.go     blocks and balances of P, configuration of an EVM chain

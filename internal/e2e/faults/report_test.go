@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 )
 
 var update = flag.Bool("update", false, "write the figures into docs/reliability.md")
@@ -36,7 +36,7 @@ const reliability = "../../../docs/reliability.md"
 func writeReport() error {
 	for table, lines := range reported.lines {
 		text := fmt.Sprintf("\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), heads[table], strings.Join(lines, "\n"))
-		if err := passage.Write(reliability, table, text); err != nil {
+		if err := section.Write(reliability, table, text); err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ var heads = map[string]string{
 // Each table that a test writes exists.
 func TestReportTablesExist(t *testing.T) {
 	for table := range heads {
-		if text, err := passage.Read(reliability, table); err != nil || !strings.Contains(text, heads[table]) {
+		if text, err := section.Read(reliability, table); err != nil || !strings.Contains(text, heads[table]) {
 			t.Errorf("no table %s: %v", table, err)
 		}
 	}

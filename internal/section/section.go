@@ -1,6 +1,6 @@
-// Package passage reads and writes generated passages of documents. A passage starts after the line <!-- name: made by … --> and
+// Package section reads and writes generated sections of documents. A section starts after the line <!-- name: made by … --> and
 // ends before the line <!-- /name -->.
-package passage
+package section
 
 import (
 	"fmt"
@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Read returns the passage of a file with this name.
+// Read returns the section of a file with this name.
 func Read(file, name string) (string, error) {
 	_, text, _, err := cut(file, name)
 	return text, err
 }
 
-// With returns the content of the file with this text as the passage.
+// With returns the content of the file with this text as the section.
 func With(file, name, text string) (string, error) {
 	before, _, after, err := cut(file, name)
 	return before + text + after, err
 }
 
-// Write replaces the passage of a file with this name.
+// Write replaces the section of a file with this name.
 func Write(file, name, text string) error {
 	whole, err := With(file, name, text)
 	if err != nil {
@@ -39,7 +39,7 @@ func cut(file, name string) (before, text, after string, err error) {
 	mark, rest, ended := strings.Cut(rest, "-->\n")
 	text, after, closed := strings.Cut(rest, end)
 	if !opened || !ended || !closed {
-		return "", "", "", fmt.Errorf("%s: no passage between %s… --> and %s", file, begin, strings.TrimSpace(end))
+		return "", "", "", fmt.Errorf("%s: no section between %s… --> and %s", file, begin, strings.TrimSpace(end))
 	}
 	return before + begin + mark + "-->\n", text, end + after, nil
 }

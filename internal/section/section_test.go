@@ -1,4 +1,4 @@
-package passage_test
+package section_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/passage"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 )
 
 const page = "# Page\n\n<!-- first: made by `make a` -->\none\n<!-- /first -->\n\n<!-- second: made by `make b` -->\n<!-- /second -->\nend\n"
@@ -20,13 +20,13 @@ func file(t *testing.T) string {
 	return path
 }
 
-func TestWriteReplacesOnlyThePassage(t *testing.T) {
+func TestWriteReplacesOnlyTheSection(t *testing.T) {
 	path := file(t)
-	if err := passage.Write(path, "second", "two\n"); err != nil {
+	if err := section.Write(path, "second", "two\n"); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"first": "one\n", "second": "two\n"} {
-		if got, err := passage.Read(path, name); err != nil || got != want {
+		if got, err := section.Read(path, name); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
@@ -39,9 +39,9 @@ func TestWriteReplacesOnlyThePassage(t *testing.T) {
 	}
 }
 
-func TestMissingPassageIsAnError(t *testing.T) {
+func TestMissingSectionIsAnError(t *testing.T) {
 	path := file(t)
-	err := passage.Write(path, "third", "three\n")
+	err := section.Write(path, "third", "three\n")
 	if err == nil || !strings.Contains(err.Error(), "<!-- third: made by") {
 		t.Errorf("error %v", err)
 	}
