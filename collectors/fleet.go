@@ -21,7 +21,7 @@ var (
 		"1 if another node of this exporter has the same node ID, 0 if not. If 1, two configured names lead to one machine, or two machines use the same key.",
 		"node")
 	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
-		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NODE_NETWORK_ID. If the variable is not set, the expected network is the network of most nodes.",
+		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NETWORK. If the variable is not set, the expected network is the network of most nodes.",
 		"node")
 )
 

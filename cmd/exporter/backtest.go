@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
+	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/backtest"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 const backtestArgs = "--prometheus URL [--from 30d] [--to TIME] [--set ALERT/SEVERITY=VALUE] [--list] [--json]"
@@ -166,7 +168,13 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return inputError("backtest: Alertmanager's configuration: %w", err)
 	}
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTPFile: r.httpConfig, Timeout: 5 * time.Minute, MaxBody: maxAnswer}, nil)
+	var requests *httpconfig.HTTPClientConfig
+	if r.httpConfig != "" {
+		if requests, _, err = httpconfig.LoadHTTPConfigFile(r.httpConfig); err != nil {
+			return inputError("backtest: --http-config: %s", config.HideValues(err.Error()))
+		}
+	}
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTP: requests, Timeout: 5 * time.Minute, MaxBody: maxAnswer}, nil)
 	if err != nil {
 		return inputError("backtest: %w", err)
 	}

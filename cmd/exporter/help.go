@@ -61,7 +61,7 @@ You configure the exporter with environment variables:
 			subject = v.Subject
 			fmt.Fprintf(stdout, "\n%s:\n\n", subject)
 		}
-		fmt.Fprintf(stdout, "  %s\n%s", v.Name, wrap(v.Description, "      ", "      "))
+		fmt.Fprintf(stdout, "  AVAX_%s\n%s", v.Name, wrap(v.Description, "      ", "      "))
 		if v.Default != "" {
 			fmt.Fprintf(stdout, "      Default: %s\n", v.Default)
 		}

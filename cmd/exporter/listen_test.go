@@ -142,7 +142,7 @@ func activate(ts *testscript.TestScript, _ bool, _ []string) {
 	command := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0"`, program)
 	command.ExtraFiles = []*os.File{socket} // file descriptor 3
 	command.Stderr = ts.Stderr()
-	for _, name := range []string{"PATH", "AVAX_NODES", "AVAX_WEB_SYSTEMD_SOCKET", "AVAX_LISTEN"} {
+	for _, name := range []string{"PATH", "AVAX_NODES", "AVAX_LISTEN"} {
 		command.Env = append(command.Env, name+"="+ts.Getenv(name))
 	}
 	ts.Check(command.Start())

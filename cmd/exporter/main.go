@@ -125,9 +125,9 @@ func inputError(format string, args ...any) error {
 }
 
 // configured adds the operation to the error of a configuration.
-func configured(cfg *config.Config, err error) (*config.Config, error) {
+func configured[T any](cfg T, err error) (T, error) {
 	if err != nil {
-		return nil, inputError("invalid configuration:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+		return cfg, inputError("invalid configuration:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
 	return cfg, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -22,11 +23,10 @@ type Config struct {
 	// Rules are the built-in rules in YAML. If RulesFile is set, the rules in that file replace the built-in rules.
 	Rules     []byte
 	RulesFile string
-	// Alertmanagers are the URLs of Alertmanagers. AlertmanagerFile is a file with the alerting section of a Prometheus
-	// configuration. The file can set HTTP options for these URLs, and can list further Alertmanagers.
-	Alertmanagers    []string
-	AlertmanagerFile string
-	ExternalLabels   map[string]string
+	// Alertmanagers are the URLs of Alertmanagers. HTTP is the configuration of requests to them; nil: the default.
+	Alertmanagers  []string
+	HTTP           *httpconfig.HTTPClientConfig
+	ExternalLabels map[string]string
 	// Job and Instance are the labels job and instance of all stored samples. If a Prometheus scrapes this exporter and sets
 	// the same labels, Alertmanager deduplicates the alerts of this process and of the Prometheus.
 	Job, Instance string
@@ -45,7 +45,7 @@ const MinHistory = 2 * time.Hour
 const Lookback = 5 * time.Minute
 
 // Notifies reports whether alerts are sent to an Alertmanager.
-func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 || c.AlertmanagerFile != "" }
+func (c Config) Notifies() bool { return len(c.Alertmanagers) > 0 }
 
 // Options are the inputs of alerting.
 type Options struct {

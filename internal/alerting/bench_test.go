@@ -26,7 +26,7 @@ import (
 // seriesPerNode is the number of series of a node with the default collectors and an L1 (see docs/performance.md).
 const seriesPerNode = 455
 
-// BenchmarkAlerting measures the evaluation of the built-in rules every 15 s, with as much history as AVAX_HISTORY=auto allows.
+// BenchmarkAlerting measures the evaluation of the built-in rules every 15 s, with as much history as the limit of memory allows.
 // It also reports the number of active alerts, because every active alert expands its templates at each evaluation. Without a
 // fault there is one active alert, which always fires.
 func BenchmarkAlerting(b *testing.B) {

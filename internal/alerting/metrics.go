@@ -46,7 +46,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 		history: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_seconds",
-			Help: "Age of the oldest sample in memory, in seconds. Rules and status pages use these samples. AVAX_HISTORY limits the age.",
+			Help: "Age of the oldest sample in memory, in seconds. Rules and status pages use these samples.",
 		}),
 		series: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_history_series",

@@ -3,7 +3,6 @@ package alerting
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -20,12 +19,10 @@ import (
 // PrometheusConfig configures a Prometheus as the Source, in place of alerting in this process. Mimir, Thanos and
 // VictoriaMetrics have the same API.
 type PrometheusConfig struct {
-	URL string // without /api/v1
-	// HTTPFile is a file with the HTTP client configuration of the Prometheus libraries: basic_auth, authorization,
-	// tls_config, http_headers. May be empty.
-	HTTPFile string
-	Timeout  time.Duration // of one query
-	MaxBody  int64         // maximum number of bytes of one answer; 0: 16 MiB
+	URL     string                       // without /api/v1
+	HTTP    *httpconfig.HTTPClientConfig // nil: the default
+	Timeout time.Duration                // of one query
+	MaxBody int64                        // maximum number of bytes of one answer; 0: 16 MiB
 }
 
 // Prometheus is a Source over the HTTP API of a Prometheus.
@@ -39,14 +36,7 @@ var _ Source = (*Prometheus)(nil)
 // NewPrometheus returns the Source that c configures. It sends no request. In tests, transport replaces the network. It may be
 // nil.
 func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus, error) {
-	settings := &httpconfig.DefaultHTTPClientConfig
-	if c.HTTPFile != "" {
-		var err error
-		if settings, _, err = httpconfig.LoadHTTPConfigFile(c.HTTPFile); err != nil {
-			return nil, errors.New("invalid HTTP client configuration: " + quoted.ReplaceAllLiteralString(err.Error(), "…"))
-		}
-	}
-	own := *settings
+	own := *cmp.Or(c.HTTP, &httpconfig.DefaultHTTPClientConfig)
 	own.FollowRedirects = false // the target of a redirect would receive the credentials
 	client, err := httpconfig.NewClientFromConfig(own, "prometheus")
 	if err != nil {
@@ -76,9 +66,6 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return resp, err
 }
-
-// quoted matches the values that the YAML and URL libraries quote in errors. Such a value may be a password.
-var quoted = regexp.MustCompile("`[^`]*`|parse \"[^\"]*\"")
 
 // Groups implements Source. It returns only rules about this exporter's families, because the Prometheus may have other rules.
 // The API client does not decode limit and keep_firing_for, so these fields are zero.

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/prometheus/discovery"
+	httpconfig "github.com/prometheus/common/config"
 
 	"log/slog"
 )
@@ -26,74 +25,15 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestAlertmanagersComeFromURLsAndFile(t *testing.T) {
-	block, err := receivers(Config{
-		Alertmanagers: []string{"http://one:9093", "https://two/prefix/"},
-		AlertmanagerFile: file(t, "am.yml", `
-alerting:
-  alert_relabel_configs: [{regex: replica, action: labeldrop}]
-  alertmanagers:
-    - basic_auth: {username: us, password: canary}
-      timeout: 3s
-    - static_configs: [{targets: ['three:9093', 'four:9093']}]
-`),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, a := range block.AlertmanagerConfigs {
-		line := a.Scheme
-		for _, d := range a.ServiceDiscoveryConfigs {
-			for _, target := range d.(discovery.StaticConfig)[0].Targets {
-				line += " " + string(target["__address__"])
-			}
-		}
-		line += " " + a.PathPrefix + " " + a.Timeout.String()
-		if a.HTTPClientConfig.BasicAuth != nil {
-			line += " as " + a.HTTPClientConfig.BasicAuth.Username
-		}
-		got = append(got, line)
-	}
-	want := []string{"http three:9093 four:9093  10s", "http one:9093  3s as us", "https two /prefix 3s as us"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if len(block.AlertRelabelConfigs) != 1 {
-		t.Errorf("relabeling: %v", block.AlertRelabelConfigs)
-	}
-}
-
 func TestAlertmanagerErrorsContainNoSecrets(t *testing.T) {
-	for _, test := range []struct {
-		urls    []string
-		content string
-		want    string
-	}{
-		{urls: []string{"localhost:9093"}, want: "write one like http://127.0.0.1:9093"},
-		{urls: []string{"http://a", "http://us:canary@host:9093"}, want: "entry 2 of the list: the URL contains a user or password"},
-		{urls: []string{"http://us:canary@ho st"}, want: "write one like"},
-		{urls: []string{"http://host/?key=canary"}, want: "the URL has a query or fragment"},
-		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{static_cofnigs: []}]}", want: "static_cofnigs"},
-		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{consul_sd_configs: [{server: x}]}]}", want: "consul_sd_configs"},
-		{urls: []string{"http://a"}, content: "rule_files: [x]", want: "write only the section alerting"},
-		{urls: []string{"http://a"}, content: "alerting: {alertmanagers: [{timeout: 1s}, {timeout: 2s}]}", want: "2 entries without static_configs"},
-		{content: "alerting: {alertmanagers: [{timeout: 1s}]}", want: "only for the URLs in AVAX_ALERTMANAGERS, which is empty: add static_configs to the entry"},
-		{content: "alerting: {}", want: "contains an Alertmanager"},
+	for want, urls := range map[string][]string{
+		"write one like http://127.0.0.1:9093":                     {"localhost:9093"},
+		"entry 2 of the list: the URL contains a user or password": {"http://a", "http://us:canary@host:9093"},
+		"entry 1 of the list: invalid URL":                         {"http://us:canary@ho st"},
+		"the URL has a query or fragment":                          {"http://host/?key=canary"},
 	} {
-		c := Config{Alertmanagers: test.urls}
-		if test.content != "" {
-			c.AlertmanagerFile = file(t, "am.yml", test.content)
-		}
-		urls, inFile := CheckAlertmanagers(c)
-		text := ""
-		for _, err := range []error{urls, inFile} {
-			if err != nil {
-				text += err.Error()
-			}
-		}
-		if !strings.Contains(text, test.want) || strings.Contains(text, "canary") {
-			t.Errorf("%v %s\nerror %q, want it to contain %q", test.urls, test.content, text, test.want)
+		if err := CheckAlertmanagers(Config{Alertmanagers: urls}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%v: error %v, want %q", urls, err, want)
 		}
 	}
 }
@@ -117,12 +57,7 @@ func TestAlertmanagerWithTLSAndPassword(t *testing.T) {
 	a, err := Start(t.Context(), Options{
 		Config: Config{
 			RulesFile: w.rules, Job: "j", Instance: "i", URL: "http://i", Interval: 20 * time.Millisecond, Alertmanagers: []string{server.URL},
-			AlertmanagerFile: file(t, "am.yml", `
-alerting:
-  alertmanagers:
-    - basic_auth: {username: us, password_file: `+password+`}
-      tls_config: {ca_file: `+ca+`}
-`),
+			HTTP: &httpconfig.HTTPClientConfig{BasicAuth: &httpconfig.BasicAuth{Username: "us", PasswordFile: password}, TLSConfig: httpconfig.TLSConfig{CAFile: ca}},
 		},
 		Metrics: w, Registerer: w.reporter, Log: slog.New(slog.NewTextHandler(w, nil)), ResendDelay: 20 * time.Millisecond,
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 var promQL = parser.NewParser(parser.Options{})
@@ -43,7 +43,7 @@ func readRules(c Config) (*ruleSet, error) {
 	if c.RulesFile != "" {
 		var err error
 		name = c.RulesFile
-		if content, err = regular.ReadFile(name); err != nil {
+		if content, err = files.Read(name); err != nil {
 			return nil, err
 		}
 	}
@@ -76,7 +76,7 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 				back += time.Duration(*g.QueryOffset)
 			}
 			if back > history+Lookback {
-				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, keep samples for longer (AVAX_HISTORY), or let a Prometheus evaluate the rules",
+				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, or let a Prometheus evaluate the rules",
 					name, g.Name, ruleName, model.Duration(back), model.Duration(history)))
 			}
 			if r.Alert == "" {

@@ -178,24 +178,30 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 		s.Start()
 	}
 	dir, put := files(t, map[string]string{
-		"token": canary + "-t\n", "basic": "user:" + canary + "-b", "headers": "X-Key: " + canary + "-k", "all": canary + "-all",
+		"token": canary + "-t\n", "password": canary + "-b\n", "key-of-proxy": canary + "-k", "all": canary + "-all",
 		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})), "cert": clientCert, "key": clientKey,
 	})
-	group := func(name, url, labels string) string {
-		return fmt.Sprintf("- targets: [%q]\n  labels: {node: %s, %s}\n", url, name, labels)
+	nodes := ""
+	for name, url := range map[string]string{
+		"bearer": bearer.URL, "password": password.URL, "key": key.URL, "host": host.URL, "mutual": mutual.URL, "wrong": bearer.URL, "wrong-too": password.URL,
+	} {
+		nodes += fmt.Sprintf("- targets: [%q]\n  labels: {node: %s}\n", url, name)
 	}
-	put("nodes.yml", group("bearer", bearer.URL, "__bearer_file__: token")+
-		group("password", password.URL, "__basic_auth_file__: basic")+
-		group("key", key.URL, "__headers_file__: headers")+
-		group("host", host.URL, "__host__: inner.example.com")+
-		group("mutual", mutual.URL, "__ca_file__: ca, __cert_file__: cert, __key_file__: key")+
-		group("wrong", bearer.URL, "__bearer_file__: all")+
-		group("wrong-too", password.URL, "x: y"))
-	env := config.Defaults()
-	env.Nodes = ""
-	env.NodesFile = filepath.Join(dir, "nodes.yml")
-	env.NodeBearerFile = filepath.Join(dir, "all")
-	env.Collectors = "up,identity"
+	put("nodes.yml", nodes)
+	put("http.yml", `
+- {upstreams: [bearer], http_config: {authorization: {credentials_file: token}}}
+- {upstreams: [pass*], http_config: {basic_auth: {username: user, password_file: password}}}
+- {upstreams: [key], http_config: {http_headers: {X-Key: {files: [key-of-proxy]}}}}
+- {upstreams: [host], host: inner.example.com}
+- upstreams: [mutual]
+  http_config: {authorization: {credentials_file: all}, tls_config: {ca_file: ca, cert_file: cert, key_file: key}}
+- {upstreams: ["*"], http_config: {authorization: {credentials_file: all}}}
+`)
+	env := config.Environment{}
+	env["NODES"] = ""
+	env["NODES_FILE"] = filepath.Join(dir, "nodes.yml")
+	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
+	env["COLLECTORS"] = "up,identity"
 	log := &buffer{}
 	e := startLogging(t, env, log)
 	_, page := e.get(t, "/metrics")
@@ -207,7 +213,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	}
 
 	// The error about an invalid secret contains its location.
-	put("token", canary+" "+canary)
+	put("token", canary+"\x01")
 	answer := e.reload(t, http.StatusInternalServerError)
 	_, page = e.get(t, "/metrics")
 	_, status := e.get(t, "/")
@@ -218,7 +224,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(log.String(), "nodes.yml, line 2: __bearer_file__: ") {
+	if !strings.Contains(log.String(), "http.yml: upstreams [bearer]: the value of the header Authorization contains") {
 		t.Errorf("log:\n%s", log)
 	}
 }
@@ -254,15 +260,23 @@ func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	alpha.Start()
 
 	dir, put := files(t, map[string]string{
-		"token": canary + "-t", "headers": "X-Key: " + canary + "-k", "cert": clientCert, "key": clientKey,
-		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})), "own": "X-Own: of-the-observer",
+		"token": canary + "-t", "key-of-proxy": canary + "-k", "cert": clientCert, "key": clientKey,
+		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})),
 	})
-	put("nodes.yml", fmt.Sprintf("- targets: [%q]\n  labels: {node: other, __role__: observer, __ca_file__: ca, __headers_file__: own}\n", other.URL))
+	put("nodes.yml", fmt.Sprintf("- targets: [%q]\n  labels: {node: other, __role__: observer}\n", other.URL))
 	env := withoutRules()
-	env.Nodes, env.Observers, env.NodesFile = "alpha="+alpha.URL, "public="+public.URL, filepath.Join(dir, "nodes.yml")
-	env.NodeBearerFile, env.NodeHeadersFile, env.NodeHost = filepath.Join(dir, "token"), filepath.Join(dir, "headers"), canary+".example.com"
-	env.NodeCertFile, env.NodeKeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	env.Collectors = "up,identity,heads,validator_views,observer"
+	env["NODES"], env["OBSERVERS"], env["NODES_FILE"] = "alpha="+alpha.URL, "public="+public.URL, filepath.Join(dir, "nodes.yml")
+	put("http.yml", `
+- {upstreams: [other], http_config: {tls_config: {ca_file: ca}, http_headers: {X-Own: {values: [of-the-observer]}}}}
+- upstreams: ["*"]
+  host: `+canary+`.example.com
+  http_config:
+    authorization: {credentials_file: token}
+    http_headers: {X-Key: {files: [key-of-proxy]}}
+    tls_config: {cert_file: cert, key_file: key}
+`)
+	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
+	env["COLLECTORS"] = "up,identity,heads,validator_views,observer"
 	e := start(t, env)
 	_, page := e.get(t, "/metrics")
 	served := samples(t, page)
@@ -312,12 +326,12 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 		"token": "one", "cert": firstCert, "key": firstKey,
 		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ours.cert.Raw})),
 	})
-	env := config.Defaults()
-	env.Nodes = "alpha=" + server.URL
-	env.NodeBearerFile, env.NodeCAFile = filepath.Join(dir, "token"), filepath.Join(dir, "ca")
-	env.NodeCertFile, env.NodeKeyFile = filepath.Join(dir, "cert"), filepath.Join(dir, "key")
-	env.Collectors = "up,identity"
-	env.Schedules = "up=@every 1s"
+	env := config.Environment{}
+	env["NODES"] = "alpha=" + server.URL
+	put("http.yml", `[{upstreams: [alpha], http_config: {authorization: {credentials_file: token}, tls_config: {ca_file: ca, cert_file: cert, key_file: key}}}]`)
+	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
+	env["COLLECTORS"] = "up,identity"
+	env["SCHEDULES"] = "up=@every 1s"
 	e := start(t, env)
 	e.up(t, "alpha", 1)
 

@@ -22,7 +22,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -41,7 +40,7 @@ type App struct {
 	scheduler *schedule.Scheduler
 	alerting  *alerting.Alerting // nil if disabled
 	notifier  *notify.Notifier   // nil if disabled
-	watch     *fleet.Watch
+	watch     *config.Watch
 	access    web.Access
 	handler   http.Handler
 
@@ -64,14 +63,13 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if targets.state != nil {
 		targets.state.Register(registry)
 	}
-	fleet.CountTargets(registry, func() int { return len(targets.ups.Nodes()) })
+	config.CountTargets(registry, func() int { return len(targets.ups.Nodes()) })
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {
 			return nil, config.InputError{Err: err}
 		}
 		registry.MustRegister(targets.data.budget)
-		go targets.data.watchKey(ctx, log)
 	}
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
@@ -117,7 +115,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if cfg.AutoChains {
 		go a.followChains(ctx)
 	}
-	a.watch = fleet.NewWatch(cfg.Fleet, a.setNodes, log, registry)
+	a.watch = config.NewWatch(&cfg.Source, a.setUpstreams, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
 }
@@ -209,7 +207,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		}
 	}()
 	server := newServer(a.handler, log)
-	clients := newConnections(listener, maxConnections(cfg, a.nodes(), descriptors(), log))
+	clients := newConnections(listener, maxConnections(cfg.Concurrency, a.nodes(), descriptors(), log))
 	clients.limit(server)
 	served := make(chan error, 1)
 	go func() { served <- serve(clients, server, cfg, log) }()

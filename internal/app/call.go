@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -38,7 +37,7 @@ type Request struct {
 // Call makes one call and returns the result, or nil if the result is empty. If the upstream is not configured or a parameter is
 // invalid, the error is a config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
-	cfg.Shard = fleet.Part{} // a command can call the nodes of every shard
+	cfg.Shard = config.Part{} // a command can call the nodes of every shard
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {
 		return nil, config.InputError{Err: err}

@@ -183,7 +183,7 @@ func rulesCost(cfg *config.Config, series int) string {
 		return ""
 	}
 	return fmt.Sprintf("WARNS  rules over %d series take about %.2f cores and %.0f MB of heap in this process\n"+
-		"       Set AVAX_ALERTING=off and let a Prometheus evaluate them, raise AVAX_ALERTING_INTERVAL, lower AVAX_HISTORY, or divide the nodes among shards.\n",
+		"       Set AVAX_ALERTING=off and let a Prometheus evaluate them, raise AVAX_ALERTING_INTERVAL, or divide the nodes among shards.\n",
 		series, cores, bytes/1e6)
 }
 

@@ -21,7 +21,7 @@ func TestCheckCountsCallsToObservers(t *testing.T) {
 				network.Node("alpha").Stop()
 			}
 			env := withoutRules()
-			env.Nodes, env.Observers, env.Validators = "alpha=http://alpha.sim", "public=http://observer.sim", network.NodeID("charlie")
+			env["NODES"], env["OBSERVERS"], env["VALIDATORS"] = "alpha=http://alpha.sim", "public=http://observer.sim", network.NodeID("charlie")
 			c, err := env.Parse()
 			if err != nil {
 				t.Fatal(err)

@@ -19,8 +19,8 @@ func TestClockStepKeepsNoOldSamples(t *testing.T) {
 				var offset atomic.Int64
 				network := simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
 				env := withoutRules()
-				env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-				env.Schedules = hurried
+				env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+				env["SCHEDULES"] = hurried
 				c, err := env.Parse()
 				if err != nil {
 					t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 // keptDescriptors is the number of file descriptors that are reserved for files, Alertmanagers, receivers, services and DNS.
@@ -19,21 +17,24 @@ const keptDescriptors = 64
 // waits in the backlog of the system, and cannot displace a scraper that has just connected.
 const firstRequest = 100 * time.Millisecond
 
+// clientLimit is the maximum number of client connections.
+const clientLimit = 256
+
 // fewestConnections is the minimum number of connections, even if the limit of file descriptors is low.
 const fewestConnections = 8
 
-// maxConnections returns the maximum number of client connections. It is the configured number, or less if the process may not
+// maxConnections returns the maximum number of client connections. It is clientLimit, or less if the process may not
 // open enough file descriptors for clients and nodes.
-func maxConnections(cfg *config.Config, nodes int, descriptors uint64, log *slog.Logger) int {
-	needed := uint64(keptDescriptors + nodes*(cfg.Concurrency+1))
-	if descriptors >= needed+uint64(cfg.MaxConnections) {
-		return cfg.MaxConnections
+func maxConnections(concurrency, nodes int, descriptors uint64, log *slog.Logger) int {
+	needed := uint64(keptDescriptors + nodes*(concurrency+1))
+	if descriptors >= needed+uint64(clientLimit) {
+		return clientLimit
 	}
 	limit := fewestConnections
 	if descriptors > needed {
 		limit = max(limit, int(descriptors-needed))
 	}
-	limit = min(limit, cfg.MaxConnections)
+	limit = min(limit, clientLimit)
 	log.Warn("file descriptor limit low", "remedy", "raise LimitNOFILE", "connections", limit, "descriptors", descriptors, "needed_for_nodes", needed)
 	return limit
 }

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 // client is a connection that records whether it was closed.
@@ -166,7 +164,7 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 		{256, 200, 8, true},
 	} {
 		var log bytes.Buffer
-		got := maxConnections(&config.Config{MaxConnections: 256, Concurrency: 4}, c.nodes, c.descriptors, slog.New(slog.NewTextHandler(&log, nil)))
+		got := maxConnections(4, c.nodes, c.descriptors, slog.New(slog.NewTextHandler(&log, nil)))
 		if got != c.want || strings.Contains(log.String(), "LimitNOFILE") != c.told {
 			t.Errorf("%d descriptors, %d nodes: %d connections, want %d; %s", c.descriptors, c.nodes, got, c.want, &log)
 		}

@@ -53,8 +53,8 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		keys.RoundTripper = s.transport
 		s.transport, s.log = keys, log
-		s.env.DataURL, s.env.Network, s.env.DataAPIKeyFile = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
-		s.env.Schedules, s.env.DataBudget = "data_blockchains=@every 5s", "100000/m"
+		s.env["DATA_URL"], s.env["NETWORK"], s.env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
+		s.env["SCHEDULES"], s.env["DATA_BUDGET"] = "data_blockchains=@every 5s", "100000/m"
 		s.network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 	}, func(t *testing.T, b bubble) {
 		accepted := func() bool {
@@ -107,19 +107,19 @@ func dataCollectors() (specs []*collectors.Spec) {
 
 // withData enables the Data service with one item of each kind, and this schedule for each collector.
 func withData(s *scenery, every string) {
-	s.env.DataURL, s.env.Network = "http://data.sim", data.Mainnet
-	s.env.DataBudget = "100000/m"
-	s.env.WatchAddresses = simnet.Account + "," + simnet.Partner
-	s.env.WatchContracts = simnet.Account
-	s.env.WatchTokens = "C/" + simnet.Collection + "/3"
-	s.env.WatchAssets = demo.Asset
-	s.env.WatchSignatures = "conversion=" + demo.Conversion
+	s.env["DATA_URL"], s.env["NETWORK"] = "http://data.sim", data.Mainnet
+	s.env["DATA_BUDGET"] = "100000/m"
+	s.env["WATCH_ADDRESSES"] = simnet.Account + "," + simnet.Partner
+	s.env["WATCH_CONTRACTS"] = simnet.Account
+	s.env["WATCH_TOKENS"] = "C/" + simnet.Collection + "/3"
+	s.env["WATCH_ASSETS"] = demo.Asset
+	s.env["WATCH_SIGNATURES"] = "conversion=" + demo.Conversion
 	s.network.SetBlockPeriod("X", 20*time.Second)
 	var schedules []string
 	for _, spec := range dataCollectors() {
 		schedules = append(schedules, spec.Name+"=@every "+every)
 	}
-	s.env.Schedules = hurried + ";" + strings.Join(schedules, ";")
+	s.env["SCHEDULES"] = hurried + ";" + strings.Join(schedules, ";")
 }
 
 // ofData returns the series that come only from the Data service.
@@ -142,8 +142,8 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "1m")
 		for _, spec := range collectors.All() {
-			if !strings.Contains(s.env.Schedules, spec.Name+"=") {
-				s.env.Schedules += ";" + spec.Name + "=@every 1m"
+			if !strings.Contains(s.env["SCHEDULES"], spec.Name+"=") {
+				s.env["SCHEDULES"] += ";" + spec.Name + "=@every 1m"
 			}
 		}
 	}, func(t *testing.T, b bubble) {
@@ -194,7 +194,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	const perMinute = 3000
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "30s")
-		s.env.DataBudget = "3000/m"
+		s.env["DATA_BUDGET"] = "3000/m"
 	}, func(t *testing.T, b bubble) {
 		b.network.ResetCalls()
 		b.network.DataService().Inject(simnet.Unavailable())
@@ -250,8 +250,8 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 	var plan int
 	inBubbleAs(t, func(s *scenery) {
 		withData(s, "1m")
-		s.env.Schedules = "" // default periods
-		s.env.Collectors = "up,data_up,data_index"
+		s.env["SCHEDULES"] = "" // default periods
+		s.env["COLLECTORS"] = "up,data_up,data_index"
 		c, err := s.env.Parse()
 		if err != nil {
 			t.Fatal(err)

@@ -41,7 +41,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b bubble)) {
 
 func inBubbleWith(t *testing.T, schedules string, test func(t *testing.T, b bubble)) {
 	t.Helper()
-	inBubbleAs(t, func(s *scenery) { s.env.Schedules = schedules }, test)
+	inBubbleAs(t, func(s *scenery) { s.env["SCHEDULES"] = schedules }, test)
 }
 
 // inBubbleAs is inBubble with changes of the configuration.
@@ -50,9 +50,9 @@ func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b b
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		s := scenery{network: network, env: withoutRules(), transport: network.Transport(), log: io.Discard}
-		s.env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-		s.env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
-		s.env.MetricsURL = "http://metrics.sim"
+		s.env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+		s.env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
+		s.env["METRICS_URL"] = "http://metrics.sim"
 		change(&s)
 		c, err := s.env.Parse()
 		if err != nil {
@@ -260,8 +260,8 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("alpha").Stop() // discovered later, after its start
 		env := withoutRules()
-		env.Nodes = "alpha=http://alpha.sim"
-		env.Chains = "C,auto"
+		env["NODES"] = "alpha=http://alpha.sim"
+		env["CHAINS"] = "C,auto"
 		c, err := env.Parse()
 		if err != nil {
 			t.Fatal(err)

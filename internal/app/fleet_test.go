@@ -45,7 +45,7 @@ func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		env := withoutRules()
-		env.Nodes, env.NodesFile = "", filepath.Join(dir, "nodes.yml")
+		env["NODES"], env["NODES_FILE"] = "", filepath.Join(dir, "nodes.yml")
 		b := settled(t, env, network)
 		test(t, fleetBubble{b, put})
 	})
@@ -185,16 +185,16 @@ func TestShardsTogetherExportTheWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		env := withoutRules()
-		env.Nodes = "" // two nodes in each shard
+		env["NODES"] = "" // two nodes in each shard
 		for _, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
-			env.Nodes += "," + name + "=http://" + name + ".sim"
+			env["NODES"] += "," + name + "=http://" + name + ".sim"
 		}
-		env.Nodes = env.Nodes[1:]
-		env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
-		env.MetricsURL = "http://metrics.sim"
-		env.Collectors = "-validator_views,-forks" // these compare the nodes of one shard
+		env["NODES"] = env["NODES"][1:]
+		env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
+		env["METRICS_URL"] = "http://metrics.sim"
+		env["COLLECTORS"] = "-validator_views,-forks" // these compare the nodes of one shard
 		series := func(shard, of string) map[string]bool {
-			env.Shard, env.TotalShards = shard, of
+			env["SHARD"], env["TOTAL_SHARDS"] = shard, of
 			found := map[string]bool{}
 			for s := range settled(t, env, network).page(t) {
 				if strings.HasPrefix(s, "avax_") && !strings.HasPrefix(s, "avax_exporter_") {

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 // withoutRules returns the default environment without rules: in synthetic time only one exporter at a time may look up the host
 // name.
 func withoutRules() config.Environment {
-	env := config.Defaults()
-	env.Alerting = "off"
+	env := config.Environment{}
+	env["ALERTING"] = "off"
 	return env
 }
 
@@ -50,7 +50,7 @@ const day = 24 * time.Hour
 
 func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter {
 	t.Helper()
-	env.Listen = "127.0.0.1:0"
+	env["LISTEN"] = "127.0.0.1:0"
 	c, err := env.Parse()
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,10 @@ func TestHeapDoesNotGrow(t *testing.T) {
 		passes = 360
 	}
 	inBubbleAs(t, func(s *scenery) {
-		s.env.DataURL, s.env.Network, s.env.DataBudget = "http://data.sim", "mainnet", "100000/m"
-		s.env.Validators = "all"
-		s.env.WatchAddresses = simnet.Account + ",P-" + simnet.Owner
-		s.env.WatchContracts = simnet.Account
+		s.env["DATA_URL"], s.env["NETWORK"], s.env["DATA_BUDGET"] = "http://data.sim", "mainnet", "100000/m"
+		s.env["VALIDATORS"] = "all"
+		s.env["WATCH_ADDRESSES"] = simnet.Account + ",P-" + simnet.Owner
+		s.env["WATCH_CONTRACTS"] = simnet.Account
 	}, func(t *testing.T, b bubble) {
 		heap := func() uint64 {
 			for range passes {

@@ -36,7 +36,7 @@ type incident struct {
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
 	fuji    bool     // the network identifies as Fuji
 	quick   bool     // with fewer calls and shorter waits
-	change  func(*config.Environment)
+	change  func(config.Environment)
 }
 
 // world is a healthy network, large enough that the loss of one node does not affect others.
@@ -123,19 +123,19 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		a.Use(n, nodes...)
 		w := &world{World: a, proxy: &proxy{RoundTripper: n.Transport(), to: map[string]string{"spare.sim": "echo.sim"}, fuji: map[string]bool{"": i.fuji}}}
 		a.Transport = w.proxy
-		a.Env.Chains += ",examplepoa=" + n.Chain("examplepoa").ID
+		a.Env["CHAINS"] += ",examplepoa=" + n.Chain("examplepoa").ID
 		switch {
 		case i.quick:
-			a.Env.Collectors, a.Env.MetricsURL = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views", ""
+			a.Env["COLLECTORS"], a.Env["METRICS_URL"] = "up,fleet,identity,bootstrap,heads,health,peers,connected_stake,uptime,validators,l1,l1_views", ""
 		case i.fuji: // the simulated services have only Mainnet
-			a.Env.MetricsURL = ""
+			a.Env["METRICS_URL"] = ""
 		default:
-			a.Env.DataURL, a.Env.Network = "http://data.sim", "mainnet"
-			a.Env.WatchAddresses = "P-" + simnet.Owner + "," + simnet.Account
+			a.Env["DATA_URL"], a.Env["NETWORK"] = "http://data.sim", "mainnet"
+			a.Env["WATCH_ADDRESSES"] = "P-" + simnet.Owner + "," + simnet.Account
 		}
 		a.Notify(t)
 		if i.change != nil {
-			i.change(&a.Env)
+			i.change(a.Env)
 		}
 		a.StartNow(t)
 		test(t, w)

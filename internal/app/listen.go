@@ -15,23 +15,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// listen returns the listener: the socket of systemd, or a new one.
+// listen returns the listener: the socket that systemd passed, or a new one.
 func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
-	if !cfg.SystemdSocket {
+	passed, err := activation.Listeners()
+	switch {
+	case err == nil && len(passed) == 0:
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
 		if err != nil {
 			return nil, fmt.Errorf("AVAX_LISTEN: %w", err)
 		}
 		return listener, nil
-	}
-	listeners, err := activation.Listeners()
-	if err == nil && (len(listeners) != 1 || listeners[0] == nil) {
-		err = fmt.Errorf("systemd passed %d sockets, want 1: start avax-exporter.socket, with one ListenStream, instead of the service", len(listeners))
+	case err == nil && (len(passed) > 1 || passed[0] == nil):
+		err = fmt.Errorf("systemd passed %d sockets, want 1: write one ListenStream in avax-exporter.socket", len(passed))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("AVAX_WEB_SYSTEMD_SOCKET: %w", err)
+		return nil, fmt.Errorf("socket of systemd: %w", err)
 	}
-	return listeners[0], nil
+	return passed[0], nil
 }
 
 // newServer returns a server with timeouts and size limits for requests.

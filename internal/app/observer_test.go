@@ -30,10 +30,10 @@ var nodeFaults = []incident{
 // "Alert (severity) 5 min".
 func (i incident) fired(t *testing.T, observed bool, long time.Duration) (alerts []string) {
 	i.nodes, i.quick = []string{"alpha"}, true
-	i.change = func(env *config.Environment) {
-		env.Collectors, env.Chains = observedCollectors, "C"
+	i.change = func(env config.Environment) {
+		env["COLLECTORS"], env["CHAINS"] = observedCollectors, "C"
 		if observed {
-			env.Observers = "public=http://observer.sim"
+			env["OBSERVERS"] = "public=http://observer.sim"
 		}
 	}
 	inWorld(t, i, func(t *testing.T, w *world) {
@@ -121,9 +121,9 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 	}
 	t.Parallel()
 	const long, budget = 24 * time.Hour, 60
-	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env *config.Environment) {
-		env.Observers, env.ObserverBudget = "public=http://observer.sim", fmt.Sprint(budget)
-		env.Collectors = config.Defaults().Collectors
+	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env config.Environment) {
+		env["OBSERVERS"], env["OBSERVER_BUDGET"] = "public=http://observer.sim", fmt.Sprint(budget)
+		env["COLLECTORS"] = config.Environment{}.Collectors
 	}}
 	inWorld(t, i, func(t *testing.T, w *world) {
 		calls, highest, pauses, minutes := 0, 0, 0, int(long/time.Minute)
@@ -158,10 +158,10 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 
 // delegator monitors a validator with an observer, without a node.
 func delegator(of string) incident {
-	return incident{nodes: []string{}, quick: true, change: func(env *config.Environment) {
-		env.Nodes, env.Observers, env.Validators, env.Chains = "", "public=http://observer.sim", of, "C"
-		env.Collectors = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
-		env.RulesProfile = "delegator"
+	return incident{nodes: []string{}, quick: true, change: func(env config.Environment) {
+		env["NODES"], env["OBSERVERS"], env["VALIDATORS"], env["CHAINS"] = "", "public=http://observer.sim", of, "C"
+		env["COLLECTORS"] = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
+		env["RULES_PROFILE"] = "delegator"
 	}}
 }
 

@@ -271,14 +271,14 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 			}
 			server := httptest.NewServer(node)
 			t.Cleanup(server.Close)
-			env := config.Defaults()
-			env.Nodes = "local=" + server.URL
-			env.Collectors = "+admin"
-			env.WatchAddresses = recordedAddress
-			env.Chains = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
+			env := config.Environment{}
+			env["NODES"] = "local=" + server.URL
+			env["COLLECTORS"] = "+admin"
+			env["WATCH_ADDRESSES"] = recordedAddress
+			env["CHAINS"] = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
 			if story.chains != "" {
-				env.Chains, env.Collectors = story.chains, "" // the recordings have no admin calls about these chains
+				env["CHAINS"], env["COLLECTORS"] = story.chains, "" // the recordings have no admin calls about these chains
 			}
 			_, page := start(t, env).get(t, "/metrics")
 			for _, call := range node.Unanswered() {
@@ -356,8 +356,8 @@ func TestTrackedChainsOfRecordedNodesAreDiscovered(t *testing.T) {
 			}
 			server := httptest.NewServer(node)
 			t.Cleanup(server.Close)
-			env := config.Defaults()
-			env.Nodes, env.Chains = "local="+server.URL, "auto"
+			env := config.Environment{}
+			env["NODES"], env["CHAINS"] = "local="+server.URL, "auto"
 			start(t, env).until(t, "/metrics", func(_ int, page string) bool {
 				return strings.Contains(page, want) && strings.Contains(page, `avax_chain_info{chain="examplel1"`) &&
 					strings.Contains(page, `avax_node_chain_present{node="local",chain="examplel1"}`)

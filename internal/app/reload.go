@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Reload reloads the nodes, their credentials, the key of the Data service, the alert rules and the notification configuration. If
+// Reload reloads the nodes, the credentials of all upstreams, the alert rules and the notification configuration. If
 // a part cannot be loaded, Reload logs the error and keeps the previous state of that part.
 func (a *App) Reload() error {
 	err := a.watch.Reload()
@@ -16,14 +16,7 @@ func (a *App) Reload() error {
 	if a.notifier != nil {
 		err = errors.Join(err, a.notifier.Reload()) // logs its errors
 	}
-	if a.targets.data == nil {
-		return err
-	}
-	_, keyErr := a.targets.data.reloadKey()
-	if keyErr != nil {
-		a.log.Error("reload failed, keeping the previous configuration", "config", "data_api_key", "err", keyErr)
-	}
-	return errors.Join(err, keyErr)
+	return err
 }
 
 // routes adds the reload endpoint to the pages.

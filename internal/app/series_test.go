@@ -76,14 +76,14 @@ func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []str
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		env := withoutRules()
-		env.Collectors = collectors
+		env["COLLECTORS"] = collectors
 		var asked []string
 		for _, name := range []string{"alpha", "bravo", "charlie"}[:nodes] {
 			asked = append(asked, name+"=http://"+name+".sim")
 		}
-		env.Nodes = strings.Join(asked, ",")
+		env["NODES"] = strings.Join(asked, ",")
 		if l1 {
-			env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+			env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
 		}
 		c, err := env.Parse()
 		if err != nil {

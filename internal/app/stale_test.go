@@ -17,8 +17,8 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 		for _, chains := range []string{"C", "C,examplel1=ID"} {
 			t.Run(watch+" "+chains, func(t *testing.T) {
 				inBubbleAs(t, func(s *scenery) {
-					s.env.Validators = watch
-					s.env.Chains = strings.ReplaceAll(chains, "ID", s.network.Chain("examplel1").ID)
+					s.env["VALIDATORS"] = watch
+					s.env["CHAINS"] = strings.ReplaceAll(chains, "ID", s.network.Chain("examplel1").ID)
 				}, func(t *testing.T, b bubble) {
 					time.Sleep(13 * time.Minute) // the collectors have settled
 					b.network.Node("bravo").Stop()
@@ -54,7 +54,7 @@ func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
 
 // A change upstream is exported at the next tick, from an answer that is at most half a period old.
 func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env.Validators = "all" }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) { s.env["VALIDATORS"] = "all" }, func(t *testing.T, b bubble) {
 		const size = `avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`
 		before := b.page(t)[size]
 		b.network.RemoveValidator("P", "hotel")
@@ -71,7 +71,7 @@ func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
 
 // An unknown chain affects only its own samples.
 func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env.Chains = "C,wrong" }, func(t *testing.T, b bubble) {
+	inBubbleAs(t, func(s *scenery) { s.env["CHAINS"] = "C,wrong" }, func(t *testing.T, b bubble) {
 		page := b.page(t)
 		for _, series := range []string{
 			`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`,
@@ -91,7 +91,7 @@ func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
 func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
 	inBubbleAs(t, func(s *scenery) {
 		id := s.network.Chain("examplel1").ID
-		s.env.Chains = "one=" + id
+		s.env["CHAINS"] = "one=" + id
 		s.adjust = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
 	}, func(t *testing.T, b bubble) {
 		typed, text := b.fetch(t, acceptCurl, "identity")

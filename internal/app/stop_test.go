@@ -31,7 +31,7 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 		for moment := 0; moment < 30; moment += step {
 			t.Run(fmt.Sprintf("%s/%ds", death, moment), func(t *testing.T) {
 				inBubbleAs(t, func(s *scenery) {
-					s.env.Nodes = "alpha=http://alpha.sim,echo=http://echo.sim,foxtrot=http://foxtrot.sim"
+					s.env["NODES"] = "alpha=http://alpha.sim,echo=http://echo.sim,foxtrot=http://foxtrot.sim"
 				}, func(t *testing.T, b bubble) {
 					// The L1 has 370: 350 without echo, 250 without echo and foxtrot.
 					time.Sleep(time.Minute + time.Duration(moment)*time.Second + 130*time.Millisecond)

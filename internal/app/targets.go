@@ -9,7 +9,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -28,6 +27,8 @@ type targets struct {
 	// admit, if set, is called before each request to an upstream. If it returns an error, the request is not sent.
 	admit func(ctx context.Context, upstream string) error
 	conns []nodeConn
+	// services are the clients of the Data and Metrics services.
+	services map[string]*scrape.Upstream
 	// scheduler, if set, is notified when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
 	// answered receives a value when a node has begun to answer.
@@ -38,14 +39,14 @@ type targets struct {
 
 // nodeConn is a configured node and its client.
 type nodeConn struct {
-	fleet.Node
+	config.Node
 	up   *scrape.Upstream
 	node *nodes.Node
 }
 
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
-	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1)}
+	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
 	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
 	t.ups.NetworkID = cfg.NetworkID
 	first := cfg.Shard.Shard == 0 // one shard calls the services and monitors the watch lists
@@ -53,7 +54,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 		t.ups.Watch = collectors.Watchlist{Validators: cfg.Watch.Validators}
 	}
 	if first && cfg.MetricsURL != "" {
-		up, err := t.upstream(scrape.Options{Name: "metrics", URL: cfg.MetricsURL, MaxWait: serviceMaxWait})
+		up, err := t.service(scrape.Options{Name: "metrics", URL: cfg.MetricsURL})
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +75,17 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	}
 	t.use(conns)
 	return t, nil
+}
+
+// service creates the client of a service.
+func (t *targets) service(o scrape.Options) (*scrape.Upstream, error) {
+	access := t.cfg.Services[o.Name]
+	o.Host, o.Header, o.TLS, o.MaxWait = access.Host, access.Header, access.TLS, serviceMaxWait
+	up, err := t.upstream(o)
+	if err == nil {
+		t.services[o.Name] = up
+	}
+	return up, err
 }
 
 // serviceMaxWait is the maximum pause that the Data or Metrics service can request. Their limits are per minute.
@@ -100,7 +112,7 @@ func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 
 // connect returns the connections to these nodes. If the entry of a node is unchanged, it reuses the existing connection with the
 // new credentials. Otherwise it creates a connection.
-func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
+func (t *targets) connect(nodes []config.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
 	for _, n := range nodes {
@@ -122,7 +134,7 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 		return nil, errors.Join(errs...)
 	}
 	for _, c := range conns {
-		if old, same := t.present(c.Node); same && !old.SameCredentials(c.Node) {
+		if old, same := t.present(c.Node); same && !old.SameCredentials(c.Access) {
 			errs = append(errs, c.up.Renew(c.Header, c.TLS))
 		}
 	}
@@ -130,7 +142,7 @@ func (t *targets) connect(nodes []fleet.Node) ([]nodeConn, error) {
 }
 
 // open creates the client of a node or observer.
-func (t *targets) open(n fleet.Node) (nodeConn, error) {
+func (t *targets) open(n config.Node) (nodeConn, error) {
 	var client *nodes.Node
 	options := scrape.Options{
 		Name: n.Name, URL: n.URL, Header: n.Header, Host: n.Host, TLS: n.TLS, Changed: func() { t.callsChanged(client) },
@@ -171,7 +183,7 @@ const (
 )
 
 // present returns the existing connection to a node, if its entry is unchanged.
-func (t *targets) present(n fleet.Node) (nodeConn, bool) {
+func (t *targets) present(n config.Node) (nodeConn, bool) {
 	i := slices.IndexFunc(t.conns, func(c nodeConn) bool { return c.Same(n) })
 	if i < 0 {
 		return nodeConn{}, false
@@ -220,13 +232,16 @@ func (t *targets) jobs() []schedule.Job {
 	return all
 }
 
-// setNodes replaces the nodes. Jobs of unchanged nodes continue, jobs of new nodes start at once, and samples of removed nodes
-// are deleted. A node whose entry changed counts as removed and added. After an error nothing has changed.
-func (a *App) setNodes(nodes []fleet.Node) error {
+// setUpstreams replaces the nodes, and the credentials of nodes and services. Jobs of unchanged nodes continue, jobs of new nodes
+// start at once, and samples of removed nodes are deleted. A node whose entry changed counts as removed and added.
+func (a *App) setUpstreams(u config.Upstreams) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.targets.conns
-	after, err := a.targets.connect(nodes)
+	after, err := a.targets.connect(u.Nodes)
+	for name, up := range a.targets.services {
+		err = errors.Join(err, up.Renew(u.Services[name].Header, u.Services[name].TLS))
+	}
 	if err != nil {
 		return err
 	}

@@ -149,12 +149,12 @@ func newTrial(t *testing.T, seed uint64) *trial {
 	}})
 	m.weather = &weather{network: m.network.Transport(), over: map[string]fault{}}
 	env := withoutRules()
-	env.Nodes = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-	env.Chains = "C,examplel1=" + m.network.Chain("examplel1").ID
-	env.Validators = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")
+	env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
+	env["CHAINS"] = "C,examplel1=" + m.network.Chain("examplel1").ID
+	env["VALIDATORS"] = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")
 	// connected_stake and network_views use stakes that may be five minutes old, which no observer can reproduce. The others change at any
 	// time, and have property tests of their own.
-	env.Collectors = "-connected_stake,-network_views,-reward_budget,-l1_runway,-safe_to_stop"
+	env["COLLECTORS"] = "-connected_stake,-network_views,-reward_budget,-l1_runway,-safe_to_stop"
 	c, err := env.Parse()
 	if err != nil {
 		t.Fatal(err)

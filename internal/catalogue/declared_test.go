@@ -12,7 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -54,11 +54,11 @@ func own(t *testing.T) []row {
 	registry.MustRegister(metric.NewStore(), &data.Budget{})
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
-	fleet.CountTargets(registry, nil)
+	config.CountTargets(registry, nil)
 	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)
-	fleet.NewWatch(&fleet.Source{}, nil, slog.New(slog.DiscardHandler), registry)
+	config.NewWatch(&config.Source{}, nil, slog.New(slog.DiscardHandler), registry)
 
 	descs := make(chan *prometheus.Desc, 100)
 	registry.Describe(descs)

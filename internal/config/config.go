@@ -1,44 +1,44 @@
-// Package config parses the environment into a typed value. It reports all problems at once, each with
-// the name of its environment variable.
+// Package config parses the environment, the file of nodes and the file of credentials into a typed value. It reports all
+// problems at once, each with the name of its environment variable.
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/kelseyhightower/envconfig"
 	"github.com/robfig/cron/v3"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/web"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Config is the parsed and validated environment.
 type Config struct {
 	Listen        string // host:port
 	WebConfigFile string
-	TLS           bool // whether the web configuration had TLS at the start
-	SystemdSocket bool
+	TLS           bool   // whether the web configuration had TLS at the start
 	PprofListen   string // empty: profiling is disabled
 	TrustLoopback bool   // whether clients on this machine have access without a password
 
-	Fleet *fleet.Source
-	Nodes []fleet.Node // including observers, as read from Fleet at the start
-	Shard fleet.Part
+	Source    Source
+	Upstreams // as read from Source at the start
+	Shard     Part
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
 	NetworkID      uint64 // expected network of the nodes; 0: the network of most nodes
@@ -49,16 +49,14 @@ type Config struct {
 	Collectors []*collectors.Spec
 	Schedules  map[string]schedule.Timetable // by collector; only for collectors with a configured schedule
 
-	Timeout        time.Duration // of one call
-	Concurrency    int           // concurrent calls to one upstream
-	MaxConnections int           // maximum number of open client connections
+	Timeout     time.Duration // of one call
+	Concurrency int           // concurrent calls to one upstream
 
 	MetricsURL    string // empty: the Metrics service is not used
 	DataURL       string // empty: the Data service is not used
-	DataKey       KeyFile
-	DataPerMinute int // compute units; 0: no limit
+	DataPerMinute int    // compute units; 0: no limit
 	DataPerDay    int
-	Network       string // name in the Data service
+	Network       string // name in the Data service; empty: that of the nodes
 	Currency      string
 
 	Watch collectors.Watchlist
@@ -78,6 +76,9 @@ type Config struct {
 
 	// Transport replaces the network connections in tests.
 	Transport http.RoundTripper
+
+	rulesProfile string
+	digest       bool
 }
 
 // Schedule returns the schedule of a collector's job for a target. gentle means that the job calls only observers. Such a job
@@ -101,148 +102,177 @@ func (e InputError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.Err }
 
-// Load parses the environment. The error joins all problems, each with a remedy. It contains no secret.
-func Load() (*Config, error) { return load(func(*Environment) {}) }
-
-// LoadServing is Load for a command that calls no configured upstream. It ignores mistakes in the settings of upstreams:
-// addresses, credentials and state.
-func LoadServing() (*Config, error) { return load(withoutUpstreams) }
-
-// LoadAddress is Load for a command that needs only the listen address.
-func LoadAddress() (*Config, error) {
-	return load(func(env *Environment) {
-		withoutUpstreams(env)
-		env.Alertmanagers, env.AlertmanagerConfigFile, env.RulesFile = "", "", ""
-		env.NotifyFile, env.HeartbeatURL = "", ""
-		env.PrometheusURL, env.PrometheusConfigFile = "", ""
-		env.WebConfigFile = ""
-	})
-}
-
-func load(change func(*Environment)) (*Config, error) {
-	var env Environment
-	if err := envconfig.Process(prefix, &env); err != nil {
-		return nil, InputError{err}
-	}
-	if env.NodesFile != "" && os.Getenv(prefix+"_NODES") == "" {
-		env.Nodes = ""
-	}
-	change(&env)
-	return env.Parse()
-}
-
-func withoutUpstreams(env *Environment) {
-	env.Nodes, env.NodesFile, env.Observers = Defaults().Nodes, "", ""
-	env.NodeHeadersFile, env.NodeBearerFile, env.NodeBasicAuthFile = "", "", ""
-	env.NodeCAFile, env.NodeCertFile, env.NodeKeyFile = "", "", ""
-	env.DataAPIKeyFile, env.StateDir = "", ""
-}
-
-// Parse validates the environment. It also returns an error for each unknown variable of the process with the prefix AVAX_.
+// Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
 	c := &Config{}
-	problems := unknownVariables(os.Environ())
-	note := func(variable string, errs ...error) {
-		for _, err := range errs {
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s_%s: %w", prefix, variable, err))
-			}
+	c.Collectors, _ = parseCollectors("")
+	c.Schedules = map[string]schedule.Timetable{}
+	variables := c.variables()
+	problems := env.unknown(variables)
+	note := func(variable string, err error) {
+		for _, err := range split(err) {
+			problems = append(problems, fmt.Errorf("%s%s: %w", prefix, variable, err))
 		}
 	}
-	var errs []error
+	for _, v := range variables {
+		value, set := env[v.Name]
+		if value == "" && !(set && v.empty) {
+			value = v.Default
+		}
+		note(v.Name, v.decode(value))
+	}
+	c.validateUpstreams(env, note)
 	var err error
-
-	c.Listen, err = parseListen(env.Listen)
-	note("LISTEN", err)
-	c.Fleet = &fleet.Source{File: env.NodesFile, Name: nodeVariable, Access: fleet.Access{
-		Host: env.NodeHost, HeadersFile: env.NodeHeadersFile, BearerFile: env.NodeBearerFile, BasicAuthFile: env.NodeBasicAuthFile,
-		CAFile: env.NodeCAFile, CertFile: env.NodeCertFile, KeyFile: env.NodeKeyFile,
-	}}
-	if env.Nodes != "" || env.NodesFile+env.Observers == "" {
-		c.Fleet.Nodes, errs = parseNodes(env.Nodes)
-		note("NODES", errs...)
+	c.Source.Reserved = c.reservedNames()
+	if c.Upstreams, err = c.Source.Read(); err != nil {
+		problems = append(problems, split(err)...) // each names its variable
 	}
-	if env.Observers != "" {
-		observers, errs := parseNodes(env.Observers)
-		note("OBSERVERS", errs...)
-		for _, o := range observers {
-			o.Observer = true
-			c.Fleet.Nodes = append(c.Fleet.Nodes, o)
-		}
-	}
-	c.ObserverBudget, err = parseCount(env.ObserverBudget)
-	note("OBSERVER_BUDGET", err)
-	c.Chains, c.AutoChains, errs = parseChains(env.Chains)
-	note("CHAINS", errs...)
-	c.Watch.Validators, errs = parseWatch(env.Validators)
-	note("VALIDATORS", errs...)
-	if env.Nodes+env.NodesFile == "" && !c.Watch.Validators.All && len(c.Watch.Validators.IDs) == 0 {
-		note("VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
-	}
-	c.Collectors, errs = selectCollectors(collectors.All(), env.Collectors)
-	note("COLLECTORS", errs...)
-	c.Schedules, errs = parseSchedules(env.Schedules)
-	note("SCHEDULES", errs...)
-	c.Timeout, err = parsePositiveDuration(env.Timeout)
-	note("TIMEOUT", err)
-	c.MaxConnections, err = parseCount(env.MaxConnections)
-	note("MAX_CONNECTIONS", err)
-	c.Concurrency, err = parseCount(env.Concurrency)
-	note("CONCURRENCY", err)
-	c.NetworkID, err = parseNetworkID(env.NodeNetworkID)
-	note("NODE_NETWORK_ID", err)
-	env.parseMonitored(c, note)
-	c.Fleet.Reserved = c.reservedNames(env)
-	if c.Nodes, err = c.Fleet.Read(); err != nil {
-		problems = append(problems, err) // the error names its variables
-	}
-	c.Shard.Of, err = parseCount(env.TotalShards)
-	note("TOTAL_SHARDS", err)
-	c.Shard.Shard, err = strconv.Atoi(env.Shard)
-	if err != nil || c.Shard.Shard < 0 || c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
-		note("SHARD", fmt.Errorf("%q: write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", env.Shard, max(0, c.Shard.Of-1)))
-	}
-	if c.Shard.Of > 1 && c.AutoChains {
-		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
-	}
-	c.TrustLoopback, err = parseBool(env.TrustLoopback)
-	note("TRUST_LOOPBACK", err)
-	if env.WebConfigFile != "" {
-		c.WebConfigFile = env.WebConfigFile
-		c.TLS, err = checkWebConfig(env.WebConfigFile)
+	c.Alerting.HTTP, c.Prometheus.HTTP = c.HTTP["alertmanager"], c.HTTP["prometheus"]
+	if c.WebConfigFile != "" {
+		c.TLS, err = checkWebConfig(c.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
 	}
-	c.SystemdSocket, err = parseBool(env.WebSystemdSocket)
-	note("WEB_SYSTEMD_SOCKET", err)
-	if env.PprofListen != "" {
-		c.PprofListen, err = parseListen(env.PprofListen)
-		note("PPROF_LISTEN", err)
-	}
-	if env.MetricsURL != "" {
-		c.MetricsURL = env.MetricsURL
-		note("METRICS_URL", scrape.CheckURL(env.MetricsURL))
-	}
-	env.parseData(c, note)
-	env.parseAlerting(c, note)
-	env.parseNotify(c, note)
-	env.parsePrometheus(c, note)
-	if err := c.LogLevel.UnmarshalText([]byte(env.LogLevel)); err != nil {
-		note("LOG_LEVEL", fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", env.LogLevel))
-	}
-	c.LogFormat = env.LogFormat
-	if !slices.Contains([]string{"auto", "text", "json"}, env.LogFormat) {
-		note("LOG_FORMAT", fmt.Errorf("%q: write auto, text or json", env.LogFormat))
-	}
+	c.validateAlerting(note)
 	if len(problems) > 0 {
 		return nil, InputError{errors.Join(problems...)}
 	}
 	return c, nil
 }
 
-// nodeVariable returns the environment variable for a setting of package fleet.
-func nodeVariable(setting string) string {
-	if strings.HasPrefix(setting, "nodes") || setting == "observers" {
-		return prefix + "_" + strings.ToUpper(setting)
+// validateUpstreams checks what several variables about upstreams say together.
+func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
+	if len(c.Source.Nodes) == 0 && c.Source.NodesFile == "" && !c.Watch.Validators.All && len(c.Watch.Validators.IDs) == 0 {
+		variable, err := "VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all")
+		if len(c.Source.Observers) == 0 {
+			variable, err = "NODES", errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650")
+		}
+		if env["NODES"] == "" { // otherwise its errors are reported already
+			note(variable, err)
+		}
 	}
-	return prefix + "_NODE_" + strings.ToUpper(setting)
+	if c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
+		note("SHARD", fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard.Shard, c.Shard.Of-1))
+	}
+	if c.Shard.Of > 1 && c.AutoChains {
+		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
+	}
+	if c.DataURL == "" {
+		for _, variable := range []string{"WATCH_CONTRACTS", "WATCH_TOKENS", "WATCH_SIGNATURES", "DATA_API_KEY_FILE"} {
+			if env[variable] != "" {
+				note(variable, errors.New("needs the Data service: set AVAX_DATA_URL"))
+			}
+		}
+		if c.Watch.EVM != nil {
+			note("WATCH_ADDRESSES", errors.New("an EVM address needs the Data service: set AVAX_DATA_URL"))
+		}
+	}
+	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
+		note("WATCH_TOKENS", errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
+	}
+	for _, t := range c.Watch.Tokens { // with auto, the chain may be found later
+		if !c.AutoChains && !slices.ContainsFunc(c.Chains, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
+			note("WATCH_TOKENS", fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
+		}
+	}
+}
+
+// reservedNames returns the names that no node may have, and what each name stands for. The label target must identify a node for
+// alert rules, and the label upstream has the names of nodes and of services.
+func (c *Config) reservedNames() map[string]string {
+	reserved := map[string]string{}
+	for name, what := range services {
+		reserved[name] = what
+	}
+	ups := &collectors.Upstreams{Pool: nodes.NewPool(nil, c.Chains), Watch: c.Watch}
+	if c.DataURL != "" {
+		ups.Data = &collectors.DataService{Network: c.Network}
+	}
+	for _, spec := range collectors.All() {
+		for _, j := range spec.Bind(ups) {
+			reserved[j.Target.Group().String()] = "a target of the collector " + spec.Name
+		}
+	}
+	return reserved
+}
+
+// validateAlerting completes and checks the settings of rules and notifications.
+func (c *Config) validateAlerting(note func(string, error)) {
+	a := &c.Alerting
+	a.Job, a.Instance = cmp.Or(a.ExternalLabels["job"], "avax-exporter"), cmp.Or(a.ExternalLabels["instance"], instanceOf(c.Listen))
+	delete(a.ExternalLabels, "job")
+	delete(a.ExternalLabels, "instance")
+	a.URL = cmp.Or(a.URL, "http://"+a.Instance)
+	var err error
+	a.Rules, err = alerts.Profile(c.rulesProfile)
+	note("RULES_PROFILE", err)
+	if a.RulesFile != "" && c.rulesProfile != alerts.ProfileAll {
+		note("RULES_PROFILE", errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
+	}
+	switch {
+	case c.digest && a.RulesFile != "":
+		note("DIGEST", errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
+	case c.digest && err == nil:
+		a.Rules, err = alerts.WithDigest(a.Rules)
+		note("DIGEST", err)
+	}
+	c.Notify.InhibitRules, c.Notify.URL = alertmanager.Config, a.URL
+	if c.StateDir != "" {
+		c.Notify.StateDir = filepath.Join(c.StateDir, "notify")
+	}
+	c.Prometheus.Timeout = c.Timeout
+	if !a.On {
+		const off = "not used with AVAX_ALERTING=off: remove one of the two"
+		for variable, set := range map[string]bool{"ALERTMANAGERS": len(a.Alertmanagers) > 0, "RULES_FILE": a.RulesFile != "", "NOTIFY_FILE": c.Notify.File != ""} {
+			if set {
+				note(variable, errors.New(off))
+			}
+		}
+		return
+	}
+	if c.Prometheus.URL != "" {
+		note("PROMETHEUS_URL", errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
+	}
+	note("ALERTMANAGERS", alerting.CheckAlertmanagers(*a))
+	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
+		_, err = alerting.CheckRules(*a)
+		note("RULES_FILE", err)
+	}
+	if c.Notify.File != "" {
+		note("NOTIFY_FILE", notify.Check(c.Notify))
+	}
+}
+
+// instanceOf returns the likely label instance of this exporter in a Prometheus: the host name and the port.
+func instanceOf(listen string) string {
+	host, port, _ := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host, _ = os.Hostname()
+	}
+	return net.JoinHostPort(cmp.Or(host, "localhost"), port)
+}
+
+// split returns the parts of a joined error.
+func split(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, err := range joined.Unwrap() {
+			all = append(all, split(err)...)
+		}
+		return all
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// fields yields the trimmed, non-empty items of a list.
+func fields(s, sep string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for item := range strings.SplitSeq(s, sep) {
+			if item = strings.TrimSpace(item); item != "" && !yield(item) {
+				return
+			}
+		}
+	}
 }

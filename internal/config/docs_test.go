@@ -56,7 +56,7 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 		if v.Default != "" {
 			def = "`" + v.Default + "`"
 		}
-		fmt.Fprintf(&p, "| `%s` | %s | %s |\n", v.Name, def, code.ReplaceAllStringFunc(v.Description, markdown))
+		fmt.Fprintf(&p, "| `AVAX_%s` | %s | %s |\n", v.Name, def, code.ReplaceAllStringFunc(v.Description, markdown))
 	}
 	const page = "../../docs/configuration.md"
 	if *update {

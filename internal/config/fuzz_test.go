@@ -1,7 +1,7 @@
 package config
 
 import (
-	"reflect"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +17,7 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 		f.Add(uint8(i), "x")
 	}
 	for i, v := range all {
-		switch strings.TrimPrefix(v.Name, prefix+"_") {
+		switch v.Name {
 		case "NODES":
 			f.Add(uint8(i), "alpha=http://user:c4n4ry@10.0.0.1:9650,bravo=https://[::1]:9650/ext")
 		case "CHAINS":
@@ -29,21 +29,13 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, value string) {
-		env, v := Defaults(), all[int(which)%len(all)]
-		fields := reflect.TypeOf(env)
-		for i := range fields.NumField() {
-			field := fields.Field(i)
-			if prefix+"_"+field.Tag.Get("name") != v.Name {
-				continue
-			}
-			if strings.HasSuffix(v.Name, "_FILE") || v.Name == prefix+"_STATE_DIR" {
-				value = "no such file: " + strings.ReplaceAll(value, "/", "")
-			}
-			reflect.ValueOf(&env).Elem().Field(i).SetString(value)
+		v := all[int(which)%len(all)]
+		if strings.HasSuffix(v.Name, "_FILE") || v.Name == "STATE_DIR" {
+			value = "no such file: " + strings.ReplaceAll(value, "/", "")
 		}
-		c, err := env.Parse()
+		c, err := Environment{v.Name: value}.Parse()
 		if err != nil {
-			if !strings.Contains(err.Error(), prefix+"_") {
+			if !strings.Contains(err.Error(), prefix) {
 				t.Errorf("%s=%q: error without the variable: %v", v.Name, value, err)
 			}
 			return
@@ -62,6 +54,37 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 				t.Errorf("%s=%q: chains %v", v.Name, value, c.Chains)
 			}
 			seen[chain] = true
+		}
+	})
+}
+
+// FuzzFileErrorsContainNoSecrets reads any file of nodes, and any file with a token.
+func FuzzFileErrorsContainNoSecrets(f *testing.F) {
+	f.Add("- targets: ['http://10.0.0.1:9650']\n  labels: {node: alpha}\n", "c4n4ry", "")
+	f.Add(`[{"targets": ["10.0.0.1:9650", "10.0.0.2:9650"], "labels": {"__role__": "observer"}}]`, "user:c4n4ry", "\x00")
+	f.Add("- targets: &a [*a]\n", "", "X-Key: ")
+	f.Add("a: &a [*b, *b]\nb: &b [*a]\n", "X-Key", "")
+	f.Fuzz(func(t *testing.T, nodes string, before, after string) {
+		const canary = "c4n4ry-of-the-file"
+		t.Chdir(t.TempDir())
+		for name, text := range map[string]string{
+			"nodes.yml": nodes, "secret": before + canary + after,
+			"http.yml": `[{upstreams: ["*"], http_config: {authorization: {credentials_file: secret}, tls_config: {ca_file: secret}}}]`,
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		u, err := (&Source{NodesFile: "nodes.yml", HTTPFile: "http.yml"}).Read()
+		if err != nil && strings.Contains(err.Error(), canary) {
+			t.Errorf("content of the file in the error: %v", err)
+		}
+		taken := map[string]bool{}
+		for _, n := range u.Nodes {
+			if !ValidName(n.Name) || taken[n.Name] || n.URL == "" {
+				t.Errorf("%q: node %q at %q", nodes, n.Name, n.URL)
+			}
+			taken[n.Name] = true
 		}
 	})
 }

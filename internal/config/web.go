@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 // checkWebConfig validates a web configuration, its certificates and password hashes. It reports whether TLS is enabled. No error
@@ -30,7 +30,7 @@ func checkWebConfig(file string) (tls bool, err error) {
 }
 
 func readWebConfig(file string) (c web.Config, err error) {
-	text, err := regular.ReadFile(file)
+	text, err := files.Read(file)
 	if err != nil {
 		return c, err
 	}
@@ -49,11 +49,11 @@ func RequiresPassword(file string) bool {
 	return err == nil && len(c.Users) > 0
 }
 
-// quoted matches values that the YAML library repeats in errors. Such a value may be a misplaced password, which may contain line
+// quoted matches values that the YAML and URL libraries repeat in errors. Such a value may be a misplaced password, which may contain line
 // breaks and quotes.
-var quoted = regexp.MustCompile("(?s)`.*`")
+var quoted = regexp.MustCompile("(?s)`.*`|parse \"[^\"]*\"")
 
-// HideValues removes the quoted values of a YAML error, and its line breaks.
+// HideValues removes the quoted values of an error, and its line breaks.
 func HideValues(text string) string {
 	return strings.Join(strings.Fields(quoted.ReplaceAllLiteralString(text, "…")), " ")
 }

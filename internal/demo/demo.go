@@ -8,7 +8,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -41,23 +40,22 @@ func NewNetwork() *simnet.Network {
 // Configure configures the exporter for the simulated network. urls holds the URLs of its servers by name. It enables every
 // collector and monitors one item of each kind.
 func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
-	c.Fleet = &fleet.Source{}
+	c.Source = config.Source{Observers: []config.Node{{Name: "public", URL: urls["observer"]}}}
 	for _, name := range Nodes {
-		c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: name, URL: urls[name]})
+		c.Source.Nodes = append(c.Source.Nodes, config.Node{Name: name, URL: urls[name]})
 	}
-	c.Fleet.Nodes = append(c.Fleet.Nodes, fleet.Node{Name: "public", URL: urls["observer"], Observer: true})
 	c.ObserverBudget = 5000 // every collector runs every few seconds
-	if c.Nodes, err = c.Fleet.Read(); err != nil {
+	if c.Upstreams, err = c.Source.Read(); err != nil {
 		return err
 	}
-	c.Shard = fleet.Part{}
+	c.Shard = config.Part{}
 	c.AutoChains = false
 	c.Chains = []nodes.Chain{
 		{Name: "C", Ref: "C"},
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 	}
-	c.MetricsURL, c.DataURL, c.DataKey = urls["metrics"], urls["data"], config.KeyFile{}
+	c.MetricsURL, c.DataURL = urls["metrics"], urls["data"]
 	c.Network, c.DataPerMinute, c.DataPerDay = data.Mainnet, unitsPerMinute, 0
 	for _, name := range validators {
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))

@@ -73,7 +73,7 @@ func paging(t *testing.T) (network *simnet.Network, phone *testworld.Receiver, e
 	return network, phone, []string{
 		"AVAX_TRUST_LOOPBACK=true", "AVAX_SCHEDULES=up=@every 1s", "AVAX_COLLECTORS=up",
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
-		"AVAX_RULES_FILE=" + rulesFile(t, nodeRules), "AVAX_ALERTING_INTERVAL=1s", "AVAX_ALERTING_INSTANCE=exporter:9865",
+		"AVAX_RULES_FILE=" + rulesFile(t, nodeRules), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=instance=exporter:9865",
 		"AVAX_NOTIFY_FILE=" + notifyFile(t, phone.URL),
 	}
 }

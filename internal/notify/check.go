@@ -19,7 +19,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/promslog"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 // Reach checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
@@ -95,7 +95,7 @@ type needs struct {
 
 // read reads a file that the configuration names.
 func (n *needs) read(path string) ([]byte, error) {
-	text, err := regular.ReadFile(path)
+	text, err := files.Read(path)
 	if n.unfit == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		n.unfit = err
 	}

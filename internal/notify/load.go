@@ -16,7 +16,7 @@ import (
 	amconfig "github.com/prometheus/alertmanager/config"
 	httpconfig "github.com/prometheus/common/config"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 // Check validates the file. It sends nothing. No error contains a secret.
@@ -52,7 +52,7 @@ func load(c Config) (*amconfig.Config, error) {
 func (c Config) read() (conf *amconfig.Config, err error) {
 	if c.Text != nil {
 		conf, err = amconfig.Load(string(c.Text))
-	} else if _, err = regular.ReadFile(c.File); err == nil {
+	} else if _, err = files.Read(c.File); err == nil {
 		conf, err = amconfig.LoadFile(c.File)
 	}
 	if err != nil {

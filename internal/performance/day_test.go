@@ -27,12 +27,12 @@ func BenchmarkDay(b *testing.B) {
 	runtime.MemProfileRate = 0 // as the program
 	debug.SetGCPercent(20)     // as the program with one node
 	secret := testworld.File(b, "http://inbox.sim/")
-	env := config.Defaults()
-	env.NotifyFile = testworld.File(b, `
+	env := config.Environment{}
+	env["NOTIFY_FILE"] = testworld.File(b, `
 route: {receiver: inbox, group_by: [alertname, node]}
 receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 `)
-	env.Nodes, env.StateDir, env.AlertingInstance = "alpha=http://alpha.sim", b.TempDir(), "exporter:9865"
+	env["NODES"], env["STATE_DIR"], env["EXTERNAL_LABELS"] = "alpha=http://alpha.sim", b.TempDir(), "instance=exporter:9865"
 	cfg, err := env.Parse()
 	if err != nil {
 		b.Fatal(err)

@@ -33,8 +33,8 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.Forbidden: {
 		What:    "Not allowed",
-		Do:      "A node rejects unknown host names: use its IP address in AVAX_NODES, set AVAX_NODE_HOST to an allowed name, or start it with --http-allowed-hosts. A proxy may require credentials: set them in the URL or in AVAX_NODE_HEADERS_FILE.",
-		service: "Put a valid key into AVAX_DATA_API_KEY_FILE. Check AVAX_DATA_API_KEY_HEADER and AVAX_DATA_URL: old keys work only on glacier-api.avax.network.",
+		Do:      "A node rejects unknown host names: use its IP address in AVAX_NODES, set host in AVAX_HTTP_CONFIG_FILE to an allowed name, or start it with --http-allowed-hosts. A proxy may require credentials: set them in the URL or in AVAX_HTTP_CONFIG_FILE.",
+		service: "Put a valid key into AVAX_DATA_API_KEY_FILE. Check AVAX_DATA_URL: old keys work only on glacier-api.avax.network, with the header x-glacier-api-key (AVAX_HTTP_CONFIG_FILE).",
 	},
 	scrape.Rejected: {
 		What:   "The call was rejected",

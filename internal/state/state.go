@@ -23,7 +23,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 // maxBytes is the maximum size of a value in bytes.
@@ -119,7 +119,7 @@ func (d *Dir) Register(r prometheus.Registerer) {
 // ReadFile reads a state file. It returns nil if there is no file, or if the file is damaged: not a regular file, too large, or not
 // accepted by check. It sets a damaged file aside.
 func (d *Dir) ReadFile(path string, check func([]byte) error) []byte {
-	content, err := regular.ReadFile(path)
+	content, err := files.Read(path)
 	if err == nil {
 		err = check(content)
 	}
@@ -192,7 +192,7 @@ func (d *Dir) read(key string) (json.RawMessage, error) {
 
 // readFile returns the value in a file. The line after the value is its checksum.
 func (d *Dir) readFile(key string) (json.RawMessage, error) {
-	content, err := regular.ReadFile(d.file(key))
+	content, err := files.Read(d.file(key))
 	if err != nil {
 		return nil, err
 	}

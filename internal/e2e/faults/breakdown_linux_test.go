@@ -211,7 +211,7 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	}
 	write(hosts, known)
 	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // no server there
-	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:"+port, "AVAX_NODE_HOST=localhost")
+	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:"+port, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], host: localhost}]`))
 	var e *exporter
 	withMounts := mounts()
 	if withMounts {

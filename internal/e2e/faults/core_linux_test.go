@@ -23,13 +23,13 @@ func secretive(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	environment := append(quickly("up", "identity", "data_up"), "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
-		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG")
+		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG", "AVAX_ALERTMANAGERS=http://127.0.0.1:1")
 	for variable, content := range map[string]string{
-		"AVAX_NODE_HEADERS_FILE":        "X-Api-Key: " + canary + "-2\n",
-		"AVAX_DATA_API_KEY_FILE":        canary + "-3\n",
-		"AVAX_ALERTMANAGER_CONFIG_FILE": "alerting: {alertmanagers: [{static_configs: [{targets: ['127.0.0.1:1']}], basic_auth: {username: me, password: " + canary + "-4}}]}\n",
-		"webhook":                       "http://127.0.0.1:1/" + canary + "-5\n",
-		"telegram":                      canary + "-6\n",
+		"AVAX_HTTP_CONFIG_FILE": "- {upstreams: [alpha], http_config: {http_headers: {X-Api-Key: {values: [" + canary + "-2]}}}}\n" +
+			"- {upstreams: [alertmanager], http_config: {basic_auth: {username: me, password: " + canary + "-4}}}\n",
+		"AVAX_DATA_API_KEY_FILE": canary + "-3\n",
+		"webhook":                "http://127.0.0.1:1/" + canary + "-5\n",
+		"telegram":               canary + "-6\n",
 		"AVAX_NOTIFY_FILE": "route: {receiver: phone, group_wait: 10ms}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + filepath.Join(dir, "webhook") + "}], " +
 			"telegram_configs: [{bot_token_file: " + filepath.Join(dir, "telegram") + ", chat_id: 1, api_url: 'http://127.0.0.1:1'}]}]\n",
 	} {

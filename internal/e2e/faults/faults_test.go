@@ -6,8 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -98,12 +96,8 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		gates[f.name] = newGate(t, network.Node("bravo"))
 		nodes = append(nodes, fmt.Sprintf("%s=http://user:%s@%s", f.name, canary, gates[f.name].address))
 	}
-	headers := filepath.Join(t.TempDir(), "headers")
-	if err := os.WriteFile(headers, []byte("X-Api-Key: "+canary+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
-		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_NODE_HEADERS_FILE="+headers)
+		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], http_config: {http_headers: {X-Api-Key: {values: [`+canary+`]}}}}]`))
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.URL}, ScrapeInterval: time.Second})
 	e.Ready()
 

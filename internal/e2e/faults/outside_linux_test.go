@@ -495,7 +495,7 @@ func TestFIFOsAsFilesAreRejected(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NOTIFY_FILE", "AVAX_NODE_HEADERS_FILE", "AVAX_NODE_BEARER_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
+	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NOTIFY_FILE", "AVAX_HTTP_CONFIG_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Until(testworld.Deadline(t)))
 		cmd := exec.CommandContext(ctx, testworld.ExporterPath(t), "check")
 		cmd.Env = append(os.Environ(), variable+"="+fifo)

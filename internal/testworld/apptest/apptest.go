@@ -53,9 +53,9 @@ func Main() {
 func Run(t *testing.T, test func(t *testing.T, w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &World{Env: config.Defaults()}
-		w.Env.Alerting = "off"
-		w.Env.MetricsURL = "http://metrics.sim"
+		w := &World{Env: config.Environment{}}
+		w.Env["ALERTING"] = "off"
+		w.Env["METRICS_URL"] = "http://metrics.sim"
 		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha", "bravo")
 		test(t, w)
 	})
@@ -64,8 +64,8 @@ func Run(t *testing.T, test func(t *testing.T, w *World)) {
 // Use replaces the network. The exporter monitors the nodes with these names, C and examplel1.
 func (w *World) Use(network *simnet.Network, nodes ...string) {
 	w.Network, w.Transport = network, network.Transport()
-	w.Env.Nodes = URLs(nodes...)
-	w.Env.Chains = "C,examplel1=" + network.Chain("examplel1").ID
+	w.Env["NODES"] = URLs(nodes...)
+	w.Env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
 }
 
 // URLs is the value of AVAX_NODES for nodes of the network.
@@ -125,8 +125,8 @@ const Interval = 30 * time.Second
 func (w *World) Notify(t *testing.T) {
 	t.Helper()
 	w.Receiver = testworld.Memory(t)
-	w.Env.Alerting, w.Env.AlertingInterval = "on", Interval.String()
-	w.Env.AlertingInstance, w.Env.StateDir = "exporter:9865", t.TempDir()
+	w.Env["ALERTING"], w.Env["ALERTING_INTERVAL"] = "on", Interval.String()
+	w.Env["EXTERNAL_LABELS"], w.Env["STATE_DIR"] = "instance=exporter:9865", t.TempDir()
 	file := map[string]any{}
 	if err := yaml.Unmarshal(alertmanager.Config, &file); err != nil {
 		t.Fatal(err)

@@ -1,38 +1,34 @@
-package fleet
+package config
 
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/avax-exporter/avax-exporter/internal/regular"
 )
 
 // Watch reloads a Source when its files change, or on demand.
 type Watch struct {
 	source *Source
-	take   func([]Node) error
+	take   func(Upstreams) error
 	log    *slog.Logger
 
 	success, since prometheus.Gauge
 
 	mu sync.Mutex
-	// read is the digest of the files at the last Read, polled the digest at the last poll.
-	read, polled [sha256.Size]byte
+	// polled holds the digests of the files at the last poll.
+	polled map[string][sha256.Size]byte
 }
 
-// NewWatch returns a Watch of a source that was read successfully. After each reload it calls take with the nodes. If take fails
-// or the source cannot be read, the previous nodes stay.
-func NewWatch(source *Source, take func([]Node) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
+// NewWatch returns a Watch of a source that was read successfully. After each reload it calls take. If take fails or the source
+// cannot be read, the previous nodes and credentials stay.
+func NewWatch(source *Source, take func(Upstreams) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
-		source: source, take: take, log: log, read: digest(source.files),
+		source: source, take: take, log: log,
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
 			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
@@ -64,29 +60,19 @@ func (w *Watch) succeeded() {
 func (w *Watch) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	nodes, err := w.source.Read()
-	w.read = digest(w.source.files)
+	u, err := w.source.Read()
 	if err == nil {
-		err = w.take(nodes)
+		err = w.take(u)
+	}
+	for _, problem := range split(err) {
+		w.log.Error("reload failed, keeping the previous configuration", "config", "nodes", "err", problem)
 	}
 	if err != nil {
 		w.success.Set(0)
-		for _, problem := range each(err) {
-			w.log.Error("reload failed, keeping the previous configuration", "config", "nodes", "err", problem)
-		}
 		return err
 	}
 	w.succeeded()
 	return nil
-}
-
-// each returns the parts of a joined error.
-func each(err error) []error {
-	var joined interface{ Unwrap() []error }
-	if errors.As(err, &joined) {
-		return joined.Unwrap()
-	}
-	return []error{err}
 }
 
 // pollEvery is the polling interval of files.
@@ -113,25 +99,11 @@ func (w *Watch) Run(ctx context.Context) {
 func (w *Watch) changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := map[string]content{}
-	for path := range w.source.files {
-		data, err := regular.ReadFile(path)
-		now[path] = content{data, err}
+	r := &reader{contents: map[string]content{}}
+	for path := range w.source.sums {
+		_, _ = r.open(path)
 	}
 	before := w.polled
-	w.polled = digest(now)
-	return w.polled != w.read && w.polled == before
-}
-
-// digest returns a digest of the files. All unreadable files count as equal, whatever the error.
-func digest(files map[string]content) [sha256.Size]byte {
-	var all [][]byte
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		c := files[path]
-		all = append(all, []byte(path), c.data)
-		if c.err != nil {
-			all = append(all, nil)
-		}
-	}
-	return sumOf(all...)
+	w.polled = r.sums()
+	return !maps.Equal(w.polled, w.source.sums) && maps.Equal(w.polled, before)
 }

@@ -1,4 +1,4 @@
-package fleet_test
+package config_test
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/avax-exporter/avax-exporter/internal/fleet"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 // watched is a running Watch and the nodes that it passed on.
 type watched struct {
-	*fleet.Watch
+	*config.Watch
 	registry *prometheus.Registry
 
 	mu    sync.Mutex
-	taken []fleet.Node
+	taken []config.Node
 	times int
 	fails error
 	log   strings.Builder
@@ -33,21 +33,21 @@ type watched struct {
 func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		source := &fleet.Source{File: "nodes.yml"}
-		nodes, err := source.Read()
+		source := &config.Source{NodesFile: "nodes.yml", HTTPFile: "http.yml"}
+		read, err := source.Read()
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &watched{registry: prometheus.NewPedanticRegistry(), taken: nodes}
-		take := func(nodes []fleet.Node) error {
+		w := &watched{registry: prometheus.NewPedanticRegistry(), taken: read.Nodes}
+		take := func(u config.Upstreams) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if w.fails == nil {
-				w.taken, w.times = nodes, w.times+1
+				w.taken, w.times = u.Nodes, w.times+1
 			}
 			return w.fails
 		}
-		w.Watch = fleet.NewWatch(source, take, slog.New(slog.NewTextHandler(&w.log, nil)), w.registry)
+		w.Watch = config.NewWatch(source, take, slog.New(slog.NewTextHandler(&w.log, nil)), w.registry)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go w.Run(ctx)
@@ -94,19 +94,19 @@ const (
 )
 
 func TestChangedFileIsReloadedWithinSeconds(t *testing.T) {
-	write(t, map[string]string{"nodes.yml": "- targets: [a]", "token": "one"})
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": byToken, "token": "one"})
 	watching(t, func(t *testing.T, w *watched) {
 		start := time.Now()
 		settle(time.Hour)
 		if w.times != 0 {
 			t.Errorf("%d reloads without a change", w.times)
 		}
-		put(t, "nodes.yml", "- targets: [a, b]\n  labels: {__bearer_file__: token}")
+		put(t, "nodes.yml", "- targets: [a, b]")
 		settle(soon)
 		if got := w.names(); got != "a b" {
 			t.Fatalf("nodes %q", got)
 		}
-		put(t, "token", "two") // a file that the nodes file refers to
+		put(t, "token", "two") // a file that the file of credentials names
 		settle(soon)
 		if got := w.taken[0].Header.Get("Authorization"); got != "Bearer two" {
 			t.Errorf("node gets token %q", got)
@@ -122,7 +122,7 @@ func TestChangedFileIsReloadedWithinSeconds(t *testing.T) {
 
 // Kubernetes replaces the files of a ConfigMap by changing a symbolic link.
 func TestChangedSymlinkIsReloaded(t *testing.T) {
-	write(t, map[string]string{"v1/nodes.yml": "- targets: [a]", "v2/nodes.yml": "- targets: [b]"})
+	write(t, map[string]string{"v1/nodes.yml": "- targets: [a]", "v2/nodes.yml": "- targets: [b]", "http.yml": "[]"})
 	link := func(old, name string) {
 		t.Helper()
 		if err := os.Symlink(old, name); err != nil {
@@ -144,7 +144,7 @@ func TestChangedSymlinkIsReloaded(t *testing.T) {
 }
 
 func TestInvalidFileKeepsThePreviousNodes(t *testing.T) {
-	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": "[]"})
 	watching(t, func(t *testing.T, w *watched) {
 		start := w.gauge(t, since)
 		put(t, "nodes.yml", "- targets: [b]\n- targets: ['ftp://c', 'x y']")
@@ -166,7 +166,7 @@ func TestInvalidFileKeepsThePreviousNodes(t *testing.T) {
 
 // A file that is being written in place is not read before it is complete.
 func TestGrowingFileIsNotReloaded(t *testing.T) {
-	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": "[]"})
 	watching(t, func(t *testing.T, w *watched) {
 		text := ""
 		for _, name := range []string{"b", "c", "d", "e"} {
@@ -185,7 +185,7 @@ func TestGrowingFileIsNotReloaded(t *testing.T) {
 }
 
 func TestReloadReturnsItsErrors(t *testing.T) {
-	write(t, map[string]string{"nodes.yml": "- targets: [a]"})
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": "[]"})
 	watching(t, func(t *testing.T, w *watched) {
 		put(t, "nodes.yml", "- targets: [b]")
 		if err := w.Reload(); err != nil || w.names() != "b" {

@@ -1,5 +1,5 @@
-// Package regular reads configuration files.
-package regular
+// Package files reads configuration files.
+package files
 
 import (
 	"errors"
@@ -13,9 +13,9 @@ import (
 // MaxSize is the maximum size of a file in bytes.
 const MaxSize = 4 << 20
 
-// ReadFile reads a file of at most MaxSize bytes. It returns an error at once for a FIFO, a device or a directory, because reading
+// Read reads a file of at most MaxSize bytes. It returns an error at once for a FIFO, a device or a directory, because reading
 // it could block or never end. Errors are *fs.PathError, like those of os.ReadFile.
-func ReadFile(path string) ([]byte, error) {
+func Read(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a FIFO blocks
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package regular_test
+package files_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/regular"
+	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 func TestReadsOnlyRegularFilesOfBoundedSize(t *testing.T) {
@@ -19,20 +19,20 @@ func TestReadsOnlyRegularFilesOfBoundedSize(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(
 		os.WriteFile(at("file"), []byte("text"), 0o600), os.Symlink("file", at("link")), os.WriteFile(at("empty"), nil, 0o600),
-		os.WriteFile(at("large"), bytes.Repeat([]byte("x"), regular.MaxSize), 0o600),
-		os.WriteFile(at("larger"), bytes.Repeat([]byte("x"), regular.MaxSize+1), 0o600),
+		os.WriteFile(at("large"), bytes.Repeat([]byte("x"), files.MaxSize), 0o600),
+		os.WriteFile(at("larger"), bytes.Repeat([]byte("x"), files.MaxSize+1), 0o600),
 		syscall.Mkfifo(at("fifo"), 0o600), os.Symlink("fifo", at("link to fifo")),
 	); err != nil {
 		t.Fatal(err)
 	}
-	for name, size := range map[string]int{"file": 4, "link": 4, "empty": 0, "large": regular.MaxSize} {
-		if text, err := regular.ReadFile(at(name)); err != nil || len(text) != size {
+	for name, size := range map[string]int{"file": 4, "link": 4, "empty": 0, "large": files.MaxSize} {
+		if text, err := files.Read(at(name)); err != nil || len(text) != size {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)
 		}
 	}
 	for _, path := range []string{at("larger"), at("fifo"), at("link to fifo"), dir, "/dev/zero", at("none")} {
 		var e *fs.PathError
-		if text, err := regular.ReadFile(path); !errors.As(err, &e) {
+		if text, err := files.Read(path); !errors.As(err, &e) {
 			t.Errorf("%s: %d bytes, %v", path, len(text), err)
 		}
 	}

@@ -1,0 +1,134 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// group is one group of the file of nodes. JSON is YAML, too. The nodes of the document keep their lines.
+type group struct {
+	Targets []yaml.Node          `yaml:"targets"`
+	Labels  map[string]yaml.Node `yaml:"labels"`
+}
+
+// listedNode is a node of the file of nodes, and where it is.
+type listedNode struct {
+	Node
+	place string
+}
+
+// nodesFile returns the nodes of a file in Prometheus' file_sd format.
+func (r *reader) nodesFile(file string) (nodes []listedNode) {
+	const variable = "AVAX_NODES_FILE"
+	data, err := r.open(file)
+	if err == nil && !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(file)) {
+		err = fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", file)
+	}
+	if err != nil {
+		r.problem(variable, err)
+		return nil
+	}
+	if filepath.Ext(file) == ".json" {
+		data = bytes.ReplaceAll(data, []byte(`\/`), []byte("/")) // the only escape of JSON that YAML does not have
+	}
+	var groups []group
+	err = decodeYAML(data, &groups, "write a list of groups: targets: [host:port], labels: {node: name}")
+	for _, err := range split(err) {
+		r.problem(variable, at(file, err))
+	}
+	for _, g := range groups {
+		for _, target := range g.Targets {
+			place := fmt.Sprintf("%s: %s, line %d", variable, file, target.Line)
+			n, err := g.node(resolved(target))
+			for _, err := range split(err) {
+				r.problem(place, err)
+			}
+			if err == nil {
+				nodes = append(nodes, listedNode{n, place})
+			}
+		}
+	}
+	return nodes
+}
+
+// resolved returns the value of a YAML node, or of the node that it refers to; empty if it is no scalar.
+func resolved(n yaml.Node) string {
+	if n.Kind == yaml.AliasNode {
+		n = *n.Alias
+	}
+	if n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.Value
+}
+
+// notOurs matches labels that only a Prometheus server uses. They are allowed, because both may read the same file.
+var notOurs = regexp.MustCompile(`^__(address|metrics_path|scrape_interval|scrape_timeout|name)__$|^__(param|meta|tmp)_`)
+
+// node returns the node at an address of the group. The error joins all problems.
+func (g group) node(target string) (n Node, err error) {
+	wrong := func(format string, args ...any) { err = errors.Join(err, fmt.Errorf(format, args...)) }
+	scheme := ""
+	for _, label := range slices.Sorted(maps.Keys(g.Labels)) {
+		value := resolved(g.Labels[label])
+		switch {
+		case label == "node":
+			n.Name = value
+		case label == "__scheme__" && (value == "http" || value == "https"):
+			scheme = value
+		case label == "__scheme__":
+			wrong("%s: write http or https", label)
+		case label == "__role__" && (value == "node" || value == "observer"):
+			n.Observer = value == "observer"
+		case label == "__role__":
+			wrong("%s: write node or observer", label)
+		case strings.HasPrefix(label, "__") && !notOurs.MatchString(label):
+			wrong("unknown setting %q: the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host header", label)
+		}
+	}
+	n.URL = target
+	switch {
+	case target == "":
+		wrong("write a target as host:port or URL")
+		return n, err
+	case strings.Contains(target, "@"):
+		wrong("user and password are not allowed in this file: use basic_auth in AVAX_HTTP_CONFIG_FILE")
+		return n, err
+	case !strings.Contains(target, "://"):
+		n.URL = cmp.Or(scheme, "http") + "://" + target
+	case scheme != "":
+		wrong("the URL already has a scheme: remove __scheme__")
+	}
+	if bad := scrape.CheckURL(n.URL); bad != nil {
+		wrong("%w", bad)
+		return n, err
+	}
+	if len(g.Targets) > 1 || n.Name == "" {
+		n.Name = nameOf(target)
+	}
+	if !ValidName(n.Name) {
+		wrong("%q: a node's name consists of letters, digits, dots, dashes and underscores, at most 128 characters", n.Name)
+	}
+	return n, err
+}
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]`)
+
+// nameOf derives a node's name from host, port and path: 10.0.0.1:9650 becomes 10.0.0.1-9650.
+func nameOf(target string) string {
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		target = rest
+	}
+	return strings.Trim(unfit.ReplaceAllString(target, "-"), "-._")
+}

@@ -1,0 +1,174 @@
+package config
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	httpconfig "github.com/prometheus/common/config"
+
+	"github.com/avax-exporter/avax-exporter/internal/files"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Node is a configured node with its credentials.
+type Node struct {
+	Name string
+	URL  string // with user and password, if the list of nodes contains them
+	// Observer marks a public node of another operator. The exporter sends it only calls about the network.
+	Observer bool
+	Access
+}
+
+// Same reports whether both nodes have the same name, role, URL and Host. Their credentials may differ.
+func (n Node) Same(o Node) bool {
+	return n.Name == o.Name && n.URL == o.URL && n.Observer == o.Observer && n.Host == o.Host
+}
+
+// Access is what requests to an upstream carry.
+type Access struct {
+	Host   string      // Host header instead of the URL's
+	Header http.Header // including Authorization
+	// TLS is nil without TLS settings. Equal settings have the same pointer, for all upstreams and reloads.
+	TLS *tls.Config
+}
+
+// SameCredentials reports whether both send the same headers and use the same TLS settings.
+func (a Access) SameCredentials(o Access) bool {
+	return a.TLS == o.TLS && maps.EqualFunc(a.Header, o.Header, slices.Equal)
+}
+
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// ValidName reports whether s is valid as a label value and in a list.
+func ValidName(s string) bool { return nameForm.MatchString(s) }
+
+// services are the upstreams that are no nodes.
+var services = map[string]string{
+	"data": "the Data service", "metrics": "the Metrics service", "alertmanager": "the Alertmanagers", "prometheus": "the Prometheus",
+}
+
+// Source is the part of the configuration that is reloaded at runtime: nodes and credentials.
+type Source struct {
+	Nodes, Observers []Node // with name and URL
+	NodesFile        string // more nodes, in Prometheus' file_sd format; may be empty
+	HTTPFile         string // credentials of all upstreams; may be empty
+	KeyFile          string // API key of the Data service; may be empty
+	// Reserved holds names that no node may have, and what each name stands for.
+	Reserved map[string]string
+
+	sums map[string][sha256.Size]byte // of the files of the last Read
+	tls  map[httpconfig.TLSConfig]*tls.Config
+}
+
+// Upstreams is the content of a Source.
+type Upstreams struct {
+	Nodes    []Node                                  // including observers
+	Services map[string]Access                       // data and metrics
+	HTTP     map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
+	// Unmatched are the names in the file of credentials that no upstream has.
+	Unmatched []string
+}
+
+// Read reads all files. The error joins all problems, each with its place and a remedy. No error contains the content of a file
+// with credentials.
+func (s *Source) Read() (Upstreams, error) {
+	r := &reader{contents: map[string]content{}, tls: s.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
+	u := Upstreams{Nodes: slices.Clone(s.Nodes), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
+	taken := map[string]bool{}
+	for _, n := range s.Nodes {
+		r.problem("AVAX_NODES", s.check(n))
+		taken[n.Name] = true
+	}
+	for _, o := range s.Observers {
+		r.problem("AVAX_OBSERVERS", s.check(o))
+		if taken[o.Name] {
+			r.problem("AVAX_OBSERVERS", fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
+		}
+		taken[o.Name], o.Observer = true, true
+		u.Nodes = append(u.Nodes, o)
+	}
+	if s.NodesFile != "" {
+		for _, t := range r.nodesFile(s.NodesFile) {
+			if err := s.check(t.Node); err != nil {
+				r.problem(t.place, err)
+			} else if taken[t.Name] {
+				r.problem(t.place, fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name))
+			}
+			taken[t.Name] = true
+			u.Nodes = append(u.Nodes, t.Node)
+		}
+	}
+	r.credentials(s, &u)
+	s.sums = r.sums()
+	if len(r.problems) > 0 {
+		return Upstreams{}, errors.Join(r.problems...)
+	}
+	s.tls = r.used
+	return u, nil
+}
+
+// check validates a node's name and address.
+func (s *Source) check(n Node) error {
+	if has := s.Reserved[n.Name]; has != "" {
+		return fmt.Errorf("duplicate name %q: it is the name of %s: rename the node", n.Name, has)
+	}
+	if err := scrape.CheckURL(n.URL); err != nil {
+		return fmt.Errorf("%s: %w", n.Name, err)
+	}
+	if u, err := url.Parse(n.URL); err == nil && strings.Contains(u.Path+"/", "/ext/") {
+		return fmt.Errorf("%s: the exporter adds /ext/… to the address: write it without /ext, such as %s://%s", n.Name, u.Scheme, u.Host)
+	}
+	return nil
+}
+
+// reader is one pass over all files.
+type reader struct {
+	contents  map[string]content
+	tls, used map[httpconfig.TLSConfig]*tls.Config
+	problems  []error
+}
+
+func (r *reader) problem(place string, err error) {
+	if err != nil {
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", place, err))
+	}
+}
+
+// content is the content of a file, or the error of reading it.
+type content struct {
+	data []byte
+	err  error
+}
+
+// sums returns the digests of the files by path; zero for an unreadable file.
+func (r *reader) sums() map[string][sha256.Size]byte {
+	sums := map[string][sha256.Size]byte{}
+	for path, c := range r.contents {
+		sums[path] = [sha256.Size]byte{}
+		if c.err == nil {
+			sums[path] = sha256.Sum256(c.data)
+		}
+	}
+	return sums
+}
+
+// open reads a file once.
+func (r *reader) open(path string) ([]byte, error) {
+	c, known := r.contents[path]
+	if !known {
+		c.data, c.err = files.Read(path)
+		if c.err != nil {
+			c.err = fmt.Errorf("%w: write the path of a file that this user may read", c.err)
+		}
+		r.contents[path] = c
+	}
+	return c.data, c.err
+}
