@@ -43,8 +43,9 @@ func shortRules(t *testing.T) string {
 
 // world is a simulated network with an Alertmanager and its notifications.
 type world struct {
-	network *simnet.Network
-	pages   *testworld.Receiver
+	network      *simnet.Network
+	pages        *testworld.Receiver
+	alertmanager string // URL
 	// environment configures an exporter for the network and for sending alerts.
 	environment []string
 }
@@ -56,11 +57,12 @@ func newWorld(t *testing.T, rules string) world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.alertmanager = testworld.Alertmanager(t, w.pages.URL).URL
 	w.environment = []string{
 		everySecond,
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
 		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
-		"AVAX_ALERTMANAGERS=" + testworld.Alertmanager(t, w.pages.URL).URL,
+		"AVAX_ALERTMANAGERS=" + w.alertmanager,
 		"AVAX_RULES_FILE=" + rules,
 		"AVAX_ALERTING_INTERVAL=1s",
 	}
@@ -115,30 +117,47 @@ func (i incident) of(match func(testworld.Alert) bool) func(testworld.Alert) boo
 	}
 }
 
-func TestExporterPagesWithoutPrometheus(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, shortRules(t))
-	exporter := testworld.StartExporter(t, w.environment...)
-	w.pages.Wait(testworld.Firing("AvaxWatchdog"))
-	w.pages.Wait(testworld.Firing("Settled"))
-	for _, i := range incidents {
-		i.begin(w.network)
-		page := w.pages.Wait(i.of(testworld.Firing(i.alert)))
-		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
-			!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
-			t.Errorf("%s: annotations %v, link %s", i.name, page.Annotations, page.GeneratorURL)
-		}
-		i.end(w.network)
-		w.pages.Wait(i.of(testworld.Resolved(i.alert)))
-	}
-	for _, a := range w.pages.Alerts() {
-		about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
-		if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
-			t.Errorf("unexpected alert of bravo: %v", a)
-		}
-	}
-	if log := exporter.Log(); strings.Contains(log, `"level":"ERROR"`) {
-		t.Errorf("error in the log")
+// The same rules page and resolve in the exporter and in a Prometheus.
+func TestIncidentsPageAndResolve(t *testing.T) {
+	for _, engine := range []string{"exporter", "Prometheus"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			rules := shortRules(t)
+			w := newWorld(t, rules)
+			if engine == "Prometheus" {
+				w.environment = append(w.environment, "AVAX_ALERTING=off", "AVAX_RULES_FILE=", "AVAX_ALERTMANAGERS=")
+			}
+			exporter := testworld.StartExporter(t, w.environment...)
+			if engine == "Prometheus" {
+				testworld.Prometheus(t, testworld.PrometheusConfig{
+					Targets: []string{exporter.URL}, RuleFiles: []string{rules}, Alertmanagers: []string{w.alertmanager}, EvaluationInterval: time.Second,
+				})
+			}
+			w.pages.Wait(testworld.Firing("AvaxWatchdog"))
+			w.pages.Wait(testworld.Firing("Settled"))
+			for _, i := range incidents {
+				i.begin(w.network)
+				page := w.pages.Wait(i.of(testworld.Firing(i.alert)))
+				if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
+					!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") {
+					t.Errorf("%s: annotations %v", i.name, page.Annotations)
+				}
+				if engine == "exporter" && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
+					t.Errorf("%s: link %s", i.name, page.GeneratorURL)
+				}
+				i.end(w.network)
+				w.pages.Wait(i.of(testworld.Resolved(i.alert)))
+			}
+			for _, a := range w.pages.Alerts() {
+				about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
+				if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
+					t.Errorf("unexpected alert of bravo: %v", a)
+				}
+			}
+			if strings.Contains(exporter.Log(), `"level":"ERROR"`) {
+				t.Errorf("error in the log")
+			}
+		})
 	}
 }
 

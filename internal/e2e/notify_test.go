@@ -6,8 +6,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
@@ -311,91 +308,4 @@ func shippedRoutes(t *testing.T, webhook string) map[string]any {
 	}
 	shorten(config["route"].(map[string]any))
 	return config
-}
-
-// A failing receiver delays neither scrapes, nor rules, nor other receivers.
-func TestFailingReceiversDelayNothing(t *testing.T) {
-	testworld.Full(t)
-	t.Parallel()
-	network, phone, environment := paging(t)
-	hung := make(chan struct{})
-	broken := map[string]string{
-		"hung":    server(t, func(http.ResponseWriter, *http.Request) { <-hung }),
-		"failing": server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "c4n4ry", http.StatusInternalServerError) }),
-		"plain":   strings.Replace(server(t, func(http.ResponseWriter, *http.Request) {}), "http://", "https://", 1),
-	}
-	t.Cleanup(func() { close(hung) })
-	file := filepath.Join(t.TempDir(), "notify.yml")
-	text := "route: {receiver: phone, group_by: [alertname, node], group_wait: 1s, group_interval: 1s, repeat_interval: 1h}\nreceivers:\n  - name: phone\n    webhook_configs:\n"
-	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		text += "      - {url_file: \"" + testworld.File(t, broken[name]+"/c4n4ry") + "\"}\n"
-	}
-	text += "      - {url_file: \"" + testworld.File(t, phone.URL) + "\", send_resolved: true}\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rules := nodeRules + "      - {alert: ReceiverFailing, expr: avax_exporter_receiver_up == 0, labels: {severity: warn}}\n"
-	// It may not write to any file, which simulates a full disk.
-	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `ulimit -f 0 && exec "$0"`, testworld.ExporterPath(t)), append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_STATE_DIR="+t.TempDir(),
-		"AVAX_RULES_FILE="+rulesFile(t, rules))...)
-	network.Node("alpha").Stop()
-	phone.Wait(about("alpha", testworld.Firing("NodeDown")))
-	failing := func(integration string) func(testworld.Alert) bool {
-		return func(a testworld.Alert) bool {
-			return testworld.Firing("ReceiverFailing")(a) && a.Labels["integration"] == integration
-		}
-	}
-	phone.Wait(failing("webhook[0]")) // failing: 500
-	phone.Wait(failing("webhook[1]")) // hung
-	phone.Wait(failing("webhook[2]")) // plain: no TLS there
-	page := body(t, exporter.URL+"/metrics")
-	for _, want := range []string{`avax_node_up{node="alpha"} 0`, "avax_exporter_notify_state_stored 0", `avax_exporter_receiver_up{integration="webhook[3]",receiver="phone"} 1`} {
-		if !strings.Contains(page, "\n"+want+"\n") {
-			t.Errorf("/metrics without %s", want)
-		}
-	}
-	before := evaluated(t, exporter)
-	eventually(t, func() string {
-		if !evaluated(t, exporter).After(before) {
-			return "rules are not evaluated"
-		}
-		return ""
-	})
-	network.Node("alpha").Start()
-	phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
-
-	// No page contains the address of a webhook, or its answer.
-	for _, path := range []string{"/", "/alerts", "/metrics", "/api/v2/status", "/api/v2/receivers", "/api/v2/alerts", "/api/v1/alerts", "/api/v1/targets"} {
-		if strings.Contains(body(t, exporter.URL+path), "c4n4ry") {
-			t.Errorf("secret in %s", path)
-		}
-	}
-	if strings.Contains(exporter.Log(), "c4n4ry/") || strings.Contains(exporter.Log(), "/c4n4ry") {
-		t.Error("secret in the log")
-	}
-}
-
-// server answers requests until the test ends.
-func server(t *testing.T, answer http.HandlerFunc) string {
-	t.Helper()
-	s := httptest.NewServer(answer)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-// evaluated returns the time of the last rule evaluation.
-func evaluated(t *testing.T, p *testworld.Exporter) (last time.Time) {
-	t.Helper()
-	var answer struct {
-		Data struct {
-			Groups []struct{ LastEvaluation time.Time }
-		}
-	}
-	if err := getJSON(t.Context(), p.URL+"/api/v1/rules?"+url.Values{"type": {"alert"}}.Encode(), &answer); err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range answer.Data.Groups {
-		last = g.LastEvaluation
-	}
-	return last
 }
