@@ -238,6 +238,65 @@ func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
 	})
 }
 
+// What ended while the exporter was off is resolved once, after the alerts that still fire were sent again.
+func TestAlertThatEndedWhileOffIsResolvedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		hold, off time.Duration
+		want      int
+	}{
+		"a minute off": {5 * time.Minute, time.Minute, 1}, "two hours off": {5 * time.Minute, 2 * time.Hour, 1}, "without for": {0, time.Minute, 1}, "a week off": {5 * time.Minute, 7 * 24 * time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, down(test.hold))
+				type notification struct {
+					model.Alert
+					over bool
+				}
+				var sent []notification
+				record := func(o *Options) {
+					o.Notify = func(_ context.Context, alerts ...model.Alert) error {
+						for _, a := range alerts {
+							sent = append(sent, notification{a, a.Resolved()})
+						}
+						return nil
+					}
+				}
+				w.show(`up_node{node="alpha"} 0`, `up_node{node="bravo"} 0`)
+				_, stop := w.start(record)
+				time.Sleep(8 * time.Minute)
+				stop()
+				time.Sleep(test.off)
+				sent = nil
+				w.show(`up_node{node="alpha"} 1`, `up_node{node="bravo"} 0`)
+				for range 2 {
+					_, stop = w.start(record)
+					time.Sleep(10 * time.Minute)
+					stop()
+				}
+				resolved, bravo := 0, false
+				for _, a := range sent {
+					switch node := a.Labels["node"]; {
+					case node == "bravo" && !a.over:
+						bravo = true
+					case node == "bravo":
+						t.Errorf("resolved: %v", a)
+					case !bravo && test.want > 0:
+						t.Errorf("sent before the alert that still fires: %v", a)
+					case !a.over || a.Annotations["summary"] == "" || a.Labels["cluster"] != "home":
+						t.Errorf("%v", a)
+					default:
+						resolved++
+					}
+				}
+				if resolved != test.want {
+					t.Errorf("%d resolved, want %d", resolved, test.want)
+				}
+			})
+		})
+	}
+}
+
 // Saved state is valid for an hour. State from the future, written with a wrong clock, must not prevent new samples.
 func TestOldAndFutureAlertStateIsIgnored(t *testing.T) {
 	for name, gap := range map[string]time.Duration{"two hours later": 2 * time.Hour, "before": -24 * time.Hour} {

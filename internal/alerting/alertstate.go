@@ -21,6 +21,9 @@ const (
 	forState = "ALERTS_FOR_STATE"
 	// outage is the maximum age of saved alert state, as in Prometheus.
 	outage = time.Hour
+	// notified is the maximum age of saved alert state of which receivers are told that it is over, as long as Alertmanager's log of
+	// notifications.
+	notified = 120 * time.Hour
 	// rewrite is the number of evaluation intervals after which unchanged state is written again. If the process is killed,
 	// the time since the last write counts as downtime. The `for` of an alert then takes up to rewrite intervals longer.
 	rewrite = 4
@@ -31,10 +34,13 @@ type activeAlert struct {
 	Labels map[string]string `json:"labels"`
 	Since  int64             `json:"since"` // start of the active time, in Unix seconds
 	Seen   int64             `json:"seen"`  // last evaluation, in Unix seconds
+	// Annotations are those of a firing alert: receivers were probably notified of it.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Firing      bool              `json:"firing,omitempty"`
 }
 
 func (a activeAlert) same(b activeAlert) bool {
-	return a.Since == b.Since && maps.Equal(a.Labels, b.Labels)
+	return a.Since == b.Since && a.Firing == b.Firing && maps.Equal(a.Labels, b.Labels)
 }
 
 // alertState saves the state of alerts for the next process.
@@ -42,6 +48,7 @@ type alertState struct {
 	dir   *state.Dir
 	every time.Duration // the evaluation interval
 	saved []activeAlert // alerts that were last written or read
+	fired []activeAlert // alerts that fired when the previous process ended, until ended has returned
 	at    time.Time
 	err   string // error of the last write
 }
@@ -50,11 +57,44 @@ type alertState struct {
 func (s *alertState) load(now time.Time) error {
 	saved, _, err := state.Load[[]activeAlert](s.dir, stateKey)
 	for _, a := range saved {
-		if age := now.Sub(time.Unix(a.Seen, 0)); age >= 0 && age <= outage { // otherwise a clock was wrong, or the state is too old
+		age := now.Sub(time.Unix(a.Seen, 0)) // below zero: a clock was wrong
+		if age >= 0 && age <= outage {
 			s.saved = append(s.saved, a)
+		}
+		if age >= 0 && age <= notified && a.Firing {
+			s.fired = append(s.fired, a)
 		}
 	}
 	return err
+}
+
+// ended returns the alerts that fired when the previous process ended and do not fire any more, once. Before that, it returns none until
+// all other alerts that fired have been sent again: otherwise a receiver would take the rest of their group for resolved.
+func (s *alertState) ended(groups []*rules.Group) (gone []activeAlert) {
+	if len(s.fired) == 0 {
+		return nil
+	}
+	active := map[string]*rules.Alert{}
+	for _, g := range groups {
+		for _, rule := range g.AlertingRules() {
+			if !rule.Restored() {
+				return nil
+			}
+			for _, a := range rule.ActiveAlerts() {
+				active[a.Labels.String()] = a
+			}
+		}
+	}
+	for _, a := range s.fired {
+		switch now := active[labels.FromMap(a.Labels).String()]; {
+		case now == nil:
+			gone = append(gone, a)
+		case now.LastSentAt.IsZero():
+			return nil
+		}
+	}
+	s.fired = nil
+	return gone
 }
 
 // update writes the active alerts if the alerts changed, if rewrite intervals have passed, or if last is true. It reports
@@ -65,15 +105,16 @@ func (s *alertState) update(groups []*rules.Group, last bool) (wrote bool, err e
 	for _, g := range groups {
 		seen := g.GetLastEvalTimestamp().Unix()
 		for _, rule := range g.AlertingRules() {
-			if rule.HoldDuration() == 0 {
-				continue
-			}
 			if !rule.Restored() {
 				waiting[rule.Name()] = true
 				continue
 			}
 			for _, a := range rule.ActiveAlerts() {
-				active = append(active, activeAlert{a.Labels.Map(), a.ActiveAt.Unix(), seen})
+				one := activeAlert{Labels: a.Labels.Map(), Since: a.ActiveAt.Unix(), Seen: seen}
+				if a.State == rules.StateFiring {
+					one.Firing, one.Annotations = true, a.Annotations.Map()
+				}
+				active = append(active, one)
 			}
 		}
 	}

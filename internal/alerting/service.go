@@ -347,6 +347,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 			a.updateMetrics()
 			a.metrics.measure(e.store)
 			a.saveState(e, false)
+			a.resolveEnded(ctx, e)
 			if time.Since(dropped) >= dropEvery {
 				dropped = time.Now()
 				if err := e.store.drop(dropped, a.o.history(e.store.NumSeries())); err != nil {
@@ -387,6 +388,22 @@ func (a *Alerting) updateMetrics() {
 	}
 	a.failing = failing
 	a.metrics.failing.Set(float64(len(failing)))
+}
+
+// resolveEnded sends a resolved notification for alerts that fired when the previous process ended and do not fire any more.
+func (a *Alerting) resolveEnded(ctx context.Context, e *engine) {
+	now := time.Now()
+	var ended []*rules.Alert
+	for _, s := range a.state.ended(e.rules.RuleGroups()) {
+		began := time.Unix(s.Since, 0)
+		ended = append(ended, &rules.Alert{
+			Labels: labels.FromMap(s.Labels), Annotations: labels.FromMap(s.Annotations), ActiveAt: began, FiredAt: began, ResolvedAt: now, ValidUntil: now,
+		})
+	}
+	if len(ended) > 0 {
+		a.log.Info("alerts ended while the exporter was off", "alerts", len(ended))
+		a.notify()(ctx, "", ended...)
+	}
 }
 
 // saveState saves the state of the alerts. It logs an error once, until the error changes.

@@ -101,8 +101,8 @@ func TestClockStepWithinToleranceKeepsSamples(t *testing.T) {
 
 func TestAlertAgeIsUnchangedByAClockStep(t *testing.T) {
 	now := time.Unix(2_000_000_000, 0)
-	past := []activeAlert{{map[string]string{"a": "1"}, 1000, 1480}, {map[string]string{"a": "2"}, 1480, 1480}}
-	want := []activeAlert{{past[0].Labels, now.Unix() - 480, now.Unix()}, {past[1].Labels, now.Unix(), now.Unix()}}
+	past := []activeAlert{{Labels: map[string]string{"a": "1"}, Since: 1000, Seen: 1480}, {Labels: map[string]string{"a": "2"}, Since: 1480, Seen: 1480}}
+	want := []activeAlert{{Labels: past[0].Labels, Since: now.Unix() - 480, Seen: now.Unix()}, {Labels: past[1].Labels, Since: now.Unix(), Seen: now.Unix()}}
 	if diff := cmp.Diff(want, asOf(now, past)); diff != "" {
 		t.Error(diff)
 	}

@@ -7,8 +7,13 @@ import (
 	"strings"
 )
 
-//go:embed examples/*.yml
-var examples embed.FS
+// examples holds the receivers, and routes what precedes them: the routes, with KIND in place of the kind.
+var (
+	//go:embed examples/*.yml
+	examples embed.FS
+	//go:embed route.yml
+	routes string
+)
 
 // Kinds returns the kinds of receivers that have an example.
 func Kinds() []string {
@@ -29,5 +34,5 @@ func Example(kind string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no example for %q: choose one of %s", kind, strings.Join(Kinds(), ", "))
 	}
-	return text, nil
+	return append([]byte(strings.ReplaceAll(routes, "KIND", kind)), text...), nil
 }

@@ -16,6 +16,9 @@ import (
 // heartbeatInterval is the time between heartbeats. Heartbeat services usually count in minutes.
 const heartbeatInterval = time.Minute
 
+// startTime is how long a start may take until the first heartbeat. Until then, a missing heartbeat is no error.
+const startTime = 2 * time.Minute
+
 // Heartbeat requests a URL every minute while the exporter is healthy. When the requests stop, the service behind the URL alerts.
 // The URL is a secret.
 type Heartbeat struct {
@@ -41,6 +44,13 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	logged := ""
+	for began := time.Now(); h.Healthy() != nil && time.Since(began) < startTime; {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return
+		}
+	}
 	for {
 		outcome, why := delivered, ""
 		if err := h.Healthy(); err != nil {

@@ -320,11 +320,12 @@ func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		beats := 0
-		var broken error
+		broken := errors.New("not every collector has run yet")
+		var log bytes.Buffer
 		set := func(err error) { mu.Lock(); defer mu.Unlock(); broken = err }
 		sent := func() int { mu.Lock(); defer mu.Unlock(); return beats }
 		h := notify.Heartbeat{
-			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { mu.Lock(); defer mu.Unlock(); return broken }, Log: slog.New(slog.DiscardHandler),
+			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { mu.Lock(); defer mu.Unlock(); return broken }, Log: slog.New(slog.NewTextHandler(&log, nil)),
 			Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -335,7 +336,14 @@ func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go h.Run(ctx, prometheus.NewRegistry())
-		time.Sleep(150 * time.Second)
+		time.Sleep(10 * time.Second)
+		set(nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if sent() != 1 || log.Len() > 0 {
+			t.Errorf("%d heartbeats after the start, want 1; log %s", sent(), &log)
+		}
+		time.Sleep(140 * time.Second)
 		synctest.Wait()
 		if sent() != 3 {
 			t.Errorf("%d heartbeats in two and a half minutes, want 3", sent())

@@ -179,7 +179,7 @@ func options(t *testing.T, kind string, certificate *x509.Certificate, address s
 	}
 	trust := "tls_config: {ca_file: " + filepath.Join(dir, "ca.pem") + ", server_name: example.com}"
 	text := strings.NewReplacer(
-		"/etc/avax-exporter/", dir+"/", "group_wait: 30s", "group_wait: 1ms", "group_interval: 5m", "group_interval: 1ms",
+		"/etc/avax-exporter/", dir+"/", "group_wait: 30s", "group_wait: 1ms", "group_interval: 5m", "group_interval: 1ms", "group_interval: 65s", "group_interval: 1ms",
 		"smtp.example.org:587", address, "auth_username:", trust+"\n        auth_username:",
 	).Replace(string(example))
 	text = "global: {http_config: {" + trust + "}}\n" + text
