@@ -164,6 +164,7 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		time.Sleep(min(15*time.Second, time.Until(end)))
 		w.record(t)
+		w.leadsToTheCause(t)
 	}
 }
 

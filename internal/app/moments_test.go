@@ -3,11 +3,14 @@ package app_test
 import (
 	"fmt"
 	"html"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -22,6 +25,10 @@ func (w *world) page(t *testing.T, what, path string) page {
 	t.Helper()
 	time.Sleep(2 * time.Second) // a page is shared for one second
 	_, body := w.Get(t, path)
+	file := strings.Trim(strings.ReplaceAll(what+" "+path, "/", "_"), " _") + ".html"
+	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), strings.ReplaceAll(file, " ", "-")), []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return page{t, what, html.UnescapeString(body)}
 }
 
@@ -126,6 +133,55 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
+func TestPageShowsADrainingL1(t *testing.T) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: func(env *config.Environment) { env.Collectors += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		w.SetBalance("examplel1", "charlie", 512*39*60)
+		w.SetBalance("examplel1", "foxtrot", 512*6*24*3600)
+		time.Sleep(12 * time.Minute)
+		now := w.page(t, "an L1 drains", "/")
+		now.has(`id="l1-examplel1" open`, `<th scope="col">Top-up</th>`, "charlie: balance on examplel1 runs out at ")
+		_, validators, _ := strings.Cut(now.text, "Validators of examplel1")
+		if charlie, foxtrot := strings.Index(validators, "<b>charlie</b>"), strings.Index(validators, "<b>foxtrot</b>"); charlie < 0 || charlie > foxtrot {
+			t.Errorf("charlie at %d, foxtrot at %d", charlie, foxtrot)
+		}
+		for _, want := range []string{`data-name="Runs out" class="bad">in `, `data-name="Burn per day" class="off"`, `data-name="Balance" class="off"`, `data-name="Top-up" class="off">1.`} {
+			if row, _, _ := strings.Cut(validators[strings.Index(validators, "<b>charlie</b>"):], "</tr>"); !strings.Contains(row, want) {
+				t.Errorf("%s missing in %s", want, row)
+			}
+		}
+		if budgets := regexp.MustCompile(`data-name="Downtime budget" class="(\w+)`).FindAllStringSubmatch(now.text, -1); len(budgets) == 0 || strings.Contains(fmt.Sprint(budgets), "bad") {
+			t.Errorf("downtime budgets %v", budgets)
+		}
+		w.page(t, "an L1 drains", "/l1/examplel1").has("charlie: balance on examplel1 runs out at ")
+		w.page(t, "an L1 drains", "/node/charlie").has("charlie: balance on examplel1 runs out at ")
+		w.page(t, "an L1 drains", "/alerts")
+	})
+}
+
+var (
+	noAnswer = regexp.MustCompile(`id="node-(\w+)"><header><h3><a[^>]*>\w+</a></h3><span class="tag bad">no answer`)
+	h1       = regexp.MustCompile(`<h1[^>]*>([^<]*)</h1>`)
+)
+
+// leadsToTheCause checks that the headline names no healthy node while a node does not answer.
+func (w *world) leadsToTheCause(t *testing.T) {
+	t.Helper()
+	_, page := w.Get(t, "/")
+	var silent []string
+	for _, m := range noAnswer.FindAllStringSubmatch(page, -1) {
+		silent = append(silent, m[1])
+	}
+	title := h1.FindStringSubmatch(page)
+	if len(silent) == 0 || len(title) == 0 {
+		return
+	}
+	if !strings.HasPrefix(title[1], silent[0]+": no answer") && !strings.Contains(title[1], "nodes do not answer: ") {
+		t.Errorf("%v do not answer, but the headline is %s", silent, title[1])
+	}
 }
 
 // The first moments after a start with a state directory.
