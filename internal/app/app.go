@@ -78,7 +78,10 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
-	site := &web.Site{Store: a.store, Unreachable: targets.unreachable, DefaultNode: defaultNode(targets), ObserverBudget: cfg.ObserverBudget, Registry: registry, Progress: a.Progress, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log}
+	site := &web.Site{
+		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: defaultNode(targets),
+		ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+	}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
@@ -118,6 +121,16 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.watch = config.NewWatch(&cfg.Source, a.setUpstreams, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
+}
+
+// answeredAt returns when a node last answered a call.
+func (t *targets) answeredAt(name string) time.Time {
+	for _, n := range t.ups.Nodes() {
+		if n.Name() == name {
+			return n.Answered()
+		}
+	}
+	return time.Time{}
 }
 
 // defaultNode reports whether no node is configured, so that the only node is at the default address.

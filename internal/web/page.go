@@ -135,7 +135,7 @@ type view struct {
 func (s *Site) view(ctx context.Context, ask choice, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
 	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
-	v.states = v.facts.states()
+	v.states = v.facts.states(s.Answered)
 	v.silent = silent(v.states)
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
@@ -196,20 +196,33 @@ func (v *view) sums() []string {
 func (v *view) problemList(limit int) g.Node {
 	return h.Ul(h.Class("problems"), g.Map(v.problems, func(p *problem) g.Node {
 		worst := p.worst()
-		action := v.action(worst)
 		shown := p.alerts[:min(len(p.alerts), limit)]
 		return h.Li(h.Class(worst.mark().class()), h.ID(p.name),
-			g.Map(shown, func(a *active) g.Node {
-				return h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now))))
+			mapIndexed(shown, func(i int, a *active) g.Node {
+				action := v.action(a)
+				if i+1 < len(shown) && v.action(shown[i+1]) == action {
+					action = "" // it follows the next alert
+				}
+				return g.Group{
+					h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))),
+					g.If(action != "", h.P(h.Class("action"), prose(action))),
+				}
 			}),
 			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
-			g.If(action != "", h.P(h.Class("action"), prose(action))),
 			h.P(h.Class("dim"),
-				g.Text(p.name+" · "+worst.Labels["severity"]+" "), g.Text("· "), v.runbookLink(worst),
+				g.Text(p.name+" · "+worst.Labels["severity"]+" · "), v.runbookLink(worst), g.Text(" · "), v.subjectLinks(worst),
 				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
 			),
 		)
 	}))
+}
+
+func mapIndexed[T any](items []T, node func(i int, item T) g.Node) g.Group {
+	var all g.Group
+	for i, item := range items {
+		all = append(all, node(i, item))
+	}
+	return all
 }
 
 // stateOf returns since when an alert fires, when it will fire, or when it clears.

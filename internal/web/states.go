@@ -21,11 +21,8 @@ type state struct {
 	failure *failure // why it does not answer; may be nil
 }
 
-// upCollector is the collector that asks whether a node answers.
-const upCollector = "up"
-
-// states returns the states of the nodes, worst first.
-func (f *facts) states() (states []state) {
+// states returns the states of the nodes, worst first. answered returns when a node last answered.
+func (f *facts) states(answered func(node string) time.Time) (states []state) {
 	up := f.by("avax_node_up", "node")
 	chains, checks := map[string][]string{}, map[string]int{}
 	for l, bootstrapped := range f.by("avax_node_chain_bootstrapped", "node", "chain") {
@@ -36,19 +33,13 @@ func (f *facts) states() (states []state) {
 	for l, failing := range f.by("avax_node_health_check_failing", "node", "check") {
 		checks[l[0]] += int(failing)
 	}
-	answered, failures := map[string]time.Time{}, map[string]*failure{}
+	failures := map[string]*failure{}
 	for _, j := range f.jobs {
 		node := j.Last.Target.Node
 		if chain := j.Last.Target.Chain; scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping && chain != "" {
 			chains[node] = appendNew(chains[node], chain)
 		}
-		if j.Last.Collector == upCollector || !up.is(0, node) {
-			continue
-		}
-		if j.Good.At.After(answered[node]) {
-			answered[node] = j.Good.At
-		}
-		if j.Last.Err != nil && failures[node] == nil {
+		if j.Last.Err != nil && up.is(0, node) && failures[node] == nil {
 			failures[node] = failureOf(j.Last.Err)
 		}
 	}
@@ -57,7 +48,7 @@ func (f *facts) states() (states []state) {
 		slices.SortFunc(chains[name], compareChains)
 		switch {
 		case up.is(0, name):
-			s = f.notUp(name, answered[name], failures[name])
+			s = f.notUp(name, answered(name), failures[name])
 		case len(chains[name]) > 0:
 			s.level, s.text = warn, "bootstrapping "+brief(chains[name])
 		case checks[name] > 0:

@@ -36,7 +36,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		}
 		_, stop := s.stopAnswer(v.facts, v.nodeNames, name)
 		return v.subjectPage(name, []g.Node{
-			h.P(g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
+			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
 			v.nodeCard(f, row),
 		}, isIts)
@@ -152,7 +152,8 @@ func (v *view) link(path, text string) g.Node { return link(v.base+path, text) }
 
 func (v *view) top() g.Node {
 	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"),
-		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"),
+		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), g.If(v.base == "", link("?refresh=15", "Refresh every 15 s")),
+		link(manual("runbooks"), "Runbooks"),
 		link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"), link(manual("alerting.md"), "Alerting")))
 }
 

@@ -186,13 +186,19 @@ const maxDrawn = 200
 // forecastDrawing shows the active share of an L1's weight over time, with the quorums of the protocol.
 func forecastDrawing(chain string, now time.Time, steps []weightStep) g.Node {
 	const width, height, left, right, top, bottom = 480.0, 190.0, 40.0, 445.0, 10.0, 165.0
-	const longest = 365 * 24 * 60 * 60.0
+	// The drawing ends after the deadline: the loss of the last quorum, else the last balance that runs out within the longest time.
+	const longest = 90 * 24 * 60 * 60.0
 	horizon, last := 60*60.0, staking.Quorums[len(staking.Quorums)-1].Share
 	for _, s := range steps[:min(len(steps), maxDrawn)] {
-		horizon = max(horizon, min(longest, s.after*1.5))
+		if s.after < longest {
+			horizon = max(horizon, s.after*1.5)
+		}
 		if s.share < last {
 			break // later steps have no effect
 		}
+	}
+	if len(steps) > 1 && steps[1].after >= longest {
+		horizon = steps[1].after * 1.5
 	}
 	moment := func(after float64) string {
 		at := now.Add(time.Duration(after * 1e9))

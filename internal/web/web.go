@@ -38,6 +38,8 @@ type Site struct {
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
 	// within.
 	Unreachable func(within time.Duration) []string
+	// Answered returns when a node last answered a call; zero if it never did.
+	Answered func(node string) time.Time
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
