@@ -51,7 +51,8 @@ type active struct {
 type rank int
 
 const (
-	rankSilent rank = iota // about a node that does not answer: other alerts may be its effects
+	rankCause  rank = iota // a node does not answer: other alerts may be its effects
+	rankSilent             // other alerts about this node
 	rankOther
 	rankKept // the cause is over
 )
@@ -145,10 +146,14 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []strin
 				if a.level == off {
 					continue
 				}
-				switch node, has := a.Labels["node"]; {
+				node, has := a.Labels["node"]
+				about := slices.Contains(silent, node)
+				switch {
 				case a.kept():
 					a.rank = rankKept
-				case len(silent) > 0 && (slices.Contains(silent, node) || !has && j.reads(a, "avax_node_up")):
+				case len(silent) > 0 && (about || !has) && j.reads(a, "avax_node_up"):
+					a.rank = rankCause
+				case about:
 					a.rank = rankSilent
 				default:
 					a.rank = rankOther

@@ -69,7 +69,7 @@ func (f *facts) notUp(name string, answered time.Time, why *failure) state {
 	if answered.IsZero() {
 		s.text += " since the exporter started"
 	} else {
-		s.text += " for " + span(f.now.Sub(answered))
+		s.text += " for " + exact(f.now.Sub(answered))
 	}
 	return s
 }
@@ -142,7 +142,7 @@ func (v *view) silentHeadline() verdict {
 	if s.failure != nil {
 		found.text = s.failure.What + ". " + s.failure.Do
 	}
-	i := slices.IndexFunc(v.problems, func(p *problem) bool { return p.worst().rank == rankSilent && v.reads(p.worst(), "avax_node_up") })
+	i := slices.IndexFunc(v.problems, func(p *problem) bool { return p.worst().rank == rankCause })
 	switch {
 	case v.site.DefaultNode:
 		found.title, found.text = "No node is configured", "Set AVAX_NODES, such as AVAX_NODES=alpha=http://127.0.0.1:9650. The default address does not answer."
@@ -168,7 +168,10 @@ func (v *view) fires(a *active) string {
 	if a.firing {
 		return what + " since " + clockTime(v.now, a.fires())
 	}
-	return what + " in " + exact(max(0, a.fires().Sub(v.now)))
+	if left := a.fires().Sub(v.now); left > 0 {
+		return what + " in " + exact(left)
+	}
+	return what + " with the next evaluation"
 }
 
 // harmful finds an action that takes a node offline.

@@ -60,6 +60,22 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 	demand(t, read(t, ask(t, s, http.MethodGet, "/runbook/AvaxNodeDown").Body), "<h2>Meaning</h2>", "<table>", "<code>main.log</code>")
 }
 
+// An alert that only keep_firing_for keeps is over: it has no colour and no action, and comes last.
+func TestAlertsThatAreOverSaySo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
+		over := rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down", "action": "Log in to a."})
+		over.KeepFiringFor, over.Alerts[0].KeepFiringSince = 10*time.Minute, time.Now().Add(-2*time.Minute)
+		sourced(t, s, group(over, rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"})))
+		page := read(t, ask(t, s, http.MethodGet, "/").Body)
+		demand(t, page, "a: down</strong> <span class=\"dim\">over since 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over", `<li class="well" id="Down">`, "<title>small, since ")
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "over since 2 min", "!Log in to a")
+		if strings.Index(page, `id="Down"`) < strings.Index(page, `id="Small"`) {
+			t.Error("the alert that is over is first")
+		}
+	})
+}
+
 func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 	s := fleet(t, 12, 0)
 	first := func(path string) string {
