@@ -140,7 +140,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
 func TestPageShowsADrainingL1(t *testing.T) {
-	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: func(env *config.Environment) { env.Collectors += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: func(env config.Environment) { env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.SetBalance("examplel1", "charlie", 512*39*60)
 		w.SetBalance("examplel1", "foxtrot", 512*6*24*3600)
