@@ -107,19 +107,19 @@ func (env Environment) Parse() (*Config, error) {
 	c := &Config{}
 	c.Collectors, _ = parseCollectors("")
 	c.Schedules = map[string]schedule.Timetable{}
-	variables := c.variables()
-	problems := env.unknown(variables)
+	decoders := c.decoders()
+	problems := env.unknown(Variables())
 	note := func(variable string, err error) {
 		for _, err := range split(err) {
 			problems = append(problems, fmt.Errorf("%s%s: %w", prefix, variable, err))
 		}
 	}
-	for _, v := range variables {
+	for _, v := range Variables() {
 		value, set := env[v.Name]
 		if value == "" && !(set && v.empty) {
 			value = v.Default
 		}
-		note(v.Name, v.decode(value))
+		note(v.Name, decoders[v.Name](value))
 	}
 	c.validateUpstreams(env, note)
 	var err error
