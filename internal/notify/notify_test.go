@@ -362,6 +362,25 @@ func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 	})
 }
 
+// The target of a redirect would learn the URL, which is a secret.
+func TestHeartbeatFollowsNoRedirect(t *testing.T) {
+	var log bytes.Buffer
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("request to the target: %v", r.Header) }))
+	t.Cleanup(target.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, target.URL, http.StatusFound)
+		time.AfterFunc(100*time.Millisecond, cancel)
+	}))
+	t.Cleanup(server.Close)
+	registry := prometheus.NewRegistry()
+	h := notify.Heartbeat{URL: server.URL + "/c4n4ry", Healthy: func() error { return nil }, Client: &http.Client{}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	h.Run(ctx, registry)
+	if told := log.String(); !strings.Contains(told, "redirects are not followed") || strings.Contains(told, "c4n4ry") {
+		t.Errorf("log %q", told)
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
