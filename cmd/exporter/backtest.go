@@ -14,6 +14,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
@@ -32,8 +33,8 @@ sent. Mimir, Thanos and VictoriaMetrics work too.
 Options:
   --prometheus URL      server with the history, without /api/v1
   --http-config FILE    credentials, in Prometheus' format of http_config
-  --from TIME           begin: a duration before now, such as 30d, or a time such
-                        as 2026-10-01T00:00:00Z (default: 30d)
+  --from TIME           begin: a duration before now, such as 30d, or a time
+                        such as 2026-10-01T00:00:00Z (default: 30d)
   --to TIME             end (default: now)
   --interval DURATION   time between two evaluations (default: 15s)
   --labels MATCHERS     only series with these labels, such as job="avax"
@@ -59,7 +60,8 @@ Options:
 
 Examples:
   avax-exporter backtest --prometheus http://localhost:9090 --from 30d
-  avax-exporter backtest --prometheus http://localhost:9090 --set AvaxHeadLag/warn=100
+  avax-exporter backtest --prometheus http://localhost:9090 \
+      --set AvaxHeadLag/warn=100
   avax-exporter backtest --prometheus http://localhost:9090 \
       --alert AvaxHeadLag --target alpha --at 2026-11-03T04:10:00Z
 `
@@ -181,22 +183,24 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	o := backtest.Options{
 		Source: source, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, External: labels.EmptyLabels(), Checkpoint: r.checkpoint,
 	}
-	if !r.at.IsZero() {
-		if o.Groups, err = backtest.ParseRules(rules, r.thresholds); err != nil {
-			return inputError("backtest: %w", err)
-		}
+	now, err := backtest.ParseRules(rules, nil)
+	if err != nil {
+		return inputError("backtest: %w", err)
+	}
+	changed, err := backtest.ParseRules(rules, r.thresholds)
+	if err != nil {
+		return inputError("backtest: %w", err)
+	}
+	if o.Groups = changed; !r.at.IsZero() {
 		return backtest.Replay(ctx, stdout, o, r.alert, r.target, r.at)
 	}
-	thresholds := [][]backtest.Threshold{nil}
+	sets := []*rulefmt.RuleGroups{now}
 	if len(r.thresholds) > 0 {
-		thresholds = append(thresholds, r.thresholds)
+		sets = append(sets, changed)
 	}
 	var results []*backtest.Result
-	for i, set := range thresholds {
-		if o.Groups, err = backtest.ParseRules(rules, set); err != nil {
-			return inputError("backtest: %w", err)
-		}
-		o.Progress = r.progress(stderr, i, len(thresholds))
+	for i, groups := range sets {
+		o.Groups, o.Progress = groups, r.progress(stderr, i, len(sets))
 		result, err := backtest.Run(ctx, o)
 		if err != nil {
 			return fmt.Errorf("backtest: %w", err)
