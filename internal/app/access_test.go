@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // canary is part of every secret.
@@ -90,24 +90,6 @@ func guarded(t *testing.T, node http.Handler, pass func(*http.Request) bool) *ht
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	t.Cleanup(server.Close)
 	return server
-}
-
-// buffer is a log that may be read during writes.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 // files writes into a directory and returns a function to change a file.
@@ -202,7 +184,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	env["NODES_FILE"] = filepath.Join(dir, "nodes.yml")
 	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
 	env["COLLECTORS"] = "up,identity"
-	log := &buffer{}
+	log := &testworld.Log{}
 	e := startLogging(t, env, log)
 	_, page := e.get(t, "/metrics")
 	served := samples(t, page)
@@ -239,7 +221,7 @@ func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	received := &buffer{}
+	received := &testworld.Log{}
 	record := func(name string) *httptest.Server {
 		return guarded(t, network.Observer(), func(r *http.Request) bool {
 			certificates := 0

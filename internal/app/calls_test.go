@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
@@ -22,14 +23,15 @@ const (
 // TestCallsPerNodeAreLimited counts the calls to a node and limits them.
 func TestCallsPerNodeAreLimited(t *testing.T) {
 	const minutes = 20
-	inBubble(t, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
 		perMinute := func() (byMethod map[string]float64, all, fullSets float64) {
 			time.Sleep(10 * time.Minute)
-			b.network.ResetCalls()
+			w.Network.ResetCalls()
 			time.Sleep(minutes * time.Minute)
 			counted := map[string]int{}
 			total, full := 0, 0
-			for _, c := range b.network.Calls() {
+			for _, c := range w.Network.Calls() {
 				if c.Upstream != "alpha" {
 					continue
 				}
@@ -46,7 +48,7 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 			return byMethod, float64(total) / minutes, float64(full) / minutes
 		}
 		healthy, all, fullSets := perMinute()
-		b.network.Node("bravo").Stop()
+		w.Network.Node("bravo").Stop()
 		down, allDown, fullSetsDown := perMinute()
 		text := "\n| method | both answer | the other is down |\n|---|---|---|\n"
 		for _, method := range slices.SortedFunc(maps.Keys(healthy), func(x, y string) int {

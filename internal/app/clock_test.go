@@ -3,10 +3,10 @@ package app_test
 import (
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // For the exporter, a step of the network's clock is the same as a step of its own clock. Samples from before the step expire as usual,
@@ -15,23 +15,16 @@ func TestClockStepKeepsNoOldSamples(t *testing.T) {
 	for _, step := range []time.Duration{-time.Hour, -time.Minute, time.Minute, time.Hour, 30 * 24 * time.Hour} {
 		t.Run(step.String(), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
 				var offset atomic.Int64
-				network := simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
-				env := withoutRules()
-				env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-				env["SCHEDULES"] = hurried
-				c, err := env.Parse()
-				if err != nil {
-					t.Fatal(err)
-				}
-				c.Transport = network.Transport()
-				b := bubble{live(t, c, t.Output()), network}
+				w.Use(simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }}), "alpha", "bravo")
+				w.Env["SCHEDULES"] = hurried
+				w.Start(t)
 				const head = `avax_chain_head_timestamp_seconds{node="alpha",chain="P"}`
-				before := b.page(t)
+				before := w.Samples(t)
 				offset.Store(int64(step))
 				time.Sleep(longest)
-				after := b.page(t)
+				after := w.Samples(t)
 				if moved := after[head] - before[head] - step.Seconds(); moved < 0 || moved > longest.Seconds()+15 {
 					t.Errorf("head moved by %v s in addition to the step of %v", moved, step)
 				}
@@ -40,9 +33,9 @@ func TestClockStepKeepsNoOldSamples(t *testing.T) {
 						t.Errorf("%s: %v", series, after[series])
 					}
 				}
-				network.Node("bravo").Stop()
+				w.Node("bravo").Stop()
 				time.Sleep(longest)
-				if left := about(b.page(t), "bravo"); len(left) > 0 {
+				if left := about(w.Samples(t), "bravo"); len(left) > 0 {
 					t.Errorf("samples of bravo left: %v", left)
 				}
 			})

@@ -17,18 +17,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// told is a transport that records the keys that it sends, by host.
-type told struct {
+// sentKeys is a transport that records the keys that it sends, by host.
+type sentKeys struct {
 	http.RoundTripper
 	mu   sync.Mutex
 	keys map[string][]string // each key once
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *told) RoundTrip(q *http.Request) (*http.Response, error) {
+func (r *sentKeys) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	host, key := q.URL.Hostname(), q.Header.Get(data.KeyHeader)
 	if !slices.Contains(r.keys[host], key) {
@@ -38,7 +39,7 @@ func (r *told) RoundTrip(q *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(q)
 }
 
-func (r *told) to(host string) []string {
+func (r *sentKeys) to(host string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.keys[host])
@@ -48,26 +49,26 @@ func (r *told) to(host string) []string {
 // previous key stays in use.
 func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 	dir, put := files(t, map[string]string{"key": canary + "-one\n"})
-	log := &buffer{}
-	keys := &told{keys: map[string][]string{}}
-	inBubbleAs(t, func(s *scenery) {
-		keys.RoundTripper = s.transport
-		s.transport, s.log = keys, log
-		s.env["DATA_URL"], s.env["NETWORK"], s.env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
-		s.env["SCHEDULES"], s.env["DATA_BUDGET"] = "data_blockchains=@every 5s", "100000/m"
-		s.network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
-	}, func(t *testing.T, b bubble) {
+	keys := &sentKeys{keys: map[string][]string{}}
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		keys.RoundTripper = w.Transport
+		w.Transport = keys
+		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
+		w.Env["SCHEDULES"], w.Env["DATA_BUDGET"] = "data_blockchains=@every 5s;tps=@every 5s", "100000/m"
+		w.Network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
+
+		w.Start(t)
 		accepted := func() bool {
 			time.Sleep(10 * time.Second) // one run
-			return b.page(t)[`avax_exporter_collector_success{collector="data_blockchains",target="data"}`] == 1
+			return w.Samples(t)[`avax_exporter_collector_success{collector="data_blockchains",target="data"}`] == 1
 		}
 		if !accepted() {
 			t.Error("key not accepted")
 		}
-		b.network.DataService().SetKey(canary+"-two", http.StatusForbidden)
+		w.Network.DataService().SetKey(canary+"-two", http.StatusForbidden)
 		put("key", canary+"\n"+canary)
 		time.Sleep(time.Minute)
-		if accepted() || !strings.Contains(log.String(), "AVAX_DATA_API_KEY_FILE") {
+		if accepted() || !strings.Contains(w.Log.String(), "AVAX_DATA_API_KEY_FILE") {
 			t.Error("previous key accepted, or variable missing in the log")
 		}
 		put("key", canary+"-two")
@@ -83,16 +84,16 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 				t.Errorf("%s received %q", host, sent)
 			}
 		}
-		_, page := b.fetch(t, acceptCurl, "identity")
-		for where, text := range map[string]string{"/metrics": string(page), "the log": log.String()} {
+		_, page := fetch(t, w, acceptCurl, "identity")
+		for where, text := range map[string]string{"/metrics": string(page), "the log": w.Log.String()} {
 			if strings.Contains(text, canary) {
 				t.Errorf("key in %s:\n%s", where, text)
 			}
 		}
+		if log := w.Log.String(); strings.Count(log, "keeping the previous configuration") != 1 || strings.Count(log, "configuration reloaded") != 1 {
+			t.Errorf("log:\n%s", log)
+		}
 	})
-	if said := log.String(); strings.Count(said, "keeping the previous configuration") != 1 || strings.Count(said, "configuration reloaded") != 1 {
-		t.Errorf("log:\n%s", said)
-	}
 }
 
 // dataCollectors returns the collectors that call the Data service.
@@ -106,20 +107,20 @@ func dataCollectors() (specs []*collectors.Spec) {
 }
 
 // withData enables the Data service with one item of each kind, and this schedule for each collector.
-func withData(s *scenery, every string) {
-	s.env["DATA_URL"], s.env["NETWORK"] = "http://data.sim", data.Mainnet
-	s.env["DATA_BUDGET"] = "100000/m"
-	s.env["WATCH_ADDRESSES"] = simnet.Account + "," + simnet.Partner
-	s.env["WATCH_CONTRACTS"] = simnet.Account
-	s.env["WATCH_TOKENS"] = "C/" + simnet.Collection + "/3"
-	s.env["WATCH_ASSETS"] = demo.Asset
-	s.env["WATCH_SIGNATURES"] = "conversion=" + demo.Conversion
-	s.network.SetBlockPeriod("X", 20*time.Second)
+func withData(w *apptest.World, every string) {
+	w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", data.Mainnet
+	w.Env["DATA_BUDGET"] = "100000/m"
+	w.Env["WATCH_ADDRESSES"] = simnet.Account + "," + simnet.Partner
+	w.Env["WATCH_CONTRACTS"] = simnet.Account
+	w.Env["WATCH_TOKENS"] = "C/" + simnet.Collection + "/3"
+	w.Env["WATCH_ASSETS"] = demo.Asset
+	w.Env["WATCH_SIGNATURES"] = "conversion=" + demo.Conversion
+	w.SetBlockPeriod("X", 20*time.Second)
 	var schedules []string
 	for _, spec := range dataCollectors() {
 		schedules = append(schedules, spec.Name+"=@every "+every)
 	}
-	s.env["SCHEDULES"] = hurried + ";" + strings.Join(schedules, ";")
+	w.Env["SCHEDULES"] = hurried + ";" + strings.Join(schedules, ";")
 }
 
 // ofData returns the series that come only from the Data service.
@@ -139,23 +140,24 @@ func ofData(page map[string]float64) map[string]float64 {
 
 func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 	t.Parallel()
-	inBubbleAs(t, func(s *scenery) {
-		withData(s, "1m")
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withData(w, "1m")
 		for _, spec := range collectors.All() {
-			if !strings.Contains(s.env["SCHEDULES"], spec.Name+"=") {
-				s.env["SCHEDULES"] += ";" + spec.Name + "=@every 1m"
+			if !strings.Contains(w.Env["SCHEDULES"], spec.Name+"=") {
+				w.Env["SCHEDULES"] += ";" + spec.Name + "=@every 1m"
 			}
 		}
-	}, func(t *testing.T, b bubble) {
+
+		w.Start(t)
 		time.Sleep(3 * time.Minute)
-		before := b.page(t)
+		before := w.Samples(t)
 		if n := len(ofData(before)); n < 20 || before["avax_data_up"] != 1 {
 			t.Fatalf("%d series of the service, up %v", n, before["avax_data_up"])
 		}
-		b.network.DataService().Stop()
+		w.Network.DataService().Stop()
 		for minute := range 60 {
 			time.Sleep(time.Minute)
-			page := b.page(t)
+			page := w.Samples(t)
 			if page[`avax_node_up{node="alpha"}`] != 1 || page[`avax_node_up{node="bravo"}`] != 1 {
 				t.Fatalf("node down after %d minutes", minute)
 			}
@@ -174,9 +176,9 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 				}
 			}
 		}
-		b.network.DataService().Start()
+		w.Network.DataService().Start()
 		time.Sleep(3 * time.Minute)
-		page := b.page(t)
+		page := w.Samples(t)
 		if page["avax_data_up"] != 1 {
 			t.Error("service not up again")
 		}
@@ -192,12 +194,13 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 // In no minute do calls cost more than the budget, whatever the service answers. The error of a call above the budget says so.
 func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	const perMinute = 3000
-	inBubbleAs(t, func(s *scenery) {
-		withData(s, "30s")
-		s.env["DATA_BUDGET"] = "3000/m"
-	}, func(t *testing.T, b bubble) {
-		b.network.ResetCalls()
-		b.network.DataService().Inject(simnet.Unavailable())
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withData(w, "30s")
+		w.Env["DATA_BUDGET"] = "3000/m"
+
+		w.Start(t)
+		w.Network.ResetCalls()
+		w.Network.DataService().Inject(simnet.Unavailable())
 		time.Sleep(5 * time.Minute)
 		type spent struct {
 			at    time.Time
@@ -205,7 +208,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		}
 		var last []spent // of one minute
 		sum, most := 0, 0
-		for _, c := range b.network.Calls() {
+		for _, c := range w.Network.Calls() {
 			if c.Upstream != "data" {
 				continue
 			}
@@ -220,7 +223,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		if most > perMinute || most < perMinute-100 {
 			t.Errorf("%d units spent in a minute, budget %d", most, perMinute)
 		}
-		page := b.page(t)
+		page := w.Samples(t)
 		if got := page[`avax_exporter_data_spent_units{window="minute"}`]; got > perMinute || got < perMinute/2 {
 			t.Errorf("%v units exported as spent", got)
 		}
@@ -236,9 +239,9 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		if page[`avax_node_up{node="alpha"}`] != 1 {
 			t.Error("alpha not up")
 		}
-		b.network.DataService().Recover()
+		w.Network.DataService().Recover()
 		time.Sleep(3 * time.Minute)
-		if page := b.page(t); page["avax_data_up"] != 1 || len(ofData(page)) < 20 {
+		if page := w.Samples(t); page["avax_data_up"] != 1 || len(ofData(page)) < 20 {
 			t.Errorf("%d series of the service, up %v", len(ofData(page)), page["avax_data_up"])
 		}
 	})
@@ -248,15 +251,15 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 func TestNoMinuteExceedsThePlan(t *testing.T) {
 	t.Parallel()
 	var plan int
-	inBubbleAs(t, func(s *scenery) {
-		withData(s, "1m")
-		s.env["SCHEDULES"] = "" // default periods
-		s.env["COLLECTORS"] = "up,data_up,data_index"
-		c, err := s.env.Parse()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withData(w, "1m")
+		w.Env["SCHEDULES"] = "" // default periods
+		w.Env["COLLECTORS"] = "up,data_up,data_index"
+		c, err := w.Env.Parse()
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Transport = s.transport
+		c.Transport = w.Transport
 		var out strings.Builder
 		if err := app.Check(context.Background(), c, &out); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
@@ -268,18 +271,19 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 				}
 			}
 		}
-		s.network.ResetCalls()
-	}, func(t *testing.T, b bubble) {
+		w.Network.ResetCalls()
+
+		w.Start(t)
 		for i := range 180 {
 			switch i % 45 {
 			case 10:
-				b.network.SetIndexLag("C", 30*time.Minute)
+				w.Network.SetIndexLag("C", 30*time.Minute)
 			case 30:
-				b.network.SetIndexLag("C", 2*time.Second)
+				w.Network.SetIndexLag("C", 2*time.Second)
 			}
 			time.Sleep(time.Minute)
 		}
-		calls := slices.DeleteFunc(b.network.Calls(), func(c simnet.Call) bool { return c.Upstream != "data" })
+		calls := slices.DeleteFunc(w.Network.Calls(), func(c simnet.Call) bool { return c.Upstream != "data" })
 		most, sum, first := 0, 0, 0
 		for _, c := range calls {
 			for sum += data.Units(c.Method); c.At.Sub(calls[first].At) >= time.Minute; first++ {
@@ -314,30 +318,31 @@ func (e *expiring) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 	t.Parallel()
-	tell := func(change func(*scenery)) (told map[string]float64) {
-		inBubbleAs(t, func(s *scenery) {
-			withData(s, "10m")
+	rewards := func(change func(*apptest.World)) (got map[string]float64) {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			withData(w, "10m")
 			for _, chain := range []string{"C", "examplel1", "examplepoa"} {
-				s.network.SetBlockPeriod(chain, 0) // so that the order of collectors does not matter
+				w.Network.SetBlockPeriod(chain, 0) // so that the order of collectors does not matter
 			}
 			for range 150 { // two pages
-				s.network.PayReward("alpha", data.RewardValidator, 1e9)
+				w.Network.PayReward("alpha", data.RewardValidator, 1e9)
 			}
-			change(s)
-		}, func(t *testing.T, b bubble) {
+			change(w)
+
+			w.Start(t)
 			time.Sleep(25 * time.Minute)
-			told = ofData(b.page(t))
+			got = ofData(w.Samples(t))
 		})
-		return told
+		return got
 	}
-	want := tell(func(*scenery) {})
+	want := rewards(func(*apptest.World) {})
 	if n := want[`avax_rewards_total{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
 		t.Fatalf("%v rewards, want more than one page", n)
 	}
 	e := &expiring{}
-	got := tell(func(s *scenery) {
-		e.RoundTripper = s.transport
-		s.transport = e
+	got := rewards(func(w *apptest.World) {
+		e.RoundTripper = w.Transport
+		w.Transport = e
 	})
 	for _, path := range []string{"/v1/networks/mainnet/rewards", "/v1/icm/addresses/" + simnet.Account + "/messages"} {
 		if _, expired := e.once.Load(path); !expired {
@@ -351,8 +356,10 @@ func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 
 // AVAX_METRICS_URL is sufficient: the exporter detects the version of the service.
 func TestMetricsServiceVersion2IsUsed(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.network.RetireMetricsV1(true) }, func(t *testing.T, b bubble) {
-		if _, told := b.page(t)[`avax_chain_avg_tps{chain="C"}`]; !told {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Network.RetireMetricsV1(true)
+		w.Start(t)
+		if _, told := w.Samples(t)[`avax_chain_avg_tps{chain="C"}`]; !told {
 			t.Error("no transactions per second")
 		}
 	})

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,33 +17,32 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // inDemo runs the demo's exporter in synthetic time. To save CPU time, collectors have this period, which is longer than in the demo.
-func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, log *buffer)) {
+func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, w *apptest.World)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		network := demo.NewNetwork()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Use(demo.NewNetwork(), demo.Nodes...)
 		urls := map[string]string{}
 		for _, name := range append(demo.Nodes, "metrics", "data", "observer") {
 			urls[name] = "http://" + name + ".sim"
 		}
-		c, err := withoutRules().Parse()
-		if err != nil {
-			t.Fatal(err)
+		w.Configure = func(c *config.Config) {
+			for _, spec := range collectors.All() {
+				c.Schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(each, target) }
+			}
+			if err := demo.Configure(c, w.Network, urls); err != nil {
+				t.Fatal(err)
+			}
 		}
-		for _, spec := range collectors.All() {
-			c.Schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(each, target) }
-		}
-		if err := demo.Configure(c, network, urls); err != nil {
-			t.Fatal(err)
-		}
-		c.Transport = network.Transport()
-		log := &buffer{}
-		test(t, bubble{live(t, c, log), network}, log)
+		w.Start(t)
+		test(t, w)
 	})
 }
 
@@ -53,7 +50,7 @@ func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, b bubble, 
 // that names it.
 func TestDemoExportsEveryFamily(t *testing.T) {
 	t.Parallel()
-	inDemo(t, 30*time.Second, func(t *testing.T, b bubble, log *buffer) {
+	inDemo(t, 30*time.Second, func(t *testing.T, w *apptest.World) {
 		var missing []string
 		types := map[string]model.MetricType{}
 		for _, spec := range collectors.All() {
@@ -63,7 +60,7 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 			}
 		}
 		look := func() {
-			_, page := b.fetch(t, acceptCurl, "identity")
+			_, page := fetch(t, w, acceptCurl, "identity")
 			before := len(missing)
 			missing = slices.DeleteFunc(missing, func(name string) bool {
 				return strings.Contains(string(page), fmt.Sprintf("\n# TYPE %s %s\n%[1]s", name, types[name]))
@@ -83,30 +80,22 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 		look()
 		for _, i := range demo.Incidents {
 			if slices.ContainsFunc(missing, func(name string) bool { return strings.Contains(i.Look, name) }) {
-				i.Begin(b.network)
+				i.Begin(w.Network)
 				time.Sleep(i.Lasts() - time.Second)
 				look()
-				i.End(b.network)
+				i.End(w.Network)
 			}
 		}
 		if len(missing) > 0 {
-			t.Errorf("never exported: %v\nlog:\n%s", missing, log)
+			t.Errorf("never exported: %v\nlog:\n%s", missing, w.Log.String())
 		}
 	})
 }
 
-// ask requests a page of the app.
-func (b bubble) ask(t *testing.T, path string) (status int, body string) {
+// wantPage fails the test unless the page contains all of these words. A word that starts with an exclamation mark must be absent.
+func wantPage(t *testing.T, w *apptest.World, path string, status int, words ...string) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-	return w.Code, w.Body.String()
-}
-
-// tells fails the test unless the page contains all of these words. A word that starts with an exclamation mark must be absent.
-func (b bubble) wantPage(t *testing.T, path string, status int, words ...string) {
-	t.Helper()
-	got, body := b.ask(t, path)
+	got, body := w.Get(t, path)
 	if got != status {
 		t.Errorf("%s: status %d, want %d:\n%s", path, got, status, body)
 	}
@@ -118,12 +107,12 @@ func (b bubble) wantPage(t *testing.T, path string, status int, words ...string)
 }
 
 // inject starts the incident whose description has this prefix.
-func (b bubble) inject(t *testing.T, what string) (end func()) {
+func inject(t *testing.T, w *apptest.World, what string) (end func()) {
 	t.Helper()
 	for _, i := range demo.Incidents {
 		if strings.HasPrefix(i.What, what) {
-			i.Begin(b.network)
-			return func() { i.End(b.network) }
+			i.Begin(w.Network)
+			return func() { i.End(w.Network) }
 		}
 	}
 	t.Fatalf("no incident %q", what)
@@ -134,7 +123,7 @@ const round = 35 * time.Second // two runs of every collector
 
 func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 	t.Parallel()
-	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		const (
 			plan   = "/api/v1/l1/examplel1/plan"
 			needed = 3 * 1.327104 // AVAX; the fees of three validators for 30 days
@@ -142,17 +131,17 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		lost := func(page map[string]float64) float64 {
 			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
 		}
-		b.wantPage(t, plan, http.StatusOK, `"total_avax": 0,`)
+		wantPage(t, w, plan, http.StatusOK, `"total_avax": 0,`)
 
-		end := b.inject(t, "nobody has topped up the validators of examplel1")
+		end := inject(t, w, "nobody has topped up the validators of examplel1")
 		time.Sleep(round)
-		if got := lost(b.page(t)); got <= 50 || got >= 110 {
+		if got := lost(w.Samples(t)); got <= 50 || got >= 110 {
 			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)
 		}
-		b.wantPage(t, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
+		wantPage(t, w, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
 
 		time.Sleep(105 * time.Second)
-		page := b.page(t)
+		page := w.Samples(t)
 		inactive, topUp := page[`avax_l1_validators{chain="examplel1",state="inactive"}`], page[`avax_l1_top_up_avax{chain="examplel1",days="30"}`]
 		if inactive != 3 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
 			t.Errorf("after the run-outs: %v inactive, quorum loss in %v s, %v AVAX to top up", inactive, lost(page), topUp)
@@ -165,7 +154,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 			}
 			QuorumLoss []struct{ Seconds *float64 } `json:"quorum_loss"`
 		}
-		_, body := b.ask(t, plan)
+		_, body := w.Get(t, plan)
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			t.Fatal(err)
 		}
@@ -173,21 +162,21 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
 			t.Errorf("plan:\n%s", body)
 		}
-		b.wantPage(t, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
+		wantPage(t, w, "/safe-to-stop?node=alpha", http.StatusConflict, "no: examplel1: ")
 
 		end()
 		time.Sleep(round + 30*time.Second) // an L1's nodes process a change within half a minute
-		b.wantPage(t, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
+		wantPage(t, w, plan, http.StatusOK, `"total_avax": 0,`, `!"active": false`)
 	})
 }
 
 func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
-	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
-		of := `{node_id="` + b.network.NodeID("bravo") + `"}`
+	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
+		of := `{node_id="` + w.Network.NodeID("bravo") + `"}`
 
-		end := b.inject(t, "bravo's peers observed an uptime of only 60 %")
+		end := inject(t, w, "bravo's peers observed an uptime of only 60 %")
 		time.Sleep(round)
-		page := b.page(t)
+		page := w.Samples(t)
 		used, budget := page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of]
 		if budget != (216*time.Hour).Seconds() || used <= (288*time.Hour).Seconds() || used > (288*time.Hour+time.Minute).Seconds() || page["avax_validator_reward_reachable"+of] != 0 {
 			t.Errorf("%v s used of %v, reachable %v", used, budget, page["avax_validator_reward_reachable"+of])
@@ -195,7 +184,7 @@ func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 
 		end()
 		time.Sleep(round)
-		page = b.page(t)
+		page = w.Samples(t)
 		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 || page["avax_validator_downtime_budget_seconds"+of] != budget {
 			t.Errorf("%v s of %v used at the start of a new period", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
 		}
@@ -203,17 +192,17 @@ func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 }
 
 func TestDemoHasAnUnknownUpgrade(t *testing.T) {
-	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		const alpha = `avax_node_unknown_upgrade_timestamp_seconds{node="alpha"}`
-		end := b.inject(t, "peers announce an upgrade")
+		end := inject(t, w, "peers announce an upgrade")
 		at := float64(time.Now().Add(48 * time.Hour).Unix())
 		time.Sleep(round)
-		if got := b.page(t)[alpha]; got != at {
+		if got := w.Samples(t)[alpha]; got != at {
 			t.Errorf("%s: %v, want %v", alpha, got, at)
 		}
 		end()
 		time.Sleep(round)
-		if _, there := b.page(t)[alpha]; there {
+		if _, there := w.Samples(t)[alpha]; there {
 			t.Errorf("%s still exported", alpha)
 		}
 	})
@@ -222,10 +211,10 @@ func TestDemoHasAnUnknownUpgrade(t *testing.T) {
 // The network recovers from every incident.
 func TestDemoRecoversAfterItsIncidents(t *testing.T) {
 	t.Parallel()
-	inDemo(t, 15*time.Second, func(t *testing.T, b bubble, _ *buffer) {
+	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		states := func() map[string]float64 {
 			of := map[string]float64{}
-			for series, value := range b.page(t) {
+			for series, value := range w.Samples(t) {
 				family, _, _ := strings.Cut(series, "{")
 				if stateFamily.MatchString(family) {
 					of[series] = value
@@ -235,7 +224,7 @@ func TestDemoRecoversAfterItsIncidents(t *testing.T) {
 		}
 		before := states()
 		for _, i := range demo.Incidents {
-			i.Begin(b.network)
+			i.Begin(w.Network)
 			time.Sleep(5 * time.Second)
 		}
 		time.Sleep(round)
@@ -243,7 +232,7 @@ func TestDemoRecoversAfterItsIncidents(t *testing.T) {
 			t.Error("no incident changed a state")
 		}
 		for _, i := range demo.Incidents {
-			i.End(b.network)
+			i.End(w.Network)
 		}
 		time.Sleep(2 * time.Minute)
 		if diff := cmp.Diff(before, states()); diff != "" {

@@ -1,107 +1,15 @@
 package app_test
 
 import (
-	"context"
-	"io"
-	"log/slog"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
-
-// bubble is an exporter with a simulated network in synthetic time.
-type bubble struct {
-	*app.App
-	network *simnet.Network
-}
-
-// scenery is the configuration of a bubble.
-type scenery struct {
-	network   *simnet.Network
-	env       config.Environment
-	transport http.RoundTripper
-	log       io.Writer
-	adjust    func(*config.Config) // settings that are not in config.Environment
-}
-
-// inBubble monitors alpha, bravo, C and examplel1, each collector with its own period.
-func inBubble(t *testing.T, test func(t *testing.T, b bubble)) {
-	t.Helper()
-	inBubbleWith(t, "", test)
-}
-
-func inBubbleWith(t *testing.T, schedules string, test func(t *testing.T, b bubble)) {
-	t.Helper()
-	inBubbleAs(t, func(s *scenery) { s.env["SCHEDULES"] = schedules }, test)
-}
-
-// inBubbleAs is inBubble with changes of the configuration.
-func inBubbleAs(t *testing.T, change func(*scenery), test func(t *testing.T, b bubble)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		s := scenery{network: network, env: withoutRules(), transport: network.Transport(), log: io.Discard}
-		s.env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-		s.env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
-		s.env["METRICS_URL"] = "http://metrics.sim"
-		change(&s)
-		c, err := s.env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.adjust != nil {
-			s.adjust(c)
-		}
-		c.Transport = s.transport
-		b := bubble{live(t, c, s.log), network}
-		test(t, b)
-	})
-}
-
-// live starts the app until the test ends, and returns after the first run of every collector.
-func live(t *testing.T, c *config.Config, log io.Writer) *app.App {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	h, err := app.New(ctx, c, slog.New(slog.NewTextHandler(log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cancel()
-		h.Wait()
-	})
-	time.Sleep(30 * time.Second)
-	if ran, of := h.Progress(); ran != of {
-		t.Fatalf("%d of %d jobs have run", ran, of)
-	}
-	return h
-}
-
-// page requests /metrics after the runs that are due now. It fails the test if the request takes synthetic time, that is, if it waits
-// for an upstream.
-func (b bubble) page(t *testing.T) map[string]float64 {
-	t.Helper()
-	synctest.Wait()
-	asked := time.Now()
-	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
-	if w.Code != http.StatusOK {
-		t.Fatalf("/metrics: status %d", w.Code)
-	}
-	if took := time.Since(asked); took != 0 {
-		t.Errorf("/metrics waited %v", took)
-	}
-	return samples(t, w.Body.String())
-}
 
 // about returns the series with the label node=name, without avax_node_up.
 func about(page map[string]float64, name string) []string {
@@ -139,16 +47,18 @@ func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inBubbleWith(t, hurried, func(t *testing.T, b bubble) {
-				before := b.page(t)
-				fall(b.network.Node("bravo"))
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["SCHEDULES"] = hurried
+				w.Start(t)
+				before := w.Samples(t)
+				fall(w.Network.Node("bravo"))
 				for range int(longest / (15 * time.Second)) {
 					time.Sleep(15 * time.Second)
-					if b.page(t)[`avax_node_up{node="alpha"}`] != 1 {
+					if w.Samples(t)[`avax_node_up{node="alpha"}`] != 1 {
 						t.Fatal("alpha not up")
 					}
 				}
-				sick := b.page(t)
+				sick := w.Samples(t)
 				if up, told := sick[`avax_node_up{node="bravo"}`]; !told || up != 0 {
 					t.Errorf("avax_node_up of bravo %v, exported %v", up, told)
 				}
@@ -162,10 +72,10 @@ func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 					}
 				}
 
-				b.network.Node("bravo").Recover()
-				b.network.Node("bravo").Start()
+				w.Network.Node("bravo").Recover()
+				w.Network.Node("bravo").Start()
 				time.Sleep(2 * time.Minute) // a period, the rest of a pause, and a run
-				healed := b.page(t)
+				healed := w.Samples(t)
 				for _, series := range about(before, "bravo") {
 					if _, back := healed[series]; !back && !strings.HasPrefix(series, "avax_exporter_") {
 						t.Errorf("%s missing after recovery", series)
@@ -180,15 +90,16 @@ func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 }
 
 func TestDeadNodeHasNoSamplesAfterThreePeriods(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
-		b.network.Node("bravo").Stop()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
+		w.Network.Node("bravo").Stop()
 		const series = `avax_node_uptime_rewarding_stake_ratio{node="bravo"}` // every minute
 		time.Sleep(119 * time.Second)
-		if _, there := b.page(t)[series]; !there {
+		if _, there := w.Samples(t)[series]; !there {
 			t.Error("expired before three periods")
 		}
 		time.Sleep(62 * time.Second)
-		if _, there := b.page(t)[series]; there {
+		if _, there := w.Samples(t)[series]; there {
 			t.Error("served more than three periods after the last good run")
 		}
 	})
@@ -196,12 +107,13 @@ func TestDeadNodeHasNoSamplesAfterThreePeriods(t *testing.T) {
 
 // Identical calls of several collectors at one tick are sent once.
 func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
 		time.Sleep(2 * time.Minute)
-		b.network.ResetCalls()
+		w.Network.ResetCalls()
 		time.Sleep(10 * time.Minute)
 		asked := map[string]int{}
-		for _, c := range b.network.Calls() {
+		for _, c := range w.Network.Calls() {
 			asked[c.Upstream+" "+c.Method+" "+string(c.Params)]++
 		}
 		most := func(question string, n int) {
@@ -224,14 +136,15 @@ func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 }
 
 func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
-		bravo := `avax_validator_present{node_id="` + b.network.NodeID("bravo") + `"}`
-		if got := b.page(t)[bravo]; got != 1 {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
+		bravo := `avax_validator_present{node_id="` + w.Network.NodeID("bravo") + `"}`
+		if got := w.Samples(t)[bravo]; got != 1 {
 			t.Fatalf("%s: %v", bravo, got)
 		}
-		b.network.RemoveValidator("P", "bravo")
+		w.Network.RemoveValidator("P", "bravo")
 		time.Sleep(2 * time.Minute)
-		page := b.page(t)
+		page := w.Samples(t)
 		if got, told := page[bravo]; !told || got != 0 {
 			t.Errorf("%s: %v, exported %v, want 0", bravo, got, told)
 		}
@@ -240,43 +153,30 @@ func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
 
 // While a validator is being added, the whole call fails. The last samples stay, and no value becomes zero.
 func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
 		const weight = `avax_l1_connected_weight{node="alpha",chain="examplel1"}`
-		before := b.page(t)[weight]
-		b.network.AddL1Validator("examplel1", "hotel", 30, 1e9)
+		before := w.Samples(t)[weight]
+		w.Network.AddL1Validator("examplel1", "hotel", 30, 1e9)
 		time.Sleep(45 * time.Second)
-		if got, told := b.page(t)[weight]; !told || got != before {
+		if got, told := w.Samples(t)[weight]; !told || got != before {
 			t.Errorf("%s: %v, exported %v, want %v", weight, got, told, before)
 		}
 		time.Sleep(2 * time.Minute)
-		if got := b.page(t)[weight]; got <= before {
+		if got := w.Samples(t)[weight]; got <= before {
 			t.Errorf("%s: %v after the addition, before %v", weight, got, before)
 		}
 	})
 }
 
 func TestAutoDiscoversTrackedChains(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		network.Node("alpha").Stop() // discovered later, after its start
-		env := withoutRules()
-		env["NODES"] = "alpha=http://alpha.sim"
-		env["CHAINS"] = "C,auto"
-		c, err := env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Transport = network.Transport()
-		ctx, cancel := context.WithCancel(t.Context())
-		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer h.Wait()
-		defer cancel()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Node("alpha").Stop() // discovered later, after its start
+		w.Env["NODES"], w.Env["CHAINS"] = apptest.URLs("alpha"), "C,auto"
+		w.StartNow(t)
 		time.Sleep(time.Minute)
 		followed := func() (chains []string) {
-			for series := range (bubble{h, network}).page(t) {
+			for series := range w.Samples(t) {
 				if chain, ok := strings.CutPrefix(series, `avax_exporter_collector_success{collector="heads",target="alpha/`); ok {
 					chains = append(chains, strings.TrimSuffix(chain, `"}`))
 				}
@@ -287,12 +187,12 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X"}) {
 			t.Errorf("chains while the node is down: %v", got)
 		}
-		network.Node("alpha").Start()
+		w.Node("alpha").Start()
 		time.Sleep(6 * time.Minute) // discovery runs every five minutes, and the first may come before the node starts its chains
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X", "examplel1", "examplepoa"}) {
 			t.Errorf("chains: %v", got)
 		}
-		if page := (bubble{h, network}).page(t); page[`avax_node_chain_bootstrapped{node="alpha",chain="examplel1"}`] != 1 {
+		if w.Samples(t)[`avax_node_chain_bootstrapped{node="alpha",chain="examplel1"}`] != 1 {
 			t.Error("no samples of examplel1")
 		}
 	})
@@ -303,11 +203,13 @@ func TestHungNodeDelaysNoOtherAnswer(t *testing.T) {
 	t.Parallel()
 	// With 2.5 s for a run, one call may use all of it.
 	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
-	inBubbleWith(t, hasty, func(t *testing.T, b bubble) {
-		b.network.Node("alpha").Inject(simnet.Hung())
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["SCHEDULES"] = hasty
+		w.Start(t)
+		w.Network.Node("alpha").Inject(simnet.Hung())
 		for range 2 * 24 { // a result is valid for at least half a period
 			time.Sleep(5 * time.Second / 2)
-			for series, value := range b.page(t) {
+			for series, value := range w.Samples(t) {
 				if strings.HasPrefix(series, "avax_exporter_collector_success{") && !strings.Contains(series, `target="alpha`) && value != 1 {
 					t.Fatalf("%s: %v", series, value)
 				}

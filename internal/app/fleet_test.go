@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -15,18 +14,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
-// fleetBubble is an exporter in synthetic time with its nodes in a file.
-type fleetBubble struct {
-	bubble
-	put func(nodes ...string) // writes the file: name=host
-}
-
-// inFleet monitors alpha and bravo of the simulated network.
-func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
+// withNodesFile runs an exporter whose nodes are in a file: alpha and bravo. put writes the file: name=host.
+func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put func(nodes ...string))) {
 	t.Helper()
 	dir, write := files(t, nil)
 	put := func(nodes ...string) {
@@ -42,29 +35,16 @@ func inFleet(t *testing.T, test func(t *testing.T, b fleetBubble)) {
 		write("nodes.yml", text)
 	}
 	put("alpha=alpha", "bravo=bravo")
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		env := withoutRules()
-		env["NODES"], env["NODES_FILE"] = "", filepath.Join(dir, "nodes.yml")
-		b := settled(t, env, network)
-		test(t, fleetBubble{b, put})
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["NODES"], w.Env["NODES_FILE"], w.Env["METRICS_URL"], w.Env["CHAINS"] = "", filepath.Join(dir, "nodes.yml"), "", "C"
+		w.Start(t)
+		test(t, w, put)
 	})
 }
 
-// settled returns an exporter in a bubble after the first run of its collectors.
-func settled(t *testing.T, env config.Environment, network *simnet.Network) bubble {
-	t.Helper()
-	c, err := env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Transport = network.Transport()
-	return bubble{live(t, c, io.Discard), network}
-}
-
 // asked returns the number of calls to the node.
-func (b bubble) asked(node string) (n int) {
-	for _, c := range b.network.Calls() {
+func asked(w *apptest.World, node string) (n int) {
+	for _, c := range w.Calls() {
 		if c.Upstream == node {
 			n++
 		}
@@ -73,22 +53,22 @@ func (b bubble) asked(node string) (n int) {
 }
 
 func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
-	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.put("bravo=bravo", "charlie=charlie", "alpha=alpha") // other order, other line
-		time.Sleep(time.Millisecond)                           // between the moments at which the schedule may call a node
-		b.network.ResetCalls()
-		if err := b.Reload(); err != nil {
+	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
+		put("bravo=bravo", "charlie=charlie", "alpha=alpha") // other order, other line
+		time.Sleep(time.Millisecond)                         // between the moments at which the schedule may call a node
+		w.ResetCalls()
+		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if n := b.asked("alpha"); n > 0 {
+		if n := asked(w, "alpha"); n > 0 {
 			t.Errorf("reload caused %d calls to alpha", n)
 		}
-		if b.asked("charlie") == 0 {
+		if asked(w, "charlie") == 0 {
 			t.Error("charlie not called at once")
 		}
 		time.Sleep(100 * time.Millisecond)
-		page := b.page(t)
+		page := w.Samples(t)
 		for _, name := range []string{"alpha", "bravo", "charlie"} {
 			if page[`avax_node_up{node="`+name+`"}`] != 1 {
 				t.Errorf("%s not up", name)
@@ -104,34 +84,34 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 
 // A node with another address is another node, even with the same name. It must not get the samples of the previous node.
 func TestNodeWithANewURLIsANewNode(t *testing.T) {
-	inFleet(t, func(t *testing.T, b fleetBubble) {
+	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 		is := func(id string) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Keys(b.page(t))), func(series string) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Keys(w.Samples(t))), func(series string) bool {
 				return strings.HasPrefix(series, `avax_node_info{node="alpha",node_id="`+id)
 			})
 		}
-		if !is(b.network.NodeID("alpha")) {
+		if !is(w.NodeID("alpha")) {
 			t.Fatal("alpha unknown")
 		}
-		b.network.Node("charlie").Stop()
-		b.put("alpha=charlie", "bravo=bravo")
-		if err := b.Reload(); err != nil {
+		w.Node("charlie").Stop()
+		put("alpha=charlie", "bravo=bravo")
+		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		if is("") {
 			t.Error("samples of the new node before its first call")
 		}
-		b.network.Node("charlie").Start()
+		w.Node("charlie").Start()
 		time.Sleep(2 * time.Minute)
-		if !is(b.network.NodeID("charlie")) || is(b.network.NodeID("alpha")) {
+		if !is(w.NodeID("charlie")) || is(w.NodeID("alpha")) {
 			t.Error("samples not of the new node")
 		}
-		b.network.ResetCalls()
+		w.ResetCalls()
 		time.Sleep(10 * time.Minute)
-		if n := b.asked("alpha"); n > 0 {
+		if n := asked(w, "alpha"); n > 0 {
 			t.Errorf("%d calls to the old node", n)
 		}
-		if got := b.page(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
+		if got := w.Samples(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
 			t.Errorf("%v identity changes, want 1", got)
 		}
 	})
@@ -139,25 +119,25 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 
 // Removed nodes leave no series.
 func TestRemovedNodeLeavesNoSeries(t *testing.T) {
-	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.network.Node("bravo").Inject(simnet.Slow(9 * time.Second)) // calls are in progress
+	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
+		w.Node("bravo").Inject(simnet.Slow(9 * time.Second)) // calls are in progress
 		time.Sleep(16 * time.Second)
-		b.put("alpha=alpha")
-		if err := b.Reload(); err != nil {
+		put("alpha=alpha")
+		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Minute)
-		for series := range b.page(t) {
+		for series := range w.Samples(t) {
 			if strings.Contains(series, `"bravo`) {
 				t.Errorf("%s left", series)
 			}
 		}
-		b.put()
-		if err := b.Reload(); err != nil {
+		put()
+		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Minute) // three periods of the collector that compares nodes
-		page := b.page(t)
+		page := w.Samples(t)
 		for series := range page {
 			if strings.Contains(series, `"alpha`) {
 				t.Errorf("%s left", series)
@@ -170,10 +150,10 @@ func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 }
 
 func TestChangedNodesFileIsReloaded(t *testing.T) {
-	inFleet(t, func(t *testing.T, b fleetBubble) {
-		b.put("charlie=charlie")
+	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
+		put("charlie=charlie")
 		time.Sleep(time.Minute)
-		page := b.page(t)
+		page := w.Samples(t)
 		if page[`avax_node_up{node="charlie"}`] != 1 || page["avax_exporter_targets"] != 1 {
 			t.Errorf("%v targets", page["avax_exporter_targets"])
 		}
@@ -182,49 +162,43 @@ func TestChangedNodesFileIsReloaded(t *testing.T) {
 
 // Together, the shards export the series of one exporter. Series about the network and chains occur in several shards.
 func TestShardsTogetherExportTheWhole(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		env := withoutRules()
-		env["NODES"] = "" // two nodes in each shard
-		for _, name := range []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"} {
-			env["NODES"] += "," + name + "=http://" + name + ".sim"
-		}
-		env["NODES"] = env["NODES"][1:]
-		env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
-		env["METRICS_URL"] = "http://metrics.sim"
-		env["COLLECTORS"] = "-validator_views,-forks" // these compare the nodes of one shard
-		series := func(shard, of string) map[string]bool {
-			env["SHARD"], env["TOTAL_SHARDS"] = shard, of
-			found := map[string]bool{}
-			for s := range settled(t, env, network).page(t) {
+	series := func(shard, of string) map[string]bool {
+		found := map[string]bool{}
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			w.Env["NODES"] = apptest.URLs("alpha", "bravo", "charlie", "delta", "echo", "foxtrot") // two nodes in each shard
+			w.Env["COLLECTORS"] = "-validator_views,-forks"                                        // these compare the nodes of one shard
+			w.Env["SHARD"], w.Env["TOTAL_SHARDS"] = shard, of
+			w.Start(t)
+			for s := range w.Samples(t) {
 				if strings.HasPrefix(s, "avax_") && !strings.HasPrefix(s, "avax_exporter_") {
 					found[s] = true
 				}
 			}
-			return found
-		}
-		whole, together := series("0", "1"), map[string]bool{}
-		for _, shard := range []string{"0", "1", "2"} {
-			part := series(shard, "3")
-			for s := range part {
-				if together[s] && strings.Contains(s, `node="`) {
-					t.Errorf("duplicate %s", s)
-				}
-				together[s] = true
+		})
+		return found
+	}
+	whole, together := series("0", "1"), map[string]bool{}
+	for _, shard := range []string{"0", "1", "2"} {
+		part := series(shard, "3")
+		for s := range part {
+			if together[s] && strings.Contains(s, `node="`) {
+				t.Errorf("duplicate %s", s)
 			}
-			if len(part) == 0 {
-				t.Errorf("shard %s exports nothing", shard)
-			}
+			together[s] = true
 		}
-		if diff := cmp.Diff(whole, together); diff != "" || len(whole) < 200 {
-			t.Errorf("%d series; one exporter (-) and three shards (+) differ:\n%s", len(whole), diff)
+		if len(part) == 0 {
+			t.Errorf("shard %s exports nothing", shard)
 		}
-	})
+	}
+	if diff := cmp.Diff(whole, together); diff != "" || len(whole) < 200 {
+		t.Errorf("%d series; one exporter (-) and three shards (+) differ:\n%s", len(whole), diff)
+	}
 }
 
 func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
-		reloads := func() float64 { return b.page(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
+		reloads := func() float64 { return w.Samples(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
 		for _, c := range []struct {
 			method, site, host string
 			want               int
@@ -239,10 +213,10 @@ func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
 			if c.site != "" {
 				r.Header.Set("Sec-Fetch-Site", c.site)
 			}
-			w := httptest.NewRecorder()
-			b.Handler().ServeHTTP(w, r)
-			if w.Code != c.want {
-				t.Errorf("%s from %q: %d, want %d", c.method, c.site, w.Code, c.want)
+			answer := httptest.NewRecorder()
+			w.Handler().ServeHTTP(answer, r)
+			if answer.Code != c.want {
+				t.Errorf("%s from %q: %d, want %d", c.method, c.site, answer.Code, c.want)
 			}
 			if reloaded := reloads() > before; reloaded != (c.want == http.StatusOK) {
 				t.Errorf("%s from %q: reloaded %v", c.method, c.site, reloaded)

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // Accept headers of Prometheus and curl.
@@ -28,19 +29,18 @@ const (
 )
 
 // fetch requests /metrics like a scraper, after the runs that are due now.
-func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string, body []byte) {
+func fetch(t *testing.T, w *apptest.World, accept, encoding string) (contentType string, body []byte) {
 	t.Helper()
 	synctest.Wait()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	r.Header.Set("Accept", accept)
 	r.Header.Set("Accept-Encoding", encoding)
-	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, r)
-	if w.Code != http.StatusOK {
-		t.Fatalf("/metrics: status %d", w.Code)
+	answer := w.Ask(t, r)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("/metrics: status %d", answer.Code)
 	}
-	body = w.Body.Bytes()
-	if w.Header().Get("Content-Encoding") == "gzip" {
+	body = answer.Body.Bytes()
+	if answer.Header().Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(bytes.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func (b bubble) fetch(t *testing.T, accept, encoding string) (contentType string
 	} else if encoding == "gzip" {
 		t.Error("not compressed")
 	}
-	return w.Header().Get("Content-Type"), body
+	return answer.Header().Get("Content-Type"), body
 }
 
 // parse parses a page with Prometheus' parser, and returns the series of the collectors with their values.
@@ -89,11 +89,12 @@ func parse(t *testing.T, contentType string, page []byte) map[string]float64 {
 
 func TestMetricsPassTheLinters(t *testing.T) {
 	var text, openMetrics []byte
-	inBubble(t, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
 		time.Sleep(time.Minute)
 		var contentType string
-		_, text = b.fetch(t, acceptCurl, "identity")
-		contentType, openMetrics = b.fetch(t, acceptOpenMetrics, "gzip")
+		_, text = fetch(t, w, acceptCurl, "identity")
+		contentType, openMetrics = fetch(t, w, acceptOpenMetrics, "gzip")
 		if got := parse(t, contentType, openMetrics); len(got) < 100 {
 			t.Errorf("%d series", len(got))
 		}

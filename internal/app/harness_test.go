@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -112,20 +110,11 @@ func (e exporter) until(t *testing.T, path string, wanted func(status int, body 
 }
 
 // samples parses a page of the text format: values by series.
-func samples(t *testing.T, page string) map[string]float64 {
+func samples(t *testing.T, page string) testworld.Samples {
 	t.Helper()
-	values := map[string]float64{}
-	for line := range strings.Lines(page) {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		i := strings.LastIndexByte(line, ' ')
-		v, err := strconv.ParseFloat(line[i+1:], 64)
-		if err != nil {
-			t.Fatalf("%q: %v", line, err)
-		}
-		values[line[:i]] = v
+	s, err := testworld.ParseSamples(page)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return values
+	return s
 }

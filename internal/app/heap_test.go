@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // The heap does not grow while a node and the Data service fail repeatedly: a half-hour needs no more memory than the half-hour before,
@@ -18,24 +19,25 @@ func TestHeapDoesNotGrow(t *testing.T) {
 	if *modelFor > 0 {
 		passes = 360
 	}
-	inBubbleAs(t, func(s *scenery) {
-		s.env["DATA_URL"], s.env["NETWORK"], s.env["DATA_BUDGET"] = "http://data.sim", "mainnet", "100000/m"
-		s.env["VALIDATORS"] = "all"
-		s.env["WATCH_ADDRESSES"] = simnet.Account + ",P-" + simnet.Owner
-		s.env["WATCH_CONTRACTS"] = simnet.Account
-	}, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_BUDGET"] = "http://data.sim", "mainnet", "100000/m"
+		w.Env["VALIDATORS"] = "all"
+		w.Env["WATCH_ADDRESSES"] = simnet.Account + ",P-" + simnet.Owner
+		w.Env["WATCH_CONTRACTS"] = simnet.Account
+
+		w.Start(t)
 		heap := func() uint64 {
 			for range passes {
-				b.network.Node("bravo").Inject(simnet.Unavailable())
+				w.Network.Node("bravo").Inject(simnet.Unavailable())
 				time.Sleep(time.Minute)
-				b.network.Node("bravo").Recover()
-				b.network.DataService().Inject(simnet.HTML())
+				w.Network.Node("bravo").Recover()
+				w.Network.DataService().Inject(simnet.HTML())
 				time.Sleep(time.Minute)
-				b.network.DataService().Recover()
+				w.Network.DataService().Recover()
 				time.Sleep(2 * time.Minute)
-				b.page(t)
+				w.Samples(t)
 			}
-			b.network.ResetCalls()
+			w.Network.ResetCalls()
 			runtime.GC()
 			runtime.GC() // memory held by finalizers
 			var m runtime.MemStats

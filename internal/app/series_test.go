@@ -1,19 +1,13 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/section"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 //go:generate go test -run TestSizingTableMatchesTheSeries -update .
@@ -73,41 +67,17 @@ func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {
 
 // seriesOf returns the samples of an exporter after the first run of all collectors.
 func seriesOf(t *testing.T, nodes int, l1 bool, collectors string) (series []string) {
-	synctest.Test(t, func(t *testing.T) {
-		network := simnet.New(simnet.Options{Seed: 1})
-		env := withoutRules()
-		env["COLLECTORS"] = collectors
-		var asked []string
-		for _, name := range []string{"alpha", "bravo", "charlie"}[:nodes] {
-			asked = append(asked, name+"=http://"+name+".sim")
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		delete(w.Env, "METRICS_URL")
+		w.Env["COLLECTORS"] = collectors
+		w.Env["NODES"] = apptest.URLs([]string{"alpha", "bravo", "charlie"}[:nodes]...)
+		if !l1 {
+			delete(w.Env, "CHAINS")
 		}
-		env["NODES"] = strings.Join(asked, ",")
-		if l1 {
-			env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
-		}
-		c, err := env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Transport = network.Transport()
-		ctx, cancel := context.WithCancel(t.Context())
-		h, err := app.New(ctx, c, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer time.Sleep(time.Second) // time stops when this returns
-		defer h.Wait()
-		defer cancel()
-		time.Sleep(time.Minute)
-		if ran, of := h.Progress(); ran != of {
-			t.Errorf("%d of %d jobs ran in the first minute", ran, of)
-		}
-		w := httptest.NewRecorder()
-		h.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil))
-		for line := range strings.Lines(w.Body.String()) {
-			if !strings.HasPrefix(line, "#") {
-				series = append(series, line)
-			}
+		w.Start(t)
+		time.Sleep(30 * time.Second)
+		for s := range w.Samples(t) {
+			series = append(series, s)
 		}
 	})
 	return series

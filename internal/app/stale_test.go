@@ -8,6 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // Shared answers do not extend the life of a dead node's samples: after three periods of the slowest collector none is left.
@@ -16,14 +17,15 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 	for _, watch := range []string{"own", "all"} {
 		for _, chains := range []string{"C", "C,examplel1=ID"} {
 			t.Run(watch+" "+chains, func(t *testing.T) {
-				inBubbleAs(t, func(s *scenery) {
-					s.env["VALIDATORS"] = watch
-					s.env["CHAINS"] = strings.ReplaceAll(chains, "ID", s.network.Chain("examplel1").ID)
-				}, func(t *testing.T, b bubble) {
+				apptest.Run(t, func(t *testing.T, w *apptest.World) {
+					w.Env["VALIDATORS"] = watch
+					w.Env["CHAINS"] = strings.ReplaceAll(chains, "ID", w.Network.Chain("examplel1").ID)
+
+					w.Start(t)
 					time.Sleep(13 * time.Minute) // the collectors have settled
-					b.network.Node("bravo").Stop()
+					w.Network.Node("bravo").Stop()
 					time.Sleep(3 * 5 * time.Minute)
-					if left := about(b.page(t), "bravo"); len(left) > 0 {
+					if left := about(w.Samples(t), "bravo"); len(left) > 0 {
 						t.Errorf("samples of bravo left: %v", left)
 					}
 				})
@@ -34,14 +36,15 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 
 // While all calls succeed, no sample of a node expires between two runs, even if a call takes a second and the runs accept shared answers.
 func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
-	inBubble(t, func(t *testing.T, b bubble) {
-		b.network.Node("bravo").Inject(simnet.Slow(time.Second))
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Start(t)
+		w.Network.Node("bravo").Inject(simnet.Slow(time.Second))
 		time.Sleep(5 * time.Minute) // the collectors have settled
-		before := about(b.page(t), "bravo")
+		before := about(w.Samples(t), "bravo")
 		lost := map[string]bool{}
 		for range 5 * 60 * 2 {
 			time.Sleep(time.Second / 2)
-			page := b.page(t)
+			page := w.Samples(t)
 			for _, series := range before {
 				if _, there := page[series]; !there && strings.HasPrefix(series, "avax_") && !lost[series] {
 					lost[series] = true
@@ -54,16 +57,18 @@ func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
 
 // A change upstream is exported at the next tick, from an answer that is at most half a period old.
 func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env["VALIDATORS"] = "all" }, func(t *testing.T, b bubble) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["VALIDATORS"] = "all"
+		w.Start(t)
 		const size = `avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`
-		before := b.page(t)[size]
-		b.network.RemoveValidator("P", "hotel")
+		before := w.Samples(t)[size]
+		w.Network.RemoveValidator("P", "hotel")
 		time.Sleep(5*time.Minute*3/2 + 10*time.Second)
-		if got := b.page(t)[size]; got != before-1 {
+		if got := w.Samples(t)[size]; got != before-1 {
 			t.Errorf("%s: %v, want %v", size, got, before-1)
 		}
-		gone := `avax_validator_stake_avax{node_id="` + b.network.NodeID("hotel") + `"}`
-		if _, there := b.page(t)[gone]; there {
+		gone := `avax_validator_stake_avax{node_id="` + w.Network.NodeID("hotel") + `"}`
+		if _, there := w.Samples(t)[gone]; there {
 			t.Errorf("%s still exported", gone)
 		}
 	})
@@ -71,8 +76,10 @@ func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
 
 // An unknown chain affects only its own samples.
 func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) { s.env["CHAINS"] = "C,wrong" }, func(t *testing.T, b bubble) {
-		page := b.page(t)
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["CHAINS"] = "C,wrong"
+		w.Start(t)
+		page := w.Samples(t)
 		for _, series := range []string{
 			`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`,
 			`avax_network_connected_stake_ratio{node="bravo",subnet_id="11111111111111111111111111111111LpoYY"}`,
@@ -89,15 +96,16 @@ func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
 
 // Two chains of one subnet export its facts once.
 func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
-	inBubbleAs(t, func(s *scenery) {
-		id := s.network.Chain("examplel1").ID
-		s.env["CHAINS"] = "one=" + id
-		s.adjust = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
-	}, func(t *testing.T, b bubble) {
-		typed, text := b.fetch(t, acceptCurl, "identity")
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		id := w.Network.Chain("examplel1").ID
+		w.Env["CHAINS"] = "one=" + id
+		w.Configure = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
+
+		w.Start(t)
+		typed, text := fetch(t, w, acceptCurl, "identity")
 		parse(t, typed, text) // detects duplicates
-		subnet := b.network.Chain("examplel1").SubnetID
-		if got := b.page(t)[`avax_network_validators{subnet_id="`+subnet+`"}`]; got != 5 {
+		subnet := w.Network.Chain("examplel1").SubnetID
+		if got := w.Samples(t)[`avax_network_validators{subnet_id="`+subnet+`"}`]; got != 5 {
 			t.Errorf("%v validators, want 5", got)
 		}
 	})

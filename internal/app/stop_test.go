@@ -3,20 +3,19 @@ package app_test
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // mayStop requests whether a node may be stopped.
-func (b bubble) mayStop(t *testing.T, node string) (status int, reason string) {
+func mayStop(t *testing.T, w *apptest.World, node string) (status int, reason string) {
 	t.Helper()
-	w := httptest.NewRecorder()
-	b.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/safe-to-stop?node="+node, nil))
-	return w.Code, strings.TrimSpace(w.Body.String())
+	status, reason = w.Get(t, "/safe-to-stop?node="+node)
+	return status, strings.TrimSpace(reason)
 }
 
 // Another node dies at different seconds of a minute, with four requests per second: from the moment that the exporter knows, the
@@ -30,15 +29,16 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 	for _, death := range []string{"hangs", "is killed"} {
 		for moment := 0; moment < 30; moment += step {
 			t.Run(fmt.Sprintf("%s/%ds", death, moment), func(t *testing.T) {
-				inBubbleAs(t, func(s *scenery) {
-					s.env["NODES"] = "alpha=http://alpha.sim,echo=http://echo.sim,foxtrot=http://foxtrot.sim"
-				}, func(t *testing.T, b bubble) {
+				apptest.Run(t, func(t *testing.T, w *apptest.World) {
+					w.Env["NODES"] = "alpha=http://alpha.sim,echo=http://echo.sim,foxtrot=http://foxtrot.sim"
+
+					w.Start(t)
 					// The L1 has 370: 350 without echo, 250 without echo and foxtrot.
 					time.Sleep(time.Minute + time.Duration(moment)*time.Second + 130*time.Millisecond)
-					if status, reason := b.mayStop(t, "echo"); status != http.StatusOK {
+					if status, reason := mayStop(t, w, "echo"); status != http.StatusOK {
 						t.Fatalf("before: %d %s", status, reason)
 					}
-					foxtrot := b.network.Node("foxtrot")
+					foxtrot := w.Network.Node("foxtrot")
 					if death == "hangs" {
 						foxtrot.Inject(simnet.Hung())
 					} else {
@@ -47,8 +47,8 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 					noticed := -1
 					for quarter := range 4 * 60 {
 						time.Sleep(250 * time.Millisecond)
-						page := b.page(t)
-						status, reason := b.mayStop(t, "echo")
+						page := w.Samples(t)
+						status, reason := mayStop(t, w, "echo")
 						if page[known] == 1 {
 							continue
 						}
@@ -65,7 +65,7 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 						if status != http.StatusConflict {
 							t.Errorf("%v after its death: %d %s", time.Duration(quarter)*time.Second/4, status, reason)
 						}
-						if safe, told := page[`avax_l1_safe_to_stop{chain="examplel1",node_id="`+b.network.NodeID("echo")+`"}`]; !told || safe != 0 {
+						if safe, told := page[`avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.Network.NodeID("echo")+`"}`]; !told || safe != 0 {
 							t.Errorf("avax_l1_safe_to_stop %v, %v", safe, told)
 						}
 						for _, node := range []string{"alpha", "echo"} {

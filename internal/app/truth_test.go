@@ -28,6 +28,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -77,8 +78,8 @@ func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 
 // tryOut runs the test with one seed. It returns the number of compared samples.
 func tryOut(t *testing.T, seed uint64) (compared int) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTrial(t, seed)
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		m := newRandomTest(t, w, seed)
 		for step := range *modelSteps {
 			did := m.step()
 			if wrong := m.check(); len(wrong) > 0 {
@@ -94,17 +95,17 @@ func tryOut(t *testing.T, seed uint64) (compared int) {
 	return compared
 }
 
-// trial is an exporter, its network, and the history of true values.
-type trial struct {
+// randomTest is an exporter, its network, and the history of true values.
+type randomTest struct {
 	t       *testing.T
 	chance  *rand.Rand
 	network *simnet.Network
-	weather *weather
-	app     bubble
+	faults  *faulty
+	world   *apptest.World
 	config  *config.Config
 
 	mu    sync.Mutex
-	world time.Time // the network's clock, which advances only between steps
+	clock time.Time // of the network, which advances only between steps
 
 	did   []string
 	truth map[string][]fact // by series, in order of time
@@ -122,11 +123,11 @@ type fact struct {
 
 var modelNodes = []string{"alpha", "bravo"}
 
-// beat is a schedule with the same phase in each process, so that a seed is reproducible.
-type beat struct{ period, phase time.Duration }
+// phased is a schedule with the same phase in each process, so that a seed is reproducible.
+type phased struct{ period, phase time.Duration }
 
 // Next implements cron.Schedule.
-func (b beat) Next(t time.Time) time.Time {
+func (b phased) Next(t time.Time) time.Time {
 	since := time.Duration(t.UnixNano()) - b.phase
 	return t.Add(b.period - (since%b.period+b.period)%b.period)
 }
@@ -135,42 +136,39 @@ func (b beat) Next(t time.Time) time.Time {
 func quick(every time.Duration) schedule.Timetable {
 	period := min(every, time.Minute)
 	return func(target metric.Target) cron.Schedule {
-		return beat{period, time.Duration(chanceOf(target.Group().String())%16) * period / 16}
+		return phased{period, time.Duration(chanceOf(target.Group().String())%16) * period / 16}
 	}
 }
 
-func newTrial(t *testing.T, seed uint64) *trial {
+func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 	t.Helper()
-	m := &trial{t: t, chance: rand.New(rand.NewPCG(seed, 7)), world: time.Now(), truth: map[string][]fact{}, now: map[string]bool{}, away: map[string]bool{}}
+	m := &randomTest{t: t, chance: rand.New(rand.NewPCG(seed, 7)), world: w, clock: time.Now(), truth: map[string][]fact{}, now: map[string]bool{}, away: map[string]bool{}}
 	m.network = simnet.New(simnet.Options{Seed: 1, Now: func() time.Time {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.world
+		return m.clock
 	}})
-	m.weather = &weather{network: m.network.Transport(), over: map[string]fault{}}
-	env := withoutRules()
-	env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim"
-	env["CHAINS"] = "C,examplel1=" + m.network.Chain("examplel1").ID
-	env["VALIDATORS"] = m.network.NodeID("alpha") + "," + m.network.NodeID("bravo")
+	w.Use(m.network, modelNodes...)
+	m.faults = &faulty{network: m.network.Transport(), over: map[string]fault{}}
+	w.Transport = m.faults
+	delete(w.Env, "METRICS_URL")
+	w.Env["VALIDATORS"] = w.NodeID("alpha") + "," + w.NodeID("bravo")
 	// connected_stake and network_views use stakes that may be five minutes old, which no observer can reproduce. The others change at any
 	// time, and have property tests of their own.
-	env["COLLECTORS"] = "-connected_stake,-network_views,-reward_budget,-l1_runway,-safe_to_stop"
-	c, err := env.Parse()
-	if err != nil {
-		t.Fatal(err)
+	w.Env["COLLECTORS"] = "-connected_stake,-network_views,-reward_budget,-l1_runway,-safe_to_stop"
+	w.Configure = func(c *config.Config) {
+		m.config = c
+		for _, spec := range c.Collectors {
+			c.Schedules[spec.Name] = quick(spec.Period(c.Watch.Validators))
+		}
+		m.observe()
 	}
-	m.config = c
-	for _, spec := range c.Collectors {
-		c.Schedules[spec.Name] = quick(spec.Period(c.Watch.Validators))
-	}
-	m.observe()
-	c.Transport = m.weather
-	m.app = bubble{live(t, c, io.Discard), m.network}
+	w.Start(t)
 	return m
 }
 
 // observer calls these nodes, in this order, without faults.
-func (m *trial) observer(names ...string) *collectors.Upstreams {
+func (m *randomTest) observer(names ...string) *collectors.Upstreams {
 	open := func(name string) *scrape.Upstream {
 		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
 		if err != nil {
@@ -186,7 +184,7 @@ func (m *trial) observer(names ...string) *collectors.Upstreams {
 }
 
 // observe records what is true now: the samples that an observer of any nodes gets.
-func (m *trial) observe() {
+func (m *randomTest) observe() {
 	ctx, cancel := context.WithTimeout(m.t.Context(), 100*time.Millisecond)
 	defer cancel()
 	at := time.Now()
@@ -245,17 +243,17 @@ func linesOf(text []byte) func(func(series, value string) bool) {
 }
 
 // step applies a random action, and lets some time pass.
-func (m *trial) step() (did []string) {
+func (m *randomTest) step() (did []string) {
 	note := func(format string, args ...any) { m.did = append(m.did, fmt.Sprintf(format, args...)) }
 	name := modelNodes[m.chance.IntN(len(modelNodes))]
 	switch n := m.chance.IntN(100); {
 	case n < 25:
-		f := faultsOfWeather[m.chance.IntN(len(faultsOfWeather))]
+		f := randomFaults[m.chance.IntN(len(randomFaults))]
 		note("%s suffers %s", name, f.name)
-		m.weather.set(name, f)
+		m.faults.set(name, f)
 	case n < 50:
 		note("%s recovers", name)
-		m.weather.set(name, fault{})
+		m.faults.set(name, fault{})
 	case n < 60:
 		d := time.Duration(1+m.chance.IntN(60)) * time.Second
 		note("%v pass", d)
@@ -276,10 +274,10 @@ func (m *trial) step() (did []string) {
 }
 
 // change changes the network, and then advances its clock.
-func (m *trial) change(do func(), passes time.Duration) {
+func (m *randomTest) change(do func(), passes time.Duration) {
 	do()
 	m.mu.Lock()
-	m.world = m.world.Add(passes)
+	m.clock = m.clock.Add(passes)
 	m.mu.Unlock()
 	m.observe()
 }
@@ -287,9 +285,9 @@ func (m *trial) change(do func(), passes time.Duration) {
 // changes are the possible changes of the network.
 var changes = []struct {
 	what string
-	do   func(m *trial, name string)
+	do   func(m *randomTest, name string)
 }{
-	{"a node stops or starts", func(m *trial, name string) {
+	{"a node stops or starts", func(m *randomTest, name string) {
 		if m.away[name] {
 			m.network.Node(name).Start()
 		} else {
@@ -297,23 +295,27 @@ var changes = []struct {
 		}
 		m.away[name] = !m.away[name]
 	}},
-	{"a node bootstraps C", func(m *trial, name string) { m.network.Node(name).SetChain("C", simnet.Bootstrapping) }},
-	{"a node runs C", func(m *trial, name string) { m.network.Node(name).SetChain("C", simnet.Running) }},
-	{"a node falls behind", func(m *trial, name string) { m.network.Node(name).FallBehind("C") }},
-	{"a node catches up", func(m *trial, name string) { m.network.Node(name).CatchUp("C") }},
-	{"an uptime is observed", func(m *trial, name string) { m.network.Node(name).SetObservedUptime(float64(50 + m.chance.IntN(50))) }},
-	{"a peer leaves", func(m *trial, _ string) { m.network.Disconnect("charlie") }},
-	{"a peer comes", func(m *trial, _ string) { m.network.Reconnect("charlie") }},
-	{"a balance changes", func(m *trial, _ string) { m.network.SetBalance("examplel1", "echo", uint64(m.chance.IntN(1e9))) }},
-	{"a weight changes", func(m *trial, _ string) { m.network.SetWeight("examplel1", "echo", uint64(1+m.chance.IntN(500))) }},
-	{"a version changes", func(m *trial, name string) { m.network.SetVersion(name, fmt.Sprintf("1.%d.0", 13+m.chance.IntN(4))) }},
-	{"the fees change", func(m *trial, _ string) {
+	{"a node bootstraps C", func(m *randomTest, name string) { m.network.Node(name).SetChain("C", simnet.Bootstrapping) }},
+	{"a node runs C", func(m *randomTest, name string) { m.network.Node(name).SetChain("C", simnet.Running) }},
+	{"a node falls behind", func(m *randomTest, name string) { m.network.Node(name).FallBehind("C") }},
+	{"a node catches up", func(m *randomTest, name string) { m.network.Node(name).CatchUp("C") }},
+	{"an uptime is observed", func(m *randomTest, name string) {
+		m.network.Node(name).SetObservedUptime(float64(50 + m.chance.IntN(50)))
+	}},
+	{"a peer leaves", func(m *randomTest, _ string) { m.network.Disconnect("charlie") }},
+	{"a peer comes", func(m *randomTest, _ string) { m.network.Reconnect("charlie") }},
+	{"a balance changes", func(m *randomTest, _ string) { m.network.SetBalance("examplel1", "echo", uint64(m.chance.IntN(1e9))) }},
+	{"a weight changes", func(m *randomTest, _ string) { m.network.SetWeight("examplel1", "echo", uint64(1+m.chance.IntN(500))) }},
+	{"a version changes", func(m *randomTest, name string) {
+		m.network.SetVersion(name, fmt.Sprintf("1.%d.0", 13+m.chance.IntN(4)))
+	}},
+	{"the fees change", func(m *randomTest, _ string) {
 		fees := m.network.FeeConfig("examplel1")
 		fees.MinBaseFee = uint64(1 + m.chance.IntN(100))
 		m.network.SetFeeConfig("examplel1", fees)
 	}},
-	{"an address holds more outputs", func(m *trial, _ string) { m.network.SetUTXOs(m.chance.IntN(10)) }},
-	{"the fee price changes", func(m *trial, _ string) { m.network.SetFeePrice(uint64(512 + m.chance.IntN(512))) }},
+	{"an address holds more outputs", func(m *randomTest, _ string) { m.network.SetUTXOs(m.chance.IntN(10)) }},
+	{"the fee price changes", func(m *randomTest, _ string) { m.network.SetFeePrice(uint64(512 + m.chance.IntN(512))) }},
 }
 
 // olderAnswers has the maximum age of the answers that a collector uses beyond those of its run.
@@ -324,9 +326,9 @@ var olderAnswers = map[string]time.Duration{
 }
 
 // check returns the exported samples that are not true.
-func (m *trial) check() (wrong []string) {
+func (m *randomTest) check() (wrong []string) {
 	now := time.Now()
-	for _, job := range m.app.Store().Jobs() {
+	for _, job := range m.world.Store().Jobs() {
 		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collectors.Spec) bool { return s.Name == job.Last.Collector })]
 		longest := 3*min(spec.Period(m.config.Watch.Validators), time.Minute) + olderAnswers[spec.Name]
 		for _, chunk := range job.Fresh(now) {
@@ -349,7 +351,7 @@ func (m *trial) check() (wrong []string) {
 	return wrong
 }
 
-func (m *trial) history(series string) string {
+func (m *randomTest) history(series string) string {
 	var b strings.Builder
 	facts := m.truth[series]
 	for _, f := range facts[max(0, len(facts)-6):] {
@@ -363,14 +365,14 @@ func (m *trial) history(series string) string {
 }
 
 // wasTrue reports whether the series had that value at some time since then.
-func (m *trial) wasTrue(series, value string, since time.Time) bool {
+func (m *randomTest) wasTrue(series, value string, since time.Time) bool {
 	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.value == value && (f.to.IsZero() || !f.to.Before(since)) })
 }
 
 // calm ends all faults, and waits for new runs of everything.
-func (m *trial) calm() {
+func (m *randomTest) calm() {
 	for _, name := range modelNodes {
-		m.weather.set(name, fault{})
+		m.faults.set(name, fault{})
 		m.network.Node(name).SetChain("C", simnet.Running)
 		if m.away[name] {
 			m.network.Node(name).Start()
@@ -381,8 +383,8 @@ func (m *trial) calm() {
 }
 
 // missing returns the true samples that are not exported.
-func (m *trial) missing() (missing []string) {
-	page := m.app.page(m.t)
+func (m *randomTest) missing() (missing []string) {
+	page := m.world.Samples(m.t)
 	for series := range m.now {
 		if _, served := page[series]; !served {
 			missing = append(missing, series)
@@ -397,15 +399,15 @@ func (m *trial) missing() (missing []string) {
 	return missing
 }
 
-// weather is the transport between the exporter and the network.
-type weather struct {
+// faulty is the transport between the exporter and the network.
+type faulty struct {
 	network http.RoundTripper
 
 	mu   sync.Mutex
 	over map[string]fault // by node
 }
 
-func (w *weather) set(name string, f fault) {
+func (w *faulty) set(name string, f fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over[name] = f
@@ -419,7 +421,7 @@ type fault struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w *weather) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	name, _, _ := strings.Cut(r.URL.Hostname(), ".")
 	w.mu.Lock()
 	f := w.over[name]
@@ -497,7 +499,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-var faultsOfWeather = func() []fault {
+var randomFaults = func() []fault {
 	kinds := []fault{
 		{name: "refused connections", do: failing(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED})},
 		{name: "resets", do: failing(&net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET})},

@@ -9,7 +9,7 @@ import (
 // File writes a text to a new file, and returns its path.
 func File(t testing.TB, text string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "file")
+	path := filepath.Join(t.TempDir(), "file.yml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
