@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
@@ -148,6 +150,21 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+	}
+	var nodes []string
+	for _, m := range families["avax_node_up"].GetMetric() {
+		for _, l := range m.GetLabel() {
+			if l.GetName() == "node" {
+				nodes = append(nodes, l.GetValue())
+			}
+		}
+	}
+	if len(nodes) > 0 && !slices.Contains(nodes, node) {
+		remedy := "the nodes are " + strings.Join(nodes[:min(len(nodes), 10)], ", ")
+		if near := spelling.Near(node, nodes); len(near) > 0 {
+			remedy = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return "", inputError("silence: unknown node %q, nothing was silenced: %s", node, remedy)
 	}
 	for _, m := range families["avax_node_info"].GetMetric() {
 		labels := map[string]string{}

@@ -73,6 +73,13 @@ func callNode(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 			}
 		}
 		answer, err := n.Call(ctx, r.Method, chain, r.Params)
+		if scrape.OutcomeOf(err) == scrape.NotFound && chain != "" && chain == r.Chain {
+			var known []string
+			for _, c := range t.ups.Chains() {
+				known = append(known, c.Name)
+			}
+			err = fmt.Errorf("%w: unknown chain %q: write a name of AVAX_CHAINS (%s), an alias or a blockchain ID", err, chain, strings.Join(known, ", "))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", n.Name(), err)
 		}

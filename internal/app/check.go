@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -287,12 +288,11 @@ func dial(ctx context.Context, address string) error {
 
 // summaryLabels are the families that summaries read. A summary finds their samples by this label.
 var summaryLabels = map[string]string{
-	"avax_node_info":                          "node",
-	"avax_node_partial_sync":                  "node",
-	"avax_node_chain_bootstrapped":            "node",
-	"avax_validator_uptime_requirement_ratio": "node_id",
-	"avax_validator_votes_yes_ratio":          "node_id",
-	"avax_validator_end_timestamp_seconds":    "node_id",
+	"avax_node_info":                         "node",
+	"avax_node_partial_sync":                 "node",
+	"avax_node_chain_bootstrapped":           "node",
+	"avax_node_uptime_rewarding_stake_ratio": "node",
+	"avax_validator_end_timestamp_seconds":   "node_id",
 }
 
 // summaryFacts holds samples by family and by the value of its summaryLabels.
@@ -356,14 +356,8 @@ func (facts summaryFacts) summary(node string) string {
 	if len(waiting) > 0 {
 		parts = append(parts, "not bootstrapped: "+strings.Join(waiting, ", "))
 	}
-	requirement := ""
-	for _, f := range facts["avax_validator_uptime_requirement_ratio"][id] {
-		requirement = strconv.FormatFloat(f.value, 'f', -1, 64)
-	}
-	for _, f := range facts["avax_validator_votes_yes_ratio"][id] {
-		if f.labels["requirement"] == requirement {
-			parts = append(parts, fmt.Sprintf("%.1f %% of stake would vote for its reward", 100*f.value))
-		}
+	for _, f := range facts["avax_node_uptime_rewarding_stake_ratio"][node] {
+		parts = append(parts, "votes for reward: "+strconv.FormatFloat(math.Floor(f.value*1e4+1e-6)/100, 'f', -1, 64)+" %")
 	}
 	for _, f := range facts["avax_validator_end_timestamp_seconds"][id] {
 		parts = append(parts, "period ends "+time.Unix(int64(f.value), 0).UTC().Format("2006-01-02 15:04 UTC"))

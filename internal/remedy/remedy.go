@@ -110,6 +110,9 @@ func Of(err error) Remedy {
 		return Remedy{What: r.What, Do: "Correct " + setting.Variable + ".", ByText: true}
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
+	case outcome == scrape.Unreachable && strings.Contains(err.Error(), "first record does not look like a TLS handshake"),
+		outcome == scrape.Unreachable && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		r = Remedy{What: "No TLS at this address", Do: "Write http:// instead of https:// in the address."}
 	case known && outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info."):
 		r = noNode
 	case errors.Is(err, metric.ErrTooMany):

@@ -76,6 +76,17 @@ func TestAlertsThatAreOverSaySo(t *testing.T) {
 	})
 }
 
+// Without a configuration the page says what to set, instead of how to repair a node that nobody named.
+func TestPageWithoutAConfiguredNodeNamesTheVariable(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="local"} 0`)
+	s.DefaultNode = true
+	sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "local", "summary": "local: down", "action": "Log in to local."})))
+	for _, path := range []string{"/", "/alerts", "/node/local"} {
+		demand(t, read(t, ask(t, s, http.MethodGet, path).Body), "AVAX_NODES", "!Log in to local")
+	}
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "<title>No node is configured")
+}
+
 func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 	s := fleet(t, 12, 0)
 	first := func(path string) string {
