@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -40,9 +39,8 @@ type Dir struct {
 	// Log reports files that are set aside; nil: nothing does. Set it before the first call.
 	Log *slog.Logger
 
-	path    string
-	empty   bool
-	damaged atomic.Int64
+	path  string
+	empty bool
 
 	mu      sync.Mutex
 	memory  map[string]json.RawMessage
@@ -99,20 +97,25 @@ func (d *Dir) probe() error {
 
 const (
 	suffix     = ".json"
-	unfinished = "." // prefix of renameio's temporary files, which end in digits
+	damaged    = ".damaged" // suffix of files that were set aside
+	unfinished = "."        // prefix of renameio's temporary files, which end in digits
 )
 
 // WasEmpty reports whether the directory was empty when it was opened, because it is new or because its contents were lost.
 func (d *Dir) WasEmpty() bool { return d.empty }
 
-// Damaged returns the number of files that were set aside since the start.
-func (d *Dir) Damaged() int { return int(d.damaged.Load()) }
+// Damaged returns the number of files that were set aside and that nobody has deleted.
+func (d *Dir) Damaged() int {
+	own, _ := filepath.Glob(filepath.Join(d.path, "*"+damaged))
+	below, _ := filepath.Glob(filepath.Join(d.path, "*", "*"+damaged))
+	return len(own) + len(below)
+}
 
 // Register registers the family about damaged files.
 func (d *Dir) Register(r prometheus.Registerer) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_state_files_damaged",
-		Help: "Number of damaged state files since the start. The exporter renamed each to NAME.damaged, and started without it. Absent without AVAX_STATE_DIR.",
+		Help: "Number of files in AVAX_STATE_DIR whose names end in .damaged: damaged state files that the exporter has renamed, and started without. Absent without AVAX_STATE_DIR.",
 	}, func() float64 { return float64(d.Damaged()) }))
 }
 
@@ -132,13 +135,12 @@ func (d *Dir) ReadFile(path string, check func([]byte) error) []byte {
 
 // setAside renames a damaged file to PATH.damaged, unless another process uses the directory.
 func (d *Dir) setAside(path string, cause error) {
-	d.damaged.Add(1)
 	err := d.Lock()
 	if err == nil {
-		err = os.Rename(path, path+".damaged")
+		err = os.Rename(path, path+damaged)
 	}
 	if d.Log != nil {
-		d.Log.Error("state file damaged", "file", path, "err", cause, "effect", "starting without it", "set_aside_as", path+".damaged", "set_aside_err", err)
+		d.Log.Error("state file damaged", "file", path, "err", cause, "effect", "starting without it", "set_aside_as", path+damaged, "set_aside_err", err)
 	}
 }
 
