@@ -11,12 +11,14 @@ import (
 var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
 	"X-Chain transactions of a monitored asset by type. Counted from one day before the asset was first monitored.", "asset_id", "type")
 
+var assetTransactionsRead = newRead("avax_asset_transactions_read_timestamp_seconds", "transactions of a monitored asset", "asset_id")
+
 var assetTransactions = &Spec{
 	Name:     "asset_transactions",
 	Help:     "Transactions of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS.",
 	Calls:    []string{opAssetTransactions, "info.getNetworkID"},
 	Every:    15 * time.Minute,
-	Families: []*metric.Family{assetTransactionsFamily},
+	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
 	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.assets, collectAssetTransactions)),
 	Cost:     calls(opAssetTransactions, 1),
@@ -24,48 +26,45 @@ var assetTransactions = &Spec{
 
 // transactionCounts is the ledger entry for the transactions of a monitored asset.
 type transactionCounts struct {
-	Newest time.Time       // time of the newest transaction
-	Seen   map[string]bool // IDs of the counted transactions at the time Newest
-	Counts map[string]int  // transactions by type
+	Events eventList
+	Counts map[string]int // transactions by type
 }
+
+// assetTransactionTypes are the known types of X-Chain transactions. They are exported before the first transaction.
+var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx"}
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
 	counts := load[transactionCounts](&ups.Data.Ledger, out, name)
-	if counts.Newest.IsZero() {
-		counts.Newest = time.Now().Add(-24 * time.Hour).Truncate(time.Second)
-	}
-	if counts.Counts == nil {
+	events, ahead, now := &counts.Events, 0, time.Now()
+	if events.Start.IsZero() {
+		events.Start = now.Add(-24 * time.Hour)
 		counts.Counts = map[string]int{}
+		for _, kind := range assetTransactionTypes {
+			counts.Counts[kind] = 0
+		}
 	}
-	newest, seen := counts.Newest, counts.Seen
-	// Start one second earlier, because it is not documented whether the range includes its start.
-	from := counts.Newest.Add(-time.Second)
-	for t, err := range readable(out, ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, from, data.Paging{MaxPages: maxNewPages})) {
-		if data.IsTruncated(err) {
-			out.Note("%s has more transactions than one run reads: some are not counted", asset)
-			break
-		}
-		if err != nil {
-			return ifUnknown(err, "AVAX_WATCH_ASSETS")
-		}
-		at := t.Timestamp.Time
-		if at.Before(counts.Newest) || at.Equal(counts.Newest) && counts.Seen[t.TxHash] {
-			continue
-		}
-		counts.Counts[kindOrOther(counts.Counts, t.TxType)]++
-		if at.After(newest) {
-			newest, seen = at, map[string]bool{}
-		}
-		if at.Equal(newest) {
-			if seen == nil {
-				seen = map[string]bool{}
+	events.begin(now, 0)
+	err := readPages(ctx, events, opAssetTransactions, out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
+		return ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
+	}, func(items []data.AssetTransaction) bool {
+		for _, t := range items {
+			if !events.isNew(t.TxHash, t.Timestamp.Unix(), false) {
+				continue
 			}
-			seen[t.TxHash] = true
+			if events.saw(t.Timestamp.Unix(), now.Unix()) && t.Timestamp.After(now.Add(maxAhead)) {
+				ahead++
+			}
+			counts.Counts[kindOrOther(counts.Counts, t.TxType)]++
 		}
-	}
-	counts.Newest, counts.Seen = newest, seen
+		return false
+	})
 	ups.Data.Ledger.save(out, name, counts)
+	if err != nil {
+		return ifUnknown(err, "AVAX_WATCH_ASSETS")
+	}
+	noteAhead(out, ahead)
+	events.set(out, assetTransactionsRead, asset)
 	for kind, count := range counts.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)
 	}

@@ -585,8 +585,9 @@ func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 		if n := all() - began; n != 25 { // the first was sent at the start
 			t.Errorf("%v messages in four hours", n)
 		}
-		w.network.ResetCalls()
 		w.restart(t, path)
+		w.page(t, "icm")
+		w.network.ResetCalls()
 		if w.page(t, "icm"); w.callCount("data", opMessages) != 2 {
 			t.Errorf("%d calls for two addresses", w.callCount("data", opMessages))
 		}
@@ -694,7 +695,12 @@ func TestICMDeliveryWithAFailedCallCountsAsFailed(t *testing.T) {
 func TestRemovedICMMessageIsNotPending(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		began, list := time.Now(), ""
-		w.data(func(*http.Request) string { return `{"messages":[` + list + `]}` })
+		w.data(func(r *http.Request) string {
+			if strings.Contains(r.URL.Path, "/icm/messages/") {
+				return "" // the network does not know the message
+			}
+			return `{"messages":[` + list + `]}`
+		})
 		list = message("2", data.ICMPending, "T", began) + "," + message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
 		if samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 1 {
 			t.Errorf("message not pending:\n%s", samples)

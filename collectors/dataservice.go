@@ -206,6 +206,7 @@ const (
 	opInternalTransactions = "GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals"
 	opDeployments          = "GET /v1/chains/{chainId}/contracts/{address}/deployments"
 	opICMMessages          = "GET /v1/icm/addresses/{address}/messages"
+	opICMMessage           = "GET /v1/icm/messages/{messageId}"
 	opSignatures           = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
 	opReindex              = "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex"
 )

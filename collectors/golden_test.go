@@ -168,6 +168,12 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				if spec.Cost == nil { // with partial sync, some collectors make more calls
 					network.Node("foxtrot").SetPartialSync(true)
 					time.Sleep(2 * time.Minute)
+				} else {
+					network.HoldICM(true)
+					time.Sleep(time.Hour)
+					collect(t.Context(), t, spec, ups)
+					time.Sleep(3 * 24 * time.Hour) // longer than lists are read again
+					collect(t.Context(), t, spec, ups)
 				}
 				ups.Watch.Validators.IDs = nil // so that the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)

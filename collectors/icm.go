@@ -1,8 +1,8 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -22,35 +22,39 @@ var (
 		"Delivered messages by the address that delivered them. A message counts only if the Data service knows that address. Only 20 addresses per pair of chains have series of their own. The series deliverer=other is the sum of the others.",
 		"address", "source", "destination", "deliverer")
 	icmReceipts = metric.New("avax_icm_receipts",
-		"Delivered messages whose receipt has arrived at the source chain. The exporter requests each message for about an hour after it was sent: a later receipt does not count.",
+		"Delivered messages whose receipt has arrived at the source chain. The exporter requests each message for two days after it was sent or delivered: a later receipt does not count.",
 		"address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"Time in seconds between the sending and the delivery of the message that was delivered last.", "address", "source", "destination")
 )
 
+var icmRead = newRead("avax_icm_read_timestamp_seconds", "messages of a monitored address", "address")
+
 var icm = &Spec{
 	Name:     "icm",
 	Help:     "Cross-chain messages that the monitored EVM addresses sent or received.",
-	Calls:    []string{opICMMessages, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{opICMMessages, opICMMessage, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts},
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
 	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.evm, collectICM)),
-	Cost:     calls(opICMMessages, 1),
+	Cost: func(_ Watchlist, jobs int) map[string]int {
+		return map[string]int{opICMMessages: jobs, opICMMessage: jobs}
+	},
 }
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
 	totals := load[icmTotals](&ups.Data.Ledger, out, name)
-	paging := data.Paging{PageSize: icmPage, MaxPages: maxNewPages}
-	truncated, err := totals.read(readable(out, ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, paging)))
+	err := totals.read(ctx, ups, address, out)
+	if err == nil {
+		err = totals.ask(ctx, ups, out)
+	}
+	ups.Data.Ledger.save(out, name, totals)
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
-	if truncated {
-		out.Note("%s has more messages than one run reads: some are not counted", address)
-	}
-	ups.Data.Ledger.save(out, name, totals)
+	totals.Events.set(out, icmRead, address)
 
 	names := map[string]string{}
 	for _, c := range ups.Chains() {
@@ -72,10 +76,13 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 
 // icmTotals is the ledger entry for the messages of a monitored address.
 type icmTotals struct {
-	Newest time.Time             // time at which the newest message was sent
-	Deep   time.Time             // time of the last run that read down to the oldest pending message
-	Recent map[string]icmMessage // messages that a later run reads again, by ID
-	Lanes  []icmLane             // sums of all other messages
+	Events   eventList
+	Recent   map[string]icmMessage // messages that a later run reads again or asks for, by ID
+	Lanes    []icmLane             // sums of all other messages
+	Answered bool                  // the service has answered a request for one message
+
+	listed   map[string]bool // messages that this run has read
+	readFrom int64           // beginning of the pass that this run has ended; 0: none
 }
 
 // icmMessage is the stored part of a message.
@@ -86,6 +93,7 @@ type icmMessage struct {
 	Receipt             bool      // true if the receipt has arrived at the source
 	At                  time.Time // time of sending; if that is not known, the time of delivery
 	Arrived             time.Time // time of delivery; zero if not delivered or not known
+	Seen                time.Time // when the service answered it last
 }
 
 // icmLane is the sum of the messages from one source chain to one destination chain.
@@ -103,79 +111,139 @@ type icmLane struct {
 const (
 	// icmFirstRead is the age of the oldest messages that the first run reads.
 	icmFirstRead = 24 * time.Hour
-	// icmMaxDelay is the maximum time from the sending of a message until the service lists the message with its
-	// source transaction.
-	icmMaxDelay = time.Hour
-	// icmPage is the number of messages per call.
-	icmPage = 100
-	// icmDeepEvery is the minimum time between two runs that read down to the oldest pending message. Such a run may
-	// need many pages, because a message may stay pending for days.
-	icmDeepEvery = time.Hour
+	// icmMaxAsked is the maximum number of messages that one run requests by ID.
+	icmMaxAsked = 10
 	// icmGiveUpAfter is the age at which a pending message gets the status given_up.
 	icmGiveUpAfter = 7 * 24 * time.Hour
-	// icmMaxPending is the maximum number of pending messages. If there are more, the oldest get the status given_up.
-	icmMaxPending = 10_000
+	// icmForgetAfter is the age at which a message that was given up is no longer expected.
+	icmForgetAfter = 8 * icmGiveUpAfter
+	// icmMaxRecent is the maximum number of stored messages. If there are more, the oldest are closed, pending messages last. They
+	// take most of a ledger entry's space.
+	icmMaxRecent = 4_000
 	// icmMaxLanes is the maximum number of lanes. All further messages are in one lane, whose source and destination
 	// are other. A limit is needed, because anybody may create a chain and send messages from it.
 	icmMaxLanes = 100
 )
 
-// read reads the list of messages, newest first, and updates the totals. It reads at least down to icmMaxDelay before
-// b.Newest, and then the rest of that page. Once per icmDeepEvery it continues to the oldest pending message. truncated
-// is true if the list has more pages than one run reads.
-func (b *icmTotals) read(newest iter.Seq2[data.ICMMessage, error]) (truncated bool, err error) {
+// read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
+// time of sending or by the last change. So once an hour, reading ends only after a page without a message that changed since then.
+func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	now := time.Now()
-	if b.Newest.IsZero() {
-		b.Newest = now.Add(icmMaxDelay - icmFirstRead)
-	}
 	if b.Recent == nil {
 		b.Recent = map[string]icmMessage{}
 	}
 	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // only an edited file has such a lane
-	from := b.Newest.Add(-icmMaxDelay)                                                    // an earlier run read older messages
-	down := from
-	for _, m := range b.Recent {
-		down = earlier(down, m.At)
+	if b.Events.Start.IsZero() {
+		b.Events.Start = now.Add(-icmFirstRead)
 	}
-	deep := now.Sub(b.Deep) >= icmDeepEvery
-	if deep {
-		b.Deep = now
+	p := b.Events.begin(now, 0)
+	ahead := 0
+	b.listed = map[string]bool{}
+	err := readPages(ctx, &b.Events, opICMMessages, out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
+		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
+	}, func(messages []data.ICMMessage) bool {
+		older, fresh := 0, 0
+		for _, message := range messages {
+			m := icmMessageOf(message)
+			if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
+				continue // the message has no transaction, or its ID is too long
+			}
+			_, known := b.Recent[message.MessageID]
+			changed := m.changed()
+			future := b.Events.saw(changed.Unix(), now.Unix())
+			switch {
+			case future && changed.After(now.Add(maxAhead)):
+				ahead++
+			case changed.Unix() < p.From:
+				older++
+			default:
+				fresh++
+			}
+			if known || changed.Unix() >= p.From {
+				b.listed[message.MessageID], b.Recent[message.MessageID] = true, m
+			}
+		}
+		return older > 0 && (fresh == 0 || !p.Sweep)
+	})
+	noteAhead(out, ahead)
+	if b.Events.Pass == nil {
+		b.readFrom = p.From
 	}
+	if b.Events.Pass == nil && p.Sweep { // later runs do not read messages before this pass
+		for id, m := range b.Recent {
+			if !m.expected() && m.changed().Unix() < p.From {
+				b.close(id)
+			}
+		}
+	}
+	b.giveUp(now)
+	return err
+}
 
-	listed := map[string]bool{}
-	var reached time.Time // all messages that were sent after this time have been read
-	read := 0
-	for message, err := range newest {
-		if data.IsTruncated(err) {
-			truncated = true
-			break
-		}
-		if err != nil {
-			return false, err
-		}
-		m := icmMessageOf(message)
-		if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
-			continue // the message has no transaction, or its ID is too long
-		}
-		if reached = m.At; m.At.Before(down) {
-			break
-		}
-		listed[message.MessageID] = true
-		if _, open := b.Recent[message.MessageID]; open || !m.At.Before(from) {
-			b.Recent[message.MessageID] = m
-			b.Newest = later(b.Newest, m.At)
-		}
-		if read++; read%icmPage == 0 && !deep && m.At.Before(from) {
-			break
-		}
-	}
+// ask requests messages by ID that this run has not read and whose status may change, those first that were not read for the
+// longest time.
+func (b *icmTotals) ask(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	var ids []string
 	for id, m := range b.Recent {
-		if m.Status == data.ICMPending && !listed[id] && m.At.After(reached) {
-			delete(b.Recent, id) // the service no longer lists the message
+		if m.mayChange() && !b.listed[id] {
+			ids = append(ids, id)
 		}
 	}
-	b.settle(now)
-	return truncated, nil
+	slices.SortFunc(ids, func(a, c string) int {
+		return cmp.Or(b.Recent[a].Seen.Compare(b.Recent[c].Seen), cmp.Compare(a, c))
+	})
+	for _, id := range ids[:min(len(ids), icmMaxAsked)] {
+		message, err := ups.Data.ICMMessage(ctx, id)
+		m := b.Recent[id]
+		switch {
+		case err == nil && message.MessageID == id:
+			b.Answered = true
+			if answer := icmMessageOf(message); !answer.At.IsZero() {
+				m = answer
+			}
+		case scrape.OutcomeOf(err) == scrape.NotFound && (b.Answered || b.readFrom > 0 && m.At.Unix() >= b.readFrom):
+			delete(b.Recent, id) // the service no longer has the message
+			continue
+		case scrape.OutcomeOf(err) == scrape.RateLimited, scrape.OutcomeOf(err) == scrape.Timeout:
+			return nil // the next run continues
+		case err != nil:
+			out.Note("pending message not read again: %v", err)
+		}
+		m.Seen = time.Now()
+		b.Recent[id] = m
+	}
+	return nil
+}
+
+// giveUp gives up messages that are too old, and closes the oldest messages if there are too many.
+func (b *icmTotals) giveUp(now time.Time) {
+	for id, m := range b.Recent {
+		switch age := now.Sub(m.At); {
+		case m.Status == icmGivenUp && age >= icmForgetAfter, m.Status == icmExecutionFailed && age >= icmGiveUpAfter:
+			b.close(id)
+		case m.Status == data.ICMPending && age >= icmGiveUpAfter:
+			m.Status = icmGivenUp
+			b.Recent[id] = m
+		}
+	}
+	beyond := len(b.Recent) - icmMaxRecent
+	if beyond <= 0 {
+		return
+	}
+	ids := slices.Collect(maps.Keys(b.Recent))
+	rank := func(id string) int {
+		if b.Recent[id].Status == data.ICMPending {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(ids, func(a, c string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(c)), b.Recent[a].changed().Compare(b.Recent[c].changed()))
+	})
+	for _, id := range ids[:beyond] {
+		b.Events.Floor = max(b.Events.Floor, b.Recent[id].changed().Unix()+1) // a later pass must not count it again
+		b.close(id)
+	}
 }
 
 // Statuses that the exporter adds to the statuses of the service.
@@ -190,8 +258,14 @@ func (m icmMessage) mayChange() bool {
 	return m.Status == data.ICMPending || m.Status == icmExecutionFailed
 }
 
+// changed returns the time of the last change.
+func (m icmMessage) changed() time.Time { return later(m.At, m.Arrived) }
+
+// expected reports whether a later answer may have another status: the message may change, or was given up.
+func (m icmMessage) expected() bool { return m.mayChange() || m.Status == icmGivenUp }
+
 func icmMessageOf(m data.ICMMessage) icmMessage {
-	k := icmMessage{Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status, Receipt: m.ReceiptDelivered}
+	k := icmMessage{Seen: time.Now(), Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status, Receipt: m.ReceiptDelivered}
 	if (m.Status == data.ICMDelivered || m.Status == data.ICMDeliveredSourceNotIndexed) && !m.MessageExecuted {
 		k.Status = icmExecutionFailed
 	}
@@ -209,26 +283,6 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 		k.At = m.SourceTransaction.Timestamp.Time
 	}
 	return k
-}
-
-// settle moves messages from Recent to the sums. It moves a message if no later run reads the message again.
-func (b *icmTotals) settle(now time.Time) {
-	var waiting []string
-	for id, m := range b.Recent {
-		switch {
-		case !m.At.Before(b.Newest.Add(-icmMaxDelay)):
-		case m.mayChange() && now.Sub(m.At) < icmGiveUpAfter:
-			waiting = append(waiting, id)
-		default:
-			b.close(id)
-		}
-	}
-	if beyond := len(waiting) - icmMaxPending; beyond > 0 {
-		slices.SortFunc(waiting, func(a, c string) int { return b.Recent[a].At.Compare(b.Recent[c].At) })
-		for _, id := range waiting[:beyond] {
-			b.close(id)
-		}
-	}
 }
 
 // close moves a message from Recent to the sums.

@@ -40,9 +40,6 @@ func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	}
 }
 
-// maxNewPages is the maximum number of pages of new items that one run reads.
-const maxNewPages = 20
-
 func earlier(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return a

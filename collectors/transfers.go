@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -14,21 +13,27 @@ var addressTransfers = metric.NewCounter("avax_address_transfers_total",
 	"NFTs (ERC-721) transferred to a monitored address (in) or from it (out), since the exporter began to monitor the address.",
 	"chain", "address", "direction")
 
+var transfersRead = newRead("avax_address_transfers_read_timestamp_seconds", "NFT transfers of a monitored address", "chain", "address")
+
 var transfers = &Spec{
 	Name:     "transfers",
 	Help:     "NFT transfers of the monitored EVM addresses.",
 	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
-	Families: []*metric.Family{addressTransfers},
+	Families: []*metric.Family{addressTransfers, transfersRead},
 	Scope:    metric.ScopeItemChain,
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectTransfers)),
 	Cost:     calls(opERC721Transfers, 1),
 }
 
 func collectTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	return countTransfers(ctx, ups, c, address, opERC721Transfers, addressTransfers, out, func(chainID string, startBlock uint64, p data.Paging) iter.Seq2[transfer, error] {
-		return transfersFrom(readable(out, ups.Data.ERC721Transfers(ctx, chainID, address, startBlock, p)), func(t data.ERC721Transfer) transfer {
+	return transferList[data.ERC721Transfer]{
+		op: opERC721Transfers, family: addressTransfers, read: transfersRead,
+		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.ERC721Transfer], error) {
+			return ups.Data.ERC721Transfers(ctx, chainID, address, p.From, p.Token)
+		},
+		transfer: func(t data.ERC721Transfer) transfer {
 			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
-		})
-	})
+		},
+	}.count(ctx, ups, c, address, out)
 }

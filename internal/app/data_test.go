@@ -193,10 +193,10 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 
 // In no minute do calls cost more than the budget, whatever the service answers. The error of a call above the budget says so.
 func TestDataBudgetHoldsDuringRetries(t *testing.T) {
-	const perMinute = 3000
+	const perMinute = 3500
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withData(w, "30s")
-		w.Env["DATA_BUDGET"] = "3000/m"
+		w.Env["DATA_BUDGET"] = "3500/m"
 
 		w.Start(t)
 		w.Network.ResetCalls()

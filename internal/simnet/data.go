@@ -41,6 +41,7 @@ func newData(net *Network) *Service {
 		{"GET", chain + "/contracts/{address}/deployments", medium, (*request).contractDeployments},
 		{"POST", chain + "/nfts/collections/{address}/tokens/{tokenId}:reindex", small, (*request).reindex},
 		{"GET", "/v1/icm/addresses/{address}/messages", medium, (*request).icmMessages},
+		{"GET", "/v1/icm/messages/{messageId}", medium, (*request).icmMessage},
 		{"POST", sign, medium, (*request).aggregateSignatures},
 		{"GET", sign + "/{txHash}", medium, (*request).signaturesOfTx},
 	})

@@ -171,6 +171,19 @@ func (r *request) icmMessages() (any, error) {
 	return body, nil
 }
 
+// icmMessage answers with one message.
+func (r *request) icmMessage() (any, error) {
+	for _, m := range r.messages() {
+		if status, _ := r.status(m); status == "" {
+			continue
+		}
+		if i := r.renderMessage(m); i.MessageID == r.values["messageId"] {
+			return i, nil
+		}
+	}
+	return nil, missing("Message %s not found", r.values["messageId"])
+}
+
 // aggregateSignatures collects the signatures of a subnet's validators for a message.
 func (r *request) aggregateSignatures() (any, error) {
 	p := struct {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"strings"
-	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -80,7 +80,7 @@ func (m *NFTMetadata) Indexed() bool { return m != nil && strings.EqualFold(m.In
 
 // Collectibles yields the ERC-721 and ERC-1155 tokens of an address. An empty contract means all contracts.
 func (c *Client) Collectibles(ctx context.Context, chainID, address, contract string) iter.Seq2[Collectible, error] {
-	return walk(ctx, c, listCollectibles, Args{"chainId": chainID, "address": address, "contractAddress": contract}, Paging{},
+	return walk(ctx, c, listCollectibles, Args{"chainId": chainID, "address": address, "contractAddress": contract},
 		func(t Collectible) string { return strings.ToLower(t.Address) + " " + t.TokenID })
 }
 
@@ -98,7 +98,7 @@ type Contract struct {
 
 // Deployments yields the contracts that an address deployed.
 func (c *Client) Deployments(ctx context.Context, chainID, address string) iter.Seq2[Contract, error] {
-	return walk(ctx, c, listDeployments, Args{"chainId": chainID, "address": address}, Paging{},
+	return walk(ctx, c, listDeployments, Args{"chainId": chainID, "address": address},
 		func(c Contract) string { return strings.ToLower(c.Address) })
 }
 
@@ -119,9 +119,9 @@ type ERC721Transfer struct {
 // ID returns the identity of a transfer on its chain.
 func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogIndex) }
 
-// ERC721Transfers yields the NFT transfers of an address in blocks from startBlock.
-func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, startBlock uint64, p Paging) iter.Seq2[ERC721Transfer, error] {
-	return walk(ctx, c, listERC721Transfers, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, p, ERC721Transfer.ID)
+// ERC721Transfers requests one page of the NFT transfers of an address in blocks from startBlock.
+func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, startBlock int64, token string) (Page[ERC721Transfer], error) {
+	return getPage(ctx, c, listERC721Transfers, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, 0, token)
 }
 
 // InternalTransaction is a call by a contract. The service lists only creations, and calls that transfer a value.
@@ -143,17 +143,14 @@ func (t InternalTransaction) ID() string {
 	return fmt.Sprint(t.TxHash, " ", t.From.Address, " ", t.To.Address, " ", t.InternalTxType, " ", t.Value, " ", t.IsReverted, " ", t.GasUsed, " ", t.GasLimit)
 }
 
-// InternalTransactions yields the internal transactions of an address in blocks from startBlock.
-func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, startBlock uint64, p Paging) iter.Seq2[InternalTransaction, error] {
-	return walkPages(ctx, c, listInternals, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, p, func(page Page[InternalTransaction]) (ids []string, err error) {
-		count := map[string]int{} // identical calls on one page are several calls; on different pages they are one, because pages may overlap
-		for _, item := range page.Items {
-			id := item.Value.ID()
-			ids = append(ids, fmt.Sprint(id, " ", count[id]))
-			count[id]++
-		}
-		return ids, nil
-	})
+// InternalTransactions requests one page of the internal transactions of an address in blocks from startBlock and before endBlock, unless it is
+// 0.
+func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, startBlock, endBlock int64, token string) (Page[InternalTransaction], error) {
+	args := Args{"chainId": chainID, "address": address, "startBlock": startBlock}
+	if endBlock > 0 {
+		args["endBlock"] = endBlock
+	}
+	return getPage(ctx, c, listInternals, args, 0, token)
 }
 
 // XChain is the alias of the X-Chain in a path.
@@ -166,18 +163,14 @@ type AssetTransaction struct {
 	TxType    string        `json:"txType"`
 }
 
-// AssetTransactions yields the X-Chain transactions of an asset after start, which is precise to the second.
-func (c *Client) AssetTransactions(ctx context.Context, network, assetID string, start time.Time, p Paging) iter.Seq2[AssetTransaction, error] {
-	args := Args{"network": network, "blockchainId": XChain, "assetId": assetID, "startTimestamp": max(0, start.Unix())}
-	return walkPages(ctx, c, listAssetTransactions, args, p, func(page Page[AssetTransaction]) (ids []string, err error) {
-		if page.Network != "" && (page.Network == Mainnet) != (network == Mainnet) {
-			return nil, fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))
-		}
-		for _, item := range page.Items {
-			ids = append(ids, item.Value.TxHash)
-		}
-		return ids, nil
-	})
+// AssetTransactions requests one page of the X-Chain transactions of an asset after start, in Unix seconds.
+func (c *Client) AssetTransactions(ctx context.Context, network, assetID string, start int64, token string) (Page[AssetTransaction], error) {
+	args := Args{"network": network, "blockchainId": XChain, "assetId": assetID, "startTimestamp": max(0, start)}
+	page, err := getPage(ctx, c, listAssetTransactions, args, 0, token)
+	if err == nil && page.Network != "" && (page.Network == Mainnet) != (network == Mainnet) {
+		err = &scrape.Error{Op: listAssetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))}
+	}
+	return page, err
 }
 
 // Blockchain is a chain of the primary network, a subnet or an L1.
@@ -187,7 +180,7 @@ type Blockchain struct {
 
 // Blockchains yields all blockchains of a network.
 func (c *Client) Blockchains(ctx context.Context, network string) iter.Seq2[Blockchain, error] {
-	return walk(ctx, c, listBlockchains, Args{"network": network}, Paging{}, func(b Blockchain) string { return b.BlockchainID })
+	return walk(ctx, c, listBlockchains, Args{"network": network}, func(b Blockchain) string { return b.BlockchainID })
 }
 
 // Probe requests one blockchain of a network, to find out whether the service answers.
@@ -290,7 +283,12 @@ type ICMTransaction struct {
 	DelivererAddress string        `json:"delivererAddress,omitzero"` // only of a delivery, and empty if unknown
 }
 
-// ICMMessages yields the messages of an EVM address, newest first.
-func (c *Client) ICMMessages(ctx context.Context, network, address string, p Paging) iter.Seq2[ICMMessage, error] {
-	return walk(ctx, c, listICMMessages, Args{"address": address, "network": network}, p, func(m ICMMessage) string { return m.MessageID })
+// ICMMessages requests one page of the messages of an EVM address, newest first.
+func (c *Client) ICMMessages(ctx context.Context, network, address, token string) (Page[ICMMessage], error) {
+	return getPage(ctx, c, listICMMessages, Args{"address": address, "network": network}, 0, token)
+}
+
+// ICMMessage requests a message.
+func (c *Client) ICMMessage(ctx context.Context, id string) (ICMMessage, error) {
+	return get(ctx, c, getICMMessage, Args{"messageId": id})
 }

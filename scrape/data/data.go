@@ -69,14 +69,14 @@ func (c *Client) Call(ctx context.Context, m *scrape.Method, path string, body a
 }
 
 // RepeatAfter is scrape.Options.RepeatAfter of the service. The service indexes neither every chain nor everything of a chain. The
-// first time is short, because the service may be starting, or may index the chain soon. Blocks other than the first and transactions
-// are different: the service does not know them yet.
+// first time is short, because the service may be starting, or may index the chain soon. Blocks other than the first, transactions
+// and messages are different: the service does not know them yet.
 func RepeatAfter(path string, err error, answered bool) time.Duration {
 	var e *scrape.Error
 	switch {
 	case answered || !errors.As(err, &e) || e.Outcome != scrape.NotFound:
 		return 0
-	case e.Op == getBlock.Op() && !strings.HasSuffix(path, "/blocks/0"), e.Op == getAggregatedSignatures.Op():
+	case e.Op == getBlock.Op() && !strings.HasSuffix(path, "/blocks/0"), e.Op == getAggregatedSignatures.Op(), e.Op == getICMMessage.Op():
 		return 0
 	}
 	return time.Minute

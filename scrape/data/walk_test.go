@@ -39,13 +39,13 @@ func (l *list) answer(r *http.Request) (*http.Response, error) {
 	}
 	var items []string
 	for _, a := range l.addresses[min(2*n, len(l.addresses)):min(2*n+2, len(l.addresses))] {
-		items = append(items, `{"txHash":"`+a+`","timestamp":1,"txType":"BaseTx"}`)
+		items = append(items, `{"address":"`+a+`"}`)
 	}
 	next := ""
 	if 2*n+2 < len(l.addresses) {
 		next = fmt.Sprintf("%d-%d", n+1, l.walk)
 	}
-	return respond(200, `{"transactions":[`+strings.Join(items, ",")+`],"nextPageToken":"`+next+`"}`), nil
+	return respond(200, `{"contracts":[`+strings.Join(items, ",")+`],"nextPageToken":"`+next+`"}`), nil
 }
 
 const expired = "pageToken is invalid or expired"
@@ -58,13 +58,13 @@ func (l *list) client(t *testing.T) *data.Client {
 }
 
 // collect walks to the end.
-func collect(t *testing.T, c *data.Client, p data.Paging) (got []string, err error) {
+func collect(t *testing.T, c *data.Client) (got []string, err error) {
 	t.Helper()
-	for found, err := range c.AssetTransactions(t.Context(), data.Mainnet, "a", time.Time{}, p) {
+	for found, err := range c.Deployments(t.Context(), "1", wallet) {
 		if err != nil {
 			return got, err
 		}
-		got = append(got, found.TxHash)
+		got = append(got, found.Address)
 	}
 	return got, nil
 }
@@ -76,7 +76,7 @@ func TestWalkRestartsAfterAnExpiredToken(t *testing.T) {
 		"other error text":    {addresses: all, expires: map[int]int{1: 1}, words: "The Page Token has expired"},
 		"twice with progress": {addresses: all, expires: map[int]int{1: 1, 3: 1}},
 	} {
-		got, err := collect(t, l.client(t), data.Paging{})
+		got, err := collect(t, l.client(t))
 		if err != nil || !slices.Equal(got, all) {
 			t.Errorf("%s: got %q, %v; requested %q", name, got, err, l.requests)
 		}
@@ -88,19 +88,19 @@ func TestWalkRestartsAfterAnExpiredToken(t *testing.T) {
 
 func TestWalkWithoutProgressFails(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d", "e"}, expires: map[int]int{1: 99}}
-	got, err := collect(t, l.client(t), data.Paging{})
-	if want := "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 || len(l.requests) != 4 {
+	got, err := collect(t, l.client(t))
+	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 || len(l.requests) != 4 {
 		t.Errorf("got %q, %v after %q", got, err, l.requests)
 	}
 }
 
 func TestOtherRejectionsAreNotTokenExpiry(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{1: 1}, words: "chainId is unknown"}
-	if got, err := collect(t, l.client(t), data.Paging{}); scrape.OutcomeOf(err) != scrape.Rejected || len(got) != 2 || len(l.requests) != 2 {
+	if got, err := collect(t, l.client(t)); scrape.OutcomeOf(err) != scrape.Rejected || len(got) != 2 || len(l.requests) != 2 {
 		t.Errorf("got %q, %v after %q", got, err, l.requests)
 	}
 	l = &list{expires: map[int]int{0: 1}}
-	if _, err := collect(t, l.client(t), data.Paging{}); err == nil || len(l.requests) != 1 {
+	if _, err := collect(t, l.client(t)); err == nil || len(l.requests) != 1 {
 		t.Errorf("rejection without a token: %v after %q", err, l.requests)
 	}
 }
@@ -108,14 +108,14 @@ func TestOtherRejectionsAreNotTokenExpiry(t *testing.T) {
 func TestRestartedWalkSharesNoAnswers(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c"}, expires: map[int]int{}}
 	c, ctx := l.client(t), scrape.MaxAge(t.Context(), time.Hour)
-	for _, err := range c.AssetTransactions(ctx, data.Mainnet, "a", time.Time{}, data.Paging{}) { // the first page is shared
+	for _, err := range c.Deployments(ctx, "1", wallet) { // the first page is shared
 		if err != nil {
 			t.Fatal(err)
 		}
 		break
 	}
 	l.walk++ // the service rejects its token
-	if n, err := count(c.AssetTransactions(ctx, data.Mainnet, "a", time.Time{}, data.Paging{})); n != 3 || err != nil {
+	if n, err := count(c.Deployments(ctx, "1", wallet)); n != 3 || err != nil {
 		t.Errorf("%d items, %v", n, err)
 	}
 	if want := []string{"", "1-1", "", "1-3"}; !slices.Equal(l.requests, want) {
@@ -123,25 +123,14 @@ func TestRestartedWalkSharesNoAnswers(t *testing.T) {
 	}
 }
 
-func TestMaxPagesEndsAWalk(t *testing.T) {
-	l := &list{addresses: []string{"a", "b", "c", "d", "e", "f"}, expires: map[int]int{}}
-	c := l.client(t)
-	got, err := collect(t, c, data.Paging{MaxPages: 2})
-	if want := "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions: too_large: there are more than 2 pages: select fewer items, or raise MaxPages"; err == nil || err.Error() != want || !data.IsTruncated(err) || len(got) != 4 || len(l.requests) != 2 {
-		t.Errorf("got %q, %v after %q", got, err, l.requests)
-	}
-	for _, enough := range []int{3, 4, 0, -1} {
-		if got, err := collect(t, c, data.Paging{MaxPages: enough}); err != nil || len(got) != 6 || data.IsTruncated(err) {
-			t.Errorf("%d pages: got %q, %v", enough, got, err)
-		}
-	}
-	endless := 0
-	c = data.New(open(t, func(*http.Request) (*http.Response, error) {
-		endless++
-		return respond(200, fmt.Sprintf(`{"transactions":[],"nextPageToken":"%d"}`, endless)), nil
+func TestEndlessWalkEnds(t *testing.T) {
+	pages := 0
+	c := data.New(open(t, func(*http.Request) (*http.Response, error) {
+		pages++
+		return respond(200, fmt.Sprintf(`{"contracts":[],"nextPageToken":"%d"}`, pages)), nil
 	}))
-	if _, err := collect(t, c, data.Paging{}); !data.IsTruncated(err) || endless != 100 {
-		t.Errorf("%v after %d pages", err, endless)
+	if _, err := collect(t, c); scrape.OutcomeOf(err) != scrape.TooLarge || pages != 100 {
+		t.Errorf("%v after %d pages", err, pages)
 	}
 }
 
@@ -149,19 +138,19 @@ func TestPageThatNamesItselfIsAnError(t *testing.T) {
 	requests := 0
 	c := data.New(open(t, func(*http.Request) (*http.Response, error) {
 		requests++
-		return respond(200, `{"transactions":[{"txHash":"a","timestamp":1,"txType":"BaseTx"}],"nextPageToken":"same"}`), nil
+		return respond(200, `{"contracts":[{"address":"a"}],"nextPageToken":"same"}`), nil
 	}))
-	if got, err := collect(t, c, data.Paging{}); scrape.OutcomeOf(err) != scrape.Malformed || len(got) != 1 || requests != 2 {
+	if got, err := collect(t, c); scrape.OutcomeOf(err) != scrape.Malformed || len(got) != 1 || requests != 2 {
 		t.Errorf("got %q, %v after %d pages", got, err, requests)
 	}
 }
 
 func TestNoPageIsRequestedAfterTheCallerStops(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d"}, expires: map[int]int{}}
-	walk := l.client(t).AssetTransactions(t.Context(), data.Mainnet, "a", time.Time{}, data.Paging{})
+	walk := l.client(t).Deployments(t.Context(), "1", wallet)
 	for range 2 { // each walk starts at the first page
 		for found, err := range walk {
-			if found.TxHash != "a" || err != nil {
+			if found.Address != "a" || err != nil {
 				t.Errorf("got %+v, %v", found, err)
 			}
 			break
@@ -185,7 +174,7 @@ func TestItemsAreYieldedOnceWhateverExpires(t *testing.T) {
 				want = append(want, a)
 			}
 		}
-		got, err := collect(t, l.client(t), data.Paging{})
+		got, err := collect(t, l.client(t))
 		if err != nil || !slices.Equal(got, want) {
 			r.Fatalf("got %q, want %q, %v; asked for %q", got, want, err, l.requests)
 		}
@@ -193,15 +182,15 @@ func TestItemsAreYieldedOnceWhateverExpires(t *testing.T) {
 }
 
 func TestMalformedItemLeavesOtherItems(t *testing.T) {
-	for _, bad := range []string{`{"txHash":7,"timestamp":1,"txType":"BaseTx"}`, `{"txHash":"b"}`, `null`, `[]`, `{"txHash":"b","timestamp":1.5,"txType":"BaseTx"}`} {
+	for _, bad := range []string{`{"address":7}`, `{"addres":"b"}`, `null`, `[]`} {
 		c := data.New(open(t, func(*http.Request) (*http.Response, error) {
-			return respond(200, `{"transactions":[{"txHash":"a","timestamp":1,"txType":"BaseTx"},`+bad+`,{"txHash":"c","timestamp":1,"txType":"BaseTx"}]}`), nil
+			return respond(200, `{"contracts":[{"address":"a"},`+bad+`,{"address":"c"}]}`), nil
 		}))
 		var got []string
 		items := 0
-		for found, err := range c.AssetTransactions(t.Context(), data.Mainnet, "a", time.Time{}, data.Paging{}) {
+		for found, err := range c.Deployments(t.Context(), "1", wallet) {
 			if err == nil {
-				got = append(got, found.TxHash)
+				got = append(got, found.Address)
 			} else if items++; !data.IsItem(err) || scrape.OutcomeOf(err) != scrape.Malformed {
 				t.Errorf("%s: %v", bad, err)
 			}

@@ -1,0 +1,238 @@
+package collectors
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// newRead declares the family that says how far a list of events was read.
+func newRead(name, what string, labels ...string) *metric.Family {
+	return metric.New(name, "Time up to which the exporter has read the list of "+what+" to its end, in Unix seconds. An older time than two periods of the collector means that the Data service fails, or that there are more events than the exporter reads at once: it continues, and loses none. Absent until the list was read once.", labels...)
+}
+
+// eventList is how far a list of events of the Data service was read. It is a part of a ledger entry.
+//
+// A pass reads a list from a position to its end, in any order. A position is a block number or a time in Unix seconds. Every pass
+// reads the last hour again, and one pass per hour the last two days, because the service may index events late. A pass also begins
+// no later than the newest event, because the service may index nothing for days. An event that is dated ahead of the clock, or of
+// the newest block of the nodes, does not count as the newest. A pass that a limit or an error stops continues in the next run.
+type eventList struct {
+	Start time.Time // earlier events do not count
+	Read  time.Time // start of the last pass that reached the end of the list
+	Swept time.Time // start of the last such pass over sweepWindow
+	Pass  *pass     // not finished; nil: none
+
+	Newest int64 // position of the newest event; 0: none
+
+	Heads   []headAt           // newest block of the nodes at some times, oldest first; empty for a list by time
+	Counted map[string]counted // events that a later pass may read again, by hash of their ID
+	Floor   int64              // no pass begins below this position
+}
+
+type pass struct {
+	Began time.Time
+	Sweep bool
+	From  int64          // position of the first event
+	Until int64          // block after the last one; 0: no limit
+	Token string         // of the next page; empty: the first
+	Seen  map[string]int // copies of events without an ID of their own, by hash
+}
+
+type headAt struct {
+	At     time.Time
+	Height uint64
+}
+
+type counted struct {
+	At     int64 // position
+	Copies int   // number of equal events; 0 for an event with an ID of its own
+}
+
+const (
+	rereadWindow = time.Hour
+	sweepWindow  = 48 * time.Hour
+	sweepEvery   = time.Hour
+	// maxNewPages is the maximum number of pages of a list that one run reads.
+	maxNewPages = 20
+	// maxCounted is the maximum number of events that a pass may read again. They take half of a ledger entry's space.
+	maxCounted = 15_000
+	// maxAhead is the difference between clocks that does not count as a wrong date.
+	maxAhead = 10 * time.Minute
+)
+
+// begin starts a pass, unless one is in progress. head is the newest block of the nodes. It is 0 for a list by time, or if no node
+// answers.
+func (l *eventList) begin(now time.Time, head uint64) *pass {
+	if l.Start.IsZero() {
+		l.Start = now
+	}
+	if n := len(l.Heads); head > 0 && (n == 0 || now.Sub(l.Heads[n-1].At) >= maxAhead) {
+		l.Heads = append(l.Heads, headAt{now, head})
+	}
+	if l.Pass == nil {
+		p := &pass{Began: now, Sweep: now.Sub(l.Swept) >= sweepEvery}
+		since := l.Read.Add(-rereadWindow)
+		if p.Sweep {
+			since = l.Swept.Add(-sweepWindow)
+		}
+		newest := l.Newest
+		if newest == 0 {
+			newest = l.positionAt(l.Start)
+		}
+		p.From = max(min(l.positionAt(later(l.Start, since)), newest), l.Floor)
+		if head > 0 {
+			p.Until = int64(head) + 1
+		}
+		l.Pass = p
+	}
+	return l.Pass
+}
+
+// positionAt returns the position of a time.
+func (l *eventList) positionAt(t time.Time) int64 {
+	if len(l.Heads) == 0 {
+		return t.Unix()
+	}
+	known := l.Heads[0]
+	for _, h := range l.Heads {
+		if !h.At.After(t) {
+			known = h
+		}
+	}
+	return int64(known.Height)
+}
+
+// end ends the pass at the end of the list.
+func (l *eventList) end() {
+	p := l.Pass
+	l.Read, l.Pass = p.Began, nil
+	if !p.Sweep {
+		return
+	}
+	l.Swept = p.Began
+	for id, c := range l.Counted {
+		if c.At < p.From {
+			delete(l.Counted, id)
+		}
+	}
+	for len(l.Heads) > 1 && !l.Heads[1].At.After(l.Swept.Add(-sweepWindow)) {
+		l.Heads = l.Heads[1:]
+	}
+}
+
+// isNew reports whether an event was not counted before, and stores that it is counted now. Events are equal if they have the same
+// id. If copies is set, equal events on the pages of one pass are different events.
+func (l *eventList) isNew(id string, at int64, copies bool) bool {
+	if l.Counted == nil {
+		l.Counted = map[string]counted{}
+	}
+	if copies {
+		id = fmt.Sprint(id, " ", at)
+	}
+	sum := sha256.Sum256([]byte(id))
+	hash := base64.RawStdEncoding.EncodeToString(sum[:8])
+	before, known := l.Counted[hash]
+	if !copies {
+		if known || at < l.Pass.From {
+			return false
+		}
+		l.Counted[hash] = counted{At: at}
+		return true
+	}
+	if l.Pass.Seen == nil {
+		l.Pass.Seen = map[string]int{}
+	}
+	if l.Pass.Seen[hash]++; l.Pass.Seen[hash] <= before.Copies || at < l.Pass.From {
+		return false
+	}
+	l.Counted[hash] = counted{at, l.Pass.Seen[hash]}
+	return true
+}
+
+// saw stores the position of an event. now is the newest possible position.
+func (l *eventList) saw(at, now int64) (ahead bool) {
+	if at > now {
+		return true
+	}
+	l.Newest = max(l.Newest, at)
+	return false
+}
+
+// bound limits the memory of counted events. It forgets the oldest, and no later pass reads them again.
+func (l *eventList) bound() {
+	if len(l.Counted) <= maxCounted {
+		return
+	}
+	var positions []int64
+	for _, c := range l.Counted {
+		positions = append(positions, c.At)
+	}
+	slices.Sort(positions)
+	l.Floor = max(l.Floor, positions[len(positions)-maxCounted])
+	for id, c := range l.Counted {
+		if c.At < l.Floor {
+			delete(l.Counted, id)
+		}
+	}
+}
+
+// readPages requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after
+// maxNewPages, or after an error. use reports whether the rest of the list is older than the pass.
+func readPages[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
+	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
+	defer l.bound()
+	p := l.Pass
+	for range maxNewPages {
+		found, err := page(ctx, p)
+		if data.IsTokenExpired(err) && p.Token != "" {
+			p.Token, p.Seen = "", nil // events that were counted stay counted
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var items []T
+		for _, item := range found.Items {
+			if item.Err != nil {
+				out.Note("skipped malformed items: %v", item.Err)
+				continue
+			}
+			items = append(items, item.Value)
+		}
+		done := use(items)
+		switch {
+		case done || found.NextPageToken == "":
+			l.end()
+			return nil
+		case found.NextPageToken == p.Token:
+			p.Token = ""
+			return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")}
+		}
+		p.Token = found.NextPageToken
+	}
+	out.Note("more events than one run reads: the next run continues")
+	return nil
+}
+
+// set exports how far the list was read.
+func (l *eventList) set(out *metric.Batch, read *metric.Family, labels ...string) {
+	if !l.Read.IsZero() {
+		out.SetTime(read, l.Read, labels...)
+	}
+}
+
+// noteAhead notes events that are dated ahead of the clock or of the newest block.
+func noteAhead(out *metric.Batch, ahead int) {
+	if ahead > 0 {
+		out.Note("%d events are dated in the future: they count, and reading continues before them", ahead)
+	}
+}
