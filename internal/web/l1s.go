@@ -122,7 +122,8 @@ func (v *view) l1Card(f *l1Facts, r row, shown bool) g.Node {
 	}
 	slices.SortStableFunc(facts[min(len(facts), 4):], func(a, b cell) int { return cmp.Compare(a.name, b.name) })
 	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || wrong || chain == v.ask.l1, g.Attr("open")),
-		h.Summary(h.H3(v.link("l1/"+url.PathEscape(chain), chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent)))),
+		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+show(ratioOf(f.active.of(chain), f.weight.of(chain)), percent)))),
+		h.P(v.link("l1/"+url.PathEscape(chain), "Page of "+chain)),
 		g.If(f.subnets[chain] != "", h.Code(h.Class("id"), g.Text(f.subnets[chain]))),
 		figures(facts),
 		g.Iff(shown, func() g.Node { return v.l1Validators(f, chain) }),

@@ -74,7 +74,9 @@ func pages(t *testing.T) map[string]string {
 			s.wait(25 * time.Minute)
 			found[name] = s.get("/")
 			if name == "many-troubles" {
-				found["alerts"] = s.get("/alerts")
+				for name, path := range map[string]string{"alerts": "/alerts", "node": "/node/charlie", "l1": "/l1/examplel1", "runbook": "/runbook/AvaxNodeDown"} {
+					found[name] = s.get(path)
+				}
 			}
 		})
 	}

@@ -67,14 +67,6 @@ func (c choice) with(name, value string) string {
 // status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	if text := query.Get("refresh"); text != "" {
-		every, err := strconv.Atoi(text)
-		if err != nil || every < 5 || every > 3600 {
-			http.Error(w, fmt.Sprintf("refresh=%s: write seconds from 5 to 3600", text), http.StatusBadRequest)
-			return
-		}
-		w.Header().Set("Refresh", text)
-	}
 	ask := choice{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1")}
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
@@ -85,8 +77,16 @@ var errNoSource = errors.New("alerts are not evaluated here: set AVAX_PROMETHEUS
 // renderTimeout limits the queries of one page.
 const renderTimeout = 10 * time.Second
 
-// servePage serves a page. The page is rendered at most once a second. The key identifies the page.
+// servePage serves a page. With ?refresh=SECONDS the browser reloads it. The page is rendered at most once a second. The key identifies the page.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
+	if text := r.FormValue("refresh"); text != "" {
+		every, err := strconv.Atoi(text)
+		if err != nil || every < 5 || every > 3600 {
+			http.Error(w, fmt.Sprintf("refresh=%s: write seconds from 5 to 3600", text), http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Refresh", text)
+	}
 	page, err := shared.get(key, func(w io.Writer) error {
 		// Rendering continues if this request is cancelled, because other requests get the same page.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)

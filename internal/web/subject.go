@@ -152,7 +152,7 @@ func (v *view) link(path, text string) g.Node { return link(v.base+path, text) }
 
 func (v *view) top() g.Node {
 	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"),
-		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), g.If(v.base == "", link("?refresh=15", "Refresh every 15 s")),
+		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), link("?refresh=15", "Refresh every 15 s"),
 		link(manual("runbooks"), "Runbooks"),
 		link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"), link(manual("alerting.md"), "Alerting")))
 }
