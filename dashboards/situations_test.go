@@ -119,7 +119,7 @@ var situations = []situation{
 	{
 		name: "the companion's page fires: a disk is full",
 		change: func(now int, s []sample) []sample {
-			return append(s, scraped("avalanchego", "avalanche_resource_tracker_disk_available_percentage", 8, "node", "bravo"))
+			return append(s, scraped("avalanchego", "avalanche_resource_tracker_disk_available_percentage", 4, "node", "bravo"))
 		},
 		overview: map[string]string{"Alerts firing": "1 pages, page; 1 warnings, warning"},
 	},
