@@ -122,8 +122,10 @@ func parseDir(path string) (string, error) {
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return path, nil // with a full disk, the exporter must start and alert
+	for _, fault := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, fault) {
+			return path, nil // with a full or broken disk, the exporter must start and alert
+		}
 	}
 	var e *fs.PathError
 	if errors.As(err, &e) {

@@ -1,8 +1,10 @@
 package faults_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -195,6 +197,23 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 	})
 }
 
+// After an error of the disk, the system mounts it read-only. The exporter must start and alert.
+func TestReadOnlyDiskDoesNotPreventTheStart(t *testing.T) {
+	testworld.Full(t)
+	if !mounts() {
+		t.Skip("needs mounts")
+	}
+	network := simnet.New(simnet.Options{Seed: 1})
+	alpha := newGate(t, network.Node("alpha"))
+	dir := t.TempDir()
+	e := startUnder(t, []string{"mount -t tmpfs -o ro tmpfs " + dir}, append(quickly("up"), "AVAX_NODES=alpha=http://"+alpha.address, "AVAX_STATE_DIR="+dir,
+		"AVAX_ALERTING_INTERVAL=500ms", "AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
+	e.awaitLog("state directory unusable")
+	e.Until("the node is up, and alerts are not saved", func(p page) error {
+		return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is("avax_exporter_alerts_remembered", 0)(p))
+	})
+}
+
 // The names are in a file mounted over /etc/hosts if this machine allows that; otherwise the name never existed.
 func TestNodeWithoutDNSIsDown(t *testing.T) {
 	testworld.Full(t)
@@ -235,6 +254,65 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 		write(hosts, known)
 		e.Until("bravo is up again", testworld.Is(`avax_node_up{node="bravo"}`, 1))
 	}
+}
+
+// A name server that hangs, or that answers with many addresses of which none is the node, affects only the node with this name.
+func TestBadNameServerAffectsOnlyItsNode(t *testing.T) {
+	testworld.Full(t)
+	if !mounts() {
+		t.Skip("needs mounts")
+	}
+	for name, answer := range map[string]func(question []byte) []byte{
+		"hangs":          func([]byte) []byte { return nil },
+		"many addresses": manyAddresses,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := net.ListenPacket("udp", "127.9.9.9:53")
+			if err != nil {
+				t.Skipf("needs a name server: %v", err)
+			}
+			t.Cleanup(func() { _ = server.Close() })
+			go func() {
+				for buffer := make([]byte, 1<<10); ; {
+					n, from, err := server.ReadFrom(buffer)
+					if err != nil {
+						return
+					}
+					if text := answer(buffer[:n]); text != nil {
+						_, _ = server.WriteTo(text, from)
+					}
+				}
+			}()
+			network := simnet.New(simnet.Options{Seed: 1})
+			alpha := newGate(t, network.Node("alpha"))
+			resolv := testworld.File(t, "nameserver 127.9.9.9\n")
+			e := startUnder(t, []string{"mount --bind " + resolv + " /etc/resolv.conf"}, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:1")...)
+			began := time.Now()
+			e.Until("bravo is down, alpha is up", func(p page) error {
+				return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(`avax_node_up{node="bravo"}`, 0)(p))
+			})
+			t.Logf("after %v, %d MB", time.Since(began).Round(time.Millisecond), e.resident()>>20)
+			if resident := e.resident(); resident > 120<<20 {
+				t.Errorf("%d MB", resident>>20)
+			}
+		})
+	}
+}
+
+// manyAddresses answers a DNS question with 70 addresses at which nothing listens: as many as fit into a datagram of 1,232 bytes.
+func manyAddresses(question []byte) []byte {
+	const header, records = 12, 70
+	end := header + bytes.IndexByte(question[header:], 0) + 5 // name, type and class
+	kind := question[end-3]
+	text := append([]byte{question[0], question[1], 0x81, 0x80, 0, 1, 0, records, 0, 0, 0, 0}, question[header:end]...)
+	if kind != 1 { // AAAA: no records
+		text[7] = 0
+		return text
+	}
+	for i := range byte(records) {
+		text = append(text, 0xc0, header, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 127, 77, 0, i)
+	}
+	return text
 }
 
 // Without file descriptors new connections fail, and open ones continue.
