@@ -33,13 +33,10 @@ type Config struct {
 	// URL is the base URL of this exporter for links in notifications.
 	URL      string
 	Interval time.Duration // between samples, and between evaluations
-	// History is how long samples are kept, at least MinHistory. 0 means a day, or less if a day of samples would take more
-	// than 64 MB.
-	History time.Duration
 }
 
-// MinHistory is the minimum time for which samples are kept. A rule may always use samples up to this age.
-const MinHistory = 2 * time.Hour
+// minHistory is the minimum time for which samples are kept. A rule may always use samples up to this age.
+const minHistory = 2 * time.Hour
 
 // Lookback is how long a sample is valid if no newer sample follows. Prometheus has the same default.
 const Lookback = 5 * time.Minute

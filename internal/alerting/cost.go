@@ -3,10 +3,9 @@ package alerting
 import "time"
 
 const (
-	// maxHistory is how long samples are kept if Config.History is 0 and memory allows it.
+	// maxHistory is how long samples are kept if memory allows it.
 	maxHistory = 24 * time.Hour
-	// historyBytes is the memory limit for samples if Config.History is 0. Samples younger than MinHistory are kept even above
-	// this limit.
+	// historyBytes is the memory limit for samples. Samples younger than minHistory are kept even above this limit.
 	historyBytes = 64_000_000
 )
 
@@ -19,11 +18,8 @@ const (
 
 // history returns how long samples of this many series are kept, with one sample per interval.
 func (c Config) history(series uint64) time.Duration {
-	if c.History > 0 {
-		return c.History
-	}
 	samples := historyBytes / sampleBytes / max(1, series)
-	return max(MinHistory, min(time.Duration(samples)*c.Interval, maxHistory))
+	return max(minHistory, min(time.Duration(samples)*c.Interval, maxHistory))
 }
 
 // Cost estimates the cost of evaluating the built-in rules over this many series. cores is the number of CPU cores. bytes is

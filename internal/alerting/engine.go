@@ -102,7 +102,9 @@ func (e *engine) sample(c *config.Config) error {
 	}
 	e.parts.Go(func() { _ = e.server.Serve(e.listener) })
 	targets := make(chan map[string][]*targetgroup.Group, 1)
-	targets <- scrapeTargets(c)
+	for _, s := range c.ScrapeConfigs {
+		targets <- map[string][]*targetgroup.Group{s.JobName: groupsOf(s.ServiceDiscoveryConfigs)}
+	}
 	e.sampling = time.Now()
 	e.parts.Go(func() { _ = e.scraper.Run(targets) })
 	return nil

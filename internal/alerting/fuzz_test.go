@@ -13,7 +13,7 @@ func FuzzRulesFileIsValidOrAnError(f *testing.F) {
 	f.Add([]byte("groups: [{name: a, rules: [{alert: A, expr: vector(1), annotations: {x: '{{ query \"up\" | first }}{{'}}]}]"))
 	f.Add(alerts.Rules[:4<<10])
 	f.Fuzz(func(t *testing.T, content []byte) {
-		set, err := parseRules("rules.yml", content, MinHistory)
+		set, err := parseRules("rules.yml", content)
 		if (set == nil) == (err == nil) {
 			t.Fatalf("%q: %v and %v", content, set, err)
 		}

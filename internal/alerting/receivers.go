@@ -60,11 +60,17 @@ func receivers(c Config) (config.AlertingConfig, error) {
 func targets(c config.AlertingConfig) map[string][]*targetgroup.Group {
 	sets := map[string][]*targetgroup.Group{}
 	for key, a := range c.AlertmanagerConfigs.ToMap() {
-		for _, d := range a.ServiceDiscoveryConfigs {
-			if fixed, ok := d.(discovery.StaticConfig); ok {
-				sets[key] = append(sets[key], fixed...)
-			}
-		}
+		sets[key] = groupsOf(a.ServiceDiscoveryConfigs)
 	}
 	return sets
+}
+
+// groupsOf returns the addresses in static_configs.
+func groupsOf(configs discovery.Configs) (groups []*targetgroup.Group) {
+	for _, c := range configs {
+		if fixed, ok := c.(discovery.StaticConfig); ok {
+			groups = append(groups, fixed...)
+		}
+	}
+	return groups
 }

@@ -47,12 +47,12 @@ func readRules(c Config) (*ruleSet, error) {
 			return nil, err
 		}
 	}
-	return parseRules(name, content, max(c.History, MinHistory))
+	return parseRules(name, content)
 }
 
 // parseRules parses a rules file. It returns an error for a file that Prometheus rejects, for a rule that needs samples older
-// than the history, and for a file without an alert.
-func parseRules(name string, content []byte, history time.Duration) (*ruleSet, error) {
+// than minHistory, and for a file without an alert.
+func parseRules(name string, content []byte) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
 		errs = errs[:1] // the library parses the file twice and returns the error twice
@@ -75,9 +75,9 @@ func parseRules(name string, content []byte, history time.Duration) (*ruleSet, e
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
 			}
-			if back > history+Lookback {
+			if back > minHistory+Lookback {
 				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, or let a Prometheus evaluate the rules",
-					name, g.Name, ruleName, model.Duration(back), model.Duration(history)))
+					name, g.Name, ruleName, model.Duration(back), model.Duration(minHistory)))
 			}
 			if r.Alert == "" {
 				set.records++

@@ -1,11 +1,8 @@
 package alerting
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 )
@@ -35,31 +32,19 @@ func TestInvalidRulesFileNamesTheReason(t *testing.T) {
 		{group("{alert: A, expr: 'up @ 1700000000'}"), "looks back"},
 		{"groups: [{name: g, query_offset: 3h, rules: [{alert: A, expr: up}]}]", "looks back 3h5m"},
 	} {
-		_, err := parseRules("my.yml", []byte(test.content), MinHistory)
+		_, err := parseRules("my.yml", []byte(test.content))
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "my.yml") {
 			t.Errorf("%s\nerror %v, want it to contain %q", test.content, err, test.want)
 		}
 	}
 	for _, bad := range []string{"groups: [", "groups: 3", "no rules", "groups: [{name: g, rules: 7}]"} {
-		if _, err := parseRules("my.yml", []byte(bad), MinHistory); err == nil || strings.Count(err.Error(), "my.yml") != 1 {
+		if _, err := parseRules("my.yml", []byte(bad)); err == nil || strings.Count(err.Error(), "my.yml") != 1 {
 			t.Errorf("%s\nerror %v, want it once", bad, err)
 		}
 	}
 	for _, good := range []string{"increase(up[2h])", "up offset 2h", "vector(1)", "vector(time()) > 0", "up offset -1h"} {
-		if _, err := parseRules("my.yml", []byte(group("{alert: A, expr: '"+good+"'}")), MinHistory); err != nil {
+		if _, err := parseRules("my.yml", []byte(group("{alert: A, expr: '"+good+"'}"))); err != nil {
 			t.Errorf("%s: %v", good, err)
-		}
-	}
-}
-
-func TestLongerHistoryAllowsLongerRanges(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, []byte("groups: [{name: g, rules: [{alert: A, expr: 'increase(up[5h])'}]}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for history, good := range map[time.Duration]bool{0: false, 4 * time.Hour: false, 6 * time.Hour: true} {
-		if _, err := CheckRules(Config{RulesFile: file, History: history}); (err == nil) != good {
-			t.Errorf("with a history of %s: %v", history, err)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
-	"github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/notifier"
@@ -286,19 +285,6 @@ func (a *Alerting) scrapeConfig() (*config.Config, error) {
 	}
 	cfg.GlobalConfig.ExternalLabels = a.external // set directly, because Load would expand environment variables
 	return cfg, nil
-}
-
-// scrapeTargets returns the addresses of each job in the format of the scraper.
-func scrapeTargets(c *config.Config) map[string][]*targetgroup.Group {
-	groups := map[string][]*targetgroup.Group{}
-	for _, s := range c.ScrapeConfigs {
-		for _, d := range s.ServiceDiscoveryConfigs {
-			if fixed, ok := d.(discovery.StaticConfig); ok {
-				groups[s.JobName] = append(groups[s.JobName], fixed...)
-			}
-		}
-	}
-	return groups
 }
 
 // Reload reloads the rules. If the new rules are invalid, it keeps the previous rules.

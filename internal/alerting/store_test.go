@@ -42,7 +42,7 @@ func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Dur
 }
 
 func TestStoreKeepsExactlyItsHistory(t *testing.T) {
-	for _, history := range []time.Duration{MinHistory, maxHistory} {
+	for _, history := range []time.Duration{minHistory, maxHistory} {
 		t.Run(history.String(), func(t *testing.T) {
 			s := open(t)
 			begin := time.Unix(1_800_000_000, 0)
@@ -86,19 +86,18 @@ func TestStoreKeepsExactlyItsHistory(t *testing.T) {
 
 func TestHistoryFollowsTheMemoryLimit(t *testing.T) {
 	for _, test := range []struct {
-		set, interval time.Duration
-		series        uint64
-		want          time.Duration
+		interval time.Duration
+		series   uint64
+		want     time.Duration
 	}{
-		{0, 15 * time.Second, 0, maxHistory},
-		{0, 15 * time.Second, 2_000, maxHistory},
-		{0, 15 * time.Second, 4_000, 4_000 * 15 * time.Second},
-		{0, 30 * time.Second, 4_000, maxHistory},
-		{0, 15 * time.Second, 1_000_000, MinHistory},
-		{72 * time.Hour, 15 * time.Second, 1_000_000, 72 * time.Hour},
+		{15 * time.Second, 0, maxHistory},
+		{15 * time.Second, 2_000, maxHistory},
+		{15 * time.Second, 4_000, 4_000 * 15 * time.Second},
+		{30 * time.Second, 4_000, maxHistory},
+		{15 * time.Second, 1_000_000, minHistory},
 	} {
-		if got := (Config{History: test.set, Interval: test.interval}).history(test.series); got != test.want {
-			t.Errorf("%d series every %s, history %s: kept for %s, want %s", test.series, test.interval, test.set, got, test.want)
+		if got := (Config{Interval: test.interval}).history(test.series); got != test.want {
+			t.Errorf("%d series every %s: kept for %s, want %s", test.series, test.interval, got, test.want)
 		}
 	}
 }
@@ -118,11 +117,11 @@ func TestQueryDuringADrop(t *testing.T) {
 		}
 		early := ask(now.Add(-3*time.Hour), now)
 		dropped := make(chan error, 1)
-		go func() { dropped <- s.drop(now, MinHistory) }()
+		go func() { dropped <- s.drop(now, minHistory) }()
 		synctest.Wait() // the drop waits for the earlier query
 
 		late := ask(now.Add(-3*time.Hour), now)
-		gone := ask(now.Add(-3*time.Hour), now.Add(-MinHistory-time.Hour/2))
+		gone := ask(now.Add(-3*time.Hour), now.Add(-minHistory-time.Hour/2))
 		if err := early.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +141,7 @@ func TestQueryDuringADrop(t *testing.T) {
 					samples++
 				}
 			}
-			if want := map[string]int{"late": int((MinHistory + Lookback) / (15 * time.Second))}[name]; samples != want {
+			if want := map[string]int{"late": int((minHistory + Lookback) / (15 * time.Second))}[name]; samples != want {
 				t.Errorf("%s: %d samples, want %d", name, samples, want)
 			}
 			if err := q.Close(); err != nil {
@@ -162,7 +161,7 @@ func TestStoreWritesNoFiles(t *testing.T) {
 	for i := range 4 {
 		from := begin.Add(time.Duration(i) * time.Hour)
 		fill(t, s, 20, from, from.Add(time.Hour), 15*time.Second)
-		if err := s.drop(from.Add(time.Hour), MinHistory); err != nil {
+		if err := s.drop(from.Add(time.Hour), minHistory); err != nil {
 			t.Fatal(err)
 		}
 	}
