@@ -170,8 +170,8 @@ func (e *explanation) alert(rules []alerting.Rule) {
 	}
 	e.printf("\n")
 	for _, r := range rules {
-		for _, series := range selectors(r.Query) {
-			e.samples(series.Name)
+		for _, name := range read(r.Query) {
+			e.samples(name)
 		}
 	}
 	e.printf("\nRunbook: %s\n", rules[0].Annotations["runbook_url"])
@@ -213,7 +213,7 @@ func (e *explanation) expression(query, unit, indent string) {
 			e.compare(c, unit, indent+"       ")
 		}
 	}
-	for _, s := range selectors(query) {
+	for _, s := range selectors(parsed) {
 		recorded := e.rules(s.Name)
 		if strings.HasPrefix(s.Name, "avax:threshold") {
 			for _, threshold := range e.query(s.String()) {
@@ -262,8 +262,8 @@ func (e *explanation) samples(name string) {
 	e.done[name] = true
 	if recorded := e.rules(name); len(recorded) > 0 && !recorded[0].Alerting {
 		for _, r := range recorded {
-			for _, series := range selectors(r.Query) {
-				e.samples(series.Name)
+			for _, name := range read(r.Query) {
+				e.samples(name)
 			}
 		}
 	}
@@ -292,8 +292,8 @@ func (e *explanation) family(name string) {
 	e.samples(name)
 	if f.Formula != "" {
 		e.printf("= %s\n", f.Formula)
-		for _, series := range selectors(f.Formula) {
-			e.samples(series.Name)
+		for _, name := range read(f.Formula) {
+			e.samples(name)
 		}
 	}
 	e.printf("collector %s calls %s\n", spec.Name, strings.Join(spec.Calls, ", "))
@@ -385,19 +385,36 @@ func comparison(expr parser.Expr) *parser.BinaryExpr {
 	return nil
 }
 
-// selectors returns the series that an expression reads, each once.
-func selectors(query string) (all []*parser.VectorSelector) {
+// read returns the names of the series from which the value of an expression is computed.
+func read(query string) (names []string) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
 		return nil
 	}
-	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
-		s, is := n.(*parser.VectorSelector)
-		if is && !slices.ContainsFunc(all, func(o *parser.VectorSelector) bool { return o.String() == s.String() }) {
-			all = append(all, s)
+	for _, s := range selectors(parsed) {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// selectors returns the series from which the value of an expression is computed, and the thresholds that it reads, each once. What is
+// right of `and` and `unless` only filters.
+func selectors(expr parser.Node) (all []*parser.VectorSelector) {
+	switch x := expr.(type) {
+	case *parser.VectorSelector:
+		return []*parser.VectorSelector{x}
+	case *parser.BinaryExpr:
+		if x.Op == parser.LAND || x.Op == parser.LUNLESS {
+			return selectors(x.LHS)
 		}
-		return nil
-	})
+	}
+	for child := range parser.ChildrenIter(expr) {
+		for _, s := range selectors(child) {
+			if !slices.ContainsFunc(all, func(o *parser.VectorSelector) bool { return o.String() == s.String() }) {
+				all = append(all, s)
+			}
+		}
+	}
 	return all
 }
 

@@ -61,8 +61,14 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 // subjectPage shows a node or an L1: its alerts, the given parts, past alerts and all samples. isIts decides by labels what is about it.
 func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(string) string) bool) g.Node {
 	var problems []*problem
+	var suppressed []*active
 	for _, p := range v.problems {
 		var alerts []*active
+		for _, a := range p.suppressed {
+			if isIts(func(label string) string { return a.Labels[label] }) {
+				suppressed = append(suppressed, a)
+			}
+		}
 		for _, a := range p.alerts {
 			if isIts(func(label string) string { return a.Labels[label] }) {
 				alerts = append(alerts, a)
@@ -83,6 +89,9 @@ func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(st
 	return document(title, v.top(), h.Main(
 		verdictSection(title, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
+		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *active) g.Node {
+			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)+", suppressed by "+a.by.rule.Name)))
+		}))),
 		g.Group(parts),
 		v.episodeTable(isIts),
 		v.sampleTable(isIts),
@@ -118,7 +127,7 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.Table))
 
 // runbook serves /runbook/NAME, the runbook of an alert: the network may be down when it is needed.
 func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("name")
+	name := strings.TrimSuffix(r.PathValue("name"), ".md") // runbooks link to each other's files
 	text, err := docs.Runbooks.ReadFile("runbooks/" + name + ".md")
 	if err != nil {
 		http.Error(w, "no runbook of this name", http.StatusNotFound)
@@ -129,7 +138,7 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		v := &view{base: "../", site: s}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		err = document(verdict{level: note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(page.String())), v.bottom()).Render(w)
+		err = document(verdict{level: note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
 	}
 	if err != nil {
 		s.Log.Error("runbook not shown", "runbook", name, "err", err)

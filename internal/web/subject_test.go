@@ -52,7 +52,7 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 		t.Errorf("history %q", row)
 	}
 	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), "balance of a", "!a: down", `id="l1-one" open`, "avax_l1_validator_weight{")
-	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/Nope": 404, "/runbook/..%2fdesign": 404} {
+	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/AvaxNodeDown.md": 200, "/runbook/Nope": 404, "/runbook/..%2fdesign": 404} {
 		if answer := ask(t, s, http.MethodGet, path); answer.StatusCode != want {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
