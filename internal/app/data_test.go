@@ -54,7 +54,7 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 		keys.RoundTripper = w.Transport
 		w.Transport = keys
 		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
-		w.Env["SCHEDULES"], w.Env["DATA_BUDGET"] = "data_blockchains=@every 5s;tps=@every 5s", "100000/m"
+		w.Env["SCHEDULES"], w.Env["DATA_BUDGET"] = "data_blockchains=@every 5s", "100000/m"
 		w.Network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 
 		w.Start(t)
@@ -79,7 +79,7 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 		if sent := keys.to("data.sim"); !slices.Equal(sent, []string{canary + "-one", canary + "-two"}) {
 			t.Errorf("keys sent to the service: %q", sent)
 		}
-		for _, host := range []string{"alpha.sim", "bravo.sim", "metrics.sim"} {
+		for _, host := range []string{"alpha.sim", "bravo.sim"} {
 			if sent := keys.to(host); !slices.Equal(sent, []string{""}) {
 				t.Errorf("%s received %q", host, sent)
 			}
