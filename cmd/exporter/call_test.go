@@ -9,7 +9,7 @@ import (
 )
 
 func TestCallScriptUsesEveryMethod(t *testing.T) {
-	story, err := os.ReadFile("testdata/script/call.txtar")
+	script, err := os.ReadFile("testdata/script/call.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestCallScriptUsesEveryMethod(t *testing.T) {
 		names = append(names, m.Name)
 	}
 	for _, name := range names {
-		if !regexp.MustCompile(`(?m)^exec avax-exporter call (--\S+ )?(\S+ )?` + regexp.QuoteMeta(name) + `( |$)`).Match(story) {
+		if !regexp.MustCompile(`(?m)^exec avax-exporter call (--\S+ )?(\S+ )?` + regexp.QuoteMeta(name) + `( |$)`).Match(script) {
 			t.Errorf("%s not called in testdata/script/call.txtar", name)
 		}
 	}

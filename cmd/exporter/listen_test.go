@@ -122,7 +122,7 @@ func ask(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 }
 
-// activate: activate — runs the exporter with a socket of systemd's form until the story ends.
+// activate: activate — runs the exporter with a socket of systemd's form until the script ends.
 func activate(ts *testscript.TestScript, _ bool, _ []string) {
 	held, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)

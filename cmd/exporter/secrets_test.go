@@ -17,9 +17,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// startParrot: parrot — starts an upstream that rejects every request. Its error texts repeat the request with all
-// secrets. $PARROT is its host:port.
-func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
+// startRepeater: repeater — starts an upstream that rejects every request. Its error texts repeat the request with all
+// secrets. $REPEATER is its host:port.
+func startRepeater(ts *testscript.TestScript, _ bool, _ []string) {
 	var answers atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
@@ -50,7 +50,7 @@ func startParrot(ts *testscript.TestScript, _ bool, _ []string) {
 		}
 	}))
 	ts.Defer(server.Close)
-	ts.Setenv("PARROT", strings.TrimPrefix(server.URL, "http://"))
+	ts.Setenv("REPEATER", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // getEverything: everything FILE — requests every path of the exporter. It stores all answers with their headers,
@@ -77,7 +77,7 @@ func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
 }
 
-// secretless: secretless FILE… — fails if a file contains a secret of the story: the canary, me:canary in the form of basic
+// secretless: secretless FILE… — fails if a file contains a secret of the script: the canary, me:canary in the form of basic
 // authentication, a password hash, or a line of a key.
 func secretless(ts *testscript.TestScript, _ bool, args []string) {
 	secrets := []string{"canary", "bWU6Y2FuYXJ5", "$2a$"}

@@ -26,22 +26,22 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"avax-exporter": main})
 }
 
-// story is the state that all commands of one story use.
-type story struct {
+// script is the state that all commands of one script use.
+type script struct {
 	t       testing.TB
 	network *simnet.Network
 	stopped map[string]bool
 }
 
-// TestStories runs the program as an operator does. Each file in testdata/script is a story: it starts the program
+// TestScripts runs the program as an operator does. Each file in testdata/script is a script: it starts the program
 // and its upstreams, and has the expected output.
-func TestStories(t *testing.T) {
+func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
-			e.Values["story"] = &story{t: t, stopped: map[string]bool{}}
+			e.Values["script"] = &script{t: t, stopped: map[string]bool{}}
 			e.Setenv("GORACE", "atexit_sleep_ms=0") // otherwise the race detector delays the exit of every process by a second
 			for _, name := range []string{"AVAX_LISTEN", "PROFILES"} {
 				address, release, err := simnet.Reserve()
@@ -55,8 +55,8 @@ func TestStories(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"network":    startNetwork,
-			"suffer":     suffer,
-			"heal":       heal,
+			"fault":      injectFault,
+			"recover":    recoverUpstream,
 			"goodkey":    goodKey,
 			"eventually": eventually,
 			"written":    written,
@@ -69,14 +69,14 @@ func TestStories(t *testing.T) {
 			"certify":    certify,
 			"ask":        ask,
 			"activate":   activate,
-			"parrot":     startParrot,
+			"repeater":   startRepeater,
 			"everything": getEverything,
 			"secretless": secretless,
 		},
 	})
 }
 
-func of(ts *testscript.TestScript) *story { return ts.Value("story").(*story) }
+func of(ts *testscript.TestScript) *script { return ts.Value("script").(*script) }
 
 // startNetwork: network — starts a simulated network and sets a variable for each upstream, such as $ALPHA, and for each L1's chain,
 // such as $EXAMPLEL1.
@@ -102,7 +102,7 @@ type upstream interface {
 	Recover()
 }
 
-func (s *story) upstream(name string) upstream {
+func (s *script) upstream(name string) upstream {
 	switch name {
 	case "data":
 		return s.network.DataService()
@@ -112,26 +112,26 @@ func (s *story) upstream(name string) upstream {
 	return s.network.Node(name)
 }
 
-var ills = map[string]func(upstream){
-	"death":     upstream.Stop,
-	"hanging":   func(u upstream) { u.Inject(simnet.Hung()) },
-	"lying":     func(u upstream) { u.Inject(simnet.WrongShape()) },
-	"limits":    func(u upstream) { u.Inject(simnet.RateLimited(time.Second)) },
-	"a-proxy":   func(u upstream) { u.Inject(simnet.HTML()) },
-	"host-name": func(u upstream) { u.Inject(simnet.WrongHost()) },
+var faults = map[string]func(upstream){
+	"stop":        upstream.Stop,
+	"hang":        func(u upstream) { u.Inject(simnet.Hung()) },
+	"wrong-types": func(u upstream) { u.Inject(simnet.WrongShape()) },
+	"rate-limit":  func(u upstream) { u.Inject(simnet.RateLimited(time.Second)) },
+	"html":        func(u upstream) { u.Inject(simnet.HTML()) },
+	"wrong-host":  func(u upstream) { u.Inject(simnet.WrongHost()) },
 }
 
-// suffer: suffer UPSTREAM ILL
-func suffer(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) != 2 || ills[args[1]] == nil {
-		ts.Fatalf("usage: suffer UPSTREAM ILL")
+// injectFault: fault UPSTREAM FAULT
+func injectFault(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 || faults[args[1]] == nil {
+		ts.Fatalf("usage: fault UPSTREAM FAULT")
 	}
-	ills[args[1]](of(ts).upstream(args[0]))
-	of(ts).stopped[args[0]] = of(ts).stopped[args[0]] || args[1] == "death"
+	faults[args[1]](of(ts).upstream(args[0]))
+	of(ts).stopped[args[0]] = of(ts).stopped[args[0]] || args[1] == "stop"
 }
 
-// heal: heal UPSTREAM
-func heal(ts *testscript.TestScript, _ bool, args []string) {
+// recoverUpstream: recover UPSTREAM
+func recoverUpstream(ts *testscript.TestScript, _ bool, args []string) {
 	u := of(ts).upstream(args[0])
 	u.Recover()
 	if of(ts).stopped[args[0]] { // starting a running node would restart it
@@ -148,7 +148,7 @@ func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).network.DataService().SetKey(args[0], status)
 }
 
-// fetch requests a page of the story's exporter.
+// fetch requests a page of the exporter of the script.
 func fetch(ts *testscript.TestScript, path string) (string, error) {
 	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
 	defer cancel()
@@ -235,7 +235,7 @@ func write(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Rename(temporary, ts.MkAbs(args[0])))
 }
 
-// hangUp: hangup — sends SIGHUP to the story's programs.
+// hangUp: hangup — sends SIGHUP to the programs of the script.
 func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, c := range ts.BackgroundCmds() {
 		ts.Check(c.Process.Signal(syscall.SIGHUP))
