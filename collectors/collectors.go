@@ -65,6 +65,16 @@ type Job struct {
 // samples show what the nodes observed before they stopped.
 var errNoNodeAnswers = errors.New("no configured node answers")
 
+// storedError is the error of a run that failed, but has totals from the ledger.
+type storedError struct{ error }
+
+// Unwrap returns the cause.
+func (e *storedError) Unwrap() error { return e.error }
+
+// HasSamples reports whether the samples of a run with this error are exported: they are the totals up to an earlier run. Without
+// them, the totals would be absent from a restart to the next answer of the service.
+func HasSamples(err error) bool { return errors.As(err, new(*storedError)) }
+
 // EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
 func EndsSamples(err error) bool { return errors.Is(err, errNoNodeAnswers) }
 

@@ -306,7 +306,7 @@ func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		w.restart(t, path)
-		if samples, notes := w.runJob(t.Context(), t, "rewards", "foxtrot"); samples != "" || len(notes) > 0 {
+		if samples, notes := w.runJob(t.Context(), t, "rewards", "foxtrot"); sum(t, samples, "avax_rewards_total") != 0 || strings.Count(samples, "avax_rewards_total{") != 3 || len(notes) > 0 {
 			t.Errorf("%s, %q", samples, notes)
 		}
 		for range 3 {
@@ -415,12 +415,12 @@ func TestNodesWithOneIDShareALedger(t *testing.T) {
 		}
 		w.ups.SetNodes(pool)
 		for range 2 {
-			if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
+			if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 5 {
 				t.Errorf("not exported once:\n%s", page)
 			}
 		}
 		w.ups.SetNodes(pool[1:])
-		if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 3 {
+		if page := w.page(t, "rewards"); strings.Count(page, `type="VALIDATOR"}`) != 5 {
 			t.Errorf("removed with the other node:\n%s", page)
 		}
 	})

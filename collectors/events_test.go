@@ -308,3 +308,44 @@ func TestDeliveryOfAnOldMessageIsSeenByID(t *testing.T) {
 		}
 	})
 }
+
+// A list of rewards has several assets, amounts beyond 64 bits and rewards that cannot be decoded, and the service corrects it.
+func TestRewardsFollowTheServicesList(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path, id := t.TempDir(), w.network.NodeID("alpha")
+		list, fails := "", false
+		reward := func(utxo, asset, amount, price string, index int) string {
+			return fmt.Sprintf(`{"nodeId":"%s","rewardTxHash":"r","rewardType":"VALIDATOR","endTimestamp":%d,"utxoId":"%s","outputIndex":%d,
+				"reward":{"assetId":"%s","symbol":"%[5]s","denomination":%d,"amount":"%s"%s}}`, id, time.Now().Unix(), utxo, index, asset, map[string]int{"AVAX": 9, "OTHER": 6}[asset], amount, price)
+		}
+		const price = `,"historicalPrice":{"currencyCode":"usd","value":2}`
+		run := func(want map[string]float64) {
+			t.Helper()
+			w.restart(t, path)
+			w.data(func(r *http.Request) string {
+				if fails {
+					return "<html>"
+				}
+				return `{"historicalRewards":[` + list + `]}`
+			})
+			samples, _ := w.run(t, "rewards", "alpha")
+			for family, n := range want {
+				if got := sum(t, samples, family, `"VALIDATOR`); got != n {
+					t.Errorf("%s: %v, want %v", family, got, n)
+				}
+			}
+			if want := fmt.Sprintf(`avax_rewards_malformed{node_id="%s"} %d`, id, strings.Count(list, "[]")); !strings.Contains(samples, want) {
+				t.Errorf("want %s:\n%s", want, samples)
+			}
+		}
+		list = ""
+		run(map[string]float64{"avax_rewards_total": 0, "avax_rewards_avax_total": 0})
+		list = reward("a", "AVAX", "1000000000", price, 0) + "," + reward("b", "OTHER", "1000000", "", 0) + ",[]"
+		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1, "avax_rewards_other_assets_total": 1, "avax_rewards_value": 2, "avax_rewards_unpriced": 1})
+		fails = true // after a restart, the totals are those of the state directory
+		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1})
+		fails = false
+		list = reward("a", "AVAX", "1000000000", strings.Replace(price, "2", "3", 1), 7) + "," + reward("c", "AVAX", "20000000000000000000000000000", "", 0)
+		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 2e19 + 1, "avax_rewards_other_assets_total": 0, "avax_rewards_value": 3, "avax_rewards_unpriced": 1})
+	})
+}

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
+	"math/big"
 	"slices"
 	"time"
 
@@ -27,6 +27,13 @@ var (
 	rewardsValue = metric.New("avax_rewards_value",
 		"Value of all rewards in the currency, each at the price on the day of its payment. A reward is included after the Data service has this price, about a day later.",
 		"node_id", "type", "currency")
+	rewardsUnpriced = metric.New("avax_rewards_unpriced",
+		"Number of rewards that avax_rewards_value does not include, because the Data service has no price for them. A new reward has a price after about a day.",
+		"node_id", "type")
+	rewardsMalformed = metric.New("avax_rewards_malformed",
+		"Number of listed rewards that no sum includes, because the exporter could not decode them when it read the whole list last.", "node_id")
+	rewardsOther = metric.NewCounter("avax_rewards_other_assets_total",
+		"Number of rewards paid for a monitored validator in another asset than AVAX. avax_rewards_avax_total does not include them.", "node_id", "type")
 )
 
 var rewards = &Spec{
@@ -34,7 +41,7 @@ var rewards = &Spec{
 	Help:     "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter has read the whole history.",
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
-	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue},
+	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
 	Scope:    metric.ScopeNode | metric.ScopeItem,
 	Bind:     withData(bindRewards),
 	Cost:     calls(opRewards, 1),
@@ -58,8 +65,6 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
 	r := rewardReader{
 		rewardTotals: &totals,
-		known:        totals.known(),
-		foundNow:     map[string]bool{},
 		store:        func() { ups.Data.Ledger.save(out, name, totals) },
 		history:      &ups.Data.history,
 		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
@@ -76,59 +81,49 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			return p, err
 		},
 	}
-	if err := r.read(ctx); err != nil {
-		return fmt.Errorf("rewards of %s: %w: the next run continues", id, err)
+	err := r.read(ctx)
+	if totals.Whole != nil {
+		totals.Whole.set(out, id, ups.Data.Currency)
 	}
-	if !totals.Whole {
+	if err != nil {
+		return &storedError{fmt.Errorf("rewards of %s: %w: the next run continues", id, err)}
+	}
+	if totals.Whole == nil {
 		out.Note("rewards of %s: reading the whole history takes several runs; samples appear after that", id)
-		return nil
 	}
-	totals.set(out, id, ups.Data.Currency)
 	return nil
 }
 
-// rewardTotals is the ledger entry for the rewards of a validator. The order of the service's list is not documented.
-// So rewards are identified by their ID, and each ID counts once. A reward that may still get a price is stored
-// individually. All other rewards are stored as sums.
+// rewardTotals is the ledger entry for the rewards of a validator. The order of the service's list is not documented, and the
+// service may correct or remove a reward. So the sums are computed from the whole list again, once per rewardSweep. Other runs
+// add new rewards from the first page.
 type rewardTotals struct {
-	Open    map[string]openReward // rewards that may still get a price, by ID
-	Settled map[string]rewardSum  // sums of all other rewards, by type of reward
-	Counted []byte                // a rewardHash for each reward in Settled
-
-	Whole bool      // true after the list was read to its end for the first time
-	Swept time.Time // start of the last run that read the list to its end; zero: the next run reads to the end
-	Token string    // page token at which the next run continues; empty: at the first page
+	Whole *rewardSums // of the list when it was read to its end last, and of new rewards since then; nil: not read yet
+	Swept time.Time   // start of the last reading to the end of the list
+	Next  *rewardSums // sums of the pages of a reading that has not ended; nil: none
+	Began time.Time   // start of this reading
+	Token string      // page token at which it continues
 }
 
-type openReward struct {
-	Type  string
-	At    time.Time
-	Paid  wire.NanoAVAX
-	Worth *float64 // value in the currency; nil while the price is not known
+// rewardSums are the sums of a list of rewards.
+type rewardSums struct {
+	Sums      map[string]rewardSum // by type of reward
+	Counted   []byte               // a rewardHash for each reward
+	Malformed int
+
+	known map[rewardHash]bool
 }
 
 type rewardSum struct {
 	Count  int
 	Newest time.Time
-	Paid   wire.NanoAVAX
-	Priced int     // number of rewards with a price
-	Worth  float64 // value of the rewards with a price
-}
-
-func (s rewardSum) with(r openReward) rewardSum {
-	s.Count++
-	s.Newest = later(s.Newest, r.At)
-	s.Paid += r.Paid
-	if r.Worth != nil {
-		s.Priced++
-		s.Worth += *r.Worth
-	}
-	return s
+	Paid   *big.Int // nAVAX; nil: 0
+	Other  int      // number of rewards in another asset
+	Priced int      // number of rewards with a price
+	Worth  float64  // value of the rewards with a price
 }
 
 const (
-	// rewardPriceWait is the time after the payment of a reward in which the service may add the price.
-	rewardPriceWait = 72 * time.Hour
 	// rewardSweep is the minimum time between two runs that read the whole list. Other runs stop after the first page
 	// with a known reward.
 	rewardSweep = 24 * time.Hour
@@ -137,7 +132,7 @@ const (
 	// historyPause is the time between two pages of a list. It leaves most of the compute units per minute to other
 	// collectors. Only one run at a time reads a list beyond its first page.
 	historyPause = 6 * time.Second
-	// maxRewards is the maximum number of rewards of one validator. They take about 50 MB. A longer list is an error.
+	// maxRewards is the maximum number of rewards of one validator. They take about 20 MB. A longer list is an error.
 	maxRewards = 200_000
 )
 
@@ -147,147 +142,169 @@ type rewardHash [rewardHashSize]byte
 
 const rewardHashSize = 8
 
-func hashReward(id string) rewardHash {
-	hash := sha256.Sum256([]byte(id))
-	return rewardHash(hash[:])
-}
-
-func (b *rewardTotals) known() map[rewardHash]bool {
-	known := map[rewardHash]bool{}
-	for id := range slices.Chunk(b.Counted, rewardHashSize) {
-		if len(id) == rewardHashSize { // the last chunk is shorter only if the file was edited
-			known[rewardHash(id)] = true
-		}
-	}
-	return known
-}
-
 // rewardReader reads the list of a validator's rewards and updates the totals.
 type rewardReader struct {
 	*rewardTotals
-	known    map[rewardHash]bool // rewards in Settled
-	foundNow map[string]bool     // rewards that no earlier run found, by ID
-	page     func(ctx context.Context, token string) (data.Page[data.Reward], error)
-	store    func() // stores the totals in the ledger
-	history  *lock  // held while the reader reads pages after the first
+	page    func(ctx context.Context, token string) (data.Page[data.Reward], error)
+	store   func() // stores the totals in the ledger
+	history *lock  // held while the reader reads pages after the first
 }
 
-// read reads the list up to the first page with a known reward. Once per rewardSweep it reads the whole list. At the
-// deadline it stops, and the next run continues.
+// read reads the first page, and adds its new rewards. It reads the whole list once per rewardSweep, or if all rewards of the
+// first page are new. At the deadline it stops, and the next run continues.
 func (r *rewardReader) read(ctx context.Context) error {
-	if r.Open == nil {
-		r.Open = map[string]openReward{}
-	}
-	if r.Settled == nil {
-		r.Settled = map[string]rewardSum{}
-	}
 	began := time.Now()
 	p, err := r.page(ctx, "")
 	if err != nil {
 		return err
 	}
-	allNew, token := r.add(p.Items), p.NextPageToken
-	sweep := began.Sub(r.Swept) >= rewardSweep
 	defer r.store()
-	if token != "" && (allNew || sweep) {
-		unlock, err := r.history.lock(ctx)
-		if err != nil {
-			return nil
-		}
-		defer unlock()
+	allNew := true
+	if r.Whole != nil {
+		allNew = r.Whole.add(p.Items)
 	}
-	for token != "" && (allNew || sweep) {
-		if !allNew && r.Token != "" {
-			token, r.Token = r.Token, "" // an earlier run read the pages before this token
-		}
+	if p.NextPageToken == "" { // this is the whole list
+		sums := &rewardSums{}
+		sums.addPage(p.Items)
+		r.end(sums, began)
+		return nil
+	}
+	if r.Next == nil && !allNew && began.Sub(r.Swept) < rewardSweep {
+		return nil
+	}
+	unlock, err := r.history.lock(ctx)
+	if err != nil {
+		return nil
+	}
+	defer unlock()
+	if r.Next == nil {
+		r.Next, r.Began = &rewardSums{}, began
+	}
+	if r.Token == "" {
+		r.Next.addPage(p.Items)
+		r.Token = p.NextPageToken
+	} else {
+		r.Next.add(p.Items) // paid since the reading began
+	}
+	for {
 		r.store()
 		select {
 		case <-time.After(historyPause):
 		case <-ctx.Done():
-			r.resumeAt(token)
 			return nil
 		}
-		p, err := r.page(ctx, token)
+		p, err := r.page(ctx, r.Token)
 		switch {
 		case ctx.Err() != nil:
-			r.resumeAt(token)
 			return nil
-		case scrape.OutcomeOf(err) == scrape.Rejected && token != "":
-			r.resumeAt("") // the token has expired
+		case scrape.OutcomeOf(err) == scrape.Rejected: // the token has expired
+			r.Next, r.Token = nil, ""
 			return nil
 		case err != nil:
-			r.resumeAt(token)
 			return err
-		case p.NextPageToken == token:
+		case p.NextPageToken == r.Token:
 			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the answer repeats the page token of the request")}
 		}
-		allNew, token = r.add(p.Items), p.NextPageToken
-		if len(r.known)+len(r.Open) > maxRewards {
+		r.Next.addPage(p.Items)
+		if r.Token = p.NextPageToken; r.Token == "" {
+			r.end(r.Next, r.Began)
+			return nil
+		}
+		if len(r.Next.known) > maxRewards {
+			r.Next, r.Token = nil, ""
 			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", maxRewards)}
 		}
 	}
-	if token == "" {
-		r.Whole, r.Swept, r.Token = true, began, ""
-	}
-	return nil
 }
 
-// resumeAt stores that the next run must read from this page to the end of the list.
-func (r *rewardReader) resumeAt(token string) { r.Swept, r.Token = time.Time{}, token }
+// end replaces the totals after the list was read to its end.
+func (r *rewardReader) end(sums *rewardSums, began time.Time) {
+	r.Whole, r.Swept, r.Next, r.Token = sums, began, nil, ""
+}
 
-// add adds new rewards and new prices to the totals. It reports whether all of these rewards are new: no earlier run has
-// found them.
-func (r *rewardReader) add(rewards []data.Item[data.Reward]) (allNew bool) {
+// addPage adds a page that is read for the first time.
+func (b *rewardSums) addPage(rewards []data.Item[data.Reward]) {
+	for _, item := range rewards {
+		if item.Err != nil {
+			b.Malformed++
+		}
+	}
+	b.add(rewards)
+}
+
+// add adds new rewards to the sums. It reports whether all of these rewards are new.
+func (b *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
+	if b.Sums == nil {
+		b.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}}
+	}
+	if b.known == nil {
+		b.known = map[rewardHash]bool{}
+		for id := range slices.Chunk(b.Counted, rewardHashSize) {
+			if len(id) == rewardHashSize { // the last chunk is shorter only if the file was edited
+				b.known[rewardHash(id)] = true
+			}
+		}
+	}
 	allNew = true
 	for _, item := range rewards {
 		if item.Err != nil {
 			continue
 		}
-		reward := item.Value
-		id := reward.ID()
-		settled := r.known[hashReward(id)]
-		if _, open := r.Open[id]; !open && !settled {
-			r.foundNow[id] = true
+		sum := sha256.Sum256([]byte(item.Value.ID()))
+		hash := rewardHash(sum[:])
+		if b.known[hash] {
+			allNew = false
+			continue
 		}
-		if !settled {
-			r.Open[id] = opened(reward)
-		}
-		allNew = allNew && r.foundNow[id]
-	}
-	for id, reward := range r.Open {
-		if reward.Worth != nil || time.Since(reward.At) >= rewardPriceWait {
-			hash := hashReward(id)
-			r.known[hash] = true
-			r.Counted = append(r.Counted, hash[:]...)
-			kind := kindOrOther(r.Settled, reward.Type)
-			r.Settled[kind] = r.Settled[kind].with(reward)
-			delete(r.Open, id)
-		}
+		b.known[hash] = true
+		b.Counted = append(b.Counted, hash[:]...)
+		kind := kindOrOther(b.Sums, item.Value.RewardType)
+		b.Sums[kind] = b.Sums[kind].with(item.Value)
 	}
 	return allNew
 }
 
-func opened(r data.Reward) openReward {
-	o := openReward{Type: r.RewardType, At: r.EndTimestamp.Time, Paid: wire.NanoAVAX(r.Reward.Amount.Uint64())}
-	if price := r.Reward.HistoricalPrice; price != nil {
-		// Round to a multiple of 2^-20. Sums of such values are exact up to 2^33 in any order.
-		o.Worth = new(math.Round(float64(price.Value)*o.Paid.AVAX()*(1<<20)) / (1 << 20))
+// with returns the sum with another reward.
+func (s rewardSum) with(r data.Reward) rewardSum {
+	paid := r.Reward
+	s.Count++
+	s.Newest = later(s.Newest, r.EndTimestamp.Time)
+	if paid.IsAVAX() {
+		s.Paid = new(big.Int).Add(s.paid(), paid.Amount.Int)
+	} else {
+		s.Other++
 	}
-	return o
+	if price := paid.HistoricalPrice; price != nil {
+		s.Priced++
+		// Round to a multiple of 2^-20. Sums of such values are exact up to 2^33 in any order.
+		s.Worth += math.Round(float64(price.Value)*paid.Amount.Tokens(uint64(paid.Denomination))*(1<<20)) / (1 << 20)
+	}
+	return s
 }
 
-func (b *rewardTotals) set(out *metric.Batch, id, currency string) {
-	sums := maps.Clone(b.Settled)
-	for _, r := range b.Open {
-		kind := kindOrOther(sums, r.Type)
-		sums[kind] = sums[kind].with(r)
+// paid returns Paid, or 0.
+func (s rewardSum) paid() *big.Int {
+	if s.Paid == nil {
+		return new(big.Int)
 	}
-	for kind, sum := range sums {
-		out.Set(rewardsSum, sum.Paid.AVAX(), id, kind)
+	return s.Paid
+}
+
+func (b *rewardSums) set(out *metric.Batch, id, currency string) {
+	out.Set(rewardsMalformed, float64(b.Malformed), id)
+	for kind, sum := range b.Sums {
+		out.Set(rewardsSum, wire.BigInt{Int: sum.paid()}.Tokens(avaxDecimals), id, kind)
 		out.Set(rewardsCount, float64(sum.Count), id, kind)
-		out.SetTime(rewardsLast, sum.Newest, id, kind)
+		out.Set(rewardsUnpriced, float64(sum.Count-sum.Priced), id, kind)
+		out.Set(rewardsOther, float64(sum.Other), id, kind)
+		if sum.Count > 0 {
+			out.SetTime(rewardsLast, sum.Newest, id, kind)
+		}
 		if sum.Priced > 0 {
 			out.Set(rewardsValue, sum.Worth, id, kind, currency)
 		}
 	}
 }
+
+// avaxDecimals is the number of decimal places of AVAX on the P-Chain.
+const avaxDecimals = 9

@@ -89,6 +89,7 @@ type job struct {
 	again    bool               // another run must follow
 	began    time.Time          // start of the last run
 	failures int                // number of consecutive runs without an answer
+	worked   bool               // a run has succeeded
 	woken    *time.Timer
 	wakeAt   time.Time
 }
@@ -348,6 +349,9 @@ func (s *Scheduler) run(j *job, woken bool) {
 			}
 		}
 		j.notes = notes
+	}
+	if collectors.HasSamples(err) {
+		r.Chunks = batch.Chunks()
 	}
 	if collectors.EndsSamples(err) {
 		r.Chunks = []metric.Chunk{}

@@ -93,13 +93,16 @@ func (s *Scheduler) wakeAll(candidates iter.Seq[*job], selected func(*job) bool,
 // retry wakes a job soon if its run got no answer. The caller holds s.mu.
 func (s *Scheduler) retry(j *job, r metric.Run, missing bool) {
 	if r.Err == nil && !missing {
-		j.failures = 0
+		j.failures, j.worked = 0, true
 		return
 	}
 	after := firstRetry << min(j.failures, 20)
 	j.failures++
+	if !j.Retry && !j.worked { // a job with a long period would have no samples for long after a restart
+		after = max(after, time.Minute)
+	}
 	// After a rate limit, a retry would only add calls.
-	if !j.Retry || scrape.OutcomeOf(r.Err) == scrape.RateLimited || after >= period(j.When, time.Now()) {
+	if !j.Retry && j.worked || scrape.OutcomeOf(r.Err) == scrape.RateLimited || after >= period(j.When, time.Now()) {
 		return
 	}
 	s.wake(j, time.Now().Add(after))

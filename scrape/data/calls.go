@@ -242,16 +242,25 @@ type Reward struct {
 	Reward       PaidAsset     `json:"reward"`
 }
 
-// ID returns the identity of a reward. One transaction can pay several.
-func (r Reward) ID() string { return fmt.Sprint(r.RewardTxHash, " ", r.UTXOID, " ", r.OutputIndex) }
+// ID returns the identity of a reward: the unspent output that paid it. One transaction can pay several.
+func (r Reward) ID() string {
+	if r.UTXOID != "" {
+		return r.UTXOID
+	}
+	return fmt.Sprint(r.RewardTxHash, " ", r.OutputIndex)
+}
 
 // PaidAsset is an amount of an asset and the price of the asset.
 type PaidAsset struct {
 	AssetID         string      `json:"assetId"`
+	Symbol          string      `json:"symbol,omitzero"`
 	Denomination    wire.Uint64 `json:"denomination"`    // decimals
 	Amount          wire.BigInt `json:"amount"`          // in the smallest unit
 	HistoricalPrice *Money      `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day after the payment, or if unknown
 }
+
+// IsAVAX reports whether the asset is AVAX.
+func (p PaidAsset) IsAVAX() bool { return p.Symbol == "AVAX" && p.Denomination == 9 }
 
 // RewardPage requests one page of the rewards of a node, newest first. An empty currency means USD.
 func (c *Client) RewardPage(ctx context.Context, network, nodeID, currency string, pageSize int, token string) (Page[Reward], error) {
