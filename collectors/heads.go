@@ -49,9 +49,6 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 			at, err = n.PlatformTimestamp(ctx)
 		}
 	case "X":
-		// The X-Chain changes rarely, so the answer may be a minute old. Do not use Sharing here: the samples would get
-		// the time of the answer, and would expire between two runs.
-		ctx = scrape.MaxAge(ctx, time.Minute)
 		height, err = nodes.Optional(n.AVMHeight(ctx, c.Ref))
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)

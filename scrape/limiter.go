@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -117,14 +116,14 @@ func (l *limiter) parseWait(s string) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryDelay returns the delay before the n-th retry. The delay is partly random, so that callers do not all retry at the same
-// time. ok is false if a retry after err is useless.
+// retryDelay returns the delay before the n-th retry. The delay depends on the clock's nanoseconds, so that callers do not all
+// retry at the same time. ok is false if a retry after err is useless.
 func (l *limiter) retryDelay(op string, n int, err error) (d time.Duration, ok bool) {
 	d = firstPause
 	for range n - 1 {
 		d *= 3
 	}
-	d = d/2 + rand.N(d) //nolint:gosec // spreads calls, no secret depends on it
+	d = d/2 + time.Duration(time.Now().UnixNano())%d
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
 		return 0, false

@@ -3,7 +3,6 @@ package scrape
 import (
 	"context"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 )
@@ -203,13 +202,13 @@ func (a *answers) store(q shareKey, s *shared) {
 }
 
 // ForgetAnswers deletes the shared answers, and lets refused calls be sent again. Call it when the upstream has stopped, because
-// after a restart its answers may differ. Calls in progress continue.
+// after a restart its answers may differ. Calls in progress continue for their callers, but no later caller shares them.
 func (u *Upstream) ForgetAnswers() {
 	u.limiter.release()
 	a := &u.answers
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	maps.DeleteFunc(a.byKey, func(_ shareKey, s *shared) bool { return s.cancel == nil })
+	clear(a.byKey)
 }
 
 func (a *answers) forget(q shareKey, s *shared) {

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -44,15 +45,21 @@ var (
 // step. After each step, every exported sample must equal what the network would have answered at some time within the
 // sample's last three periods. After a quiet time of that length, all samples must be exported.
 //
-// A failure prints its seed: go test ./internal/app -run UnderRandomFaults -model.seed=N -model.seeds=1.
+// A failure prints its seed: go test ./internal/app -run UnderRandomFaults -model.seed=N -model.seeds=1. A single seed uses one
+// processor, because the order of goroutines is random with several.
 func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 	if testing.Short() {
 		*modelSeeds, *modelSteps = 1, 150
 	}
+	if *modelSeeds == 1 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	}
 	if *modelFor == 0 {
 		for seed := *modelSeed; seed < *modelSeed+*modelSeeds; seed++ {
 			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-				t.Parallel()
+				if *modelSeeds > 1 {
+					t.Parallel()
+				}
 				tryOut(t, seed)
 			})
 		}
@@ -320,7 +327,6 @@ var changes = []struct {
 
 // olderAnswers has the maximum age of the answers that a collector uses beyond those of its run.
 var olderAnswers = map[string]time.Duration{
-	"heads":      time.Minute,      // of the X-Chain
 	"network":    2 * time.Minute,  // the validator sets of subnets
 	"chain_info": 10 * time.Minute, // never changes
 }
@@ -342,6 +348,9 @@ func (m *randomTest) check() (wrong []string) {
 			}
 			for series, value := range linesOf(chunk.Text()) {
 				m.compared++
+				if chunk.Family.Name == "avax_chain_fork_detected" && value == "0" && m.existed(strings.Replace(series, chunk.Family.Name, "avax_chain_height", 1), now.Add(-longest)) {
+					continue // the compared blocks may be answers of different times, at which never two nodes answered at once
+				}
 				if !m.wasTrue(series, value, now.Add(-longest)) {
 					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector, job.Good.Target, now.Sub(job.Good.At), m.history(series)))
 				}
@@ -367,6 +376,11 @@ func (m *randomTest) history(series string) string {
 // wasTrue reports whether the series had that value at some time since then.
 func (m *randomTest) wasTrue(series, value string, since time.Time) bool {
 	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.value == value && (f.to.IsZero() || !f.to.Before(since)) })
+}
+
+// existed reports whether the series had any value at some time since then.
+func (m *trial) existed(series string, since time.Time) bool {
+	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.to.IsZero() || !f.to.Before(since) })
 }
 
 // calm ends all faults, and waits for new runs of everything.
