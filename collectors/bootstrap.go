@@ -20,6 +20,7 @@ var (
 
 var bootstrap = &Spec{
 	Name:     "bootstrap",
+	Paged:    true,
 	Help:     "Whether P, X and the monitored chains are bootstrapped on the node.",
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,

@@ -31,6 +31,8 @@ type Spec struct {
 	Off bool
 	// Probe: the job of a node also runs when calls to that node start to fail or start to succeed.
 	Probe bool
+	// Paged: alerts of severity page need the samples.
+	Paged bool
 	// OnChange: the collector also runs when a node stops answering or starts to answer.
 	OnChange bool
 	// Families are the metric families of the collector's samples.

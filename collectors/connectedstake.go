@@ -28,6 +28,7 @@ var (
 
 var connectedStake = &Spec{
 	Name:     "connected_stake",
+	Paged:    true,
 	Help:     "Stake that the node is connected to, by version, and upgrades that the node does not know.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,

@@ -27,6 +27,7 @@ var (
 
 var fleet = &Spec{
 	Name:     "fleet",
+	Paged:    true,
 	Help:     "Identity changes, duplicate node IDs and wrong networks.",
 	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
 	Every:    time.Minute,

@@ -13,6 +13,7 @@ var forkDetected = metric.New("avax_chain_fork_detected",
 
 var forks = &Spec{
 	Name:     "forks",
+	Paged:    true,
 	Help:     "Nodes that disagree about a block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    time.Minute,

@@ -21,6 +21,7 @@ var (
 
 var heads = &Spec{
 	Name:     "heads",
+	Paged:    true,
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,

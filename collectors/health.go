@@ -38,6 +38,7 @@ var (
 
 var health = &Spec{
 	Name:     "health",
+	Paged:    true,
 	Help:     "Health checks of the node, and blocks that the node votes on.",
 	Calls:    []string{"GET /ext/health"},
 	Every:    time.Minute,

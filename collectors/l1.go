@@ -43,6 +43,7 @@ var (
 
 var l1 = &Spec{
 	Name:  "l1",
+	Paged: true,
 	Help:  "Validators, weights and balances of the monitored L1s, from the P-Chain.",
 	Calls: []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every: 2 * time.Minute,

@@ -24,6 +24,7 @@ var (
 
 var l1Views = &Spec{
 	Name:     "l1_views",
+	Paged:    true,
 	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,

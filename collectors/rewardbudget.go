@@ -42,6 +42,7 @@ var (
 
 var rewardBudget = &Spec{
 	Name:     "reward_budget",
+	Paged:    true,
 	Help:     "Whether the monitored validators will get their reward, and how much downtime they may still have.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -17,9 +18,10 @@ var (
 )
 
 // up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a resource for the
-// call. Then the previous sample stays until it expires.
+// call, or CPU: it notices the end of the call more than a second late. Then the previous sample stays until it expires.
 var up = &Spec{
 	Name:     "up",
+	Paged:    true,
 	Help:     "Whether the node answers.",
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
@@ -34,6 +36,9 @@ func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Bat
 	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && err != nil && time.Since(deadline) > time.Second {
+		return fmt.Errorf("the exporter has too little CPU to wait for the answer: %w", err)
 	}
 	n.SetProbed(err == nil)
 	out.SetBool(nodeUp, err == nil, n.Name())

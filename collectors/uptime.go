@@ -20,6 +20,7 @@ var (
 
 var uptime = &Spec{
 	Name:     "uptime",
+	Paged:    true,
 	Help:     "Uptime of the node as observed by its peers, and the stake that would vote for its reward.",
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,

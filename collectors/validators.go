@@ -43,6 +43,7 @@ var (
 
 var validators = &Spec{
 	Name:     "validators",
+	Paged:    true,
 	Help:     "Period, stake and rewards of the monitored validators, from the P-Chain.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,

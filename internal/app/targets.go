@@ -223,6 +223,7 @@ func (t *targets) jobs() []schedule.Job {
 				When:     t.cfg.Schedule(spec, j.Target, onlyObservers),
 				Shares:   spec.Shares,
 				Probe:    spec.Probe,
+				Paged:    spec.Paged,
 				OnChange: spec.OnChange && !onlyObservers,
 				Retry:    spec.Cost == nil, // no retry at the Data service, because every call counts against the budget
 				Collect:  j.Collect,

@@ -30,8 +30,10 @@ type Job struct {
 	When cron.Schedule
 	// Shares lets a run use answers up to a whole period old, instead of half a period.
 	Shares bool
-	// With Probe, CallsChanged runs the job. With OnChange, NodeChanged runs the job.
+	// With Probe, CallsChanged runs the job, and the job runs before all others. With OnChange, NodeChanged runs the job.
 	Probe, OnChange bool
+	// With Paged, alerts of severity page need the samples. If the exporter is too slow, the job runs longer than others.
+	Paged bool
 	// With Retry, the job runs again soon after a failure.
 	Retry bool
 	// Collect calls upstreams and fills the batch. It must return when its context ends.
@@ -53,6 +55,7 @@ type Scheduler struct {
 	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
 	counts  counts
+	load    load
 }
 
 // ticker holds the jobs of one schedule. One timer for all of them saves resources, because a fleet has tens of thousands of
@@ -62,7 +65,7 @@ type ticker struct {
 	when  cron.Schedule
 	next  time.Time // next tick, with a monotonic reading; zero: no further tick
 	timer *time.Timer
-	jobs  map[*job]bool
+	jobs  []*job // probes first
 }
 
 // cause is the reason why jobs fail: the group of their targets, and the outcome.
@@ -95,7 +98,10 @@ type job struct {
 }
 
 // counts are the families of the scheduler.
-type counts struct{ skipped, panics prometheus.Counter }
+type counts struct {
+	skipped, panics prometheus.Counter
+	delay, level    prometheus.Gauge
+}
 
 func newCounts(r prometheus.Registerer) counts {
 	counter := func(name, help string) prometheus.Counter {
@@ -103,9 +109,16 @@ func newCounts(r prometheus.Registerer) counts {
 		r.MustRegister(c)
 		return c
 	}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		r.MustRegister(g)
+		return g
+	}
 	return counts{
-		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended."),
+		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended, or because the exporter is too slow."),
 		counter("avax_exporter_collector_panics_total", "Runs of collectors that ended in a panic, which is a bug: please report it. The log names the collector."),
+		gauge("avax_exporter_delay_seconds", "Delay with which this process runs what is due, in seconds. With enough CPU it is a few milliseconds."),
+		gauge("avax_exporter_overload", "0 if all collectors run. 1 if only those run that alerts of severity page need, because the exporter is too slow. 2 if only the up probes run."),
 	}
 }
 
@@ -114,7 +127,7 @@ func Declare(r prometheus.Registerer) { newCounts(r) }
 
 // Start returns a scheduler without jobs. It runs until ctx ends.
 func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, log *slog.Logger) *Scheduler {
-	return &Scheduler{
+	s := &Scheduler{
 		ctx:     ctx,
 		store:   store,
 		log:     log,
@@ -124,6 +137,8 @@ func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, lo
 		tickers: map[cron.Schedule]*ticker{},
 		counts:  newCounts(r),
 	}
+	s.runs.Go(s.measure)
+	return s
 }
 
 // Set replaces the set of jobs. New jobs start at once. The samples of removed jobs are deleted. A job whose Key already exists
@@ -158,11 +173,15 @@ func (s *Scheduler) add(j Job) *job {
 	s.byNode[j.Target.Node][added] = true
 	b := s.tickers[j.When]
 	if b == nil {
-		b = &ticker{when: j.When, jobs: map[*job]bool{}}
+		b = &ticker{when: j.When}
 		s.tickers[j.When] = b
 		s.arm(b, time.Now())
 	}
-	b.jobs[added] = true
+	if j.Probe {
+		b.jobs = slices.Insert(b.jobs, 0, added)
+	} else {
+		b.jobs = append(b.jobs, added)
+	}
 	return added
 }
 
@@ -186,7 +205,7 @@ func (s *Scheduler) tick(t *ticker) {
 	}
 	now := time.Now()
 	s.arm(t, now)
-	for j := range t.jobs {
+	for _, j := range t.jobs {
 		if !j.from.IsZero() && !now.Before(j.from) {
 			s.runs.Go(func() { s.run(j, false) })
 		}
@@ -205,18 +224,27 @@ const (
 // next tick.
 const longestFirst = time.Minute
 
-// start starts the first run of each job. The caller holds s.mu.
+// start starts the first run of each job, probes first. The caller holds s.mu.
 func (s *Scheduler) start(jobs []*job) {
-	indexes := map[metric.Target]int{}
+	type key struct {
+		other bool // not a probe
+		group metric.Target
+	}
+	indexes := map[key]int{}
 	var groups [][]*job
-	for _, j := range jobs {
-		n, seen := indexes[j.Target.Group()]
-		if !seen {
-			n = len(groups)
-			indexes[j.Target.Group()] = n
-			groups = append(groups, nil)
+	for _, other := range []bool{false, true} {
+		for _, j := range jobs {
+			if j.Probe == other {
+				continue
+			}
+			n, seen := indexes[key{other, j.Target.Group()}]
+			if !seen {
+				n = len(groups)
+				indexes[key{other, j.Target.Group()}] = n
+				groups = append(groups, nil)
+			}
+			groups[n] = append(groups[n], j)
 		}
-		groups[n] = append(groups[n], j)
 	}
 	s.runs.Go(func() {
 		ended := make(chan struct{}, len(groups))
@@ -255,7 +283,7 @@ func (s *Scheduler) first(jobs []*job, ended chan<- struct{}) {
 // remove ends a job and deletes it. The caller holds s.mu.
 func (s *Scheduler) remove(j *job) {
 	b := s.tickers[j.When]
-	if delete(b.jobs, j); len(b.jobs) == 0 {
+	if b.jobs = slices.DeleteFunc(b.jobs, func(o *job) bool { return o == j }); len(b.jobs) == 0 {
 		delete(s.tickers, j.When)
 		if b.timer != nil {
 			b.timer.Stop()
@@ -295,11 +323,19 @@ func (s *Scheduler) Wait() {
 	s.runs.Wait()
 }
 
-// Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs.
+// Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs. While the exporter is
+// too slow, jobs that do not run do not count, so that alerts are evaluated.
 func (s *Scheduler) Progress() (ran, of int) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	of = len(s.jobs)
-	s.mu.Unlock()
+	if s.load.level > 0 {
+		for _, j := range s.jobs {
+			if s.sheds(j) && s.store.Last(j.Key).At.IsZero() {
+				of--
+			}
+		}
+	}
 	return min(s.store.Len(), of), of
 }
 

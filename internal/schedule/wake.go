@@ -130,13 +130,17 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 	})
 }
 
-// begin returns the context of a new run, or nil if the job was removed or its last run has not ended. In the second case
-// it counts a skipped tick. A tick during a woken run does not count, because that run replaces it, unless the woken run
+// begin returns the context of a new run, or nil if the job was removed, its last run has not ended, or the exporter is too slow
+// for it. In the last two cases it counts a skipped tick. A tick during a woken run does not count, because that run replaces it, unless the woken run
 // has passed its deadline.
 func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil || s.jobs[j.Key] != j {
+		return nil
+	}
+	if s.sheds(j) {
+		s.counts.skipped.Inc()
 		return nil
 	}
 	if j.running {

@@ -1,0 +1,57 @@
+package schedule_test
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
+)
+
+// If the exporter has too little CPU, it first skips what no page needs, and then everything but the probes.
+func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		var probes, paged, others atomic.Int64
+		probe, page, other := counting("probe", &probes), counting("page", &paged), counting("other", &others)
+		probe.Probe, page.Paged = true, true
+		h.Set([]schedule.Job{other, page, probe})
+		ran := func(d time.Duration) [3]int64 {
+			p, q, o := probes.Load(), paged.Load(), others.Load()
+			time.Sleep(d)
+			return [3]int64{probes.Load() - p, paged.Load() - q, others.Load() - o}
+		}
+		time.Sleep(time.Second)
+		for _, step := range []struct {
+			delay time.Duration
+			after time.Duration
+			want  [3]int64
+		}{
+			{900 * time.Millisecond, 2 * period, [3]int64{2, 2, 2}},
+			{2 * time.Second, 2 * period, [3]int64{2, 2, 0}},
+			{2 * time.Second, 2 * period, [3]int64{2, 2, 0}}, // not yet: the first step may be enough
+			{2 * time.Second, 2 * period, [3]int64{2, 0, 0}},
+			{2 * time.Second, 2 * period, [3]int64{2, 0, 0}},
+		} {
+			h.Judge(step.delay)
+			if got := ran(step.after); got != step.want {
+				t.Errorf("after a delay of %v: runs %v, want %v", step.delay, got, step.want)
+			}
+		}
+		if ran, of := h.Progress(); ran != of {
+			t.Errorf("%d of %d first runs", ran, of)
+		}
+		time.Sleep(3 * time.Minute) // in time again
+		if got, want := ran(2*period), [3]int64{2, 2, 2}; got != want {
+			t.Errorf("after recovery: runs %v, want %v", got, want)
+		}
+		for _, message := range []string{"exporter too slow for its nodes", "only up probes run", "exporter keeps its schedule again"} {
+			if n := strings.Count(h.log.String(), message); n != 1 && message != "exporter too slow for its nodes" || n == 0 {
+				t.Errorf("log has %q %d times:\n%s", message, n, h.log)
+			}
+		}
+		if n := h.count(t, "avax_exporter_collector_skipped_total"); n < 8 {
+			t.Errorf("%v skipped runs", n)
+		}
+	})
+}
