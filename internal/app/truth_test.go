@@ -379,7 +379,7 @@ func (m *randomTest) wasTrue(series, value string, since time.Time) bool {
 }
 
 // existed reports whether the series had any value at some time since then.
-func (m *trial) existed(series string, since time.Time) bool {
+func (m *randomTest) existed(series string, since time.Time) bool {
 	return slices.ContainsFunc(m.truth[series], func(f fact) bool { return f.to.IsZero() || !f.to.Before(since) })
 }
 
