@@ -30,6 +30,7 @@ type DataService struct {
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
+	tried    map[string]bool   // ledger entries that a run of this process has read
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
@@ -38,6 +39,18 @@ type DataService struct {
 // entry returns the name of the ledger entry for these parts.
 func (s *DataService) entry(parts ...string) string {
 	return s.networkName() + " " + strings.Join(parts, " ")
+}
+
+// firstRun reports whether no earlier run of this process has read the ledger entry.
+func (s *DataService) firstRun(entry string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tried == nil {
+		s.tried = map[string]bool{}
+	}
+	first := !s.tried[entry]
+	s.tried[entry] = true
+	return first
 }
 
 // networkName returns the last result of FindNetwork.

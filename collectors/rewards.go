@@ -81,12 +81,19 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			return p, err
 		},
 	}
+	first := ups.Data.firstRun(name)
 	err := r.read(ctx)
+	if err != nil {
+		err = fmt.Errorf("rewards of %s: %w: the next run continues", id, err)
+	}
+	if err != nil && (!first || totals.Whole == nil) {
+		return err
+	}
 	if totals.Whole != nil {
 		totals.Whole.set(out, id, ups.Data.Currency)
 	}
 	if err != nil {
-		return &storedError{fmt.Errorf("rewards of %s: %w: the next run continues", id, err)}
+		return &storedError{err}
 	}
 	if totals.Whole == nil {
 		out.Note("rewards of %s: reading the whole history takes several runs; samples appear after that", id)

@@ -24,9 +24,11 @@ const (
 
 // Budget limits the compute units spent within any minute and within any day. Use Budget.Admit as scrape.Options.Admit of
 // every Upstream that shares the budget. A Budget is safe for concurrent use. Do not copy it, and do not change its fields
-// after the first use. A restart of the exporter resets the spent units to 0.
+// after the first use.
 type Budget struct {
 	PerMinute, PerDay int // 0: no limit
+	// Save, if set, is called with what was spent before each request. Restore reads it after a restart.
+	Save func(Spendings)
 
 	mu          sync.Mutex
 	began       time.Time
@@ -62,7 +64,45 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	for _, w := range windows {
 		w.spend(now, units)
 	}
+	if b.Save != nil {
+		b.Save(Spendings{b.minute.saved(b.began), b.day.saved(b.began)})
+	}
 	return nil
+}
+
+// Spendings are the units that were spent, by the time at which they no longer count.
+type Spendings struct{ Minute, Day []Spending }
+
+// Spending is a number of units that count until a time.
+type Spending struct {
+	Until time.Time
+	Units int
+}
+
+// Restore adds the units that an earlier process spent. Call it before the first request.
+func (b *Budget) Restore(s Spendings) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.windows()
+	b.minute.restore(b.began, s.Minute)
+	b.day.restore(b.began, s.Day)
+}
+
+func (w *window) saved(began time.Time) (all []Spending) {
+	for _, s := range w.spendings {
+		all = append(all, Spending{began.Add(s.leaves).Round(0), s.units})
+	}
+	return all
+}
+
+func (w *window) restore(began time.Time, all []Spending) {
+	for _, s := range all {
+		// A clock that was wrong must not block the budget for longer than the window.
+		if leaves := s.Until.Sub(began); leaves > 0 && leaves <= w.length+w.step && s.Units > 0 {
+			w.spent += s.Units
+			w.spendings = append(w.spendings, spending{leaves, s.Units})
+		}
+	}
 }
 
 // overBudgetError means that the budget rejected a request.

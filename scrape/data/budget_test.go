@@ -85,6 +85,31 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 	})
 }
 
+// Restarts do not make spent units available again, neither of the minute nor of the day.
+func TestBudgetSurvivesRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var saved data.Spendings
+		spent := 0
+		for range 10 {
+			b := &data.Budget{PerMinute: 100, PerDay: 250, Save: func(s data.Spendings) { saved = s }}
+			b.Restore(saved)
+			for b.Admit(t.Context(), nativeOp) == nil {
+				spent += 20
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if spent != 200 { // 100 in each of the two minutes
+			t.Errorf("%d units in 100 s and 10 restarts, want 200", spent)
+		}
+		time.Sleep(25 * time.Hour)
+		b := &data.Budget{PerMinute: 100, PerDay: 250}
+		b.Restore(saved)
+		if minute, day := b.Spent(); minute != 0 || day != 0 {
+			t.Errorf("a day later: %d and %d spent", minute, day)
+		}
+	})
+}
+
 func TestCallAboveTheWholeBudgetNamesTheReason(t *testing.T) {
 	err := (&data.Budget{PerMinute: 50}).Admit(t.Context(), rewardsOp)
 	if want := rewardsOp + ": rate_limited: the call costs 100 compute units, and the budget is 50 per minute: raise the budget"; err == nil || err.Error() != want {

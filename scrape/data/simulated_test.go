@@ -80,7 +80,7 @@ func TestAverageTPSSwitchesToSimulatedVersion2(t *testing.T) {
 		}
 		before := of()
 		network.RetireMetricsV1(true)
-		if after := of(); *after.Point != *before.Point || before.LastRun == nil || after.LastRun != nil {
+		if after := of(); *after.Point != *before.Point || before.LastRun == nil || after.LastRun == nil {
 			t.Errorf("version 1: %+v, version 2: %+v", before, after)
 		}
 	})

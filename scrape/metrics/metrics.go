@@ -132,7 +132,7 @@ func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jso
 // AverageTPS is the newest complete value of a chain.
 type AverageTPS struct {
 	Point   *Point     // nil if no bucket is complete
-	LastRun *time.Time // the service's last update of the series; nil if absent
+	LastRun *time.Time // the service's last update of the series; without lastRun, the end of the newest day or now; nil without points
 }
 
 // AverageTPS returns the newest complete point of GET /v1/avg_tps/{chainId}. If the service no longer offers version 1, it
@@ -183,6 +183,14 @@ func newest(pages iter.Seq2[Page, error], completeUntil func([]Point) time.Time)
 		if found.Point != nil && !oldestFirst(page.Results) {
 			break
 		}
+	}
+	if found.LastRun == nil && len(points) > 0 {
+		newest := slices.MaxFunc(points, func(a, b Point) int { return a.Timestamp.Compare(b.Timestamp.Time) })
+		end := newest.Timestamp.Add(24 * time.Hour)
+		if now := time.Now(); end.After(now) {
+			end = now
+		}
+		found.LastRun = &end
 	}
 	return found, nil
 }
