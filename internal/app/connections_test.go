@@ -92,6 +92,7 @@ func TestNewConnectionDisplacesTheOneThatWaitedLongest(t *testing.T) {
 			l := newConnections(q, 4)
 			accepted := accepting(l)
 			all := arrive(q, 4)
+			time.Sleep(time.Second)
 			for _, i := range c.requests {
 				(*accepted)[i].request(1)
 				time.Sleep(time.Second)
