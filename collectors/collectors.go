@@ -129,6 +129,7 @@ func All() []*Spec {
 		l1,
 		l1Views,
 		l1Runway,
+		l1Proposers,
 		safeToStop,
 		variants,
 		observer,

@@ -53,12 +53,7 @@ var rewardBudget = &Spec{
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
 	Scope: metric.ScopeNetwork,
-	Bind: func(ups *Upstreams) []Job {
-		ledger := cmp.Or(ups.Ledger, new(Ledger))
-		return perNetwork(func(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-			return collectRewardBudget(ctx, ups, ledger, out)
-		})(ups)
-	},
+	Bind:  perNetwork(collectRewardBudget),
 }
 
 // requirements are the uptime requirements for which votes are counted, each with its value of the label requirement.
@@ -67,7 +62,7 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func collectRewardBudget(ctx context.Context, ups *Upstreams, ledger *Ledger, out *metric.Batch) error {
+func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		entries, err := ups.entries(ctx, n)
 		if err != nil {
@@ -97,6 +92,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, ledger *Ledger, ou
 	}
 	votes := p.votes(ctx, entries)
 	now := time.Now()
+	ledger := ups.ledger()
 	before, downtimes := load[map[string]staking.Downtime](ledger, out, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)

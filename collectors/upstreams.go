@@ -14,14 +14,23 @@ type Upstreams struct {
 	Watch Watchlist
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
-	// Ledger stores the measurements of collectors that call nodes. Nil: each job starts without earlier
-	// measurements.
+	// Ledger stores the measurements of collectors that call nodes. Nil: they are in memory.
 	Ledger *Ledger
 	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
 
 	mu        sync.Mutex
 	reporters map[string]string // see isReporter; by fact
+}
+
+// ledger returns the ledger of collectors that call nodes.
+func (ups *Upstreams) ledger() *Ledger {
+	ups.mu.Lock()
+	defer ups.mu.Unlock()
+	if ups.Ledger == nil {
+		ups.Ledger = new(Ledger)
+	}
+	return ups.Ledger
 }
 
 // isReporter returns whether the jobs of a node or chain, by name, set the series of a fact. Two nodes may have the same

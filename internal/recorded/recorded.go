@@ -1,5 +1,6 @@
 // Package recorded replays answers of real nodes. They come from seven nodes of version 1.15.0 on a private network with an L1 and a
-// permissioned subnet, and from two nodes of a second private network. Each .jsonl file is one situation, with one answer per
+// permissioned subnet, from two nodes of a second
+// private network, and from two nodes of a third one. Each .jsonl file is one situation, with one answer per
 // line. Only tests use this package.
 //
 // Files that begin with client_ hold the calls of the typed client. The other files hold the calls of the collectors. survey.jsonl
@@ -35,6 +36,14 @@ const (
 const (
 	PartialSyncL1 = "2UNX7644LveBGPt2a6MqnUKyfAy5qHpPJEF2BCjJQb4uPey35c"
 	FailedChain   = "2ZQkkPT2kZJdkRq3vjjojycNS1kN5jLfztVa7f9HRCEnprq5Aw"
+)
+
+// The chains of the third recorded network, used by proposer_healthy and proposer_frozen: a permissioned subnet, a
+// permissioned subnet that became an L1, and an L1.
+const (
+	FrozenPoA = "21kVag2YqpnAQXbnWmggKUS3dGfrZ98WViJiE8xA8ja5T9CpgW"
+	FrozenL1  = "QcYRm4ZewMhMYxBZnX8HEn3FkfxiR3akXdnov8Z72U2CYJjbH"
+	StalledL1 = "2TdG9jFWUXCT2aLMoXpGTT84UrdTpVmfHePbb4B6RjU46FZsZt"
 )
 
 // Answer is one recorded answer.

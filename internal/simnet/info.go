@@ -291,7 +291,7 @@ func (v *view) infoUpgrades(noParams) (any, error) {
 		case "cortina":
 			fields.add("cortinaXChainStopVertexID", primaryNetworkID)
 		case "granite":
-			fields.add("graniteEpochDuration", 30*time.Second)
+			fields.add("graniteEpochDuration", epochLength)
 		}
 	}
 	return fields, nil

@@ -35,6 +35,7 @@ func (n *Network) build(now time.Time) {
 	t.buildStakers()
 	t.tps.build(t)
 	t.buildLedger()
+	t.recordSets(t.origin)
 	for _, m := range t.members[:6] {
 		n.nodes = append(n.nodes, newNode(n, m))
 	}

@@ -176,6 +176,8 @@ func (v *view) chainReply(q *query, c *chain, endpoint string) reply {
 		answer = func() reply { return v.evmReply(q, c) }
 	case c.isL1() && endpoint == "validators":
 		answer = func() reply { return v.rpc(q, validatorsService(c)) }
+	case c.vm != assetVM && endpoint == "proposervm":
+		answer = func() reply { return v.rpc(q, proposerService(c)) }
 	default:
 		return notFound()
 	}

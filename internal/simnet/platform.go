@@ -20,6 +20,7 @@ var platformService = service{"platform", map[string]method{
 	"getHeight":            on((*view).platformHeight),
 	"getStakingAssetID":    on((*view).platformStakingAssetID),
 	"getTimestamp":         on((*view).platformTimestamp),
+	"getValidatorsAt":      on((*view).platformValidatorsAt),
 	"getValidatorFeeState": on((*view).platformValidatorFeeState),
 }}
 

@@ -208,6 +208,7 @@ func (n *Network) change(f func(now time.Time)) {
 	now := n.clock()
 	n.advance(now)
 	f(now)
+	n.recordSets(now)
 	n.freeze(now)
 	close(n.changed)
 	n.changed = make(chan struct{})

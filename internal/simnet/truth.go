@@ -60,8 +60,9 @@ type subnet struct {
 	owner, born subnetOwner
 	// conversion is the ID of the conversion to an L1, empty before it.
 	conversion   string
-	managerChain *chain // chain of the contract that manages the L1's validators
-	manager      string // its address
+	managerChain *chain         // chain of the contract that manages the L1's validators
+	manager      string         // its address
+	sets         []validatorSet // history, oldest first
 }
 
 // subnetOwner is the owner of a subnet: addresses without a chain prefix, and how many of them must sign.
@@ -243,6 +244,7 @@ func (t *truth) advance(now time.Time) {
 		v.balance = 0
 		v.inactive.begin(at)
 		t.pChain().heads.add(at) // a block is accepted for it, to the second
+		t.recordSets(at)
 	}
 	for _, s := range t.subnets {
 		accepted := t.pChain().heads.at(now).time
@@ -471,44 +473,4 @@ func lostBetween(from, to time.Time, except spans, lists ...spans) (lost time.Du
 		}
 	}
 	return lost
-}
-
-// mayBuild reports whether the member may build the next block of a chain: it is an active validator of the subnet.
-func (c *chain) mayBuild(m *member) bool {
-	l1 := c.subnet.l1Validator(m)
-	return c.subnet.staker(m) != nil || l1 != nil && l1.active()
-}
-
-// runs reports whether the member tracks the chain and is connected to others.
-func (t *truth) runs(c *chain, m *member, now time.Time) bool {
-	if !m.tracks(c.subnet) || m.away.covers(now) {
-		return false
-	}
-	return m.node == nil || !m.node.stopped && m.node.chains[c].state == Running
-}
-
-// tracks reports whether the member tells its peers that it tracks the subnet.
-func (m *member) tracks(s *subnet) bool {
-	if !slices.Contains(m.subnets, s) {
-		return false
-	}
-	return m.node == nil || !slices.ContainsFunc(s.chains, func(c *chain) bool { return m.node.chains[c].state == Untracked })
-}
-
-// freeze stops the chains that nobody can extend, and resumes those that somebody can.
-func (t *truth) freeze(now time.Time) {
-	for _, c := range t.chains {
-		if !c.isL1() {
-			continue
-		}
-		alive := slices.ContainsFunc(t.members, func(m *member) bool { return t.runs(c, m, now) && c.mayBuild(m) })
-		switch every := c.heads[len(c.heads)-1].every; {
-		case !alive && every > 0:
-			c.frozen = every
-			c.heads.pace(now, 0)
-		case alive && c.frozen > 0:
-			c.heads.pace(now, c.frozen)
-			c.frozen = 0
-		}
-	}
 }

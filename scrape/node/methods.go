@@ -29,6 +29,7 @@ const (
 	avmPath        = "/ext/bc/{chain}"
 	evmPath        = "/ext/bc/{chain}/rpc"
 	validatorsPath = "/ext/bc/{chain}/validators"
+	proposerPath   = "/ext/bc/{chain}/proposervm"
 )
 
 // largeList is the maximum size in bytes of the few answers that grow with the network. They are decoded item by item. The 1,500
@@ -83,6 +84,7 @@ var (
 	getFeeState          = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath, Undocumented: true})
 	getPlatformHeight    = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath, Undocumented: true})
 	getTimestamp         = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath, Undocumented: true})
+	getValidatorsAt      = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath, Params: []string{"height", "subnetID?"}, Undocumented: true, MaxBody: largeList})
 	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath, Undocumented: true})
 
 	_                = declare[wire.BigInt](scrape.Method{Name: "eth_baseFee", Path: evmPath, Positional: true, Undocumented: true})
@@ -94,6 +96,9 @@ var (
 	_                = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}, Undocumented: true})
 	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}, Undocumented: true})
 	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true})
+
+	getCurrentEpoch   = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath, Undocumented: true})
+	getProposedHeight = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath, Undocumented: true})
 
 	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
 )

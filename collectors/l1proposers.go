@@ -1,0 +1,217 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	l1ProposerCount = metric.New("avax_l1_proposers",
+		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height that the chain proposed when the exporter first saw the block. Of the validators at these two heights, those with the larger share left count.", "chain")
+	l1ProposersLeft = metric.New("avax_l1_proposers_left",
+		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
+	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
+		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have.", "chain")
+	l1ProposerViewHeight = metric.New("avax_l1_proposer_view_height",
+		"P-Chain height of the chain's current epoch: a lower bound of the height that the newest block recorded. It is exact if the newest block started the epoch.", "chain")
+	l1ProposerViewTimestamp = metric.New("avax_l1_proposer_view_timestamp_seconds",
+		"Start of the chain's current epoch, in Unix seconds. An epoch ends only with a block.", "chain")
+	l1ProposerCanBuild = metric.New("avax_l1_proposer_can_build",
+		"1 if the validator of avax_l1_proposers can build the next block now, 0 if it does not run the chain or is not connected.", "chain", "node_id").AtMost(maxNamed)
+)
+
+var l1Proposers = &Spec{
+	Name: "l1_proposers",
+	Help: "Who may build the next block of an L1 or a permissioned subnet, and who of them still can.",
+	Calls: []string{
+		"proposervm.getCurrentEpoch", "proposervm.getProposedHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
+		"info.peers", "info.isBootstrapped", "info.getNodeID", "platform.getBlockchains",
+	},
+	Every:    headsEvery,
+	OnChange: true,
+	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
+	Scope:    metric.ScopeChain,
+	Bind: func(ups *Upstreams) []Job {
+		var jobs []Job
+		for _, c := range ups.SubnetChains() {
+			v := &proposerView{sets: map[uint64]map[string]uint64{}}
+			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
+				return v.collect(ctx, ups, c, out)
+			}})
+		}
+		return jobs
+	},
+}
+
+// proposerView holds what a run needs to know from earlier runs. No lock is needed, because the runs of a job do not
+// overlap.
+type proposerView struct {
+	sets map[uint64]map[string]uint64 // weights by node ID, by P-Chain height; they never change
+}
+
+// seenBlock is the ledger entry for the newest block of a chain.
+type seenBlock struct {
+	Height   uint64
+	Proposed uint64 // P-Chain height that the chain proposed when the block was first seen; 0: not known
+}
+
+// proposers are the validators that may build the next block.
+type proposers struct {
+	weights map[string]uint64 // by node ID
+	left    map[string]bool   // those that can build
+	ratio   float64           // share of the weight of left
+}
+
+func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+	if len(ups.Nodes()) == 0 {
+		return nil // observers do not list their peers
+	}
+	b, err := ups.KnownBlockchain(ctx, c)
+	if err != nil || b.SubnetID == node.PrimaryNetworkID {
+		return err
+	}
+	type answer struct {
+		block    node.EthBlock
+		epoch    node.Epoch
+		proposed uint64
+	}
+	a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
+		if a.block, err = newestBlock(ctx, n, c); err != nil {
+			return a, err
+		}
+		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(ctx, c.Ref)); err != nil {
+			return a, err
+		}
+		a.proposed, err = nodes.Optional(n.ProposerVMProposedHeight(ctx, c.Ref))
+		return a, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case a.epoch.Number == 0:
+		return fmt.Errorf("%w: the chain has no epochs before the upgrade Granite", nodes.ErrNotOffered)
+	case a.block.Number == 0:
+		return nil // anybody may build the first block
+	}
+	heights := []uint64{uint64(a.epoch.PChainHeight)}
+	if upper := v.upperBound(ups, c, uint64(a.block.Number), a.proposed, out); upper > heights[0] && !a.epoch.StartTime.Equal(a.block.Time()) {
+		heights = append(heights, upper)
+	}
+	running, err := running(ctx, ups, c, b.SubnetID)
+	if err != nil || running == nil {
+		return err
+	}
+	var view proposers
+	kept := map[uint64]map[string]uint64{}
+	for i, height := range heights {
+		weights, known := v.sets[height]
+		if !known {
+			weights, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
+				return nodes.Optional(n.PlatformValidatorsAt(ctx, height, b.SubnetID))
+			})
+			if err != nil {
+				return err
+			}
+			delete(weights, unusedNodeID) // the weight of all inactive validators
+		}
+		kept[height] = weights
+		if at := proposersOf(weights, running); i == 0 || at.ratio > view.ratio {
+			view = at
+		}
+	}
+	v.sets = kept
+	out.Set(l1ProposerCount, float64(len(view.weights)), c.Name)
+	out.Set(l1ProposersLeft, float64(len(view.left)), c.Name)
+	out.Set(l1ProposersLeftRatio, view.ratio, c.Name)
+	out.Set(l1ProposerViewHeight, float64(a.epoch.PChainHeight), c.Name)
+	out.SetTime(l1ProposerViewTimestamp, a.epoch.StartTime.Time, c.Name)
+	for id := range view.weights {
+		out.SetBool(l1ProposerCanBuild, view.left[id], c.Name, id)
+	}
+	return nil
+}
+
+// upperBound returns an upper bound of the P-Chain height that the newest block recorded. That is the height that the chain
+// proposed when the exporter first saw the block. It is 0 if the block is older than the ledger.
+func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, height, proposed uint64, out *metric.Batch) uint64 {
+	const name = "proposers "
+	ledger := ups.ledger()
+	seen := load[seenBlock](ledger, out, name+c.Ref)
+	if seen.Height != height {
+		if seen.Height == 0 {
+			proposed = 0
+		}
+		seen = seenBlock{height, proposed}
+		ledger.save(out, name+c.Ref, seen)
+	}
+	return seen.Proposed
+}
+
+func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
+	p := proposers{weights: weights, left: map[string]bool{}}
+	var left, all uint64
+	for id, weight := range weights {
+		all += weight
+		if running[id] {
+			p.left[id] = true
+			left += weight
+		}
+	}
+	if all > 0 {
+		p.ratio = float64(left) / float64(all)
+	}
+	return p
+}
+
+// running returns the IDs of the nodes that run the chain and are connected: your nodes, and their peers that track the
+// subnet. The result is nil if the nodes do not report which subnets their peers track.
+func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
+	maxAge := nodes.MaxAnswerAge(ctx)
+	known, err := ups.Identified(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known = slices.DeleteFunc(known, ups.Unreachable(maxAge).Has)
+	type view struct {
+		id    string
+		runs  bool
+		peers []node.Peer
+	}
+	views, err := nodes.Each(scrape.MaxAge(ctx, headsEvery), known[:min(len(known), maxViews)], func(ctx context.Context, n *nodes.Node) (view, error) {
+		v := view{id: n.KnownID()}
+		_, err := n.IsBootstrapped(ctx, c.Ref)
+		if v.runs = err == nil; err != nil && !node.IsNoSuchChain(err) {
+			return v, err
+		}
+		answer, err := n.Peers(ctx)
+		v.peers = answer.Peers
+		return v, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	down := ups.Unreachable(maxAge).IDs
+	found, reported := map[string]bool{}, false
+	for _, v := range views {
+		if v.runs {
+			found[v.id] = true
+		}
+		for _, p := range v.peers {
+			reported = reported || p.TrackedSubnets != nil
+			if slices.Contains(p.TrackedSubnets, subnetID) && !down[p.NodeID] {
+				found[p.NodeID] = true
+			}
+		}
+		reported = reported || len(v.peers) == 0
+	}
+	if !reported {
+		return nil, nil
+	}
+	return found, nil
+}

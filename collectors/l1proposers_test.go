@@ -1,0 +1,128 @@
+package collectors_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+)
+
+// proposers returns a function that runs l1_proposers of a chain and returns its samples.
+func (w world) proposers(t *testing.T, chain string) func() string {
+	spec, job := w.job(t, "l1_proposers", chain)
+	return func() string {
+		t.Helper()
+		batch, text := metric.NewBatch(spec.Families), ""
+		if err := job.Collect(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range batch.Chunks() {
+			text += string(c.Text())
+		}
+		return text
+	}
+}
+
+// All validators of a subnet are replaced without a block in between, and stop running its chain. No block is ever built again,
+// until one of them runs the chain and gets a transaction.
+func TestReplacedValidatorsWithoutABlockFreezeTheChain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "foxtrot", "echo")
+		w.network.SetBlockPeriod("examplepoa", 0)
+		run := w.proposers(t, "examplepoa")
+		left := func(want string) {
+			t.Helper()
+			wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, want)
+		}
+		time.Sleep(time.Minute)
+		left("3")
+		if !w.network.SendTransaction("examplepoa", "alpha") {
+			t.Fatal("a validator built no block")
+		}
+		time.Sleep(time.Minute)
+		left("3")
+		w.network.AddL1Validator("examplepoa", "foxtrot", 20, 1e9)
+		w.network.AddL1Validator("examplepoa", "echo", 20, 1e9)
+		for i, old := range []string{"alpha", "bravo", "charlie"} {
+			w.network.RemoveValidator("examplepoa", old)
+			time.Sleep(time.Minute)
+			left([]string{"3", "2", "1"}[i])
+			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
+			time.Sleep(time.Minute)
+			left([]string{"2", "1", "0"}[i])
+		}
+		page := run()
+		wantSeries(t, page, `avax_l1_proposers{chain="examplepoa"}`, "3")
+		wantSeries(t, page, `avax_l1_proposers_left_ratio{chain="examplepoa"}`, "0")
+		wantSeries(t, page, `avax_l1_proposer_can_build{chain="examplepoa",node_id="`+w.network.NodeID("alpha")+`"}`, "0")
+		if w.network.SendTransaction("examplepoa", "foxtrot") {
+			t.Error("a validator that is not in the recorded view built a block")
+		}
+
+		w.network.Node("alpha").SetChain("examplepoa", simnet.Running) // validates no longer, but is in the view
+		time.Sleep(time.Minute)
+		left("1")
+		if !w.network.SendTransaction("examplepoa", "alpha") {
+			t.Error("a node of the recorded view built no block")
+		}
+		time.Sleep(time.Minute)
+		page = run()
+		wantSeries(t, page, `avax_l1_proposers{chain="examplepoa"}`, "2")
+		wantSeries(t, page, `avax_l1_proposers_left{chain="examplepoa"}`, "2")
+		if !w.network.SendTransaction("examplepoa", "foxtrot") {
+			t.Error("the new validators build no block")
+		}
+	})
+}
+
+// A node that stops and an idle chain are normal. Only who can build counts.
+func TestIdleChainKeepsItsProposers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetBlockPeriod("examplel1", 0)
+		run := w.proposers(t, "examplel1")
+		for range 24 {
+			time.Sleep(time.Hour)
+			page := run()
+			wantSeries(t, page, `avax_l1_proposers{chain="examplel1"}`, "5")
+			wantSeries(t, page, `avax_l1_proposers_left{chain="examplel1"}`, "5")
+		}
+		w.network.Node("bravo").Stop()
+		time.Sleep(time.Minute)
+		wantSeries(t, run(), `avax_l1_proposers_left{chain="examplel1"}`, "4")
+		if n := w.callCount("alpha", "platform.getValidatorsAt") + w.callCount("foxtrot", "platform.getValidatorsAt"); n != 1 {
+			t.Errorf("%d calls for a set that never changes, want 1", n)
+		}
+	})
+}
+
+// A block that came soon after its epoch began may have recorded a newer set than the epoch's. Then the set at the height
+// that was proposed when the block was seen counts, also after a restart of the exporter.
+func TestBlockWithinAnEpochMovesTheView(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "foxtrot", "echo")
+		path := t.TempDir()
+		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, path)}
+		w.network.SetBlockPeriod("examplepoa", 0)
+		run := w.proposers(t, "examplepoa")
+		run()
+		time.Sleep(5 * time.Minute)
+		w.network.SendTransaction("examplepoa", "alpha") // the epoch begins
+		w.network.AddL1Validator("examplepoa", "foxtrot", 20, 1e9)
+		for _, old := range []string{"alpha", "bravo", "charlie"} {
+			w.network.RemoveValidator("examplepoa", old)
+		}
+		time.Sleep(40 * time.Second)
+		w.network.SendTransaction("examplepoa", "alpha")
+		time.Sleep(time.Second)
+		run()
+		for _, old := range []string{"alpha", "bravo", "charlie"} {
+			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
+		}
+		time.Sleep(time.Minute)
+		wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
+		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, path)}
+		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
+	})
+}
