@@ -25,7 +25,7 @@ const (
 	threshold  = "avax:threshold"
 	expected   = "avax:fee_config_expected" // set in rules.yml, not exported
 
-	maxPages = 25 // maximum number of names of alerts that page
+	maxPages = 26 // maximum number of names of alerts that page
 )
 
 var promQL = parser.NewParser(parser.Options{})

@@ -3,7 +3,9 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -13,7 +15,7 @@ import (
 
 var (
 	l1ProposerCount = metric.New("avax_l1_proposers",
-		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height that the chain proposed when the exporter first saw the block. Of the validators at these two heights, those with the larger share left count.", "chain")
+		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the exporter first saw the block. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left.", "chain")
 	l1ProposersLeft = metric.New("avax_l1_proposers_left",
 		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
 	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
@@ -30,8 +32,8 @@ var l1Proposers = &Spec{
 	Name: "l1_proposers",
 	Help: "Who may build the next block of an L1 or a permissioned subnet, and who of them still can.",
 	Calls: []string{
-		"proposervm.getCurrentEpoch", "proposervm.getProposedHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
-		"info.peers", "info.isBootstrapped", "info.getNodeID", "platform.getBlockchains",
+		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
+		"info.peers", "info.getNodeID", "platform.getBlockchains",
 	},
 	Every:    headsEvery,
 	OnChange: true,
@@ -57,8 +59,8 @@ type proposerView struct {
 
 // seenBlock is the ledger entry for the newest block of a chain.
 type seenBlock struct {
-	Height   uint64
-	Proposed uint64 // P-Chain height that the chain proposed when the block was first seen; 0: not known
+	Height  uint64
+	PHeight uint64 // height of the P-Chain when the block was first seen; 0: not known
 }
 
 // proposers are the validators that may build the next block.
@@ -77,18 +79,18 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		return err
 	}
 	type answer struct {
-		block    node.EthBlock
-		epoch    node.Epoch
-		proposed uint64
+		block   node.EthBlock
+		epoch   node.Epoch
+		pHeight uint64
 	}
 	a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
-		if a.block, err = newestBlock(ctx, n, c); err != nil {
+		if a.block, err = newestBlock(scrape.MaxAge(ctx, headsEvery), n, c); err != nil {
 			return a, err
 		}
-		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(ctx, c.Ref)); err != nil {
+		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, time.Minute), c.Ref)); err != nil {
 			return a, err
 		}
-		a.proposed, err = nodes.Optional(n.ProposerVMProposedHeight(ctx, c.Ref))
+		a.pHeight, err = n.PlatformHeight(scrape.MaxAge(ctx, proposalDelay))
 		return a, err
 	})
 	switch {
@@ -99,33 +101,24 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	case a.block.Number == 0:
 		return nil // anybody may build the first block
 	}
-	heights := []uint64{uint64(a.epoch.PChainHeight)}
-	if upper := v.upperBound(ups, c, uint64(a.block.Number), a.proposed, out); upper > heights[0] && !a.epoch.StartTime.Equal(a.block.Time()) {
-		heights = append(heights, upper)
-	}
+	upper := upperBound(ups, c, uint64(a.block.Number), a.pHeight, out)
 	running, err := running(ctx, ups, c, b.SubnetID)
 	if err != nil || running == nil {
 		return err
 	}
-	var view proposers
-	kept := map[uint64]map[string]uint64{}
-	for i, height := range heights {
-		weights, known := v.sets[height]
-		if !known {
-			weights, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
-				return nodes.Optional(n.PlatformValidatorsAt(ctx, height, b.SubnetID))
-			})
-			if err != nil {
-				return err
-			}
-			delete(weights, unusedNodeID) // the weight of all inactive validators
+	view, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight), running)
+	if err != nil {
+		return err
+	}
+	if exact := a.epoch.StartTime.Equal(a.block.Time()); !exact && upper > uint64(a.epoch.PChainHeight) && view.ratio <= 0.5 {
+		newer, err := v.at(ctx, ups, b.SubnetID, upper, running)
+		if err != nil {
+			return err
 		}
-		kept[height] = weights
-		if at := proposersOf(weights, running); i == 0 || at.ratio > view.ratio {
-			view = at
+		if newer.ratio > view.ratio {
+			view = newer
 		}
 	}
-	v.sets = kept
 	out.Set(l1ProposerCount, float64(len(view.weights)), c.Name)
 	out.Set(l1ProposersLeft, float64(len(view.left)), c.Name)
 	out.Set(l1ProposersLeftRatio, view.ratio, c.Name)
@@ -137,20 +130,45 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	return nil
 }
 
-// upperBound returns an upper bound of the P-Chain height that the newest block recorded. That is the height that the chain
-// proposed when the exporter first saw the block. It is 0 if the block is older than the ledger.
-func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, height, proposed uint64, out *metric.Batch) uint64 {
+// proposalDelay is less than the age of the P-Chain block that a new block records. So an answer of this age is an upper bound
+// of that height.
+const proposalDelay = 25 * time.Second
+
+// upperBound returns an upper bound of the P-Chain height that the newest block recorded. That is the height of the P-Chain
+// when the exporter first saw the block. It is 0 if the block is older than the ledger.
+func upperBound(ups *Upstreams, c nodes.Chain, height, pHeight uint64, out *metric.Batch) uint64 {
 	const name = "proposers "
 	ledger := ups.ledger()
 	seen := load[seenBlock](ledger, out, name+c.Ref)
 	if seen.Height != height {
 		if seen.Height == 0 {
-			proposed = 0
+			pHeight = 0
 		}
-		seen = seenBlock{height, proposed}
+		seen = seenBlock{height, pHeight}
 		ledger.save(out, name+c.Ref, seen)
 	}
-	return seen.Proposed
+	return seen.PHeight
+}
+
+// at returns the validators at a P-Chain height.
+func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, height uint64, running map[string]bool) (proposers, error) {
+	weights, known := v.sets[height]
+	if !known {
+		var err error
+		weights, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
+			return nodes.Optional(n.PlatformValidatorsAt(ctx, height, subnetID))
+		})
+		if err != nil {
+			return proposers{}, err
+		}
+		weights = maps.Clone(weights)
+		delete(weights, unusedNodeID) // the weight of all inactive validators
+		if len(v.sets) > 1 { // keep the lower height, which changes only with the epoch
+			delete(v.sets, slices.Max(slices.Collect(maps.Keys(v.sets))))
+		}
+		v.sets[height] = weights
+	}
+	return proposersOf(weights, running), nil
 }
 
 func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
@@ -183,13 +201,10 @@ func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string
 		runs  bool
 		peers []node.Peer
 	}
-	views, err := nodes.Each(scrape.MaxAge(ctx, headsEvery), known[:min(len(known), maxViews)], func(ctx context.Context, n *nodes.Node) (view, error) {
-		v := view{id: n.KnownID()}
-		_, err := n.IsBootstrapped(ctx, c.Ref)
-		if v.runs = err == nil; err != nil && !node.IsNoSuchChain(err) {
-			return v, err
-		}
-		answer, err := n.Peers(ctx)
+	views, err := nodes.Each(ctx, known[:min(len(known), maxViews)], func(ctx context.Context, n *nodes.Node) (view, error) {
+		_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
+		v := view{id: n.KnownID(), runs: err == nil}
+		answer, err := n.Peers(scrape.MaxAge(ctx, time.Minute)) // the collector peers makes the same call
 		v.peers = answer.Peers
 		return v, err
 	})

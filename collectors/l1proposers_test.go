@@ -36,21 +36,21 @@ func TestReplacedValidatorsWithoutABlockFreezeTheChain(t *testing.T) {
 			t.Helper()
 			wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, want)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		left("3")
 		if !w.network.SendTransaction("examplepoa", "alpha") {
 			t.Fatal("a validator built no block")
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		left("3")
 		w.network.AddL1Validator("examplepoa", "foxtrot", 20, 1e9)
 		w.network.AddL1Validator("examplepoa", "echo", 20, 1e9)
 		for i, old := range []string{"alpha", "bravo", "charlie"} {
 			w.network.RemoveValidator("examplepoa", old)
-			time.Sleep(time.Minute)
+			time.Sleep(2 * time.Minute)
 			left([]string{"3", "2", "1"}[i])
 			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
-			time.Sleep(time.Minute)
+			time.Sleep(2 * time.Minute)
 			left([]string{"2", "1", "0"}[i])
 		}
 		page := run()
@@ -62,12 +62,12 @@ func TestReplacedValidatorsWithoutABlockFreezeTheChain(t *testing.T) {
 		}
 
 		w.network.Node("alpha").SetChain("examplepoa", simnet.Running) // validates no longer, but is in the view
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		left("1")
 		if !w.network.SendTransaction("examplepoa", "alpha") {
 			t.Error("a node of the recorded view built no block")
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		page = run()
 		wantSeries(t, page, `avax_l1_proposers{chain="examplepoa"}`, "2")
 		wantSeries(t, page, `avax_l1_proposers_left{chain="examplepoa"}`, "2")
@@ -89,7 +89,7 @@ func TestIdleChainKeepsItsProposers(t *testing.T) {
 			wantSeries(t, page, `avax_l1_proposers_left{chain="examplel1"}`, "5")
 		}
 		w.network.Node("bravo").Stop()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		wantSeries(t, run(), `avax_l1_proposers_left{chain="examplel1"}`, "4")
 		if n := w.callCount("alpha", "platform.getValidatorsAt") + w.callCount("foxtrot", "platform.getValidatorsAt"); n != 1 {
 			t.Errorf("%d calls for a set that never changes, want 1", n)
@@ -120,7 +120,7 @@ func TestBlockWithinAnEpochMovesTheView(t *testing.T) {
 		for _, old := range []string{"alpha", "bravo", "charlie"} {
 			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
 		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, path)}
 		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")

@@ -60,6 +60,8 @@ var l1s = board{
 			panels: []*panel{
 				activeWeightGraph(),
 				connectedWeightGraph(),
+				graph("Who may build the next block", "Share of the weight of the validators that may build the next block of the chain, and that run the chain and are connected. At 0 nobody can ever extend the chain until one of them runs it again. An idle chain is normal.", "{{chain}}",
+					lowest(maxOf("avax_l1_proposers_left_ratio", onChains))).shares(0).graded(lowBy("AvaxL1ProposersLow", percents)),
 				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.", "{{chain}} without {{node}}",
 					lowest(minOf("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),

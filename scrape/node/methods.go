@@ -97,8 +97,8 @@ var (
 	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}, Undocumented: true})
 	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true})
 
-	getCurrentEpoch   = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath, Undocumented: true})
-	getProposedHeight = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath, Undocumented: true})
+	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath, Undocumented: true})
+	_               = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath, Undocumented: true})
 
 	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
 )

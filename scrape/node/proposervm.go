@@ -19,12 +19,6 @@ func (c *Client) ProposerVMCurrentEpoch(ctx context.Context, chain string) (Epoc
 	return call(ctx, c, getCurrentEpoch, chain, nil)
 }
 
-// ProposerVMProposedHeight calls proposervm.getProposedHeight of a chain: the P-Chain height that the next block would record.
-func (c *Client) ProposerVMProposedHeight(ctx context.Context, chain string) (uint64, error) {
-	answer, err := call(ctx, c, getProposedHeight, chain, nil)
-	return uint64(answer.Height), err
-}
-
 // validatorAt is a validator in the answer of platform.getValidatorsAt.
 type validatorAt struct {
 	Weight wire.Uint64 `json:"weight"`
