@@ -87,7 +87,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		if a.block, err = newestBlock(scrape.MaxAge(ctx, headsEvery), n, c); err != nil {
 			return a, err
 		}
-		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, time.Minute), c.Ref)); err != nil {
+		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, epochAge), c.Ref)); err != nil {
 			return a, err
 		}
 		a.pHeight, err = n.PlatformHeight(scrape.MaxAge(ctx, proposalDelay))
@@ -102,20 +102,21 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		return nil // anybody may build the first block
 	}
 	upper := upperBound(ups, c, uint64(a.block.Number), a.pHeight, out)
-	running, err := running(ctx, ups, c, b.SubnetID)
-	if err != nil || running == nil {
-		return err
-	}
-	view, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight), running)
+	lower, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight))
 	if err != nil {
 		return err
 	}
+	running, err := v.running(ctx, ups, c, b.SubnetID)
+	if err != nil || running == nil {
+		return err
+	}
+	view := proposersOf(lower, running)
 	if exact := a.epoch.StartTime.Equal(a.block.Time()); !exact && upper > uint64(a.epoch.PChainHeight) && view.ratio <= 0.5 {
-		newer, err := v.at(ctx, ups, b.SubnetID, upper, running)
+		weights, err := v.at(ctx, ups, b.SubnetID, upper)
 		if err != nil {
 			return err
 		}
-		if newer.ratio > view.ratio {
+		if newer := proposersOf(weights, running); newer.ratio > view.ratio {
 			view = newer
 		}
 	}
@@ -134,6 +135,9 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 // of that height.
 const proposalDelay = 25 * time.Second
 
+// epochAge is the maximum age of an epoch. An older epoch is a lower bound too.
+const epochAge = 3 * time.Minute
+
 // upperBound returns an upper bound of the P-Chain height that the newest block recorded. That is the height of the P-Chain
 // when the exporter first saw the block. It is 0 if the block is older than the ledger.
 func upperBound(ups *Upstreams, c nodes.Chain, height, pHeight uint64, out *metric.Batch) uint64 {
@@ -150,8 +154,8 @@ func upperBound(ups *Upstreams, c nodes.Chain, height, pHeight uint64, out *metr
 	return seen.PHeight
 }
 
-// at returns the validators at a P-Chain height.
-func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, height uint64, running map[string]bool) (proposers, error) {
+// at returns the weights of the validators at a P-Chain height, by node ID.
+func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, height uint64) (map[string]uint64, error) {
 	weights, known := v.sets[height]
 	if !known {
 		var err error
@@ -159,16 +163,16 @@ func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, 
 			return nodes.Optional(n.PlatformValidatorsAt(ctx, height, subnetID))
 		})
 		if err != nil {
-			return proposers{}, err
+			return nil, err
 		}
 		weights = maps.Clone(weights)
 		delete(weights, unusedNodeID) // the weight of all inactive validators
-		if len(v.sets) > 1 { // keep the lower height, which changes only with the epoch
+		if len(v.sets) > 1 {          // keep the lower height, which changes only with the epoch
 			delete(v.sets, slices.Max(slices.Collect(maps.Keys(v.sets))))
 		}
 		v.sets[height] = weights
 	}
-	return proposersOf(weights, running), nil
+	return weights, nil
 }
 
 func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
@@ -187,46 +191,52 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 	return p
 }
 
-// running returns the IDs of the nodes that run the chain and are connected: your nodes, and their peers that track the
-// subnet. The result is nil if the nodes do not report which subnets their peers track.
-func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
+// running returns the IDs of the nodes that run the chain and are connected: the peers of your nodes that track the subnet,
+// and your nodes. The result is nil if the nodes do not report which subnets their peers track.
+func (v *proposerView) running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
 	maxAge := nodes.MaxAnswerAge(ctx)
 	known, err := ups.Identified(ctx)
 	if err != nil {
 		return nil, err
 	}
 	known = slices.DeleteFunc(known, ups.Unreachable(maxAge).Has)
-	type view struct {
-		id    string
-		runs  bool
-		peers []node.Peer
-	}
-	views, err := nodes.Each(ctx, known[:min(len(known), maxViews)], func(ctx context.Context, n *nodes.Node) (view, error) {
-		_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
-		v := view{id: n.KnownID(), runs: err == nil}
+	known = known[:min(len(known), maxViews)]
+	lists, err := nodes.Each(ctx, known, func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
 		answer, err := n.Peers(scrape.MaxAge(ctx, time.Minute)) // the collector peers makes the same call
-		v.peers = answer.Peers
-		return v, err
+		return answer.Peers, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	down := ups.Unreachable(maxAge).IDs
 	found, reported := map[string]bool{}, false
-	for _, v := range views {
-		if v.runs {
-			found[v.id] = true
-		}
-		for _, p := range v.peers {
+	for _, peers := range lists {
+		reported = reported || len(peers) == 0
+		for _, p := range peers {
 			reported = reported || p.TrackedSubnets != nil
 			if slices.Contains(p.TrackedSubnets, subnetID) && !down[p.NodeID] {
 				found[p.NodeID] = true
 			}
 		}
-		reported = reported || len(v.peers) == 0
 	}
 	if !reported {
 		return nil, nil
 	}
+	for _, n := range known { // a node that is a peer of none of your nodes
+		if id := n.KnownID(); !found[id] && v.hasMember(id) {
+			_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
+			found[id] = err == nil
+		}
+	}
 	return found, nil
+}
+
+// hasMember reports whether a known set has the validator.
+func (v *proposerView) hasMember(id string) bool {
+	for _, weights := range v.sets {
+		if weights[id] > 0 {
+			return true
+		}
+	}
+	return false
 }

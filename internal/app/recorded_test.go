@@ -308,7 +308,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				env["CHAINS"], env["COLLECTORS"] = story.chains, "" // the recordings have no admin calls about these chains
 			}
 			if story.chains == thirdNetwork {
-				env.WatchAddresses = "" // no calls about addresses
+				env["WATCH_ADDRESSES"] = "" // no calls about addresses
 			}
 			_, page := start(t, env).get(t, "/metrics")
 			for _, call := range node.Unanswered() {
