@@ -15,7 +15,7 @@ import (
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
 const (
-	maxCalls     = 31 // while all nodes answer
+	maxCalls     = 32 // while all nodes answer
 	maxCallsDown = 40 // while another node is down
 	maxFullSets  = 1  // requests for the whole validator set, for the primary network and the L1 each
 )
