@@ -40,13 +40,6 @@ func (l *Ledger) save(out *metric.Batch, name string, entry any) {
 	}
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a

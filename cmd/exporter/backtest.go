@@ -13,8 +13,6 @@ import (
 	amconfig "github.com/prometheus/alertmanager/config"
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
@@ -181,7 +179,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return inputError("backtest: %w", err)
 	}
 	o := backtest.Options{
-		Source: source, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, External: labels.EmptyLabels(), Checkpoint: r.checkpoint,
+		Source: source, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, Checkpoint: r.checkpoint,
 	}
 	now, err := backtest.ParseRules(rules, nil)
 	if err != nil {
@@ -194,7 +192,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if o.Groups = changed; !r.at.IsZero() {
 		return backtest.Replay(ctx, stdout, o, r.alert, r.target, r.at)
 	}
-	sets := []*rulefmt.RuleGroups{now}
+	sets := []*backtest.Rules{now}
 	if len(r.thresholds) > 0 {
 		sets = append(sets, changed)
 	}

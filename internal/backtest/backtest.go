@@ -17,7 +17,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
@@ -33,7 +32,7 @@ type Source interface {
 // Options select what is evaluated.
 type Options struct {
 	Source   Source
-	Groups   *rulefmt.RuleGroups
+	Groups   *Rules
 	From, To time.Time
 	// Interval is the time between two evaluations.
 	Interval time.Duration

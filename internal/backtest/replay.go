@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -95,7 +96,7 @@ func (r *run) lines(p *printer, matrix promql.Matrix, target string, step time.D
 			cells[(v.T-r.o.From.UnixMilli())/step.Milliseconds()] = bar(v.F, low, high)
 		}
 		number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-		p.printf("    %s  %s to %s  %s\n", string(cells), number(low), number(high), labels.NewBuilder(series.Metric).Del(labels.MetricName).Labels())
+		p.printf("    %s  %s to %s  %s\n", string(cells), number(low), number(high), labels.NewBuilder(series.Metric).Del(model.MetricNameLabel).Labels())
 	}
 	switch {
 	case shown == 0:

@@ -45,8 +45,11 @@ func ParseThreshold(text string) (Threshold, error) {
 	return t, nil
 }
 
+// Rules are the groups of a rule file.
+type Rules = rulefmt.RuleGroups
+
 // ParseRules parses a rule file and sets thresholds. A threshold that the file does not record is an error.
-func ParseRules(file []byte, thresholds []Threshold) (*rulefmt.RuleGroups, error) {
+func ParseRules(file []byte, thresholds []Threshold) (*Rules, error) {
 	groups, errs := rulefmt.Parse(file, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

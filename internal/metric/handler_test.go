@@ -258,7 +258,7 @@ func TestAbortedScrapeClosesTheConnection(t *testing.T) {
 	for _, s := range scrapers {
 		func() {
 			defer func() {
-				if err := recover(); err != http.ErrAbortHandler {
+				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
 					t.Errorf("handler ends with %v", err)
 				}
 			}()

@@ -76,7 +76,7 @@ type Exporter struct {
 // StartExporter starts the exporter with this environment, and returns when it serves.
 func StartExporter(t testing.TB, environment ...string) *Exporter {
 	t.Helper()
-	return RunExporter(t, exec.Command(ExporterPath(t)), environment...)
+	return RunExporter(t, exec.CommandContext(context.WithoutCancel(t.Context()), ExporterPath(t)), environment...)
 }
 
 // RunExporter is StartExporter with a command of its own, such as a shell that replaces itself with the exporter.

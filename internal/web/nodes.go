@@ -28,13 +28,11 @@ var nodeMeanings = [][2]string{
 type nodeFacts struct {
 	up, validating, votes, uptime, connected, peers, inbound, newer, safe values
 	bootstrapped, present, height, behind, made, forked                   values
-	furthest                                                              values
 	versions                                                              map[string]string
 	chains                                                                map[string][]string
 	checks                                                                map[string][]string
 	words                                                                 map[[2]string]string // error texts, by node and check
 	strips                                                                map[string]*strip
-	errors                                                                map[string]*failure
 }
 
 func (v *view) nodeFacts(shown []string) *nodeFacts {

@@ -18,14 +18,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-const (
-	avaxAsset = "28N55gFiYRrHWTopC4mybgvTw92x4EmWiZBLCRBgjXFyBgx9UN"
-	secpFx    = "spdxUxVJQbX85MGxMHbKw1sHxMnSqJ3QBzDyDYEP3h6TLuxqQ"
-	xOwner    = "X-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
-	pOwner    = "P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
-	evmOwner  = "0x8db97c7cece249c2b98bdc0226cc4c2a57bf52fc"
-)
-
 func unix(seconds int64) *wire.UnixTime { return &wire.UnixTime{Time: time.Unix(seconds, 0).UTC()} }
 
 func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
