@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // incident is an incident of the simulated network, with the expected alerts. The whole app runs with the built-in rules.
@@ -28,6 +29,8 @@ type incident struct {
 	// expected, only notes may be sent.
 	pages, warns []string
 	within       time.Duration // time after begin within which all are sent; if none is expected, the duration of the incident
+	warned       time.Duration // time within which the warning of pages[0] is sent; 0: not checked
+	ended        time.Duration // time after end within which pages[0] is resolved; 0: not checked
 	goesOn       time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
 	heals        time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
 
@@ -130,10 +133,15 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		case i.fuji: // the simulated services have only Mainnet
 			a.Env["METRICS_URL"] = ""
 		default:
-			a.Env["DATA_URL"], a.Env["NETWORK"] = "http://data.sim", "mainnet"
+			a.Env["DATA_URL"] = "http://data.sim"
 			a.Env["WATCH_ADDRESSES"] = "P-" + simnet.Owner + "," + simnet.Account
 		}
 		a.Notify(t)
+		notified := a.Configure
+		a.Configure = func(c *config.Config) {
+			notified(c)
+			c.Network = data.Mainnet // the simulated services have no other
+		}
 		if i.change != nil {
 			i.change(a.Env)
 		}
@@ -249,6 +257,13 @@ func (i incident) run(t *testing.T) outcome {
 		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, ended, e)
 	}
 	for _, e := range o.episodes {
+		if first := len(i.pages) > 0 && e.labels["alertname"] == i.pages[0]; first && i.warned > 0 && e.labels["severity"] == "warn" {
+			if e.notified.IsZero() || e.notified.Sub(o.at) > i.warned {
+				t.Errorf("warning not sent within %v: %s", i.warned, e)
+			}
+		} else if first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.healed) > i.ended {
+			t.Errorf("not resolved within %v: %s", i.ended, e)
+		}
 		page, quiet := e.labels["severity"] == "page", len(i.pages)+len(i.warns) == 0 && e.labels["severity"] != "info"
 		if !e.notified.IsZero() && (page || quiet) && !slices.Contains(i.pages, e.labels["alertname"]) {
 			t.Errorf("unexpected notification after %v: %s", e.notified.Sub(o.at), e)
