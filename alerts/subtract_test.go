@@ -35,6 +35,7 @@ var toldBy = map[string][]string{
 	"avax_l1_validator_active":        {"AvaxL1ValidatorInactive"},
 	"avax_node_chain_bootstrapped":    {"AvaxChainNotBootstrapped"},
 	"avax_node_chain_present":         {"AvaxChainMissing"},
+	"avax_node_connected_stake_ratio": {"AvaxConnectedStakeLow"},
 	"avax_node_network_mismatch":      {"AvaxNodeIdentityChanged"},
 	"avax_validator_present":          {"AvaxValidatorMissing"},
 	"avax_validator_reward_reachable": {"AvaxRewardUnreachable"},
