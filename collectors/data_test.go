@@ -1042,6 +1042,16 @@ func TestFailingItemLeavesOtherItems(t *testing.T) {
 	})
 }
 
+// A service that is down says nothing about the validators.
+func TestProbeIsAbsentWhileTheServiceIsDown(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.DataService().Inject(simnet.Unavailable())
+		if samples, err := w.run(t, "signatures", "conversion"); err == nil || samples != "" {
+			t.Errorf("%v\n%s", err, samples)
+		}
+	})
+}
+
 func TestProbeFailsWithTooFewSigners(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		ctx := scrape.MaxAge(t.Context(), time.Hour)

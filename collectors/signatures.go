@@ -2,6 +2,8 @@ package collectors
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -10,7 +12,7 @@ import (
 
 var (
 	signatureUp = metric.New("avax_signature_aggregation_up",
-		"1 if the signature aggregator collected enough signatures of the probe's message, 0 if not. Also 0 if the aggregator does not answer.", "probe")
+		"1 if the signature aggregator collected enough signatures of the probe's message, 0 if not. Absent while the Data service does not answer.", "probe")
 	signatureTook = metric.New("avax_signature_aggregation_seconds",
 		"Duration of the aggregation in seconds, including retries. Absent if the aggregation failed.", "probe")
 )
@@ -43,6 +45,12 @@ func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric
 	switch scrape.OutcomeOf(err) {
 	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:
 		return ifUnknown(err, "AVAX_WATCH_SIGNATURES") // these outcomes say nothing about the validators
+	case scrape.Unreachable, scrape.Timeout:
+		return err // the service is down
+	}
+	var status *scrape.StatusError
+	if errors.As(err, &status) && status.Status > http.StatusInternalServerError {
+		return err // a gateway answers in place of the service
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)
 	if err == nil {
