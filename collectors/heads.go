@@ -14,6 +14,9 @@ var (
 	chainHeight = metric.New("avax_chain_height",
 		"Height of the newest block that the node has accepted. The height does not change while the chain has no transactions, which is common on the X-Chain.",
 		"node", "chain")
+	chainResponding = metric.New("avax_node_chain_responding",
+		"1 if the chain answered its last call on the node. 0 if the call failed or got no answer while the node itself answered: the chain's VM has stopped. Then restart the node, with kill -9 if it does not end. Absent for P and X, and while the node does not answer or the chain bootstraps.",
+		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
@@ -25,15 +28,33 @@ var heads = &Spec{
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
-	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
+	Families: []*metric.Family{chainHeight, chainHeadTimestamp, chainResponding},
 	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
 
 func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-	height, at, err := head(ctx, n, c)
+	own := !n.Observer && c.Ref != "P" && c.Ref != "X"
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if deadline, bounded := ctx.Deadline(); own && bounded {
+		limited, cancel = context.WithTimeout(ctx, time.Until(deadline)/2) // leaves time for the call of the node
+	}
+	height, at, err := head(limited, n, c)
+	cancel()
+	if outcome := scrape.OutcomeOf(err); own && (outcome == scrape.Timeout || outcome == scrape.Unavailable || outcome == scrape.Unreachable) {
+		if _, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second)); alive == nil {
+			n.SetChainStopped(c.Ref, true)
+			out.Set(chainResponding, 0, n.Name(), c.Name)
+			out.Note("chain %s does not answer, but the node does: %v", c.Name, err)
+			return nil
+		}
+	}
 	if err != nil {
 		return err
+	}
+	if own {
+		n.SetChainStopped(c.Ref, false)
+		out.Set(chainResponding, 1, n.Name(), c.Name)
 	}
 	out.Set(chainHeight, float64(height), n.Name(), c.Name)
 	if !at.IsZero() {

@@ -12,15 +12,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and observers, report which validators are connected. The report with the lowest share counts. The validator's own report counts only if there is no other. A configured node that does not answer counts as not connected. Absent if there is no report, or no configured node answers.",
+		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and observers, report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary network's stake has no say. The validator's own report counts only if there is no other. A configured node that does not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or no configured node answers.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts. A configured node that does not answer counts as not connected. Absent if there is no report, or this node does not answer.",
+		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary network's stake has no say. A configured node that does not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
 		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not known.", "node").
@@ -63,9 +64,47 @@ func (all setViews) without(unreachable nodes.Unreachable) setViews {
 	return all
 }
 
+// wellConnected is the share of the primary network's stake above which a node's view of other validators is trusted. Below
+// isolated, a node has no view of them.
+const (
+	wellConnected = staking.Quorum
+	isolated      = 0.5
+)
+
+// withoutIsolated counts isolated nodes as not connected in the views of the other nodes: they have just started or lost their peers,
+// and vote for nothing.
+func (all setViews) withoutIsolated(isolated map[*nodes.Node]bool, ids map[*nodes.Node]string) {
+	for n, alone := range isolated {
+		if !alone {
+			continue
+		}
+		for i := range all {
+			if o := &all[i]; o.node != n && ids[n] != "" && o.id != ids[n] {
+				o.sum.Up -= o.up[ids[n]]
+				delete(o.up, ids[n])
+			}
+		}
+	}
+}
+
+// isolatedNodes returns the nodes that see less than half of the primary network's stake, if another node is well connected: then
+// these nodes have a problem of their own, and the validators that they do not see are connected.
+func (all setViews) isolatedNodes() map[*nodes.Node]bool {
+	alone, well := map[*nodes.Node]bool{}, false
+	for _, o := range all {
+		share := o.sum.Without(staking.Member{})
+		well = well || share >= wellConnected
+		alone[o.node] = share < isolated
+	}
+	if !well {
+		return nil
+	}
+	return alone
+}
+
 // shareAfterStop returns the share of the weight that stays active and connected when this node stops. It is the
-// minimum over the views of all other nodes. If there is no other view, the node's own view counts.
-func (all setViews) shareAfterStop(nodeID string) (share float64, known bool) {
+// minimum over the views of all other nodes that are not isolated. If there is no other view, the node's own view counts.
+func (all setViews) shareAfterStop(nodeID string, isolated map[*nodes.Node]bool) (share float64, known bool) {
 	var alone float64
 	var itself bool
 	for _, o := range all {
@@ -76,6 +115,7 @@ func (all setViews) shareAfterStop(nodeID string) (share float64, known bool) {
 		switch {
 		case o.id == nodeID:
 			alone, itself = left, true
+		case isolated[o.node]:
 		case !known || left < share:
 			share, known = left, true
 		}
@@ -120,6 +160,10 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	down = ups.Unreachable(maxAge) // again, because nodes may have stopped during the run
 	counted := down.Counted()
 	out.Facts.Unreachable = &counted
+	out.Facts.Chains = []string{}
+	for _, c := range monitored {
+		out.Facts.Chains = append(out.Facts.Chains, c.Name)
+	}
 	if len(down.Nodes) == len(ups.Nodes()) {
 		return errors.Join(errNoNodeAnswers, err)
 	}
@@ -130,12 +174,22 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	for i := range sets {
 		sets[i].seen = sets[i].seen.without(down)
 	}
+	isolated := primary.isolatedNodes()
+	primary.withoutIsolated(isolated, ids)
+	for i := range sets {
+		sets[i].seen.withoutIsolated(isolated, ids)
+	}
+	for n, alone := range isolated {
+		if alone {
+			out.Note("the view of %s does not count: it is connected to less than half of the stake", n.Name())
+		}
+	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, nodes.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
-			if left, known := set.seen.shareAfterStop(id); known {
+			if left, known := set.seen.shareAfterStop(id, isolated); known {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
@@ -144,16 +198,16 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		if down.Has(n) {
 			continue
 		}
-		left, known := primary.shareAfterStop(id)
+		left, known := primary.shareAfterStop(id, isolated)
 		safe := left >= staking.Quorum
 		if known {
 			out.Set(nodeStopLeaves, left, n.Name(), "P")
 		}
 		for i, set := range sets {
-			if set.members != nil && !set.members[id] {
+			if set.members != nil && (!set.members[id] || set.absent[id]) {
 				continue
 			}
-			left, seen := set.seen.shareAfterStop(id)
+			left, seen := set.seen.shareAfterStop(id, isolated)
 			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
 				out.Set(nodeStopLeaves, left, n.Name(), monitored[i].Name)
 			}
@@ -227,13 +281,15 @@ func connectedTo(ctx context.Context, n *nodes.Node, own map[string]bool) (map[s
 type l1State struct {
 	seen    setViews
 	members map[string]bool // by node ID; nil if unknown
+	absent  map[string]bool // own nodes that answered that they do not run the chain: their stop changes nothing, by node ID
 	err     error           // why there are no views
 }
 
 // l1StateOf requests a view from each viewer, as nodes.Each does. Nodes that do not track the chain have no view. If
 // there is no view, l1StateOf requests the members of the set from the P-Chain.
 func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
-	at := l1State{members: map[string]bool{}}
+	at := l1State{members: map[string]bool{}, absent: map[string]bool{}}
+	var mu sync.Mutex
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil {
 		return l1State{err: err}
@@ -241,12 +297,24 @@ func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*node
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
+	stopped := map[string]bool{} // validators whose chain does not answer, although their peers report them as connected
+	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool {
+		if n.ChainStopped(c.Ref) {
+			stopped[ids[n]] = true
+		}
+		return n.ChainStopped(c.Ref)
+	})
 	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
 		set, err := chainSet(ctx, n, c)
+		if !n.Observer && scrape.OutcomeOf(err) == scrape.NotFound {
+			mu.Lock()
+			at.absent[ids[n]] = true
+			mu.Unlock()
+		}
 		o := setView{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
 		for _, v := range set {
 			var up uint64
-			if v.IsActive && (v.IsConnected || v.NodeID == o.id) {
+			if v.IsActive && (v.IsConnected || v.NodeID == o.id) && !stopped[v.NodeID] {
 				up = uint64(v.Weight)
 			}
 			o.sum.Total += uint64(v.Weight)

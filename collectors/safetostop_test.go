@@ -1,6 +1,7 @@
 package collectors_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -59,22 +60,75 @@ func TestOfflineAndInactiveWeightDoesNotCount(t *testing.T) {
 	})
 }
 
-// One node has lost its connections to the other members of the L1. Its view counts when other nodes want to stop.
-func TestLowestViewDecidesSafeToStop(t *testing.T) {
+// A node that has lost its peers has no say about others.
+func TestIsolatedNodeHasNoView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "echo", "foxtrot")
 		w.network.Disconnect("foxtrot") // foxtrot is connected only to itself; the others are connected to all nodes except foxtrot
-		page := w.page(t, "safe_to_stop")
-		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 100/370.0) {
-			t.Errorf("without echo, the share is %v, want foxtrot's view", got)
+		page, notes := w.runJob(t.Context(), t, "safe_to_stop", "network")
+		if got := valueOf(t, page, leaves("echo", "examplel1")); !near(got, 250/370.0) {
+			t.Errorf("without echo, the share is %v, want alpha's view", got)
 		}
-		// foxtrot's own view does not count: its share without foxtrot would be 0.
 		if got := valueOf(t, page, leaves("foxtrot", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("without foxtrot, the share is %v, want the view of the others", got)
 		}
+		if got := valueOf(t, page, leaves("echo", "P")); got < 0.8 {
+			t.Errorf("without echo, the share of P is %v, want alpha's view", got)
+		}
+		if text := strings.Join(notes, "\n"); !strings.Contains(text, "the view of foxtrot does not count") {
+			t.Errorf("note %q", text)
+		}
+	})
+}
+
+// If no node is well connected, the lowest view decides: the network may be in trouble.
+func TestLowestViewDecidesIfNoNodeIsWellConnected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "echo", "foxtrot")
+		for _, name := range []string{"bravo", "charlie", "delta", "foxtrot"} {
+			w.network.Disconnect(name)
+		}
+		time.Sleep(2 * time.Minute)
+		page := w.page(t, "safe_to_stop")
 		wantSeries(t, page, leaves("echo", "P"), "0") // foxtrot has no stake and no peers
-		wantSeries(t, page, leaves("foxtrot", "P"), "1")
-		wantSeries(t, page, `avax_node_safe_to_stop{node="echo"}`, "0")
+	})
+}
+
+// After the end of a VM, the chain's calls on the node hang, and its peers still report it as connected.
+func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo", "foxtrot")
+		w.network.Node("bravo").Inject(simnet.Hung(), "validators.getCurrentValidators", "eth_getBlockByNumber")
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		for _, name := range []string{"alpha", "bravo", "foxtrot"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			page, notes := w.runJob(ctx, t, "heads", name+"/examplel1")
+			cancel()
+			want := map[bool]string{true: "0", false: "1"}[name == "bravo"]
+			wantSeries(t, page, `avax_node_chain_responding{node="`+name+`",chain="examplel1"}`, want)
+			if name == "bravo" && !strings.Contains(strings.Join(notes, "\n"), "chain examplel1 does not answer, but the node does") {
+				t.Errorf("notes %v", notes)
+			}
+		}
+		page := w.page(t, "safe_to_stop")
+		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 170/370.0) {
+			t.Errorf("without alpha and bravo, the share is %v", got)
+		}
+		w.network.Node("bravo").Recover()
+		wantSeries(t, w.page(t, "heads"), `avax_node_chain_responding{node="bravo",chain="examplel1"}`, "1")
+		if got := valueOf(t, w.page(t, "safe_to_stop"), leaves("alpha", "examplel1")); !near(got, 270/370.0) {
+			t.Errorf("bravo is back: the share is %v", got)
+		}
+	})
+}
+
+// The stop of a node changes nothing for a chain that the node does not run, even if it is the only validator.
+func TestValidatorThatDoesNotRunTheChainMayStop(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "echo", "delta")
+		w.network.Node("echo").SetChain("examplel1", simnet.Untracked)
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		wantSeries(t, w.page(t, "safe_to_stop"), `avax_node_safe_to_stop{node="echo"}`, "1")
 	})
 }
 
@@ -145,12 +199,10 @@ func TestSafeToStopIsAbsentIfUnknown(t *testing.T) {
 // A node that has just started does not count as connected yet, so the next node must not stop yet.
 func TestNextNodeMayStopWhenThePreviousOneIsBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		// delta has most of the L1's weight, so every other member may stop.
-		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie"} {
-			w.network.SetWeight("examplel1", validator, 20)
+		// Each of the five members has a fifth of the weight, so one of them may stop.
+		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie", "echo"} {
+			w.network.SetWeight("examplel1", validator, 100)
 		}
-		w.network.AddL1Validator("examplel1", "delta", 400, 1e10)
-		w.network.Node("delta").SetChain("examplel1", simnet.Running)
 		time.Sleep(5 * time.Minute)
 		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		w.setNodes(t, "charlie", "echo", "foxtrot")

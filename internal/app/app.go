@@ -80,7 +80,10 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: defaultNode(targets),
-		ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Probe: targets.probe, ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+	}
+	if cfg.AutoChains {
+		site.Undiscovered = targets.ups.Undiscovered
 	}
 	a.handler = a.routes(site.Handler())
 	var put func(context.Context, ...model.Alert) error
@@ -248,9 +251,9 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 // followChains discovers the chains that nodes track, periodically and when a node answers again. If a node has not answered, it
 // tries again soon, with backoff.
 func (a *App) followChains(ctx context.Context) {
-	const soon, later = 15 * time.Second, 5 * time.Minute
+	const first, soon, later = 2 * time.Second, 15 * time.Second, 5 * time.Minute
 	ups := a.targets.ups
-	wait := soon
+	wait := first
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
 		chains, err := ups.Discover(pass, ups.Chains())
@@ -274,7 +277,7 @@ func (a *App) followChains(ctx context.Context) {
 			a.log.Debug("chain discovery failed", "err", err)
 			next, wait = wait, min(2*wait, later)
 		} else {
-			wait = soon
+			wait = first
 		}
 		select {
 		case <-time.After(next):

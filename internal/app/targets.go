@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -275,6 +276,35 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 // the collectors about the network.
 func (t *targets) unreachable(within time.Duration) []string {
 	return t.ups.Unreachable(within).Names()
+}
+
+// probe calls all nodes now, and returns the names of those that do not answer before ctx ends. Answers of the last second count.
+func (t *targets) probe(ctx context.Context) []string {
+	all := t.ups.Nodes()
+	silent := make([]bool, len(all))
+	var wg sync.WaitGroup
+	for i, n := range all {
+		wg.Go(func() {
+			_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
+			silent[i] = err != nil && !n.OtherNetwork()
+		})
+	}
+	wg.Wait()
+	var names []string
+	for i, n := range all {
+		if silent[i] {
+			names = append(names, n.Name())
+		}
+	}
+	return names
+}
+
+// chains returns the names of the monitored chains of subnets.
+func (t *targets) chains() (names []string) {
+	for _, c := range t.ups.SubnetChains() {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 // callsChanged reports that calls to a node have started to fail or to succeed. It triggers the collector up. Without this

@@ -41,6 +41,8 @@ type Facts struct {
 	// Unreachable lists the configured nodes that the run counted as not connected, because they did not answer. It is nil if the run
 	// did not check for such nodes.
 	Unreachable *[]string
+	// Chains lists the chains of subnets that the run counted; nil if the run counts none.
+	Chains []string
 }
 
 // Table holds facts that are not series, such as the peers that observed too little uptime. A table never changes. Each run

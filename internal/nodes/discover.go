@@ -57,7 +57,12 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 	failed := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i, n := range nodes { // concurrently, so that a node that does not answer does not delay the others
-		wg.Go(func() { tracked[i], failed[i] = n.tracked(ctx, others) })
+		wg.Go(func() {
+			tracked[i], failed[i] = n.tracked(ctx, others)
+			if failed[i] == nil {
+				n.discovered.Store(true)
+			}
+		})
 	}
 	wg.Wait()
 	for i, n := range nodes {
@@ -71,6 +76,17 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 		}
 	}
 	return found, errors.Join(errs...)
+}
+
+// Undiscovered returns the names of the nodes that answer, and whose chains Discover has not found out yet.
+func (p *Pool) Undiscovered() []string {
+	var missing []string
+	for _, n := range p.Nodes() {
+		if !n.discovered.Load() && !n.unreachable(0) {
+			missing = append(missing, n.Name())
+		}
+	}
+	return missing
 }
 
 // ownChecks are the names of the health checks that do not belong to a chain of a subnet.

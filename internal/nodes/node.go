@@ -22,13 +22,15 @@ type Node struct {
 
 	// otherNetwork is true if the node does not belong to the expected network.
 	otherNetwork atomic.Bool
-	added        time.Time // time at which the exporter added the node
+	discovered   atomic.Bool // whether Discover has found out the node's chains
+	added        time.Time   // time at which the exporter added the node
 
 	mu sync.Mutex
 	id string
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
+	stopped      map[string]bool // chains whose calls fail or hang, by reference
 	// answering ends when the node does not answer an up probe. stop ends it.
 	answering context.Context
 	stop      context.CancelFunc
@@ -107,6 +109,23 @@ func (n *Node) SetProbed(answers bool) {
 	if changed && n.Changed != nil {
 		n.Changed(answers)
 	}
+}
+
+// SetChainStopped stores whether the calls of a chain fail or hang while the node itself answers, as after the end of the chain's VM.
+func (n *Node) SetChainStopped(ref string, stopped bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped == nil {
+		n.stopped = map[string]bool{}
+	}
+	n.stopped[ref] = stopped
+}
+
+// ChainStopped reports whether the latest call of the chain failed or hung while the node itself answered.
+func (n *Node) ChainStopped(ref string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.stopped[ref]
 }
 
 // whileAnswering returns a context that also ends when the node does not answer an up probe.

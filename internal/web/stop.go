@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -90,6 +91,11 @@ type stopAnswer struct {
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	jobs := s.Store.Jobs()
 	status, answer := s.stopAnswer(factsAt(jobs, time.Now()), nodesOf(jobs), r.URL.Query().Get("node"))
+	if status == http.StatusOK {
+		if silent := s.silent(r.Context(), jobs); len(silent) > 0 {
+			status, answer.Safe, answer.Reason = http.StatusServiceUnavailable, nil, "not known: "+brief(silent)+" did not answer within 2 s and counts as connected: retry in a few seconds"
+		}
+	}
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
 		writeJSON(w, status, answer)
@@ -98,6 +104,20 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, answer.Reason)
+}
+
+// silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
+func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
+	if s.Probe == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return slices.DeleteFunc(s.Probe(ctx), func(name string) bool {
+		return slices.ContainsFunc(jobs, func(j *metric.Job) bool {
+			return isStop(j.Last.Key) && j.Good.Facts.Unreachable != nil && slices.Contains(*j.Good.Facts.Unreachable, name)
+		})
+	})
 }
 
 // stopCollector is the collector that exports whether a node can be stopped.
@@ -176,9 +196,14 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 	return http.StatusServiceUnavailable, a
 }
 
-// uncounted returns why the last good run may be outdated: because of its age, or because nodes have stopped answering that the
-// run counted as connected. Otherwise it returns an empty string.
+// uncounted returns why the last good run may be incomplete or outdated: the chains of a node are not known yet, the run is old or
+// did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
 func (s *Site) uncounted(f *facts) string {
+	if s.Undiscovered != nil {
+		if missing := s.Undiscovered(); len(missing) > 0 {
+			return "the chains of " + brief(missing) + " are not known yet: retry in a few seconds"
+		}
+	}
 	for _, j := range f.jobs {
 		if j.Last.Collector != stopCollector {
 			continue
@@ -186,6 +211,11 @@ func (s *Site) uncounted(f *facts) string {
 		oldest := j.Good.Period * 3 / 2 // a run may take half a period
 		if age := f.now.Sub(j.Good.At); age > oldest {
 			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), f.why(isStop))
+		}
+		if s.Chains != nil && j.Good.Facts.Chains != nil {
+			if added := slices.DeleteFunc(s.Chains(), func(chain string) bool { return slices.Contains(j.Good.Facts.Chains, chain) }); len(added) > 0 {
+				return "chain " + brief(added) + " is not counted yet: retry in a few seconds"
+			}
 		}
 		if s.Unreachable == nil || j.Good.Facts.Unreachable == nil {
 			continue

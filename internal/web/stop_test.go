@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -210,4 +211,53 @@ func TestSafeToStopIsNoIfAnySourceSaysNo(t *testing.T) {
 	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 409 || body != "no: one: less than 80 % of weight would stay connected\n" {
 		t.Errorf("%d %s", status, body)
 	}
+}
+
+// A yes needs the chains of every node, a run that has counted each chain, and an answer of each node now.
+func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
+		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
+		b := metric.NewBatch([]*metric.Family{safe})
+		b.Set(safe, 1, "a")
+		s.Store.Put(metric.Run{
+			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &[]string{"down"}, Chains: []string{"one"}},
+		})
+		undiscovered, chains, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "c"}
+		s.Undiscovered = func() []string { return undiscovered }
+		s.Chains = func() []string { return slices.Clone(chains) }
+		s.Probe = func(ctx context.Context) []string {
+			if deadline, _ := ctx.Deadline(); time.Until(deadline) != 2*time.Second {
+				t.Errorf("probe until %v", deadline)
+			}
+			return slices.Clone(silent)
+		}
+		want := func(status int, text string) {
+			t.Helper()
+			if got, body := get(t, s, "/safe-to-stop?node=a"); got != status || body != text+"\n" {
+				t.Errorf("%d %s, want %d %s", got, body, status, text)
+			}
+		}
+		ready := func(status int, text string) {
+			t.Helper()
+			if got, body := get(t, s, "/-/ready"); got != status || body != text+"\n" {
+				t.Errorf("%d %s, want %d %s", got, body, status, text)
+			}
+		}
+		want(503, "not known: the chains of b are not known yet: retry in a few seconds")
+		ready(503, "the chains of b are not known yet")
+		time.Sleep(2 * time.Minute)
+		ready(200, "ready") // the node answers, but does not tell its chains
+		undiscovered = nil
+		s.Store.Put(metric.Run{
+			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &[]string{"down"}, Chains: []string{"one"}},
+		})
+		want(503, "not known: chain two is not counted yet: retry in a few seconds")
+		chains = []string{"one"}
+		want(503, "not known: c did not answer within 2 s and counts as connected: retry in a few seconds")
+		silent = []string{"down"}
+		want(200, "yes: it validates no monitored chain")
+	})
 }

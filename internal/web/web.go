@@ -2,6 +2,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -40,6 +41,12 @@ type Site struct {
 	Unreachable func(within time.Duration) []string
 	// Answered returns when a node last answered a call; zero if it never did.
 	Answered func(node string) time.Time
+	// Undiscovered returns the names of the nodes whose chains are not known yet; nil without discovery of chains.
+	Undiscovered func() []string
+	// Chains returns the names of the monitored chains of subnets.
+	Chains func() []string
+	// Probe calls the nodes now, and returns the names of those that do not answer before ctx ends.
+	Probe func(ctx context.Context) []string
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
@@ -50,6 +57,7 @@ type Site struct {
 	Log      *slog.Logger
 
 	wasReady          atomic.Bool
+	firstReady        atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges    atomic.Int64
 	page, alertsPages shared
 	inboxPages        shared
@@ -103,17 +111,29 @@ func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "healthy")
 }
 
-// ready answers 200 once the first run of every collector has ended, successful or not. From then on, a series that is absent
-// from /metrics is absent upstream. The answer stays 200 if a chain or node is added later.
+// maxDiscovery is how long ready waits for the chains of a node that answers, but does not tell its chains.
+const maxDiscovery = 2 * time.Minute
+
+// ready answers 200 once the chains of the nodes are known and the first run of every collector has ended, successful or not. From
+// then on, a series that is absent from /metrics is absent upstream. The answer stays 200 if a chain or node is added later.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
+	s.firstReady.CompareAndSwap(nil, new(time.Now()))
 	ran, of := s.Progress()
-	if ran == of && of > 0 {
+	var undiscovered []string
+	if s.Undiscovered != nil && time.Since(*s.firstReady.Load()) < maxDiscovery {
+		undiscovered = s.Undiscovered()
+	}
+	if ran == of && of > 0 && len(undiscovered) == 0 {
 		s.wasReady.Store(true)
 	}
-	if !s.wasReady.Load() {
+	switch {
+	case s.wasReady.Load():
+		fmt.Fprintln(w, "ready")
+	case len(undiscovered) > 0:
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprintf(w, "the chains of %s are not known yet\n", brief(undiscovered))
+	default:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintf(w, "%d of %d first runs have ended\n", ran, of)
-		return
 	}
-	fmt.Fprintln(w, "ready")
 }
