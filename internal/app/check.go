@@ -76,6 +76,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return config.InputError{Err: err}
 	}
 	facts := newSummaryFacts(batches)
+	for i, j := range all {
+		if j.Collector == "bootstrap" && results[i] == nil {
+			results[i] = facts.notRunning(j.Target.Node)
+		}
+	}
 	for _, n := range ups.Nodes() {
 		fmt.Fprintln(out, facts.summary(n.Name()))
 	}
@@ -84,6 +89,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	failed, series := 0, 0
 	var troubles []*trouble
 	down, nobodyBy := downBy(all, results)
+	without := noData(all, results, samples)
 	for i, j := range all {
 		series += samples[i]
 		verdict := plural(samples[i], "sample")
@@ -157,7 +163,24 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), plural(len(troubles), "cause"))
 	}
 	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers)+len(receivers))
+	if len(without) > 0 {
+		fmt.Fprintf(out, "No data of %s: no node or observer offers it. Add a node that does.\n", strings.Join(without, ", "))
+	}
 	return nil
+}
+
+// noData returns the collectors that have no samples because nothing offers their calls.
+func noData(jobs []schedule.Job, results []error, samples []int) (without []string) {
+	has := map[string]bool{}
+	for i, j := range jobs {
+		has[j.Collector] = has[j.Collector] || samples[i] > 0 || !errors.Is(results[i], nodes.ErrNotOffered)
+	}
+	for _, j := range jobs {
+		if !has[j.Collector] && !slices.Contains(without, j.Collector) {
+			without = append(without, j.Collector)
+		}
+	}
+	return without
 }
 
 // plural returns a count with its noun, such as "1 sample" or "2 samples".
@@ -254,10 +277,9 @@ func few(names []string) string {
 
 // missing holds the families whose value 0 is a finding, and the text of the finding. The label values fill the text in order.
 var missing = map[string]string{
-	"avax_node_up":            "node %s does not answer",
-	"avax_validator_present":  "validator %s is not in the set",
-	"avax_node_chain_present": "node %s does not run chain %s: the chain is not tracked or not created yet, or its VM did not start",
-	"avax_data_up":            "the Data service does not answer",
+	"avax_node_up":           "node %s does not answer",
+	"avax_validator_present": "validator %s is not in the set",
+	"avax_data_up":           "the Data service does not answer",
 }
 
 // found holds the families whose value 1 is a finding, and the text of the finding. The notes of the collector follow the text.
@@ -293,6 +315,38 @@ var summaryLabels = map[string]string{
 	"avax_node_chain_bootstrapped":           "node",
 	"avax_node_uptime_rewarding_stake_ratio": "node",
 	"avax_validator_end_timestamp_seconds":   "node_id",
+	"avax_node_chain_present":                "node",
+	"avax_l1_validator_weight":               "node_id",
+}
+
+// notRunning returns an error if the node does not run a chain that it should run: a chain that it validates, the C-Chain, or a chain
+// that no other node runs either.
+func (facts summaryFacts) notRunning(node string) error {
+	running := map[string]bool{}
+	for _, all := range facts["avax_node_chain_present"] {
+		for _, f := range all {
+			running[f.labels["chain"]] = running[f.labels["chain"]] || f.value == 1
+		}
+	}
+	validates := map[string]bool{"C": true}
+	for _, who := range facts["avax_node_info"][node] {
+		for _, f := range facts["avax_l1_validator_weight"][who.labels["node_id"]] {
+			validates[f.labels["chain"]] = true
+		}
+	}
+	var errs []error
+	for _, f := range facts["avax_node_chain_present"][node] {
+		switch chain := f.labels["chain"]; {
+		case f.value == 1:
+		case chain == "C":
+			errs = append(errs, fmt.Errorf("node %s does not run chain C: it is not created yet, or its VM did not start", node))
+		case validates[chain]:
+			errs = append(errs, fmt.Errorf("node %s validates %s, but does not run it: start the node with --track-subnets for the subnet of the chain, or read its log if it does", node, chain))
+		case !running[chain]:
+			errs = append(errs, fmt.Errorf("no node runs chain %s: correct AVAX_CHAINS, or start a node with --track-subnets for the subnet of the chain", chain))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // summaryFacts holds samples by family and by the value of its summaryLabels.

@@ -9,6 +9,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // checked runs check against a recorded node, and returns its output and error.
@@ -107,4 +109,36 @@ func TestCheckWarnsAboutExpensiveRules(t *testing.T) {
 			t.Errorf("%s: warning\n%s", name, printed)
 		}
 	}
+}
+
+// A node need not run every monitored chain, but a validator of the chain must.
+func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha", "charlie", "delta")
+		w.Network.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
+		w.Env["COLLECTORS"] = "up,identity,bootstrap,l1"
+		check := func() (printed string, err error) {
+			c, err := w.Env.Parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Transport = w.Transport
+			var out strings.Builder
+			err = app.Check(t.Context(), c, &out)
+			return out.String(), err
+		}
+		if printed, err := check(); err != nil {
+			t.Errorf("%v\n%s", err, printed)
+		}
+		w.Network.Node("charlie").SetChain("examplel1", simnet.Untracked)
+		printed, err := check()
+		if err == nil {
+			t.Error("check succeeds")
+		}
+		has(t, printed, "FAILS  bootstrap of charlie: node charlie validates examplel1, but does not run it: start the node with --track-subnets")
+		w.Network.Node("alpha").SetChain("examplel1", simnet.Untracked)
+		w.Network.RemoveValidator("examplel1", "charlie")
+		printed, _ = check()
+		has(t, printed, "node alpha validates examplel1")
+	})
 }
