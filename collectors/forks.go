@@ -9,10 +9,7 @@ import (
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1. Only the nodes of this exporter are compared. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
-
-var forkViews = metric.New("avax_chain_fork_views",
-	"Number of nodes and observers whose blocks are compared for avax_chain_fork_detected. With two, a difference does not tell which of them is on a fork.", "chain")
+	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1: with two nodes, the blocks differ, and it is not known which node is on a fork. Only the nodes of this exporter are compared. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
 
 var forks = &Spec{
 	Name:     "forks",
@@ -20,7 +17,7 @@ var forks = &Spec{
 	Help:     "Nodes that disagree about a block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    time.Minute,
-	Families: []*metric.Family{forkDetected, forkViews},
+	Families: []*metric.Family{forkDetected},
 	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectForks),
 }
@@ -62,7 +59,6 @@ func collectForks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metri
 	if len(same) < 2 {
 		return nil
 	}
-	out.Set(forkViews, float64(len(same)), c.Name)
 	votes := map[string]int{}
 	for _, b := range same {
 		votes[b.Hash]++

@@ -15,7 +15,7 @@ var (
 		"Height of the newest block that the node has accepted. The height does not change while the chain has no transactions, which is common on the X-Chain.",
 		"node", "chain")
 	chainResponding = metric.New("avax_node_chain_responding",
-		"1 if the chain answered its last call on the node. 0 if the call failed or got no answer while the node itself answered: the chain's VM has stopped. Then restart the node, with kill -9 if it does not end. Absent for P and X, and while the node does not answer or the chain bootstraps.",
+		"1 if the chain answered its last call on the node. 0 if the last two calls failed or got no answer while the node itself answered: the chain's VM has stopped. Then restart the node, with kill -9 if it does not end. Absent for P and X, and while the node does not answer or the chain bootstraps.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
@@ -43,7 +43,9 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 	cancel()
 	if outcome := scrape.OutcomeOf(err); own && (outcome == scrape.Timeout || outcome == scrape.Unavailable || outcome == scrape.Unreachable) {
 		if _, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second)); alive == nil {
-			n.SetChainStopped(c.Ref, true)
+			if n.ChainFailed(c.Ref) < 2 {
+				return err // a slow node may miss one answer
+			}
 			out.Set(chainResponding, 0, n.Name(), c.Name)
 			out.Note("chain %s does not answer, but the node does: %v", c.Name, err)
 			return nil
@@ -53,7 +55,7 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 		return err
 	}
 	if own {
-		n.SetChainStopped(c.Ref, false)
+		n.ChainAnswered(c.Ref)
 		out.Set(chainResponding, 1, n.Name(), c.Name)
 	}
 	out.Set(chainHeight, float64(height), n.Name(), c.Name)

@@ -100,6 +100,7 @@ func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
 		w.setNodes(t, "alpha", "bravo", "foxtrot")
 		w.network.Node("bravo").Inject(simnet.Hung(), "validators.getCurrentValidators", "eth_getBlockByNumber")
 		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		_, _ = w.run(t, "heads", "bravo/examplel1") // one call without an answer is no sign yet
 		for _, name := range []string{"alpha", "bravo", "foxtrot"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			page, notes := w.runJob(ctx, t, "heads", name+"/examplel1")

@@ -30,7 +30,7 @@ type Node struct {
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
-	stopped      map[string]bool // chains whose calls fail or hang, by reference
+	failed       map[string]int // failed calls of a chain in a row, by its reference
 	// answering ends when the node does not answer an up probe. stop ends it.
 	answering context.Context
 	stop      context.CancelFunc
@@ -111,21 +111,30 @@ func (n *Node) SetProbed(answers bool) {
 	}
 }
 
-// SetChainStopped stores whether the calls of a chain fail or hang while the node itself answers, as after the end of the chain's VM.
-func (n *Node) SetChainStopped(ref string, stopped bool) {
+// ChainFailed counts a call of a chain that failed or hung while the node itself answered, and returns how many did so in a row.
+func (n *Node) ChainFailed(ref string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stopped == nil {
-		n.stopped = map[string]bool{}
+	if n.failed == nil {
+		n.failed = map[string]int{}
 	}
-	n.stopped[ref] = stopped
+	n.failed[ref]++
+	return n.failed[ref]
 }
 
-// ChainStopped reports whether the latest call of the chain failed or hung while the node itself answered.
+// ChainAnswered ends the count of ChainFailed.
+func (n *Node) ChainAnswered(ref string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.failed, ref)
+}
+
+// ChainStopped reports whether the last two calls of the chain failed or hung while the node itself answered, as after the end of the
+// chain's VM.
 func (n *Node) ChainStopped(ref string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.stopped[ref]
+	return n.failed[ref] >= 2
 }
 
 // whileAnswering returns a context that also ends when the node does not answer an up probe.
