@@ -14,9 +14,6 @@ var (
 	chainHeight = metric.New("avax_chain_height",
 		"Height of the newest block that the node has accepted. The height does not change while the chain has no transactions, which is common on the X-Chain.",
 		"node", "chain")
-	chainResponding = metric.New("avax_node_chain_responding",
-		"1 if the chain answered its last call on the node. 0 if the last two calls failed or got no answer while the node itself answered: the chain's VM has stopped. Then restart the node, with kill -9 if it does not end. Absent for P and X, and while the node does not answer or the chain bootstraps.",
-		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
@@ -28,7 +25,7 @@ var heads = &Spec{
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
-	Families: []*metric.Family{chainHeight, chainHeadTimestamp, chainResponding},
+	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
 	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
@@ -43,12 +40,7 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 	cancel()
 	if outcome := scrape.OutcomeOf(err); own && (outcome == scrape.Timeout || outcome == scrape.Unavailable || outcome == scrape.Unreachable) {
 		if _, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second)); alive == nil {
-			if n.ChainFailed(c.Ref) < 2 {
-				return err // a slow node may miss one answer
-			}
-			out.Set(chainResponding, 0, n.Name(), c.Name)
-			out.Note("chain %s does not answer, but the node does: %v", c.Name, err)
-			return nil
+			n.ChainFailed(c.Ref)
 		}
 	}
 	if err != nil {
@@ -56,7 +48,6 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 	}
 	if own {
 		n.ChainAnswered(c.Ref)
-		out.Set(chainResponding, 1, n.Name(), c.Name)
 	}
 	out.Set(chainHeight, float64(height), n.Name(), c.Name)
 	if !at.IsZero() {

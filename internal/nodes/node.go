@@ -111,15 +111,14 @@ func (n *Node) SetProbed(answers bool) {
 	}
 }
 
-// ChainFailed counts a call of a chain that failed or hung while the node itself answered, and returns how many did so in a row.
-func (n *Node) ChainFailed(ref string) int {
+// ChainFailed counts a call of a chain that failed or hung while the node itself answered.
+func (n *Node) ChainFailed(ref string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.failed == nil {
 		n.failed = map[string]int{}
 	}
 	n.failed[ref]++
-	return n.failed[ref]
 }
 
 // ChainAnswered ends the count of ChainFailed.
