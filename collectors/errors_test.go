@@ -2,18 +2,13 @@ package collectors_test
 
 import (
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
@@ -87,46 +82,6 @@ func TestDisabledAPIIsNotOffered(t *testing.T) {
 			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
-		}
-	})
-}
-
-// repeating is a node that repeats recorded answers. It is connected through its handler.
-type repeating struct{ http.Handler }
-
-func (n repeating) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	w := httptest.NewRecorder()
-	n.ServeHTTP(w, r)
-	return w.Result(), nil
-}
-
-// After one health check has hung, the node repeats its last results for ever: healthy, with timestamps that stand still.
-func TestRepeatedHealthAnswerIsNotHealthy(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		answers, err := recorded.NewNode("healthy")
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Until(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))) // the answers are of the day before
-		w.ups.SetNodes([]*nodes.Node{nodes.New(node.New(open(t, repeating{answers}, "alpha")))})
-		_, j := w.job(t, "health", "alpha")
-		for minute, want := range []string{"1", "1", "0"} {
-			batch := metric.NewBatch(specOf(t, "health").Families)
-			if err := j.Collect(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
-			var page string
-			for _, c := range batch.Chunks() {
-				page += string(c.Text())
-			}
-			wantSeries(t, page, `avax_node_healthy{node="alpha"}`, want)
-			if noted := strings.Contains(strings.Join(batch.Notes(), ""), "have not run for 2m0s: one of them hangs"); noted != (want == "0") {
-				t.Errorf("minute %d: notes %v", minute, batch.Notes())
-			}
-			time.Sleep(time.Minute)
 		}
 	})
 }
