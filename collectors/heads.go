@@ -64,6 +64,8 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 			at, err = n.PlatformTimestamp(ctx)
 		}
 	case "X":
+		// The X-Chain changes rarely: two runs use one answer.
+		ctx, _ = scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx))
 		height, err = nodes.Optional(n.AVMHeight(ctx, c.Ref))
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)

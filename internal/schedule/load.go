@@ -57,15 +57,15 @@ func (s *Scheduler) judge(delay time.Duration) {
 	default:
 		return
 	}
+	runs := []string{"all collectors", "collectors that pages need", "up probes"}[level]
+	if level > s.load.level {
+		s.log.Warn("exporter too slow for its nodes", "delay", delay.Round(time.Millisecond).String(), "runs", runs,
+			"remedy", "Give the exporter more CPU, or split the nodes among shards.")
+	} else {
+		s.log.Info("exporter catches up", "runs", runs)
+	}
 	s.load.level, s.load.changed = level, now
 	s.counts.level.Set(float64(level))
-	if level == 0 {
-		s.log.Info("exporter keeps its schedule again")
-		return
-	}
-	s.log.Warn("exporter too slow for its nodes", "delay", delay.Round(time.Millisecond),
-		"effect", []string{"only collectors that pages need run", "only up probes run"}[level-1],
-		"remedy", "Give the exporter more CPU, or split the nodes among shards.")
 }
 
 // sheds reports whether the job does not run at present. The caller holds s.mu.
