@@ -338,7 +338,7 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 	process := []string{
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
-		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxExporterFaulty", "AvaxSeriesTooMany", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered", "AvaxStateDamaged",
+		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxExporterFaulty", "AvaxSeriesTooMany", "AvaxExporterSlow", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered", "AvaxStateDamaged",
 	}
 	all, alerts := parse(t, Rules)
 	free := map[string]bool{"ALERTS": true, expected: true} // series without labels of replicas
