@@ -16,7 +16,7 @@ import (
 
 // newRead declares the family that says how far a list of events was read.
 func newRead(name, what string, labels ...string) *metric.Family {
-	return metric.New(name, "Time up to which the exporter has read the list of "+what+" to its end, in Unix seconds. An older time than two periods of the collector means that the Data service fails, or that there are more events than the exporter reads at once: it continues, and loses none. Absent until the list was read once.", labels...)
+	return metric.New(name, "Time up to which the exporter has read the list of "+what+" to its end, in Unix seconds. If this time is older than two periods of the collector, the Data service fails, or the list has more events than the exporter reads at once. The exporter continues, and loses none. Absent until the list was read once.", labels...)
 }
 
 // eventList is how far a list of events of the Data service was read. It is a part of a ledger entry.

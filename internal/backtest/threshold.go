@@ -133,7 +133,7 @@ func PrintComparison(w io.Writer, now, changed *Result, thresholds []Threshold) 
 		fmt.Fprintf(t, "notifications per week\t%s\t%.1f\t%.1f\t\n", severity, now.PerWeek(severity), changed.PerWeek(severity))
 	}
 	_ = t.Flush() // p keeps the error
-	p.printf("\n%s did not change. To keep the new thresholds, load this rule file beside rules.yml:\n\n", count(same, "alert"))
+	p.printf("\n%s did not change. To keep the new thresholds, load this rule file next to rules.yml:\n\n", count(same, "alert"))
 	file, err := yaml.Marshal(map[string]any{"groups": []rulefmt.RuleGroup{overrides(thresholds)}})
 	if err != nil {
 		return err
