@@ -121,7 +121,7 @@ var faults = map[string]func(upstream){
 	"wrong-host":  func(u upstream) { u.Inject(simnet.WrongHost()) },
 }
 
-// injectFault: fault UPSTREAM FAULT
+// injectFault: fault UPSTREAM FAULT.
 func injectFault(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 || faults[args[1]] == nil {
 		ts.Fatalf("usage: fault UPSTREAM FAULT")
@@ -130,7 +130,7 @@ func injectFault(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).stopped[args[0]] = of(ts).stopped[args[0]] || args[1] == "stop"
 }
 
-// recoverUpstream: recover UPSTREAM
+// recoverUpstream: recover UPSTREAM.
 func recoverUpstream(ts *testscript.TestScript, _ bool, args []string) {
 	u := of(ts).upstream(args[0])
 	u.Recover()
