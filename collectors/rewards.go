@@ -106,7 +106,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 // add new rewards from the first page.
 type rewardTotals struct {
 	Whole *rewardSums // of the list when it was read to its end last, and of new rewards since then; nil: not read yet
-	Swept time.Time   // start of the last reading to the end of the list
+	Swept time.Time   // start of the last reading to the end of the list; zero: a reading is due or has not ended
 	Next  *rewardSums // sums of the pages of a reading that has not ended; nil: none
 	Began time.Time   // start of this reading
 	Token string      // page token at which it continues
@@ -179,6 +179,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 	if r.Next == nil && !allNew && began.Sub(r.Swept) < rewardSweep {
 		return nil
 	}
+	r.Swept = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
 	unlock, err := r.history.lock(ctx)
 	if err != nil {
 		return nil
