@@ -215,7 +215,7 @@ func (e *explanation) expression(query, unit, indent string) {
 	}
 	for _, s := range selectors(parsed) {
 		recorded := e.rules(s.Name)
-		if strings.HasPrefix(s.Name, "avax:threshold") {
+		if isThreshold(s) {
 			for _, threshold := range e.query(s.String()) {
 				e.printf("%sthreshold %s\n", indent, format(float64(threshold.Value), strings.Replace(unit, "Timestamp", "Duration", 1)))
 			}
@@ -254,9 +254,9 @@ func (e *explanation) rest(n int, of string) {
 	}
 }
 
-// samples prints the samples of a series about the target.
+// samples prints the samples of a series about the target. It omits thresholds and ALERTS, because alert prints them.
 func (e *explanation) samples(name string) {
-	if e.done[name] || strings.HasPrefix(name, "avax:threshold") {
+	if e.done[name] || strings.HasPrefix(name, "avax:threshold") || name == "ALERTS" {
 		return
 	}
 	e.done[name] = true
@@ -367,7 +367,8 @@ func alternatives(expr parser.Expr) (parts []parser.Expr) {
 	return []parser.Expr{expr}
 }
 
-// comparison returns the comparison that filters the values of an expression, or nil.
+// comparison returns the comparison that filters the values of an expression, or nil. Right of `and` it is a comparison with a threshold;
+// other comparisons there only select what the alert is about.
 func comparison(expr parser.Expr) *parser.BinaryExpr {
 	switch x := expr.(type) {
 	case *parser.ParenExpr:
@@ -379,11 +380,18 @@ func comparison(expr parser.Expr) *parser.BinaryExpr {
 		case x.Op.IsComparisonOperator() && !x.ReturnBool && x.LHS.Type() == parser.ValueTypeVector:
 			return x
 		case x.Op == parser.LAND || x.Op == parser.LUNLESS:
-			return comparison(x.LHS)
+			if c := comparison(x.LHS); c != nil || x.Op == parser.LUNLESS {
+				return c
+			}
+			if c := comparison(x.RHS); c != nil && slices.ContainsFunc(selectors(c.RHS), isThreshold) {
+				return c
+			}
 		}
 	}
 	return nil
 }
+
+func isThreshold(s *parser.VectorSelector) bool { return strings.HasPrefix(s.Name, "avax:threshold") }
 
 // read returns the names of the series from which the value of an expression is computed.
 func read(query string) (names []string) {
@@ -397,18 +405,23 @@ func read(query string) (names []string) {
 	return names
 }
 
-// selectors returns the series from which the value of an expression is computed, and the thresholds that it reads, each once. What is
-// right of `and` and `unless` only filters.
+// selectors returns the series from which the value of an expression is computed, and the thresholds of its comparison, each once. What
+// else is right of `and` and `unless` only filters.
 func selectors(expr parser.Node) (all []*parser.VectorSelector) {
+	children := parser.ChildrenIter(expr)
 	switch x := expr.(type) {
 	case *parser.VectorSelector:
 		return []*parser.VectorSelector{x}
 	case *parser.BinaryExpr:
 		if x.Op == parser.LAND || x.Op == parser.LUNLESS {
-			return selectors(x.LHS)
+			parts := []parser.Node{x.LHS}
+			if c := comparison(x); c != nil {
+				parts = append(parts, c.RHS)
+			}
+			children = slices.Values(parts)
 		}
 	}
-	for child := range parser.ChildrenIter(expr) {
+	for child := range children {
 		for _, s := range selectors(child) {
 			if !slices.ContainsFunc(all, func(o *parser.VectorSelector) bool { return o.String() == s.String() }) {
 				all = append(all, s)
