@@ -231,7 +231,7 @@ func (n *Network) AddValidator(participant string, stake uint64, period time.Dur
 
 // AddL1Validator adds a validator to a chain's subnet and returns its validation ID. The weight is in the L1's unit, the balance in
 // nAVAX. A permissioned subnet is converted to an L1. For up to a minute, until a node has processed the change,
-// validators.getCurrentValidators fails on that node.
+// validators.getCurrentValidators fails on that node. A participant without an API then tracks the subnet; a node does after SetChain.
 func (n *Network) AddL1Validator(chain, participant string, weight, balance uint64) (validationID string) {
 	n.change(func(now time.Time) {
 		s, m := n.mustChain(chain).subnet, n.newcomer(participant)
@@ -246,6 +246,9 @@ func (n *Network) AddL1Validator(chain, participant string, weight, balance uint
 		s.l1 = append(s.l1, &l1Validator{
 			member: m, validationID: validationID, weight: weight, start: now, balance: balance, paidAt: now, added: now,
 		})
+		if m.node == nil && !slices.Contains(m.subnets, s) {
+			m.subnets = append(m.subnets, s)
+		}
 		n.pChain().heads.add(now)
 	})
 	return validationID
