@@ -17,7 +17,7 @@ var (
 	l1ProposerCount = metric.New("avax_l1_proposers",
 		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the exporter first saw the block. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left.", "chain")
 	l1ProposersLeft = metric.New("avax_l1_proposers_left",
-		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
+		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. A configured node that does not answer the exporter counts while another one is connected to it. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
 	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
 		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have.", "chain")
 	l1ProposerViewHeight = metric.New("avax_l1_proposer_view_height",
@@ -106,7 +106,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	if err != nil {
 		return err
 	}
-	running, err := v.running(ctx, ups, c, b.SubnetID)
+	running, err := running(ctx, ups, c, b.SubnetID)
 	if err != nil || running == nil {
 		return err
 	}
@@ -191,30 +191,40 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 	return p
 }
 
-// running returns the IDs of the nodes that run the chain and are connected: the peers of your nodes that track the subnet,
-// and your nodes. The result is nil if the nodes do not report which subnets their peers track.
-func (v *proposerView) running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
-	maxAge := nodes.MaxAnswerAge(ctx)
+// running returns the IDs of the nodes that run the chain and are connected: your nodes that run it, and their peers that
+// track the subnet. A node that does not track the subnet may not know who else does, so its peers do not count. A node of
+// yours that does not answer counts if its peers report it. The result is nil if the nodes do not report which subnets
+// their peers track.
+func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
+	down := ups.Unreachable(nodes.MaxAnswerAge(ctx))
 	known, err := ups.Identified(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known = slices.DeleteFunc(known, ups.Unreachable(maxAge).Has)
-	known = known[:min(len(known), maxViews)]
-	lists, err := nodes.Each(ctx, known, func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
+	known = slices.DeleteFunc(known, down.Has) // the run would wait for a node that hangs
+	trackers, err := nodes.Each(ctx, known, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
+		_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
+		return n, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
 		answer, err := n.Peers(scrape.MaxAge(ctx, time.Minute)) // the collector peers makes the same call
 		return answer.Peers, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	down := ups.Unreachable(maxAge).IDs
 	found, reported := map[string]bool{}, false
+	for _, n := range trackers {
+		found[n.KnownID()] = true
+	}
 	for _, peers := range lists {
 		reported = reported || len(peers) == 0
 		for _, p := range peers {
 			reported = reported || p.TrackedSubnets != nil
-			if slices.Contains(p.TrackedSubnets, subnetID) && !down[p.NodeID] {
+			if slices.Contains(p.TrackedSubnets, subnetID) {
 				found[p.NodeID] = true
 			}
 		}
@@ -222,21 +232,5 @@ func (v *proposerView) running(ctx context.Context, ups *Upstreams, c nodes.Chai
 	if !reported {
 		return nil, nil
 	}
-	for _, n := range known { // a node that is a peer of none of your nodes
-		if id := n.KnownID(); !found[id] && v.hasMember(id) {
-			_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
-			found[id] = err == nil
-		}
-	}
 	return found, nil
-}
-
-// hasMember reports whether a known set has the validator.
-func (v *proposerView) hasMember(id string) bool {
-	for _, weights := range v.sets {
-		if weights[id] > 0 {
-			return true
-		}
-	}
-	return false
 }

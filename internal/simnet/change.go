@@ -238,6 +238,9 @@ func (n *Network) AddL1Validator(chain, participant string, weight, balance uint
 		if s == n.primary || s.validatedBy(m) {
 			panic(fmt.Sprintf("simnet: %s cannot become a validator of %s", participant, chain))
 		}
+		if m.node == nil && !slices.Contains(m.subnets, s) {
+			m.subnets = append(m.subnets, s) // no request reaches its chains, so it simply runs them
+		}
 		if s.conversion == "" {
 			s.conversion, s.managerChain, s.manager = n.newID("conversion", s.id), s.chains[0], theManager
 		}
