@@ -103,8 +103,8 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	}
 	upper := upperBound(ups, c, uint64(a.block.Number), a.pHeight, out)
 	lower, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight))
-	if err != nil {
-		return err
+	if err != nil || len(lower) == 0 {
+		return err // without validators, anybody may build the next block
 	}
 	running, err := running(ctx, ups, c, b.SubnetID)
 	if err != nil || running == nil {
@@ -162,7 +162,7 @@ func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, 
 		weights, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
 			return nodes.Optional(n.PlatformValidatorsAt(ctx, height, subnetID))
 		})
-		if err != nil {
+		if err != nil || len(weights) == 0 {
 			return nil, err
 		}
 		weights = maps.Clone(weights)
@@ -193,8 +193,8 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 
 // running returns the IDs of the nodes that run the chain and are connected: your nodes that run it, and their peers that
 // track the subnet. A node that does not track the subnet may not know who else does, so its peers do not count. A node of
-// yours that does not answer counts if its peers report it. The result is nil if the nodes do not report which subnets
-// their peers track.
+// yours that does not answer counts if its peers report it. The result is nil if the nodes report no peers, or not which
+// subnets their peers track.
 func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
 	down := ups.Unreachable(nodes.MaxAnswerAge(ctx))
 	known, err := ups.Identified(ctx)
@@ -221,7 +221,6 @@ func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string
 		found[n.KnownID()] = true
 	}
 	for _, peers := range lists {
-		reported = reported || len(peers) == 0
 		for _, p := range peers {
 			reported = reported || p.TrackedSubnets != nil
 			if slices.Contains(p.TrackedSubnets, subnetID) {
