@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -25,7 +24,7 @@ const staleAfter = 5 * time.Minute
 // working returns an error if collectors, rules or notifications do not work.
 func (a *App) working() error {
 	if ran, of := a.Progress(); ran < of || of == 0 {
-		return errors.New("not every collector has run yet")
+		return fmt.Errorf("%w: not every collector has run yet", notify.ErrStarting)
 	}
 	newest := time.Time{}
 	for _, j := range a.store.Jobs() {
@@ -42,6 +41,9 @@ func (a *App) working() error {
 			return err
 		}
 		for _, g := range groups {
+			if g.Evaluated.IsZero() {
+				return fmt.Errorf("%w: the rules of group %s have not been evaluated yet", notify.ErrStarting, g.Name)
+			}
 			if ago := time.Since(g.Evaluated); ago > staleAfter+g.Interval {
 				return fmt.Errorf("the rules of group %s have not been evaluated for %s", g.Name, ago.Round(time.Second))
 			}

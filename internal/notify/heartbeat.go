@@ -44,7 +44,7 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 	tick := time.NewTicker(heartbeatInterval)
 	defer tick.Stop()
 	logged := ""
-	for began := time.Now(); h.Healthy() != nil && time.Since(began) < startTime; {
+	for began := time.Now(); errors.Is(h.Healthy(), ErrStarting) && time.Since(began) < startTime; {
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():
@@ -78,6 +78,9 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 }
 
 const withheld = "withheld"
+
+// ErrStarting is why an exporter that has just started is not healthy yet. The first heartbeat waits for its end.
+var ErrStarting = errors.New("starting")
 
 func newHeartbeatCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	sent := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -320,7 +320,7 @@ func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		beats := 0
-		broken := errors.New("not every collector has run yet")
+		broken := notify.ErrStarting
 		var log bytes.Buffer
 		set := func(err error) { mu.Lock(); defer mu.Unlock(); broken = err }
 		sent := func() int { mu.Lock(); defer mu.Unlock(); return beats }
