@@ -99,7 +99,10 @@ func page(figures map[string]map[string]float64) (text []byte, failed []string) 
 			shown = fmt.Sprintf(r.format, value)
 		}
 		if r.max > 0 || r.min > 0 {
-			if verdict = "met"; !measured || r.max > 0 && value > r.max || value < r.min {
+			if verdict = "met"; !measured {
+				verdict = "not measured"
+				failed = append(failed, fmt.Sprintf("%s: not measured, the bar is %s", r.what, r.bar))
+			} else if r.max > 0 && value > r.max || value < r.min {
 				verdict = "**not met**"
 				failed = append(failed, fmt.Sprintf("%s: %s, the bar is %s", r.what, shown, r.bar))
 			}
