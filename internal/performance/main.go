@@ -113,8 +113,8 @@ func page(figures map[string]map[string]float64) (text []byte, failed []string) 
 The 1,000 nodes are simulated in another process. Each answers after 20 ms. The exporter evaluates no rules. The figures of CPU and
 memory are those on its own /metrics.
 
-The simulated day runs in synthetic time, which stands still while the exporter works. So the work of a day takes a few minutes: all
-collections, 5,760 evaluations of the rules, 5,760 scrapes, 288 requests for the status page, and 24 incidents of 20 minutes. The
+The simulated day runs in synthetic time, which stands still while the exporter works. So the work of a day takes a few minutes. It
+has all collections, 5,760 evaluations of the rules and 5,760 scrapes. It has 288 requests for the status page, and 24 incidents of 20 minutes. The
 memory includes the simulated node.
 
 The output of the benchmarks is in ` + "`bin/bench.txt`" + `. To compare two versions, keep this file of each and use benchstat.
