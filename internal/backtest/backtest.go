@@ -139,7 +139,7 @@ func newRun(o Options, p *plan, s *store) *run {
 func (r *run) all(ctx context.Context) error {
 	// Rules read their own earlier results, up to an hour back, and results of others: begin twice as early.
 	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
-	length, saved := minPiece, time.Now()
+	length, saved := r.whole(minPiece), time.Now()
 	for from := begin; from.Before(r.o.To); {
 		to := from.Add(length)
 		if from.Before(r.from) && to.After(r.from) {
@@ -180,7 +180,7 @@ func (r *run) all(ctx context.Context) error {
 		} else {
 			length = 2 * length
 		}
-		length = min(max(length, minPiece), maxPiece).Truncate(r.o.Interval)
+		length = r.whole(min(max(length, minPiece), maxPiece))
 		from = to
 	}
 	r.finish()
@@ -190,6 +190,11 @@ func (r *run) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// whole returns the length of a piece with whole intervals, at least one. Otherwise a long interval would make an empty piece.
+func (r *run) whole(length time.Duration) time.Duration {
+	return max(length.Truncate(r.o.Interval), r.o.Interval)
 }
 
 // namesPerQuery is the number of families that one query reads.

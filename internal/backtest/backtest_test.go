@@ -275,6 +275,18 @@ groups:
 
 var update = flag.Bool("update", false, "write the golden files")
 
+// TestLongIntervalsEvaluateEveryStep uses an interval that is longer than the shortest piece.
+func TestLongIntervalsEvaluateEveryStep(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){"up": always(1), "avax_node_up": between(2*hour, 3*hour, 0, 1)}}
+	r, err := Run(t.Context(), Options{
+		Source: h, From: begin, To: begin.Add(6 * hour), Interval: 10 * time.Minute,
+		Groups: parse(t, `groups: [{name: g, rules: [{alert: Down, expr: 'avax_node_up == 0'}]}]`),
+	})
+	if err != nil || len(r.Incidents) != 1 || r.Incidents[0].Fired.Sub(begin) != 2*hour+10*time.Minute || r.Incidents[0].Resolved.Sub(begin) != 3*hour+10*time.Minute {
+		t.Errorf("%v, incidents: %+v", err, r.Incidents)
+	}
+}
+
 // TestNotificationsFollowAlertmanager checks grouping, inhibition and the repetition.
 func TestNotificationsFollowAlertmanager(t *testing.T) {
 	c, err := config.Load(`
