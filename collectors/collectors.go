@@ -5,6 +5,7 @@ package collectors
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -53,6 +54,12 @@ func (s *Spec) Period(v Validators) time.Duration {
 		return s.EveryFor(v)
 	}
 	return s.Every
+}
+
+// WithoutNodes reports whether the collector works if the Data service is the only upstream. The service does not tell the newest
+// block of a chain.
+func (s *Spec) WithoutNodes() bool {
+	return s.Cost != nil && !slices.Contains(s.Calls, "eth_getBlockByNumber")
 }
 
 // Job is a collector bound to a target.

@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // DataService is the client of the Data service, with the state that its collectors keep between runs.
@@ -27,6 +28,9 @@ type DataService struct {
 	Ledger   Ledger
 
 	history lock // held by a run while it reads a long history; other runs wait
+
+	listing lock              // held by a run while it uses chains
+	chains  []data.Blockchain // all chains of the network, if no node is configured; nil if not known
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
@@ -104,6 +108,38 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 		s.checked = time.Now()
 	}
 	return s.network, nil
+}
+
+// KnownBlockchain returns the P-Chain's entry of the chain, from the nodes. If no node is configured, it is from the Data service.
+func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.Blockchain, error) {
+	if len(ups.All()) > 0 {
+		return ups.Pool.KnownBlockchain(ctx, c)
+	}
+	unlock, err := ups.Data.listing.lock(ctx)
+	if err != nil {
+		return node.Blockchain{}, err
+	}
+	defer unlock()
+	if ups.Data.chains == nil {
+		var all []data.Blockchain
+		for b, err := range ups.Data.Blockchains(ctx, ups.Data.networkName()) {
+			switch {
+			case err == nil:
+				all = append(all, b)
+			case !data.IsItem(err):
+				return node.Blockchain{}, err
+			}
+		}
+		ups.Data.chains = all
+	}
+	for _, b := range ups.Data.chains {
+		if b.BlockchainID == c.Ref || b.SubnetID == node.PrimaryNetworkID && strings.EqualFold(b.BlockchainName, c.Ref+"-Chain") {
+			return node.Blockchain{ID: b.BlockchainID, SubnetID: b.SubnetID, Name: b.BlockchainName}, nil
+		}
+	}
+	ups.Data.chains = nil // the service may list the chain later
+	return node.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: opBlockchains, Outcome: scrape.NotFound,
+		Err: fmt.Errorf("the Data service has no chain %q", c.Ref)}}
 }
 
 // checkChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the

@@ -141,14 +141,16 @@ func (env Environment) Parse() (*Config, error) {
 
 // validateUpstreams checks what several variables about upstreams say together.
 func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
-	if len(c.Source.Nodes) == 0 && c.Source.NodesFile == "" && !c.Watch.Validators.All && len(c.Watch.Validators.IDs) == 0 {
-		variable, err := "VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all")
-		if len(c.Source.Observers) == 0 {
-			variable, err = "NODES", errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650")
-		}
-		if env["NODES"] == "" { // otherwise its errors are reported already
-			note(variable, err)
-		}
+	withoutNodes := len(c.Source.Nodes) == 0 && c.Source.NodesFile == ""
+	switch {
+	case env["NODES"] != "" || !withoutNodes: // the errors of AVAX_NODES are reported already
+	case len(c.Source.Observers) == 0 && c.DataURL != "":
+		c.useOnlyData(note)
+	case c.Watch.Validators.All || len(c.Watch.Validators.IDs) > 0:
+	case len(c.Source.Observers) == 0:
+		note("NODES", errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
+	default:
+		note("VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
 	}
 	if c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
 		note("SHARD", fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard.Shard, c.Shard.Of-1))
@@ -173,6 +175,20 @@ func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
 		if !c.AutoChains && !slices.ContainsFunc(c.Chains, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
 			note("WATCH_TOKENS", fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
 		}
+	}
+}
+
+// useOnlyData disables the collectors that need a node, because the Data service is the only upstream.
+func (c *Config) useOnlyData(note func(string, error)) {
+	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collectors.Spec) bool { return !s.WithoutNodes() })
+	if c.Network == "" {
+		note("NETWORK", errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
+	}
+	if c.Watch.Validators.All {
+		note("VALIDATORS", errors.New("all needs a node or an observer: list node IDs, or set AVAX_OBSERVERS"))
+	}
+	if c.AutoChains {
+		note("CHAINS", errors.New("auto finds the chains of your nodes, but AVAX_NODES is empty: list the chains"))
 	}
 }
 

@@ -89,6 +89,9 @@ func (v *view) nodes() (g.Node, []string) {
 	if v.noNodes && v.observing > 0 {
 		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
 	}
+	if v.noNodes && v.ran == v.jobCount && !slices.ContainsFunc(v.jobs, func(j *metric.Job) bool { return j.Last.Key.Target.Node != "" }) {
+		return nil, []string{"no node"}
+	}
 	if v.noNodes {
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}

@@ -127,14 +127,16 @@ type view struct {
 	past   *history
 	err    error // why there are no alerts; may be nil
 
-	observing int  // observers
-	noNodes   bool // no node is configured
+	observing     int  // observers
+	noNodes       bool // no node is configured
+	ran, jobCount int  // see Site.Progress
 }
 
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask choice, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
 	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v.ran, v.jobCount = s.Progress()
 	v.states = v.facts.states(s.Answered)
 	v.silent = silent(v.states)
 	var groups []alerting.Group

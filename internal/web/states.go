@@ -106,7 +106,6 @@ func (v *view) headline() verdict {
 }
 
 func (v *view) alertHeadline() verdict {
-	ran, of := v.site.Progress()
 	switch {
 	case errors.Is(v.err, errNoSource):
 		return verdict{note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
@@ -119,8 +118,8 @@ func (v *view) alertHeadline() verdict {
 			title = v.states[i].node + ": " + v.states[i].text + "; " + v.fires(worst)
 		}
 		return verdict{worst.level, title, v.action(worst)}
-	case ran < of || of == 0:
-		return verdict{note, "Starting", fmt.Sprintf("%d of %d collectors have run.", ran, of)}
+	case v.ran < v.jobCount || v.jobCount == 0:
+		return verdict{note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
 	case len(v.broken) > 0:
 		return verdict{bad, plural(len(v.broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
 	case !v.evaluated:

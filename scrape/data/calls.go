@@ -175,7 +175,9 @@ func (c *Client) AssetTransactions(ctx context.Context, network, assetID string,
 
 // Blockchain is a chain of the primary network, a subnet or an L1.
 type Blockchain struct {
-	BlockchainID string `json:"blockchainId"`
+	BlockchainID   string `json:"blockchainId"`
+	SubnetID       string `json:"subnetId"`
+	BlockchainName string `json:"blockchainName"`
 }
 
 // Blockchains yields all blockchains of a network.
