@@ -63,7 +63,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if targets.state != nil {
 		targets.state.Register(registry)
 	}
-	config.CountTargets(registry, func() int { return len(targets.ups.Nodes()) })
+	config.CountTargets(registry, func() int {
+		if cfg.OnlyData {
+			return 1
+		}
+		return len(targets.ups.Nodes())
+	})
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {

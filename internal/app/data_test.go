@@ -191,6 +191,38 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 	})
 }
 
+// Without a node and an observer, the Data service is monitored like any other upstream: no alert fires while it answers.
+func TestDataServiceAloneRaisesNoFalseAlert(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withData(w, "1m")
+		w.Env["SCHEDULES"], w.Env["WATCH_TOKENS"] = "", ""
+		w.Env["NODES"], w.Env["METRICS_URL"] = "", ""
+		w.Env["VALIDATORS"] = w.Network.NodeID("alpha")
+		w.Notify(t)
+		w.Start(t)
+		firing := func() (names []string) {
+			for _, a := range w.Alerts(t) {
+				if a.Labels["alertname"] != "AvaxWatchdog" {
+					names = append(names, a.Labels["alertname"])
+				}
+			}
+			return names
+		}
+		time.Sleep(40 * time.Minute)
+		if names := firing(); names != nil {
+			t.Errorf("alerts while the service answers: %q", names)
+		}
+		if page := w.Samples(t); len(ofData(page)) < 20 || page["avax_subnet_owner_threshold{subnet_id=\""+w.Network.Chain("examplel1").SubnetID+"\"}"] == 0 {
+			t.Errorf("%d series", len(ofData(page)))
+		}
+		w.Network.DataService().Stop()
+		time.Sleep(20 * time.Minute)
+		if names := firing(); !slices.Contains(names, "AvaxDataServiceDown") || slices.Contains(names, "AvaxSignatureAggregationFailing") {
+			t.Errorf("alerts while the service is down: %q", names)
+		}
+	})
+}
+
 // In no minute do calls cost more than the budget, whatever the service answers. The error of a call above the budget says so.
 func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 	const perMinute = 3500

@@ -56,6 +56,7 @@ type Config struct {
 	DataURL       string // empty: the Data service is not used
 	DataPerMinute int    // compute units; 0: no limit
 	DataPerDay    int
+	OnlyData      bool   // no node and no observer is configured
 	Network       string // name in the Data service; empty: that of the nodes
 	Currency      string
 
@@ -180,6 +181,7 @@ func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
 
 // useOnlyData disables the collectors that need a node, because the Data service is the only upstream.
 func (c *Config) useOnlyData(note func(string, error)) {
+	c.OnlyData = true
 	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collectors.Spec) bool { return !s.WithoutNodes() })
 	if c.Network == "" {
 		note("NETWORK", errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))

@@ -43,11 +43,11 @@ func NewWatch(source *Source, take func(Upstreams) error, log *slog.Logger, reg 
 	return w
 }
 
-// CountTargets registers the number of nodes that the exporter monitors.
+// CountTargets registers the number of targets that the exporter monitors.
 func CountTargets(reg prometheus.Registerer, count func() int) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
-		Help: "Number of nodes that the exporter is configured to monitor.",
+		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",
 	}, func() float64 { return float64(count()) }))
 }
 
