@@ -320,13 +320,13 @@ func parseList(s string, form *regexp.Regexp, remedy string) (items []string, er
 		case twice:
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
-		return nil
+		return data.CheckEVMAddress(item)
 	})
 	return items, err
 }
 
 func (c *Config) decodeAddresses(s string) error {
-	monitored, err := parseList(s, addressForm, "write addresses such as P-avax1…, X-fuji1…, or 0x1f… with 40 hex digits after 0x")
+	monitored, err := parseList(s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
 	for _, address := range monitored {
 		if strings.HasPrefix(address, "0x") {
 			c.Watch.EVM = append(c.Watch.EVM, address)
@@ -358,7 +358,7 @@ func parseTokens(s string) (tokens []collectors.Token, err error) {
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
 		tokens = append(tokens, t)
-		return nil
+		return data.CheckEVMAddress(t.Contract)
 	})
 	return tokens, err
 }

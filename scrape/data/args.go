@@ -1,6 +1,7 @@
 package data
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,9 +10,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/crypto/sha3"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -128,6 +131,27 @@ func check(name string, texts []string) error {
 	for _, text := range texts {
 		if !f.match.MatchString(text) {
 			return fmt.Errorf("%s %s: write %s", name, quote(text), f.write)
+		}
+		if err := CheckEVMAddress(text); err != nil {
+			return fmt.Errorf("%s %w", name, err)
+		}
+	}
+	return nil
+}
+
+// CheckEVMAddress returns an error if s has the form of an EVM address, and the upper and lower case of its digits is not the
+// checksum of EIP-55. Digits of one case have no checksum.
+func CheckEVMAddress(s string) error {
+	digits := strings.TrimPrefix(s, "0x")
+	lower := strings.ToLower(digits)
+	if !evmAddress.match.MatchString(s) || digits == lower || digits == strings.ToUpper(digits) {
+		return nil
+	}
+	hash := sha3.NewLegacyKeccak256()
+	hash.Write([]byte(lower))
+	for i, nibble := range hex.EncodeToString(hash.Sum(nil))[:len(lower)] {
+		if unicode.IsLetter(rune(digits[i])) && unicode.IsUpper(rune(digits[i])) != (nibble >= '8') {
+			return fmt.Errorf("%q: a digit is wrong, or its case: copy the address again; only if you are sure of the digits, write them in lower case", s)
 		}
 	}
 	return nil

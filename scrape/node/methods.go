@@ -1,9 +1,11 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -121,14 +123,17 @@ func OfChain(m *scrape.Method) bool { return strings.Contains(m.Path, "{chain}")
 
 // Call calls a method and returns the result as JSON, unchanged. Params are JSON; nil sends none. Chain is an alias or
 // blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
-// malformed. A call that changes something is sent at most once.
+// malformed. A call that changes something is sent at most once. An address without a chain, such as avax1…, is one of the called chain.
 func (c *Client) Call(ctx context.Context, m *scrape.Method, chain string, params jsontext.Value) (jsontext.Value, error) {
 	var sent any // nil: no parameters
 	if params != nil {
-		sent = params
+		sent = jsontext.Value(withoutChain.ReplaceAll(params, []byte(`"`+cmp.Or(chain, "P")+`-$1"`)))
 	}
 	return m.Raw(ctx, c.u, at(m.Path, chain), sent)
 }
+
+// withoutChain finds addresses of the P- and X-Chain without the chain that a node requires.
+var withoutChain = regexp.MustCompile(`"([a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38})"`)
 
 // RepeatAfter is scrape.Options.RepeatAfter of a node. A node that does not know a method is not asked again for an hour,
 // because only an upgrade changes that.
