@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 	"crypto/sha256"
-	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 )
@@ -13,7 +13,7 @@ import (
 // second. It remembers results, but wrong passwords displace right ones, and it has no limit for waiting requests: without these
 // limits, a scraper would wait behind thousands of guesses.
 const (
-	maxGuesses  = 4               // waiting requests of one client address
+	maxGuesses  = 4               // waiting requests of one client network
 	longestWait = 5 * time.Second // for the comparison
 )
 
@@ -25,11 +25,11 @@ type passwords struct {
 
 	mu      sync.Mutex
 	right   map[[sha256.Size]byte]bool
-	guesses map[string]int // waiting requests by client address
+	guesses map[netip.Prefix]int // waiting requests by client network
 }
 
 func newPasswords() *passwords {
-	return &passwords{comparing: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guesses: map[string]int{}}
+	return &passwords{comparing: make(chan struct{}, 1), right: map[[sha256.Size]byte]bool{}, guesses: map[netip.Prefix]int{}}
 }
 
 type passedKey struct{}
@@ -89,16 +89,29 @@ func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
 	}
 }
 
+// network returns the network of a client: its IPv4 address, or the first 48 bits of its IPv6 address. One customer of a provider may
+// have a /56 or a /48.
+func network(address string) netip.Prefix {
+	client, _ := netip.ParseAddrPort(address)
+	ip := client.Addr().Unmap()
+	bits := ip.BitLen()
+	if ip.Is6() {
+		bits = 48
+	}
+	prefix, _ := ip.Prefix(bits)
+	return prefix
+}
+
 // wait waits until no other unverified password is compared. ok is false if too many requests of this client wait, if the wait is too
 // long, or if the client has disconnected. Call done after the comparison; further calls do nothing.
 func (p *passwords) wait(r *http.Request) (done func(), ok bool) {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	from := network(r.RemoteAddr)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.guesses[host] >= maxGuesses {
+	if p.guesses[from] >= maxGuesses {
 		return nil, false
 	}
-	p.guesses[host]++
+	p.guesses[from]++
 	p.mu.Unlock()
 	timeout := time.NewTimer(longestWait)
 	defer timeout.Stop()
@@ -110,8 +123,8 @@ func (p *passwords) wait(r *http.Request) (done func(), ok bool) {
 	case <-timeout.C:
 	}
 	p.mu.Lock()
-	if p.guesses[host]--; p.guesses[host] == 0 {
-		delete(p.guesses, host)
+	if p.guesses[from]--; p.guesses[from] == 0 {
+		delete(p.guesses, from)
 	}
 	if !ok && done != nil {
 		done()

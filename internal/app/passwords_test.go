@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -38,7 +39,7 @@ func guarded(page http.Handler) (*passwords, *compared) {
 
 func knock(ctx context.Context, h http.Handler, from, password string) (status int) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
-	r.RemoteAddr = from + ":1"
+	r.RemoteAddr = net.JoinHostPort(from, "1")
 	if password != "" {
 		r.SetBasicAuth("me", password)
 	}
@@ -51,6 +52,17 @@ func knock(ctx context.Context, h http.Handler, from, password string) (status i
 var page = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 
 func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
+	for name, attacker := range map[string]func(n int) string{
+		"one address":            func(int) string { return "192.0.2.66" },
+		"256 networks of a /56":  func(n int) string { return fmt.Sprintf("2001:db8:0:ff%02x::%x", n%256, n) },
+		"IPv4 addresses in IPv6": func(int) string { return "::ffff:192.0.2.66" },
+	} {
+		t.Run(name, func(t *testing.T) { guessing(t, attacker) })
+	}
+}
+
+// guessing sends 2,000 wrong passwords from the addresses of an attacker.
+func guessing(t *testing.T, attacker func(n int) string) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
 		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK {
@@ -64,7 +76,7 @@ func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 				ctx = gone
 			}
 			go func() {
-				if knock(ctx, h, "192.0.2.66", fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
+				if knock(ctx, h, attacker(n), fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
 					refused.Add(1)
 				}
 			}()
@@ -82,7 +94,7 @@ func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 		if n := compared.times.Load(); n > 2+maxGuesses+2 || refused.Load() < 1900 {
 			t.Errorf("%d comparisons, %d rejected", n, refused.Load())
 		}
-		if status := knock(t.Context(), h, "192.0.2.66", "right"); status != http.StatusOK {
+		if status := knock(t.Context(), h, attacker(0), "right"); status != http.StatusOK {
 			t.Errorf("attacking address afterwards: status %d", status)
 		}
 	})

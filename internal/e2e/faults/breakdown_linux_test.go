@@ -214,6 +214,20 @@ func TestReadOnlyDiskDoesNotPreventTheStart(t *testing.T) {
 	})
 }
 
+// A state directory of another user is an error of the configuration, which check finds too.
+func TestUnwritableStateDirectoryIsRejected(t *testing.T) {
+	testworld.Full(t)
+	cmd, dir := unprivileged(t)
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "AVAX_NODES=alpha=http://127.0.0.1:1", "AVAX_STATE_DIR="+dir)
+	out, _ := cmd.CombinedOutput()
+	if err := wants(string(out), nil, "AVAX_STATE_DIR: "+dir+": permission denied: create a directory that this user may write to"); err != nil || cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("%v: %v", cmd.ProcessState, err)
+	}
+}
+
 // The names are in a file mounted over /etc/hosts if this machine allows that; otherwise the name never existed.
 func TestNodeWithoutDNSIsDown(t *testing.T) {
 	testworld.Full(t)

@@ -104,28 +104,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 func TestSameUserProcessReadsNoSecret(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	var nobody *syscall.SysProcAttr // nil: the user of the test
-	if os.Getuid() == 0 {
-		nobody = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		try := exec.Command("true")
-		try.SysProcAttr = nobody
-		if err := try.Run(); err != nil {
-			t.Skipf("needs root with the right to change the user: %v", err)
-		}
-	}
-	// The directories of the test and of the binary may be closed to other users.
-	dir, err := os.MkdirTemp("", "neighbours") //nolint:usetesting
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	program := filepath.Join(dir, "avax-exporter")
-	binary, err := os.ReadFile(testworld.ExporterPath(t))
-	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(program, binary, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program)
-	cmd.Dir, cmd.SysProcAttr = dir, nobody
+	cmd, dir := unprivileged(t)
 	e := run(t, cmd, secretive(t, dir)...)
 	p := e.Until("the node and the receivers are sent their secrets", usesSecrets)
 	for _, series := range []string{"process_open_fds", "process_max_fds", "process_resident_memory_bytes", "process_virtual_memory_bytes", "process_start_time_seconds"} {
@@ -135,14 +114,14 @@ func TestSameUserProcessReadsNoSecret(t *testing.T) {
 	}
 
 	sleeper := exec.Command("sleep", "60")
-	sleeper.SysProcAttr, sleeper.Env = nobody, []string{"SECRET=" + canary}
+	sleeper.SysProcAttr, sleeper.Env = cmd.SysProcAttr, []string{"SECRET=" + canary}
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
 	reads := func(pid int, file string) error {
 		neighbour := exec.Command("head", "-c", "1", fmt.Sprintf("/proc/%d/%s", pid, file))
-		neighbour.SysProcAttr = nobody
+		neighbour.SysProcAttr = cmd.SysProcAttr
 		out, err := neighbour.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

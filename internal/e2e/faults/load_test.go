@@ -50,7 +50,7 @@ func TestBadClientsDoNotAffectAScraper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := start(t, "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all", "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)
+	e := run(t, confined(t), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all", "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)
 	e.Ready()
 	idle := figuresOf(e.Until("a page", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
 	lasts := 3 * time.Second // the exporter's own metrics may be a second old

@@ -58,8 +58,7 @@ func TestAttacksOnThePortDoNotStopScrapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Go raises the limit to the hard one, so lower that.
-	cmd := exec.Command("sh", "-c", `ulimit -n 200 && exec "$0"`, testworld.ExporterPath(t))
-	e := run(t, cmd, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
+	e := run(t, confined(t, "ulimit -n 200"), append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_VALIDATORS=all")...)
 	e.Ready()
 	e.awaitLog("file descriptor limit low")
 	for _, a := range attacks {
@@ -276,8 +275,7 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(testworld.ExporterPath(t))
-	e := run(t, cmd, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_WEB_CONFIG_FILE="+webConfig(t))...)
+	e := run(t, confined(t), append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_WEB_CONFIG_FILE="+webConfig(t))...)
 	insecure := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // its own certificate
 	scraper := &http.Client{Timeout: answered, Transport: &http.Transport{TLSClientConfig: insecure}}
 	defer scraper.CloseIdleConnections()
@@ -442,7 +440,7 @@ func TestHostileNodesUseLittleMemory(t *testing.T) {
 				gates = append(gates, newGate(t, network.Node("alpha")))
 				nodes = append(nodes, fmt.Sprintf("hostile%d=http://%s", i, gates[i].address))
 			}
-			e := start(t, append(quickly("up", "chain_config", "chain_rules", "validators", "network", "network_views", "peers", "l1", "l1_views"),
+			e := run(t, confined(t), append(quickly("up", "chain_config", "chain_rules", "validators", "network", "network_views", "peers", "l1", "l1_views"),
 				"AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID, "AVAX_VALIDATORS=all")...)
 			e.Ready()
 			for _, g := range gates {

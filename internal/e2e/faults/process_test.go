@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,12 +49,58 @@ func run(t testing.TB, cmd *exec.Cmd, environment ...string) *exporter {
 	return &exporter{testworld.RunExporter(t, cmd, environment...), t}
 }
 
+// confined returns a command that runs the exporter from a shell, with the chart's memory limit: the kernel kills the exporter above it.
+func confined(t testing.TB, shell ...string) *exec.Cmd {
+	t.Helper()
+	const limit = 256 << 20
+	name := fmt.Sprintf("avax-exporter-%d-%d", os.Getpid(), time.Now().UnixNano())
+	for root, file := range map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"} { // versions 2 and 1
+		group := filepath.Join(root, name)
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(group) })
+		if os.WriteFile(filepath.Join(group, file), fmt.Append(nil, limit), 0) == nil {
+			shell = append(shell, "echo $$ >"+group+"/cgroup.procs", fmt.Sprint("export GOMEMLIMIT=", limit/10*9))
+			return exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
+		}
+	}
+	t.Log("without a memory limit: this needs the right to create cgroups")
+	return exec.Command("sh", "-c", strings.Join(append(shell, `exec "$0"`), " && "), testworld.ExporterPath(t))
+}
+
 // startUnder runs the exporter from a shell with its own mount namespace, in which "$0" is the program.
 func startUnder(t testing.TB, shell []string, environment ...string) *exporter {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
 	cmd.SysProcAttr = namespaces()
 	return run(t, cmd, environment...)
+}
+
+// unprivileged returns a command that runs the exporter as an ordinary user, and a directory that this user can read.
+func unprivileged(t testing.TB) (cmd *exec.Cmd, dir string) {
+	t.Helper()
+	// The directories of the test and of the binary may be closed to other users.
+	dir, err := os.MkdirTemp("", "unprivileged") //nolint:usetesting
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	cmd = exec.Command(filepath.Join(dir, "avax-exporter"))
+	cmd.Dir = dir
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		try := exec.Command("true")
+		try.SysProcAttr = cmd.SysProcAttr
+		if err := try.Run(); err != nil {
+			t.Skipf("needs root with the right to change the user: %v", err)
+		}
+	}
+	binary, err := os.ReadFile(testworld.ExporterPath(t))
+	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(cmd.Path, binary, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, dir
 }
 
 // namespaces gives a process its own mounts.

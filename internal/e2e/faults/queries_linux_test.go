@@ -80,7 +80,7 @@ func TestExpensiveQueriesOfStrangersDoNotAffectScrapes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := start(t, append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
+	e := run(t, confined(t), append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
 		"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
 	e.Ready()
 	e.Until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
