@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -240,22 +239,6 @@ func TestEmptyAnswerIsMalformed(t *testing.T) {
 		if empty := m.Changes != "" || slices.Contains(mayBeEmpty, m.Name); (scrape.OutcomeOf(err) == scrape.Malformed) == empty {
 			t.Errorf("%s: %v", m.Name, err)
 		}
-	}
-}
-
-func TestMethodsMatchTheDocumentedInterface(t *testing.T) {
-	text, err := os.ReadFile("testdata/methods.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []string
-	for _, m := range node.Methods() {
-		if !m.Undocumented {
-			rows = append(rows, m.Name)
-		}
-	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(strings.Fields(string(text)))), slices.Sorted(slices.Values(rows))); diff != "" {
-		t.Errorf("documented (-), in the table (+):\n%s", diff)
 	}
 }
 
