@@ -114,7 +114,7 @@ fresh: ## Fail if the generated pages were out of date
 		{ echo "generated pages were out of date; they are written anew: commit them"; exit 1; }
 
 .PHONY: bench
-bench: build ## Measure CPU and memory against the bars and write docs/performance.md (20 minutes); ONLY=Nodes runs one benchmark
+bench: build ## Measure CPU and memory against the bars and write docs/performance.md (an hour); ONLY=Nodes runs one benchmark
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -trimpath -ldflags='-s -w' -run '^$$' -bench '^Benchmark$(or $(ONLY),.)' -timeout 2h ./internal/... >bin/bench.txt \
 		|| { cat bin/bench.txt; exit 1; }
 	$(if $(ONLY),@grep ^Bench bin/bench.txt,go run ./internal/performance <bin/bench.txt >docs/performance.md)

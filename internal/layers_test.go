@@ -19,14 +19,14 @@ const module = "github.com/avax-exporter/avax-exporter/"
 // layers. Packages of the lowest layer may also import each other.
 var layers = [][]string{
 	{
-		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/backtest", "internal/files", "internal/metric", "internal/simnet",
+		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/metric", "internal/simnet",
 		"internal/spelling", "internal/staking", "internal/state", "scrape",
 		"internal/section", "internal/recorded", // for tests only
 	},
 	{"internal/nodes"},
 	{"collectors", "internal/remedy"},
 	{"internal/alerting", "internal/notify", "internal/schedule"},
-	{"internal/explain"},
+	{"internal/backtest", "internal/explain"},
 	{"internal/web"},
 	{"internal/config"},
 	{"internal/app", "internal/demo", "internal/testworld"},

@@ -146,7 +146,7 @@ func asOf(now time.Time, alerts []activeAlert) []activeAlert {
 
 // restore writes samples of ALERTS_FOR_STATE for the previously active alerts into the store. From these samples,
 // Prometheus' rule manager restores the alerts.
-func (s *store) restore(active []activeAlert) error {
+func (s *Store) restore(active []activeAlert) error {
 	app := s.Appender(context.Background())
 	var errs []error
 	for _, a := range active {

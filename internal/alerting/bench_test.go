@@ -163,7 +163,7 @@ func BenchmarkHistory(b *testing.B) {
 }
 
 // appendHistory appends samples of healthy series and returns the number of samples. A third of the series change.
-func appendHistory(t testing.TB, s *store, series []labels.Labels, from, to time.Time, every time.Duration) (samples int) {
+func appendHistory(t testing.TB, s *Store, series []labels.Labels, from, to time.Time, every time.Duration) (samples int) {
 	t.Helper()
 	refs, values, moves := make([]storage.SeriesRef, len(series)), make([]float64, len(series)), make([]bool, len(series))
 	for n, l := range series {

@@ -33,7 +33,7 @@ const (
 // After a step of the wall clock, a new engine replaces the old one.
 type engine struct {
 	clock    *wallClock
-	store    *store
+	store    *Store
 	promQL   *promql.Engine // for rules
 	queries  *promql.Engine // for pages and requests
 	scraper  *scrape.Manager
@@ -59,7 +59,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	e := &engine{clock: newWallClock(a.o.clockStep), listener: bufconn.Listen(64 << 10), loader: &loader{set}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error
-	if e.store, err = openStore(log, registry); err != nil {
+	if e.store, err = OpenStore(log, registry, 0); err != nil {
 		return nil, err
 	}
 	if err := e.store.restore(active); err != nil {

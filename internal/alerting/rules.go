@@ -71,7 +71,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
-			back := looksBack(expr)
+			back := LooksBack(expr)
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
 			}
@@ -95,8 +95,8 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 	return set, nil
 }
 
-// looksBack returns the age of the oldest samples that an expression needs.
-func looksBack(expr parser.Expr) time.Duration {
+// LooksBack returns the age of the oldest samples that an expression needs.
+func LooksBack(expr parser.Expr) time.Duration {
 	now := time.Now()
 	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: Lookback})
 	if from == 0 && to == 0 {

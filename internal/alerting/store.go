@@ -14,20 +14,21 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// store keeps samples in memory, in Prometheus' head block. Prometheus' database would also write a log and move full chunks to
+// Store keeps samples in memory, in Prometheus' head block. Prometheus' database would also write a log and move full chunks to
 // disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
-type store struct {
+type Store struct {
 	*tsdb.Head
 	dir string // removed
 }
 
-// openStore opens an empty store.
-func openStore(log *slog.Logger, reg prometheus.Registerer) (*store, error) {
+// OpenStore opens an empty store. It rejects samples that are older than the newest by more than order, at least an hour.
+func OpenStore(log *slog.Logger, reg prometheus.Registerer, order time.Duration) (*Store, error) {
 	options := tsdb.DefaultHeadOptions()
 	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
 	// Instead of 120: a chunk of a series that rarely changes has 128 bytes with 120 samples as with 480. Two hours are one chunk.
 	options.SamplesPerChunk = 480
 	options.ChunkWriteQueueSize = 0
+	options.ChunkRange = max(options.ChunkRange, 2*order.Milliseconds())
 	// The head needs an empty directory when it is opened. It does not use the directory afterwards.
 	dir, err := emptyDir()
 	if err != nil {
@@ -42,7 +43,7 @@ func openStore(log *slog.Logger, reg prometheus.Registerer) (*store, error) {
 	if err := head.Init(math.MinInt64); err != nil {
 		return nil, err
 	}
-	return &store{head, dir}, nil
+	return &Store{head, dir}, nil
 }
 
 // emptyDir creates a temporary directory. It tries several parent directories, because a restarted exporter must alert even if
@@ -64,7 +65,7 @@ func emptyDir() (string, error) {
 
 // Querier implements storage.Queryable as tsdb.DB does. If samples in the range are being dropped, the querier starts after
 // these samples.
-func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
+func (s *Store) Querier(mint, maxt int64) (storage.Querier, error) {
 	if maxt < s.MinTime() {
 		return storage.NoopQuerier(), nil
 	}
@@ -88,7 +89,7 @@ func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
 }
 
 // drop deletes samples older than the sum of history and Lookback.
-func (s *store) drop(now time.Time, history time.Duration) error {
+func (s *Store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - Lookback).UnixMilli())
 }
 
@@ -103,7 +104,7 @@ func (a *Alerting) History() time.Duration {
 
 // Close releases the memory. It first drops all chunks. Otherwise Head.Close would write the chunks to disk, and would panic if
 // the disk is full.
-func (s *store) Close() error {
+func (s *Store) Close() error {
 	if err := s.Truncate(math.MaxInt64); err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (s *store) Close() error {
 }
 
 // measure sets the metrics about the store.
-func (m *Metrics) measure(s *store) {
+func (m *Metrics) measure(s *Store) {
 	m.series.Set(float64(s.NumSeries()))
 	if from, to := s.MinTime(), s.MaxTime(); from < to {
 		m.history.Set(time.Duration((to - from) * int64(time.Millisecond)).Seconds())

@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
-func open(t testing.TB) *store {
+func open(t testing.TB) *Store {
 	t.Helper()
-	s, err := openStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	s, err := OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func open(t testing.TB) *store {
 }
 
 // fill appends samples of this number of series.
-func fill(t testing.TB, s *store, series int, from, to time.Time, every time.Duration) {
+func fill(t testing.TB, s *Store, series int, from, to time.Time, every time.Duration) {
 	t.Helper()
 	for at := from; at.Before(to); at = at.Add(every) {
 		app := s.Appender(t.Context())

@@ -21,6 +21,8 @@ import (
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/template"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
 // Source returns stored samples.
@@ -91,7 +93,7 @@ type run struct {
 	keep    bool      // whether samples are kept until the end
 	from    time.Time // begin of the range, or where an earlier run ended
 	plan    *plan
-	store   *store
+	store   *alerting.Store
 	engine  *promql.Engine
 	loader  loader
 	before  bool                 // whether there are samples before the range
@@ -117,18 +119,18 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := newRun(o, p, s)
 	if err := r.resume(); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
-	return r.result, errors.Join(r.all(ctx), s.close())
+	return r.result, errors.Join(r.all(ctx), s.Close())
 }
 
-func newRun(o Options, p *plan, s *store) *run {
+func newRun(o Options, p *plan, s *alerting.Store) *run {
 	return &run{
 		o: o, from: o.From, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
 		open: map[string]*Incident{}, pending: map[string]string{}, errs: map[string]bool{},
 		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}},
 		engine: promql.NewEngine(promql.EngineOpts{
-			Logger: discard, MaxSamples: 100_000_000, Timeout: 10 * time.Minute, LookbackDelta: lookback, EnableAtModifier: true,
+			Logger: discard, MaxSamples: 100_000_000, Timeout: 10 * time.Minute, LookbackDelta: alerting.Lookback, EnableAtModifier: true,
 			EnableNegativeOffset: true, Parser: promQL,
 			NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
 		}),
@@ -162,7 +164,7 @@ func (r *run) all(ctx context.Context) error {
 			return err
 		}
 		if !r.keep {
-			if err := r.store.drop(to.Add(-r.plan.reach - lookback)); err != nil {
+			if err := r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli()); err != nil {
 				return err
 			}
 		}
@@ -231,39 +233,19 @@ func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
 	return all, r.loader.end(ctx, r.store, seen, scrapes)
 }
 
-// evaluate evaluates all rules at each step of a piece.
+// evaluate evaluates all rules at each step of a piece. A rule that reads its own results is queried again after each new result.
 func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
 	for _, u := range r.plan.units {
-		results := make([]steps, len(u.rules))
-		if !u.cyclic {
-			var err error
-			if results[0], err = r.queryRange(ctx, u.rules[0], from, to); err != nil {
+		window := to.Sub(from)
+		for begin := from; !begin.Add(r.o.Interval).After(to); {
+			end := earlier(begin.Add(window), to)
+			ended, changed, err := r.evaluateUnit(ctx, u, begin, end)
+			if err != nil {
 				return err
 			}
-		}
-		app := r.store.Appender(ctx)
-		for at := from.Add(r.o.Interval); !at.After(to); at = at.Add(r.o.Interval) {
-			for i, rule := range u.rules {
-				vector := results[i].at(at)
-				if u.cyclic {
-					var err error
-					if vector, err = r.query(ctx, rule, at); err != nil {
-						return errors.Join(err, app.Rollback())
-					}
-				}
-				if err := r.step(ctx, app, rule, at, vector); err != nil {
-					return errors.Join(err, app.Rollback())
-				}
+			if begin, window = ended, 2*window; changed {
+				window = r.o.Interval
 			}
-			if u.cyclic { // the next step reads these results
-				if err := app.Commit(); err != nil {
-					return err
-				}
-				app = r.store.Appender(ctx)
-			}
-		}
-		if err := app.Commit(); err != nil {
-			return err
 		}
 	}
 	for _, expand := range r.texts {
@@ -273,10 +255,33 @@ func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// step gives a rule the result of its expression, and stores what the rule returns.
-func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at time.Time, vector promql.Vector) error {
+// evaluateUnit evaluates a unit until to, or until the first results of a cyclic unit. It returns the time of the last step, and
+// whether there were such results.
+func (r *run) evaluateUnit(ctx context.Context, u unit, from, to time.Time) (at time.Time, changed bool, err error) {
+	results := make([]steps, len(u.rules))
+	for i, rule := range u.rules {
+		if results[i], err = r.queryRange(ctx, rule, from, to); err != nil {
+			return from, false, err
+		}
+	}
+	app := r.store.Appender(ctx)
+	for at = from; !changed && !at.Add(r.o.Interval).After(to); {
+		at = at.Add(r.o.Interval)
+		for i, rule := range u.rules {
+			stored, err := r.step(ctx, app, rule, at, results[i].at(at))
+			if err != nil {
+				return at, false, errors.Join(err, app.Rollback())
+			}
+			changed = changed || stored && u.cyclic
+		}
+	}
+	return at, changed, app.Commit()
+}
+
+// step gives a rule the result of its expression, and stores what the rule returns. It reports whether it stored samples.
+func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at time.Time, vector promql.Vector) (bool, error) {
 	if len(vector) == 0 && len(rule.last) == 0 && (rule.alert == nil || rule.alert.ActiveAlertsCount() == 0) {
-		return nil
+		return false, nil
 	}
 	result := func(context.Context, string, time.Time) (promql.Vector, error) { return vector, nil }
 	var stored promql.Vector
@@ -289,13 +294,14 @@ func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at tim
 	if err != nil {
 		r.failed(rule, err)
 	}
+	changed := len(stored) > 0 || len(rule.last) > 0
 	if err := rule.append(app, at, stored); err != nil {
-		return fmt.Errorf("rule %s: %w", rule.name, err)
+		return changed, fmt.Errorf("rule %s: %w", rule.name, err)
 	}
 	if rule.alert != nil {
 		r.note(ctx, rule, at)
 	}
-	return nil
+	return changed, nil
 }
 
 // note records the alerts that began to fire, and those that ended.
@@ -400,16 +406,6 @@ func (r *run) finish() {
 // maxScrapeInterval is the longest usual time between two samples: within this time of the begin, a family was there from the
 // begin.
 const maxScrapeInterval = 5 * time.Minute
-
-// query evaluates the expression of a rule at one time.
-func (r *run) query(ctx context.Context, rule *rule, at time.Time) (promql.Vector, error) {
-	vector, err := rules.EngineQueryFunc(r.engine, r.store)(ctx, rule.expr.String(), at)
-	if err != nil && ctx.Err() == nil {
-		r.failed(rule, err)
-		return nil, nil
-	}
-	return vector, err
-}
 
 // steps is the result of a rule at each step of a piece.
 type steps struct {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,7 +49,7 @@ func (h history) Samples(_ context.Context, selector string, from, to time.Time)
 		}
 		stream := &model.SampleStream{Metric: model.Metric{}}
 		ls.Range(func(l labels.Label) { stream.Metric[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
-		for at := begin.Add(7 * time.Second); !at.After(to); at = at.Add(h.every) {
+		for at := begin.Add(7*time.Second + max(0, from.Sub(begin)).Truncate(h.every)); !at.After(to); at = at.Add(h.every) {
 			if v, there := valueAt(at.Sub(begin)); there && at.After(from) {
 				stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.TimeFromUnixNano(at.UnixNano()), Value: model.SampleValue(v)})
 			}
@@ -331,27 +333,61 @@ inhibit_rules:
 	}
 }
 
-// BenchmarkDayOfShippedRules evaluates a day of ten nodes with the shipped rules: CPU per day of history.
-func BenchmarkDayOfShippedRules(b *testing.B) {
-	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){"up": always(1), "avax_exporter_targets": always(10)}}
-	for n := range 10 {
-		node := fmt.Sprintf(`{node="node%d"`, n)
-		h.series["avax_node_up"+node+"}"] = between(time.Duration(n)*hour, time.Duration(n+1)*hour, 0, 1)
-		for _, chain := range []string{"P", "X", "C"} {
-			h.series["avax_chain_height"+node+`,chain="`+chain+`"}`] = func(since time.Duration) (float64, bool) { return since.Seconds(), true }
-			h.series["avax_node_chain_bootstrapped"+node+`,chain="`+chain+`"}`] = always(1)
-			h.series["avax_node_chain_present"+node+`,chain="`+chain+`"}`] = always(1)
-		}
-		h.series["avax_node_peers"+node+"}"] = always(900)
-		h.series["avax_node_connected_stake_ratio"+node+"}"] = always(0.99)
-	}
+// BenchmarkBacktest evaluates the shipped rules over ten nodes, and reports the peak memory of the process until then.
+// Each family that a rule reads has a series for each node and each primary chain.
+func BenchmarkBacktest(b *testing.B) {
 	groups, err := ParseRules(alerts.Rules, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		if _, err := Run(b.Context(), Options{Source: h, Groups: groups, From: begin, To: begin.Add(24 * hour), Interval: 15 * time.Second}); err != nil {
-			b.Fatal(err)
+	p, err := newPlan(groups, labels.EmptyLabels())
+	if err != nil {
+		b.Fatal(err)
+	}
+	h := history{series: map[string]func(time.Duration) (float64, bool){}}
+	for n := range 10 {
+		for _, chain := range []string{"P", "X", "C"} {
+			for _, name := range p.inputs {
+				if !strings.ContainsAny(name, ":{") {
+					h.series[fmt.Sprintf(`%s{node="node%d",chain=%q}`, name, n, chain)] = always(math.NaN()) // raises no alert
+				}
+			}
+			h.series[fmt.Sprintf(`avax_chain_height{node="node%d",chain=%q}`, n, chain)] = func(since time.Duration) (float64, bool) { return since.Seconds(), true }
+		}
+		h.series[fmt.Sprintf(`avax_node_up{node="node%d"}`, n)] = func(since time.Duration) (float64, bool) { // down for an hour in ten days
+			if int(since.Hours())%240 == 24*n {
+				return 0, true
+			}
+			return 1, true
 		}
 	}
+	h.series["up"], h.series["avax_exporter_targets"] = always(1), always(10)
+	for _, of := range []struct {
+		days  int
+		every time.Duration
+	}{{365, 5 * time.Minute}, {1, 15 * time.Second}} {
+		b.Run(fmt.Sprintf("days=%d", of.days), func(b *testing.B) {
+			h.every = of.every
+			before := usage(b)
+			for b.Loop() {
+				r, err := Run(b.Context(), Options{Source: h, Groups: groups, From: begin, To: begin.AddDate(0, 0, of.days), Interval: of.every})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(len(r.Incidents)), "alerts")
+			}
+			after := usage(b)
+			b.ReportMetric(float64(after.Maxrss)/1000, "MB/peak")
+			b.ReportMetric(float64(after.Utime.Sec+after.Stime.Sec-before.Utime.Sec-before.Stime.Sec), "CPU-s")
+		})
+	}
+}
+
+// usage returns the resource usage of this process.
+func usage(b *testing.B) (u syscall.Rusage) {
+	b.Helper()
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
 var promQL = parser.NewParser(parser.Options{})
-
-// lookback is how long a sample is valid if no newer sample follows: Prometheus' default.
-const lookback = 5 * time.Minute
 
 // rule is one rule of the file.
 type rule struct {
@@ -40,7 +38,7 @@ type plan struct {
 	reach  time.Duration // age of the oldest sample that a rule reads
 }
 
-// unit is a list of rules that are evaluated together. A cyclic unit is evaluated one step at a time.
+// unit is a list of rules that are evaluated together. A cyclic unit reads its own earlier results.
 type unit struct {
 	rules  []*rule
 	cyclic bool
@@ -69,7 +67,7 @@ func newPlan(groups *rulefmt.RuleGroups, external labels.Labels) (*plan, error) 
 				next.record = rules.NewRecordingRule(r.Record, placeholder, labels.FromMap(r.Labels))
 				recorded[r.Record] = append(recorded[r.Record], len(all))
 			}
-			p.reach = max(p.reach, looksBack(expr))
+			p.reach = max(p.reach, alerting.LooksBack(expr))
 			all = append(all, next)
 		}
 	}
@@ -118,16 +116,6 @@ func nameOf(s *parser.VectorSelector) string {
 		}
 	}
 	return s.String()
-}
-
-// looksBack returns the age of the oldest samples that an expression reads.
-func looksBack(expr parser.Expr) time.Duration {
-	now := time.Now()
-	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
-	if from == 0 && to == 0 {
-		return 0 // the expression reads no samples
-	}
-	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
 }
 
 // components returns the strongly connected components of a graph, each after the components that it reads (Tarjan's algorithm).

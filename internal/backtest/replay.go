@@ -41,7 +41,7 @@ func Replay(ctx context.Context, w io.Writer, o Options, alert, target string, a
 	}
 	r := newRun(o, p, s)
 	r.keep = true
-	return errors.Join(r.all(ctx), r.chart(ctx, &printer{w: w}, alert, target), s.close())
+	return errors.Join(r.all(ctx), r.chart(ctx, &printer{w: w}, alert, target), s.Close())
 }
 
 // chart writes the charts of the rules of an alert.

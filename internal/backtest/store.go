@@ -5,56 +5,25 @@ import (
 	"errors"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
 var discard = slog.New(slog.DiscardHandler)
 
-// store holds the samples of the piece under evaluation, and the older samples that its rules read.
-type store struct{ *tsdb.Head }
-
-func openStore() (*store, error) {
-	options := tsdb.DefaultHeadOptions()
-	options.StripeSize = 1 << 10
-	options.ChunkWriteQueueSize = 0
-	// The head rejects samples that are older than its newest sample by more than half of this range. Results are appended
-	// after all stored samples of a piece.
-	options.ChunkRange = (4 * maxPiece).Milliseconds()
-	dir, err := os.MkdirTemp("", "avax-exporter-backtest-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir) // the head needs an empty directory when it is opened, and not afterwards
-	options.ChunkDirRoot = dir
-	head, err := tsdb.NewHead(nil, discard, nil, nil, options, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &store{head}, head.Init(math.MinInt64)
-}
-
-// Querier implements storage.Queryable.
-func (s *store) Querier(mint, maxt int64) (storage.Querier, error) {
-	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, mint, maxt), mint, maxt)
-}
-
-// drop deletes the samples before a time.
-func (s *store) drop(before time.Time) error { return s.Truncate(before.UnixMilli()) }
-
-func (s *store) close() error {
-	if err := s.Truncate(math.MaxInt64); err != nil {
-		return err
-	}
-	return s.Head.Close()
+// openStore opens a store for the samples of the piece under evaluation, and the older samples that its rules read. Results are
+// appended after all stored samples of a piece.
+func openStore() (*alerting.Store, error) {
+	return alerting.OpenStore(discard, prometheus.NewRegistry(), 2*maxPiece)
 }
 
 // loader appends stored samples. Queries do not return staleness markers, so the loader derives them: a scrape of a target adds a
@@ -64,7 +33,7 @@ type loader struct {
 }
 
 // load appends the samples of a piece. It returns their number.
-func (l *loader) load(ctx context.Context, s *store, samples model.Matrix, scrapes map[target][]int64) (n int, err error) {
+func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matrix, scrapes map[target][]int64) (n int, err error) {
 	app := s.Appender(ctx)
 	for _, series := range samples {
 		ls, id := labelsOf(series.Metric), series.Metric.Fingerprint()
@@ -111,7 +80,7 @@ func (l *loader) load(ctx context.Context, s *store, samples model.Matrix, scrap
 }
 
 // end ends the series without a sample in a piece whose target was scraped.
-func (l *loader) end(ctx context.Context, s *store, seen map[model.Fingerprint]bool, scrapes map[target][]int64) error {
+func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fingerprint]bool, scrapes map[target][]int64) error {
 	app := s.Appender(ctx)
 	for id, metric := range l.alive {
 		times := scrapes[targetOf(metric)]

@@ -41,6 +41,10 @@ var rows = []row{
 	{what: "the same: heap of the rule engine", benchmark: "Alerting/nodes=100", unit: "heap-MB", format: "%.0f MB"},
 	{what: "alert rules for 1,000 nodes: share of a core", benchmark: "Alerting/nodes=1000", unit: "%-of-a-core", format: "%.1f %%"},
 	{what: "the same: heap of the rule engine", benchmark: "Alerting/nodes=1000", unit: "heap-MB", format: "%.0f MB"},
+	{what: "`backtest` of a year of ten nodes with a sample and an evaluation every 5 minutes: CPU", benchmark: "Backtest/days=365", unit: "CPU-s", format: "%.0f s"},
+	{what: "the same: peak memory", benchmark: "Backtest/days=365", unit: "MB/peak", format: "%.0f MB"},
+	{what: "the same of a day, every 15 s: CPU", benchmark: "Backtest/days=1", unit: "CPU-s", format: "%.0f s"},
+	{what: "the same: peak memory of both", benchmark: "Backtest/days=1", unit: "MB/peak", format: "%.0f MB"},
 }
 
 func main() {
