@@ -89,6 +89,11 @@ check-deploy: tools deploy-tools ## Check chart, units, packages; build and run 
 dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bills of materials and checksums into dist/
 	internal/tools/dist
 
+.PHONY: release-check
+release-check: .tools/bin/actionlint ## List what is missing for a release
+	.tools/bin/actionlint
+	@internal/tools/release check
+
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
@@ -153,7 +158,7 @@ proxies: .tools/proxies/usr ## Unpack Debian's nginx and haproxy, which an expor
 tools: .tools/bin/prometheus .tools/bin/alertmanager
 
 .PHONY: deploy-tools
-deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod
+deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin/nfpm .tools/bin/cyclonedx-gomod .tools/bin/jsonnet
 
 .tools/bin/prometheus: internal/tools/fetch internal/tools/prometheus/go.mod
 	@internal/tools/fetch prometheus
