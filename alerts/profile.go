@@ -61,6 +61,13 @@ spec:
 	return out.Bytes()
 }
 
+// GrafanaManaged returns rules, a rule file, with annotations for Grafana-managed alerting: there, $value is a text, $externalLabels is
+// unknown and query returns nothing.
+func GrafanaManaged(rules []byte) []byte {
+	rules = bytes.ReplaceAll(rules, []byte("$value"), []byte("$.Values.query.Value"))
+	return bytes.ReplaceAll(rules, []byte("{{ $externalLabels.grafana_url }}"), nil)
+}
+
 // WithDigest adds the rules of the weekly digest to rules. Rules and result are in the format of rules.yml.
 func WithDigest(rules []byte) ([]byte, error) {
 	var file, digest yaml.Node

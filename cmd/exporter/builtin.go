@@ -28,8 +28,9 @@ Without --out, prints rules.yml.
 Options:
   --profile NAME  only the rules for one kind of operator: validator, l1, rpc,
                   delegator or all (default: all)
-  --format FORMAT prometheus, or prometheusrule for the Prometheus operator in
-                  Kubernetes (default: prometheus)
+  --format FORMAT prometheus; prometheusrule for the Prometheus operator in
+                  Kubernetes; or grafana for the import into Grafana-managed
+                  alerting (default: prometheus)
   --out DIR       write two files to this directory: rules.yml, and
                   companion.yml with rules about metrics of other programs.
                   --profile does not change companion.yml.
@@ -78,8 +79,10 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	case "prometheus":
 	case "prometheusrule":
 		rules, companion = alerts.PrometheusRule("avax-exporter", rules), alerts.PrometheusRule("avax-exporter-companion", companion)
+	case "grafana":
+		rules, companion = alerts.GrafanaManaged(rules), alerts.GrafanaManaged(companion)
 	default:
-		return inputError("rules: unknown format %q: use prometheus or prometheusrule", *format)
+		return inputError("rules: unknown format %q: use prometheus, prometheusrule or grafana", *format)
 	}
 	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
 }
