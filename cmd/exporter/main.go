@@ -51,6 +51,7 @@ func commands() []command {
 		{name: "explain", args: explainArgs, summary: "explain the state of an alert or the source of a metric", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
+		{name: "mcp", args: mcpArgs, summary: "serve tools for AI agents (Model Context Protocol)", help: mcpHelp, failure: "standard input or output failed", run: runMCP},
 		{name: "healthcheck", summary: "check that the exporter on this machine answers", help: healthcheckHelp, failure: "the exporter does not answer", run: runHealthcheck},
 		{name: "rules", args: rulesArgs, summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
 		{name: "dashboards", args: dashboardsArgs, summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -71,6 +72,7 @@ func TestScripts(t *testing.T) {
 			"activate":   activate,
 			"repeater":   startRepeater,
 			"everything": getEverything,
+			"tool":       callTool,
 			"secretless": secretless,
 		},
 	})
@@ -240,6 +242,42 @@ func hangUp(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, c := range ts.BackgroundCmds() {
 		ts.Check(c.Process.Signal(syscall.SIGHUP))
 	}
+}
+
+// callTool: tool NAME [ARGUMENT=VALUE]... — starts `avax-exporter mcp` as an MCP client does, and writes the answer of one of its tools to
+// tool.txt. With !, the answer is an error. NAME list writes the tools.
+func callTool(ts *testscript.TestScript, neg bool, args []string) {
+	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
+	defer cancel()
+	program, _, _ := strings.Cut(ts.Getenv("PATH"), string(os.PathListSeparator)) // where testscript links it
+	command := exec.CommandContext(ctx, filepath.Join(program, "avax-exporter"), "mcp")
+	command.Env = []string{"AVAX_LISTEN=" + ts.Getenv("AVAX_LISTEN")}
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(ctx, &mcp.CommandTransport{Command: command}, nil)
+	ts.Check(err)
+	defer session.Close()
+	var text strings.Builder
+	if args[0] == "list" {
+		listed, err := session.ListTools(ctx, nil)
+		ts.Check(err)
+		for _, t := range listed.Tools {
+			fmt.Fprintf(&text, "%s read-only=%v %s\n", t.Name, t.Annotations.ReadOnlyHint, t.Description)
+		}
+	} else {
+		arguments := map[string]any{}
+		for _, a := range args[1:] {
+			name, value, _ := strings.Cut(a, "=")
+			arguments[name] = value
+		}
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: args[0], Arguments: arguments})
+		ts.Check(err)
+		for _, c := range result.Content {
+			fmt.Fprintln(&text, c.(*mcp.TextContent).Text)
+		}
+		if result.IsError != neg {
+			ts.Fatalf("error %v, want %v:\n%s", result.IsError, neg, &text)
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("tool.txt"), []byte(text.String()), 0o600))
 }
 
 // post: post PATH STATUS FILE — sends a POST request and stores the answer. The answer must have that status.

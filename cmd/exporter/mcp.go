@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/avax-exporter/avax-exporter/docs"
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+const mcpArgs = "[--from URL]"
+
+const mcpHelp = `
+A client of the Model Context Protocol starts this command, and calls its tools
+over standard input and output. Each tool reads one answer of a running
+exporter: alerts, their history and explanations, safe-to-stop, top-up plans,
+queries and runbooks. No tool changes anything. An answer has 48 KiB at most.
+
+Options:
+  --from URL  address of the exporter
+              (default: the exporter on this machine, at AVAX_LISTEN)
+
+Examples:
+  avax-exporter mcp
+  avax-exporter mcp --from http://monitoring:9865
+`
+
+// maxToolAnswer is the maximum size of a tool's answer in bytes.
+const maxToolAnswer = 48 << 10
+
+// tool is a tool of the MCP server. Arguments that the path does not contain in braces are parameters of the query.
+type tool struct {
+	name, about, path string
+	args              []toolArg
+	set               func(url.Values) error // sets further parameters
+}
+
+type toolArg struct {
+	name, about string
+	required    bool
+}
+
+var tools = []tool{
+	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action. AvaxWatchdog always fires.", path: "/api/v1/alerts"},
+	{name: "causes", about: "The error texts behind the alerts: failing health checks, chains that did not start, and other tables of the collectors.", path: "/api/v1/tables"},
+	{name: "explain", about: "Why an alert fires or not: its values, thresholds, the part of its expression that is true, and the samples. Also explains a metric family.", path: "/explain", args: []toolArg{
+		{"name", "alert or metric family, such as AvaxNodeDown or avax_node_up", true}, {"target", "node, chain, ID or other label value", false},
+	}},
+	{name: "alert_history", about: "Which alerts fired in the last hours. Each series has the times at which the alert fired.", path: "/api/v1/query_range", args: []toolArg{
+		{"name", "alert, such as AvaxNodeDown; every alert without it", false}, {"hours", "1 to 24, 6 without it", false},
+	}, set: alertHistory},
+	{name: "safe_to_stop", about: "Whether a node may be stopped now without harm to the quorum of its chains, and the reason.", path: "/safe-to-stop", args: []toolArg{
+		{"node", "name or node ID of the node", true},
+	}},
+	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.", path: "/api/v1/l1/{chain}/plan", args: []toolArg{
+		{"chain", "name or blockchain ID of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
+	}},
+	{name: "query", about: "The value of a PromQL expression over the exporter's samples of the last day, such as avax_node_up or ALERTS.", path: "/api/v1/query", args: []toolArg{
+		{"query", "PromQL expression", true}, {"time", "Unix time or RFC 3339; now without it", false},
+	}},
+	{name: "runbook", about: "The runbook of an alert: meaning, impact, diagnosis and mitigation.", args: []toolArg{{"name", "alert, such as AvaxNodeDown", true}}},
+}
+
+// alertHistory replaces the parameters name and hours by a query of at most 60 steps.
+func alertHistory(v url.Values) error {
+	hours, err := strconv.ParseFloat(v.Get("hours"), 64)
+	if v.Get("hours") == "" {
+		hours, err = 6, nil
+	}
+	if err != nil || !(hours >= 1 && hours <= 24) {
+		return errors.New("hours: write a number from 1 to 24")
+	}
+	query := `ALERTS{alertstate="firing", alertname!="AvaxWatchdog"}`
+	if name := v.Get("name"); name != "" {
+		query = fmt.Sprintf(`ALERTS{alertstate="firing", alertname=%q}`, name)
+	}
+	now := time.Now().Unix()
+	v.Del("name")
+	v.Del("hours")
+	v.Set("query", query)
+	v.Set("start", strconv.FormatInt(now-int64(hours*3600), 10))
+	v.Set("end", strconv.FormatInt(now, 10))
+	v.Set("step", strconv.FormatInt(int64(hours*60), 10))
+	return nil
+}
+
+// runMCP serves the tools until the client closes standard input.
+func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
+	flags := flag.NewFlagSet("mcp", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	from := flags.String("from", "", "")
+	words, err := parseAnywhere(flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return err
+	case err == nil && len(words) > 0:
+		err = fmt.Errorf("unexpected argument %q", words[0])
+	}
+	if err != nil {
+		return inputError("mcp: %w: see avax-exporter help mcp", err)
+	}
+	if u, err := url.Parse(*from); *from != "" && (err != nil || u.Host == "") {
+		return inputError("mcp: --from: invalid URL: write one like http://127.0.0.1:9865")
+	}
+	cfg, err := configured(config.LoadServing())
+	if err != nil {
+		return err
+	}
+	server := mcp.NewServer(&mcp.Implementation{Name: "avax-exporter", Version: app.Version()}, &mcp.ServerOptions{
+		Instructions: "Monitoring of Avalanche nodes. Call alerts first, then explain and runbook for each alert. Missing data is never 0.",
+	})
+	for _, t := range tools {
+		server.AddTool(&mcp.Tool{Name: t.name, Description: t.about, InputSchema: t.schema(), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				text, err := t.answer(ctx, exporterURL(*from, cfg), r.Params.Arguments)
+				if err != nil {
+					text = err.Error()
+				}
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil}, nil
+			})
+	}
+	err = server.Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// schema returns the JSON schema of the arguments.
+func (t tool) schema() any {
+	properties, required := map[string]any{}, []string{}
+	for _, a := range t.args {
+		properties[a.name] = map[string]any{"type": []string{"string", "number"}, "description": a.about}
+		if a.required {
+			required = append(required, a.name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// answer calls the tool with its arguments, a JSON object.
+func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMessage) (string, error) {
+	given := map[string]any{}
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, &given); err != nil {
+			return "", fmt.Errorf("%s: %w: send the arguments as an object", t.name, err)
+		}
+	}
+	path, query := t.path, url.Values{}
+	for _, a := range t.args {
+		value, ok := given[a.name]
+		delete(given, a.name)
+		switch text := fmt.Sprint(value); {
+		case !ok && a.required:
+			return "", fmt.Errorf("%s: no %s: name the %s", t.name, a.name, a.about)
+		case !ok:
+		case strings.Contains(path, "{"+a.name+"}"):
+			path = strings.ReplaceAll(path, "{"+a.name+"}", url.PathEscape(text))
+		default:
+			query.Set(a.name, text)
+		}
+	}
+	for name := range given {
+		return "", fmt.Errorf("%s: unknown argument %q: remove it", t.name, name)
+	}
+	if path == "" {
+		text, err := docs.Runbooks.ReadFile("runbooks/" + query.Get("name") + ".md")
+		if err != nil {
+			return "", fmt.Errorf("%s: no runbook of this name: name an alert", t.name)
+		}
+		return string(text), nil
+	}
+	if t.set != nil {
+		if err := t.set(query); err != nil {
+			return "", fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	resp, err := askURL(ctx, exporter+path+"?"+query.Encode())
+	if err != nil {
+		return "", unreachable(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxToolAnswer+1))
+	if err != nil {
+		return "", err
+	}
+	text := string(body)
+	if len(text) > maxToolAnswer {
+		text = strings.ToValidUTF8(text[:maxToolAnswer], "") + "\n[the answer is longer than 48 KiB, the rest is left out: ask for less]"
+	}
+	switch resp.StatusCode {
+	case http.StatusOK, http.StatusConflict: // the node must not be stopped
+		return text, nil
+	}
+	return "", fmt.Errorf("%s: %s: %s", t.name, resp.Status, strings.TrimSpace(text))
+}
