@@ -149,7 +149,7 @@ soak: tools ## Run with incidents for HOURS=0.2, and write the figures into docs
 		modelled=$$?; wait $$soaked && exit $$modelled
 
 .PHONY: proxies
-proxies: .tools/proxies/usr ## Unpack Debian's nginx and haproxy, which an exporter may stand behind
+proxies: .tools/proxies/usr ## Unpack Debian's nginx and haproxy, which an exporter may stand behind, and User-Mode Linux, whose clock tests set
 
 .tools/proxies/usr: internal/tools/proxies
 	@internal/tools/proxies

@@ -56,11 +56,15 @@ func confined(t testing.TB, shell ...string) *exec.Cmd {
 	name := fmt.Sprintf("avax-exporter-%d-%d", os.Getpid(), time.Now().UnixNano())
 	for root, file := range map[string]string{"/sys/fs/cgroup": "memory.max", "/sys/fs/cgroup/memory": "memory.limit_in_bytes"} { // versions 2 and 1
 		group := filepath.Join(root, name)
-		if os.Mkdir(group, 0o755) != nil {
+		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err != nil || os.Mkdir(group, 0o755) != nil {
 			continue
 		}
 		t.Cleanup(func() { _ = os.Remove(group) })
-		if os.WriteFile(filepath.Join(group, file), fmt.Append(nil, limit), 0) == nil {
+		if f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0); err == nil {
+			_, err = fmt.Fprint(f, limit)
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
 			shell = append(shell, "echo $$ >"+group+"/cgroup.procs", fmt.Sprint("export GOMEMLIMIT=", limit/10*9))
 			return exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
 		}
