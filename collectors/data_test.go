@@ -523,7 +523,11 @@ func (w *world) data(answer func(r *http.Request) string) {
 			if words == "" {
 				return w.network.Transport().RoundTrip(r)
 			}
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(words))}, nil
+			status := http.StatusOK
+			if strings.HasPrefix(words, `{"statusCode":400`) {
+				status = http.StatusBadRequest
+			}
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(words))}, nil
 		})})
 		if err != nil {
 			panic(err)

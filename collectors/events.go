@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -190,11 +189,15 @@ func (l *eventList) bound() {
 func readPages[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
 	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
 	defer l.bound()
-	p := l.Pass
+	p, restarted := l.Pass, false
 	for range maxNewPages {
 		found, err := page(ctx, p)
 		if data.IsTokenExpired(err) && p.Token != "" {
 			p.Token, p.Seen = "", nil // events that were counted stay counted
+			if restarted {
+				return scrape.BadPage(op, fmt.Errorf("page tokens expire at once: %w", err))
+			}
+			restarted = true
 			continue
 		}
 		if err != nil {
@@ -215,7 +218,7 @@ func readPages[T any](ctx context.Context, l *eventList, op string, out *metric.
 			return nil
 		case found.NextPageToken == p.Token:
 			p.Token = ""
-			return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")}
+			return scrape.BadPage(op, scrape.ErrRepeatedToken)
 		}
 		p.Token = found.NextPageToken
 	}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -348,4 +350,34 @@ func TestRewardsFollowTheServicesList(t *testing.T) {
 		list = reward("a", "AVAX", "1000000000", strings.Replace(price, "2", "3", 1), 7) + "," + reward("c", "AVAX", "20000000000000000000000000000", "", 0)
 		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 2e19 + 1, "avax_rewards_other_assets_total": 0, "avax_rewards_value": 3, "avax_rewards_unpriced": 1})
 	})
+}
+
+// A service whose page tokens are wrong causes an error that blames no setting. Events that were counted stay counted.
+func TestWrongPageTokensAreTheServicesError(t *testing.T) {
+	for name, fails := range map[string]string{
+		"repeats its token":   `{"messages":[],"nextPageToken":"same"}`,
+		"its tokens expire":   `{"statusCode":400,"error":"Bad Request","message":"pageToken is expired"}`,
+		"its tokens are lost": `{"statusCode":400,"error":"Bad Request","message":["invalid page token"]}`,
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.data(func(r *http.Request) string {
+				if r.URL.Query().Get("pageToken") == "" {
+					return `{"messages":[` + message("m", data.ICMPending, "T", time.Now()) + `],"nextPageToken":"same"}`
+				}
+				return fails
+			})
+			for range 3 {
+				_, err := w.run(t, "icm", simnet.Account)
+				if do := remedy.Of(err).Do; scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(do, "The error is in the service: report it") || strings.Contains(err.Error(), "AVAX_") {
+					t.Errorf("%s: %v: %s", name, err, do)
+				}
+				time.Sleep(2 * time.Minute)
+			}
+			w.data((&service{events: []serviceEvent{{time.Now().Unix(), message("m", data.ICMPending, "T", time.Now())}}}).answer)
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
+			if n := sum(t, samples, "avax_icm_messages"); n != 1 {
+				t.Errorf("%s: %v messages after the recovery", name, n)
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package collectors
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -110,6 +109,8 @@ type rewardTotals struct {
 	Next  *rewardSums // sums of the pages of a reading that has not ended; nil: none
 	Began time.Time   // start of this reading
 	Token string      // page token at which it continues
+	Gap   bool        // more rewards were paid during this reading than the first page has: another one is due
+	Long  bool        // the list has more than maxRewards rewards
 }
 
 // rewardSums are the sums of a list of rewards.
@@ -166,7 +167,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		return err
 	}
 	defer r.store()
-	allNew := true
+	allNew := !r.Long
 	if r.Whole != nil {
 		allNew = r.Whole.add(p.Items)
 	}
@@ -177,7 +178,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		return nil
 	}
 	if r.Next == nil && !allNew && began.Sub(r.Swept) < rewardSweep {
-		return nil
+		return r.tooLong()
 	}
 	r.Swept = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
 	unlock, err := r.history.lock(ctx)
@@ -192,7 +193,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		r.Next.addPage(p.Items)
 		r.Token = p.NextPageToken
 	} else {
-		r.Next.add(p.Items) // paid since the reading began
+		r.Gap = r.Next.add(p.Items) || r.Gap // paid since the reading began
 	}
 	for {
 		r.store()
@@ -211,7 +212,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		case err != nil:
 			return err
 		case p.NextPageToken == r.Token:
-			return &scrape.Error{Op: opRewards, Outcome: scrape.Malformed, Err: errors.New("the answer repeats the page token of the request")}
+			return scrape.BadPage(opRewards, scrape.ErrRepeatedToken)
 		}
 		r.Next.addPage(p.Items)
 		if r.Token = p.NextPageToken; r.Token == "" {
@@ -219,15 +220,27 @@ func (r *rewardReader) read(ctx context.Context) error {
 			return nil
 		}
 		if len(r.Next.known) > maxRewards {
-			r.Next, r.Token = nil, ""
-			return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: fmt.Errorf("more than %d rewards of one validator", maxRewards)}
+			r.Swept, r.Next, r.Token, r.Long = r.Began, nil, "", true
+			return r.tooLong()
 		}
 	}
 }
 
+// tooLong returns an error if the last reading found more than maxRewards rewards. The next one is due after rewardSweep.
+func (r *rewardReader) tooLong() error {
+	if !r.Long {
+		return nil
+	}
+	return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("more than %d rewards of one validator", maxRewards),
+		"Monitor other validators (AVAX_VALIDATORS), or disable the collector with AVAX_COLLECTORS=-rewards.")}
+}
+
 // end replaces the totals after the list was read to its end.
 func (r *rewardReader) end(sums *rewardSums, began time.Time) {
-	r.Whole, r.Swept, r.Next, r.Token = sums, began, nil, ""
+	if r.Gap {
+		began = time.Time{}
+	}
+	r.Whole, r.Swept, r.Next, r.Token, r.Gap, r.Long = sums, began, nil, "", false, false
 }
 
 // addPage adds a page that is read for the first time.

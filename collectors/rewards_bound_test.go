@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,16 +23,60 @@ func TestEndlessRewardListIsRejected(t *testing.T) {
 			pages++
 			p := data.Page[data.Reward]{NextPageToken: fmt.Sprint(pages)}
 			for n := range 1000 {
-				reward := data.Reward{NodeID: "NodeID-x", RewardTxHash: fmt.Sprint(pages, ".", n)}
-				reward.Reward.Amount.Int = big.NewInt(1)
-				reward.EndTimestamp.Time = time.Now()
-				p.Items = append(p.Items, data.Item[data.Reward]{Value: reward})
+				p.Items = append(p.Items, reward(1000*pages+n))
 			}
 			return p, nil
 		}
-		err := r.read(t.Context())
-		if scrape.OutcomeOf(err) != scrape.TooLarge || r.Next != nil {
-			t.Errorf("after %d pages: %v", pages, err)
+		for run := range 23 { // one attempt a day
+			if err := r.read(t.Context()); scrape.OutcomeOf(err) != scrape.TooLarge || r.Next != nil || scrape.AdviceOf(err) == "" || pages > 201+run {
+				t.Fatalf("run %d: after %d pages: %v", run, pages, err)
+			}
+			time.Sleep(time.Hour)
+		}
+	})
+}
+
+func reward(n int) data.Item[data.Reward] {
+	r := data.Reward{RewardType: data.RewardValidator, RewardTxHash: fmt.Sprint(n)}
+	r.Reward.Amount.Int = big.NewInt(1)
+	return data.Item[data.Reward]{Value: r}
+}
+
+// Rewards that are paid while a reading takes several runs count after it, however many there are.
+func TestRewardsPaidDuringALongReadingCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var list []data.Item[data.Reward] // newest first
+		pay := func(count int) {
+			for range count {
+				list = slices.Insert(list, 0, reward(len(list)))
+			}
+		}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
+			older := len(list) // a token is the number of rewards that are older than its page
+			if token != "" {
+				older, _ = strconv.Atoi(token)
+			}
+			p.Items = list[len(list)-older : min(len(list)-older+100, len(list))]
+			if older > 100 {
+				p.NextPageToken = fmt.Sprint(older - 100)
+			}
+			return p, nil
+		}
+		pay(1000)
+		for run := range 8 {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // five pages
+			if err := r.read(ctx); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if run == 0 {
+				pay(250)
+			}
+			time.Sleep(time.Hour)
+		}
+		if got := r.Whole.Sums[data.RewardValidator].Count; got != 1250 {
+			t.Errorf("%d rewards after eight hours, want 1250", got)
 		}
 	})
 }
@@ -39,9 +85,7 @@ func TestEndlessRewardListIsRejected(t *testing.T) {
 func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 	rewards := func(first, last int) (items []data.Item[data.Reward]) {
 		for n := first; n <= last; n++ {
-			reward := data.Reward{RewardType: data.RewardValidator, RewardTxHash: fmt.Sprint(n)}
-			reward.Reward.Amount.Int = big.NewInt(1)
-			items = append(items, data.Item[data.Reward]{Value: reward})
+			items = append(items, reward(n))
 		}
 		return items
 	}

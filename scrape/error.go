@@ -44,6 +44,35 @@ type Error struct {
 	Err     error
 }
 
+// advised is an error with its own remedy.
+type advised struct {
+	error
+	remedy string
+}
+
+// Unwrap returns the cause.
+func (a *advised) Unwrap() error { return a.error }
+
+// Advise returns the error with what to do about it, in whole sentences. Without it, the outcome determines the remedy.
+func Advise(err error, remedy string) error { return &advised{err, remedy} }
+
+// AdviceOf returns what to do about an error, or an empty text if the outcome determines it.
+func AdviceOf(err error) string {
+	var a *advised
+	if !errors.As(err, &a) {
+		return ""
+	}
+	return a.remedy
+}
+
+// BadPage returns the error for a page of a list whose order or token is wrong.
+func BadPage(op string, cause error) error {
+	return &Error{op, Malformed, Advise(cause, "The error is in the service: report it to its operator. The exporter retries in each run.")}
+}
+
+// ErrRepeatedToken is the cause of BadPage for a page that names itself as the next one.
+var ErrRepeatedToken = errors.New("the next page has the same token as the current page")
+
 // Error returns a text such as "info.getNodeID: timeout: no answer within 10s".
 func (e *Error) Error() string {
 	text := e.Op + ": " + string(e.Outcome)

@@ -108,6 +108,8 @@ func Of(err error) Remedy {
 	switch {
 	case errors.As(err, &setting):
 		return Remedy{What: r.What, Do: "Correct " + setting.Variable + ".", ByText: true}
+	case scrape.AdviceOf(err) != "":
+		return Remedy{What: r.What, Do: scrape.AdviceOf(err), ByText: true}
 	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
 	case outcome == scrape.Unreachable && strings.Contains(err.Error(), "first record does not look like a TLS handshake"),

@@ -174,7 +174,7 @@ func (w *window) check(now time.Duration, units int) error {
 		return nil
 	}
 	if units > w.limit {
-		return fmt.Errorf("the call costs %d compute units, and the budget is %d per %s: raise the budget", units, w.limit, w.name)
+		return scrape.Advise(fmt.Errorf("the call costs %d compute units, and the budget is %d per %s", units, w.limit, w.name), raiseBudget)
 	}
 	left := w.spent
 	var wait time.Duration
@@ -186,9 +186,10 @@ func (w *window) check(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s, call less often, or raise the budget",
-		units, w.spent, w.limit, w.name, wait)
+	return scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent, w.limit, w.name, wait), raiseBudget)
 }
+
+const raiseBudget = "The exporter continues when the budget allows it. If it persists, monitor less, use longer periods (AVAX_SCHEDULES), or raise AVAX_DATA_BUDGET to the limit of your key."
 
 // Load is a group of requests that repeats.
 type Load struct {

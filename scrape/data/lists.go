@@ -3,7 +3,6 @@ package data
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -47,10 +46,7 @@ func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 		ctx, token := ctx, ""
 		deep, deepest := 0, 0 // pages since the last restart; pages before the last restart
 		yielded := map[string]bool{}
-		fail := func(outcome scrape.Outcome, err error) {
-			var none T
-			yield(none, &scrape.Error{Op: m.Op(), Outcome: outcome, Err: err})
-		}
+		var none T
 		for range maxPages {
 			page, err := getPage(ctx, c, m, args, 0, token)
 			if IsTokenExpired(err) && deep > deepest {
@@ -59,7 +55,6 @@ func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 				continue
 			}
 			if err != nil {
-				var none T
 				yield(none, err)
 				return
 			}
@@ -83,13 +78,14 @@ func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 			case "":
 				return
 			case token:
-				fail(scrape.Malformed, errors.New("the next page has the same token as the current page"))
+				yield(none, scrape.BadPage(m.Op(), scrape.ErrRepeatedToken))
 				return
 			}
 			token = page.NextPageToken
 			deep++
 		}
-		fail(scrape.TooLarge, fmt.Errorf("the list has more than %d pages: monitor an address with fewer items", maxPages))
+		yield(none, &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
+			"Monitor an address with fewer items, or disable the collector with AVAX_COLLECTORS=-name.")})
 	}
 }
 

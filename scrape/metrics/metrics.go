@@ -3,7 +3,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -92,7 +91,7 @@ func (c *Client) pages(ctx context.Context, m scrape.Typed[Page], path string, p
 				return
 			}
 			if next.Encode() == query.Encode() {
-				yield(Page{}, &scrape.Error{Op: m.Op(), Outcome: scrape.Malformed, Err: errors.New("the next page has the same token as the current page")})
+				yield(Page{}, scrape.BadPage(m.Op(), scrape.ErrRepeatedToken))
 				return
 			}
 			query = next
