@@ -74,6 +74,41 @@ var chains = board{
 			},
 		},
 		{
+			title: "Messages, wallets and signatures",
+			text:  "What the Data service reports about the monitored addresses, if it is configured. Messages are those *to* the selected chains.",
+			panels: []*panel{
+				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
+					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+maxOf("avax_icm_messages", toChains)+"))").
+					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
+				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
+					highest(maxOf("avax_icm_messages", toChains))).counts().none("No monitored address").steady(),
+				table("Deliveries", "Who delivered the messages, and how long the last delivery took.",
+					text("Deliverer", "deliverer", 0), text("From", "source", 90), text("To", "destination", 90),
+					value("Delivered", orElse("sum by (source, destination, deliverer) ("+maxOf("avax_icm_deliveries", toChains)+")", exporters, "deliverer", "None"), "none", 0, 85, nil).orElse(),
+					value("Receipts", "sum by (source, destination) ("+maxOf("avax_icm_receipts", toChains)+")", "none", 0, 80, nil),
+					value("Last took", "max by (source, destination) ("+maxOf("avax_icm_last_delivery_seconds", toChains)+")", "s", 0, 85, nil),
+				),
+				graph("Balances", "Balances of the monitored addresses in the chain's own token: the 10 lowest.", "{{address}} {{chain}}",
+					lowest(maxOf("avax_address_balance_tokens", onChains))).unit("none", 2).between(0, nil).none("No monitored address"),
+				table("Monitored addresses", "Value in AVAX_CURRENCY. Transfers and internal transactions are those of the last day.",
+					text("Address", "address", 0), text("Chain", "chain", 90).to("avax-chains", "chain", "Chain"),
+					value("Balance", orElse(onAddresses("avax_address_balance_tokens"), exporters, "address", "None"), "none", 3, 90, nil).orElse(),
+					value("Value", onAddresses("avax_address_balance_value"), "locale", 2, 90, nil),
+					value("NFTs", onAddresses("avax_address_collectibles"), "none", 0, 60, nil),
+					value("Transfers", inADay("avax_address_transfers_total"), "none", 0, 80, nil),
+					value("Internal", inADay("avax_address_internal_transactions_total"), "none", 0, 80, nil),
+					value("Contracts", onAddresses("avax_address_deployments_total"), "none", 0, 85, nil),
+				).size(16, 8),
+				timeline("Signature probes", "Whether the signature aggregator collected enough signatures. A gap means that the Data service did not answer.", "{{probe}}",
+					minOf("avax_signature_aggregation_up")).judged(steps(step{nil, bad}, step{1.0, good})).
+					mapped([]object{mapping("0", "too few signatures", bad), mapping("1", "signed", good)}).none("No probe").size(8, 8),
+				graph("Duration of an aggregation", "Time until the signature aggregator had enough signatures: the 10 longest.", "{{probe}}",
+					highest(maxOf("avax_signature_aggregation_seconds"))).unit("s", 2).between(0, nil).none("No probe"),
+				graph("Lists that are not read to their end", "Time since the exporter read each list of the Data service to its end: the 10 longest.", "{{list}} {{address}}{{asset_id}} {{chain}}",
+					highest(maxOf("avax:data_list_behind_seconds"))).unit("s", 0).graded(highBy("AvaxDataListBehind", seconds)).between(0, nil).upTo(60).none("No list"),
+			},
+		},
+		{
 			title: "Metrics and Data service", collapsed: true,
 			text: "Values from the Metrics service and the Data service, if they are configured.",
 			panels: []*panel{
@@ -82,11 +117,38 @@ var chains = board{
 				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and the newest block that the Data service has indexed: the 10 largest numbers.", "{{chain}}",
 					highest("max without (node) ("+maxOf("avax_chain_height", onChains)+") - "+maxOf("avax_data_indexed_height", onChains))).
 					unit("suffix: blocks", 0).between(0, nil).upTo(10).none("No Data service"),
+				table("Chains in the Data service", "The newest block that the service has indexed.",
+					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
+					yesNo("Indexed", orElse("min by (chain) ("+minOf("avax_data_chain_indexed", onChains)+")", exporters, "chain", "No Data service"), "Yes", good, "No", warn, 80).orElse(),
+					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "s", 0, 110, nil),
+					value("Transactions a day", "max by (chain) (increase("+of("avax_data_cumulative_transactions_total", onChains)+"[1d]))", "locale", 0, 150, nil),
+					value("Fees of the block", "max by (chain) ("+maxOf("avax_data_fees_spent_tokens", onChains)+")", "none", 6, 130, nil),
+				),
+				graph("Transactions of assets", "Transactions of the monitored X-Chain assets in the last day: the 10 highest.", "{{asset_id}} {{type}}",
+					"topk(10, max without (instance, pod) (increase("+of("avax_asset_transactions_total")+"[1d])))").counts().none("No monitored asset"),
+				table("NFT metadata", "Whether the Data service has a valid copy of the metadata.",
+					text("Contract", "contract", 0), text("Token", "token", 80), text("Chain", "chain", 80),
+					yesNo("Metadata", orElse("min by (chain, contract, token) ("+minOf("avax_nft_metadata_indexed", onChains)+")", exporters, "contract", "No monitored NFT"), "Valid", good, "Missing", warn, 85).orElse(),
+					value("Read", "max by (chain, contract, token) ("+maxOf("avax_nft_metadata_timestamp_seconds", onChains)+") * 1000", "dateTimeFromNow", 0, 110, nil),
+				),
 				graph("Age of the Metrics service's figures", "Time since the Metrics service last updated the chain: the 10 longest.", "{{chain}}",
 					highest("time() - "+maxOf("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("s", 0).between(0, nil).none("No Metrics service"),
 			},
 		},
 	},
+}
+
+// toChains selects messages by their destination.
+const toChains = `destination=~"$chain"`
+
+// onAddresses returns the values of the monitored addresses.
+func onAddresses(family string) string {
+	return "sum by (address, chain) (" + maxOf(family, onChains) + ")"
+}
+
+// inADay returns the increase of a counter of the monitored addresses in a day.
+func inADay(family string) string {
+	return "sum by (address, chain) (max without (instance, pod) (increase(" + of(family, onChains) + "[1d])))"
 }
 
 // lag is the number of blocks that each node is behind the highest one.

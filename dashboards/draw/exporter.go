@@ -60,6 +60,12 @@ var exporter = board{
 					"topk(10, "+maxOf("avax_node_probe_duration_seconds")+")").unit("s", 3).between(0, nil),
 				graph("Response time by method", "Mean time until the answer, over all upstreams: the 10 slowest methods.", "{{op}}",
 					"topk(10, sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_sum")+"[$__rate_interval])) / (sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_count")+"[$__rate_interval])) > 0))").unit("s", 3).between(0, nil),
+				timeline("Data service", "Whether the Data service answered the last probe.", "Data service",
+					minOf("avax_data_up")).judged(steps(step{nil, warn}, step{1.0, good})).
+					mapped([]object{mapping("0", "no answer", warn), mapping("1", "up", good)}).none("No Data service").size(8, 8),
+				graph("Budget of the Data service", "Share of AVAX_DATA_BUDGET that is spent.", "per {{window}}",
+					"max without (instance, pod) ("+of("avax_exporter_data_spent_units")+" / "+of("avax_exporter_data_budget_units")+")").
+					unit("percentunit", 0).graded(highGrades(bar("AvaxDataBudgetSpent", ""), nan, percents)).between(0, nil).upTo(1).none("No budget"),
 			},
 		},
 		{

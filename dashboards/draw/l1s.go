@@ -74,7 +74,7 @@ var l1s = board{
 			},
 		},
 		{
-			title: "Connections and messages",
+			title: "Connections and owners",
 			panels: []*panel{
 				table("Disconnected validators", "Active validators to which at least one of your nodes is not connected: the 20 with the lowest share of connected nodes.",
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
@@ -84,11 +84,12 @@ var l1s = board{
 						named("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+" == 1)"),
 						of("avax_l1_validator_connected", onL1s...), "name", "Nobody"), "percentunit", 0, 95, steps(step{nil, warn})).orElse(),
 				).size(10, 8).sorted("Connected"),
-				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
-					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max by (source, destination) ("+maxOf("avax_icm_messages")+"))").
-					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address").size(7, 8),
-				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
-					highest(maxOf("avax_icm_messages"))).counts().none("No monitored address").size(7, 8).steady(),
+				table("Owners of the subnets", "Addresses that may change a subnet, and how many of them must sign, from the Data service. An unplanned change may mean that a key was stolen.",
+					text("Owner", "address", 0),
+					hidden("ID", "subnet_id"),
+					text("Subnet", "name", 150),
+					value("Must sign", orElse(subnetName("max by (subnet_id, address) ("+maxOf("avax_subnet_owner_info")+" * on (job, subnet_id) group_left () "+maxOf("avax_subnet_owner_threshold")+")"), exporters, "address", "No Data service"), "none", 0, 95, nil).orElse(),
+				).size(14, 8),
 			},
 		},
 	},
