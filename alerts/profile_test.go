@@ -19,8 +19,8 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 	t.Parallel()
 	_, every := parse(t, Rules)
 	for name, c := range map[string]struct {
-		most int
-		has  string
+		limit int
+		has   string
 	}{"validator": {35, "AvaxNodeDown"}, "l1": {50, "AvaxNodeDown"}, "rpc": {35, "AvaxNodeDown"}, "delegator": {17, "AvaxValidatorDisconnected"}} {
 		content, err := Profile(name)
 		if err != nil {
@@ -37,8 +37,8 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 				t.Errorf("%s: %s does not belong to this profile", name, r.Alert)
 			}
 		}
-		if len(names) > c.most || !names[watchdog] || !names[c.has] || !names["AvaxThresholdInvalid"] {
-			t.Errorf("%s: %d names, want at most %d, including the watchdog and %s: %v", name, len(names), c.most, c.has, names)
+		if len(names) > c.limit || !names[watchdog] || !names[c.has] || !names["AvaxThresholdInvalid"] {
+			t.Errorf("%s: %d names, want at most %d, including the watchdog and %s: %v", name, len(names), c.limit, c.has, names)
 		}
 		want := 0
 		for _, r := range every {

@@ -10,7 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-func TestWithheldMethodPausesDoublePerRefusal(t *testing.T) {
+func TestPausesDoubleWithEachRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent []int // minutes
 		refuses, began := true, time.Now()

@@ -149,7 +149,7 @@ func TestNoRetryAfterTheDeadline(t *testing.T) {
 	})
 }
 
-func TestRPCOnceIsNeverRetriedOrShared(t *testing.T) {
+func TestCallThatChangesSomethingIsSentOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
@@ -336,11 +336,11 @@ func TestCallWaitsForAShortPause(t *testing.T) {
 func TestConcurrentCallsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
-		now, most := 0, 0
+		now, peak := 0, 0
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 3, Transport: transport(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			now++
-			most = max(most, now)
+			peak = max(peak, now)
 			mu.Unlock()
 			defer func() {
 				mu.Lock()
@@ -359,8 +359,8 @@ func TestConcurrentCallsAreLimited(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if most != 3 || time.Since(began) != 3*time.Second {
-			t.Errorf("%d concurrent calls, %s for nine calls of one second", most, time.Since(began))
+		if peak != 3 || time.Since(began) != 3*time.Second {
+			t.Errorf("%d concurrent calls, %s for nine calls of one second", peak, time.Since(began))
 		}
 	})
 }
@@ -452,7 +452,7 @@ func TestRefusedOperationNamesAreOneLine(t *testing.T) {
 }
 
 // In the queue, the duration of the call would depend on other calls, and a slow node would look as if it were down.
-func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
+func TestUnlimitedCallBypassesTheConcurrencyLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 1, Burst: 1, Transport: slow(3*time.Second, good)})
 		for range 5 {
@@ -470,7 +470,7 @@ func TestAheadBypassesTheConcurrencyLimit(t *testing.T) {
 	})
 }
 
-func TestAheadBypassesAPause(t *testing.T) {
+func TestUnlimitedCallBypassesAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
 		u := open(t, scrape.Options{URL: "http://node", Transport: limited(503, "Retry-After", "3600", &requests)})

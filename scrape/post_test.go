@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,29 +50,6 @@ func TestPostAcceptsAnEmptyAnswerForNilableTypes(t *testing.T) {
 	if _, err := post[*struct{}](t.Context(), u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Malformed {
 		t.Errorf("a login page: %v", err)
 	}
-}
-
-func TestPostIsNeverRetriedOrShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		requests, status := 0, 503
-		u := open(t, scrape.Options{URL: "http://data", Transport: transport(func(*http.Request) (*http.Response, error) {
-			requests++
-			return respond(status, good), nil
-		})})
-		ctx := scrape.MaxAge(t.Context(), time.Hour)
-		if _, err := post[height](ctx, u, "op", "/", nil); scrape.OutcomeOf(err) != scrape.Unavailable || requests != 1 {
-			t.Errorf("%d requests, %v", requests, err)
-		}
-		status = 201
-		for range 2 {
-			if _, err := post[height](ctx, u, "op", "/", nil); err != nil {
-				t.Error(err)
-			}
-		}
-		if requests != 3 {
-			t.Errorf("%d requests for 3 calls", requests)
-		}
-	})
 }
 
 func TestAdmitIsCalledForEveryRequest(t *testing.T) {

@@ -214,21 +214,6 @@ func TestBrokenConnectionIsUnreachable(t *testing.T) {
 	}
 }
 
-func TestUnknownAuthorityErrorNamesTheSetting(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = quiet
-	server.StartTLS()
-	defer server.Close()
-	err := callRPC(open(t, scrape.Options{URL: server.URL}))
-	if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), "the CA file of this upstream") {
-		t.Errorf("got %v", err)
-	}
-	trusting := server.Client().Transport.(*http.Transport).TLSClientConfig
-	if err := callRPC(open(t, scrape.Options{URL: server.URL, TLS: trusting})); scrape.OutcomeOf(err) != scrape.NotFound {
-		t.Errorf("with its authority: got %v", err)
-	}
-}
-
 func TestDecompressedSizeIsLimited(t *testing.T) {
 	big := `{"id":1,"result":{"height":1,"x":"` + strings.Repeat("x", 1<<20) + `"}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

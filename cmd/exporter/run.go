@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-
-	"log/slog"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -52,20 +51,5 @@ func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, started fu
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	reload := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-hup:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case reload <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return app.Run(ctx, cfg, log, reload, started)
+	return app.Run(ctx, cfg, log, hup, started)
 }

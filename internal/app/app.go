@@ -202,7 +202,7 @@ func (a *App) Wait() {
 
 // Run serves the exporter until ctx ends. It calls started, if not nil, with the listen address. A value in reload triggers a
 // reload.
-func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan struct{}, started func(net.Addr)) error {
+func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan os.Signal, started func(net.Addr)) error {
 	// Listen first, so that a port that is already in use is reported at once.
 	listener, err := listen(ctx, cfg)
 	if err != nil {

@@ -78,10 +78,10 @@ const day = 24 * time.Hour
 // busiest returns the shortest time between two ticks of the coming week, and the maximum number of ticks per day. A schedule
 // that ticks more than once a minute is not a cron expression, so its ticks are regular.
 func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay int) {
-	const most = 2 * 24 * 60
+	const maxTicks = 2 * 24 * 60
 	ticks := []time.Time{when.Next(from)}
 	shortest, inADay = day, 1
-	for first := 0; len(ticks) < most; {
+	for first := 0; len(ticks) < maxTicks; {
 		last := ticks[len(ticks)-1]
 		next := when.Next(last)
 		if next.IsZero() || next.Sub(from) > 8*day {
@@ -94,7 +94,7 @@ func busiest(when cron.Schedule, from time.Time) (shortest time.Duration, inADay
 		}
 		inADay = max(inADay, len(ticks)-first)
 	}
-	if span := ticks[len(ticks)-1].Sub(ticks[0]); span < day && len(ticks) == most {
+	if span := ticks[len(ticks)-1].Sub(ticks[0]); span < day && len(ticks) == maxTicks {
 		inADay = int((day + shortest - 1) / shortest)
 	}
 	return shortest, inADay

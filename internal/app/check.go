@@ -268,11 +268,11 @@ func add(troubles []*trouble, collector, target string, err error) []*trouble {
 
 // few lists the first names.
 func few(names []string) string {
-	const most = 2
-	if len(names) <= most {
+	const listed = 2
+	if len(names) <= listed {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:listed], ", "), len(names)-listed)
 }
 
 // missing holds the families whose value 0 is a finding, and the text of the finding. The label values fill the text in order.

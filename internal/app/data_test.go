@@ -239,7 +239,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 			units int
 		}
 		var last []spent // of one minute
-		sum, most := 0, 0
+		sum, peak := 0, 0
 		for _, c := range w.Network.Calls() {
 			if c.Upstream != "data" {
 				continue
@@ -250,10 +250,10 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 			}
 			last = append(last, spent{c.At, data.Units(c.Method)})
 			sum += data.Units(c.Method)
-			most = max(most, sum)
+			peak = max(peak, sum)
 		}
-		if most > perMinute || most < perMinute-100 {
-			t.Errorf("%d units spent in a minute, budget %d", most, perMinute)
+		if peak > perMinute || peak < perMinute-100 {
+			t.Errorf("%d units spent in a minute, budget %d", peak, perMinute)
 		}
 		page := w.Samples(t)
 		if got := page[`avax_exporter_data_spent_units{window="minute"}`]; got > perMinute || got < perMinute/2 {
@@ -316,15 +316,15 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		calls := slices.DeleteFunc(w.Network.Calls(), func(c simnet.Call) bool { return c.Upstream != "data" })
-		most, sum, first := 0, 0, 0
+		peak, sum, first := 0, 0, 0
 		for _, c := range calls {
 			for sum += data.Units(c.Method); c.At.Sub(calls[first].At) >= time.Minute; first++ {
 				sum -= data.Units(calls[first].Method)
 			}
-			most = max(most, sum)
+			peak = max(peak, sum)
 		}
-		if most > plan || most < plan/4 {
-			t.Errorf("%d units in the worst minute, plan %d", most, plan)
+		if peak > plan || peak < plan/4 {
+			t.Errorf("%d units in the worst minute, plan %d", peak, plan)
 		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
@@ -113,12 +111,6 @@ func TestMetricsPassTheLinters(t *testing.T) {
 	}
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
-	}
-
-	promtool := exec.CommandContext(t.Context(), testworld.Binary(t, "promtool"), "check", "metrics")
-	promtool.Stdin = bytes.NewReader(text)
-	if out, err := promtool.CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}
 }
 

@@ -82,14 +82,14 @@ type Config struct {
 	digest       bool
 }
 
-// Schedule returns the schedule of a collector's job for a target. gentle means that the job calls only observers. Such a job
+// Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job
 // runs at most once a minute, unless a schedule is configured.
-func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, gentle bool) cron.Schedule {
+func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, onlyObservers bool) cron.Schedule {
 	if timetable := c.Schedules[spec.Name]; timetable != nil {
 		return timetable(target)
 	}
 	period := spec.Period(c.Watch.Validators)
-	if gentle {
+	if onlyObservers {
 		period = max(period, time.Minute)
 	}
 	return schedule.Every(period, target)

@@ -14,11 +14,11 @@ type Part struct {
 // Holds reports whether this shard monitors the node with this name. It uses rendezvous hashing: every process gets the same
 // result, and if a shard is added, only the nodes of the new shard move.
 func (p Part) Holds(name string) bool {
-	best, most := 0, uint64(0)
+	best, highest := 0, uint64(0)
 	for shard := range p.Of {
 		sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(name), uint32(shard)))
-		if score := binary.BigEndian.Uint64(sum[:]); score > most {
-			best, most = shard, score
+		if score := binary.BigEndian.Uint64(sum[:]); score > highest {
+			best, highest = shard, score
 		}
 	}
 	return best == p.Shard

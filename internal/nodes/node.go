@@ -159,7 +159,7 @@ func (n *Node) Run(collect func() error) error {
 
 // explain converts the error of an observer that does not offer a method into ErrNotOffered.
 func (n *Node) explain(err error) error {
-	if n.Observer && node.IsWithheld(err) && !errors.Is(err, ErrNotOffered) {
+	if n.Observer && node.IsNotServed(err) && !errors.Is(err, ErrNotOffered) {
 		return fmt.Errorf("%w: %w", ErrNotOffered, err)
 	}
 	return err

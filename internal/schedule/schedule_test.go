@@ -173,10 +173,10 @@ func TestTicksAreSharedPerTargetAndSpread(t *testing.T) {
 
 func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
-		var under, most atomic.Int64
+		var under, peak atomic.Int64
 		lasted := make(chan time.Duration, 10)
 		h.Set([]schedule.Job{job("slow", func(ctx context.Context, _ *metric.Batch) error {
-			most.Store(max(most.Load(), under.Add(1)))
+			peak.Store(max(peak.Load(), under.Add(1)))
 			defer under.Add(-1)
 			start := time.Now()
 			<-ctx.Done()
@@ -187,8 +187,8 @@ func TestRunEndsAfterHalfItsPeriod(t *testing.T) {
 		if got := <-lasted; got != period/2 {
 			t.Errorf("run lasted %v, want %v", got, period/2)
 		}
-		if most.Load() != 1 {
-			t.Errorf("%d concurrent runs", most.Load())
+		if peak.Load() != 1 {
+			t.Errorf("%d concurrent runs", peak.Load())
 		}
 	})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// most is the maximum number of suggestions.
-const most = 3
+// maxNear is the maximum number of suggestions.
+const maxNear = 3
 
 // Near returns the known names that are similar to a name, the most similar first. A name is similar if at most a third of the
 // letters differ, are missing or are extra, or if one name contains the other. If no name is similar, it returns nil.
@@ -19,11 +19,11 @@ func Near(name string, known []string) []string {
 	far := func(k string) int { return distance(name, strings.ToLower(k)) }
 	near := slices.DeleteFunc(slices.Clone(known), func(k string) bool {
 		k = strings.ToLower(k)
-		held := len(name) > most && len(k) > most && (strings.Contains(k, name) || strings.Contains(name, k))
+		held := len(name) > maxNear && len(k) > maxNear && (strings.Contains(k, name) || strings.Contains(name, k))
 		return !held && distance(name, k) > max(1, len(name)/3)
 	})
 	slices.SortStableFunc(near, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
-	return near[:min(len(near), most)]
+	return near[:min(len(near), maxNear)]
 }
 
 // distance returns the Levenshtein distance, but two swapped letters next to each other count as one mistake.

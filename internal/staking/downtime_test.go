@@ -47,7 +47,7 @@ func TestDowntimeDoesNotFallByRounding(t *testing.T) {
 func TestDowntimeIsExactPlusRounding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d staking.Downtime
-		var down, most time.Duration
+		var down, excess time.Duration
 		now := day0
 		for range rapid.IntRange(1, 60).Draw(t, "measurements") {
 			passed := time.Duration(rapid.IntRange(1, 5000).Draw(t, "passed")) * time.Second
@@ -59,12 +59,12 @@ func TestDowntimeIsExactPlusRounding(t *testing.T) {
 				uptime := math.Floor(100*(1-float64(down)/float64(elapsed))) / 100
 				measured = min(time.Duration((1-uptime)*float64(elapsed)), down+elapsed/100)
 			}
-			most = max(most, measured-down)
+			excess = max(excess, measured-down)
 			before := d.Used
 			d = d.Next(day0, now, measured, exact)
 			const rounded = time.Microsecond
-			if d.Used < before || d.Used < down-rounded || d.Used > down+most+rounded || d.Used > elapsed {
-				t.Fatalf("%v, was %v: the truth is %v of %v, and no measurement was more than %v above it", d.Used, before, down, elapsed, most)
+			if d.Used < before || d.Used < down-rounded || d.Used > down+excess+rounded || d.Used > elapsed {
+				t.Fatalf("%v, was %v: the truth is %v of %v, and no measurement was more than %v above it", d.Used, before, down, elapsed, excess)
 			}
 		}
 	})

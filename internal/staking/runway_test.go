@@ -16,8 +16,8 @@ import (
 
 // drawSet draws an L1 whose balances last up to a minute, for a simulation in steps of a second. Burn rates are whole numbers, so the
 // simulation is exact.
-func drawSet(t *rapid.T, most int) []staking.Validator {
-	set := make([]staking.Validator, rapid.IntRange(0, most).Draw(t, "validators"))
+func drawSet(t *rapid.T, limit int) []staking.Validator {
+	set := make([]staking.Validator, rapid.IntRange(0, limit).Draw(t, "validators"))
 	for i := range set {
 		set[i] = staking.Validator{
 			ID:      fmt.Sprintf("v%02d", i),

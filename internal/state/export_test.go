@@ -1,7 +1,7 @@
 package state
 
-// SetMostFiles lowers the limit until the test has ended.
-func SetMostFiles(t interface{ Cleanup(func()) }, n int) {
+// SetMaxFiles lowers the limit until the test has ended.
+func SetMaxFiles(t interface{ Cleanup(func()) }, n int) {
 	before := maxFiles
 	maxFiles = n
 	t.Cleanup(func() { maxFiles = before })

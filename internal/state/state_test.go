@@ -313,7 +313,7 @@ func TestOpenRemovesTemporaryFiles(t *testing.T) {
 }
 
 func TestOldestFilesAreDeletedAboveTheLimit(t *testing.T) {
-	state.SetMostFiles(t, 20)
+	state.SetMaxFiles(t, 20)
 	path := t.TempDir()
 	d := open(t, path)
 	save(t, d, "oldest", some)

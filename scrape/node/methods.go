@@ -147,7 +147,7 @@ func RepeatAfter(_ string, err error, _ bool) time.Duration {
 // RepeatAfterObserver is scrape.Options.RepeatAfter of an endpoint that offers only some of a node's methods. The first time is
 // short, because a single refusal may be wrong.
 func RepeatAfterObserver(_ string, err error, _ bool) time.Duration {
-	if IsWithheld(err) {
+	if IsNotServed(err) {
 		return time.Minute
 	}
 	return 0

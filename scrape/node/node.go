@@ -47,10 +47,10 @@ func IsNotOffered(err error) bool {
 		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
 }
 
-// IsWithheld reports whether an endpoint, or a proxy in front of it, does not offer a call: the method or path is unknown or
+// IsNotServed reports whether an endpoint, or a proxy in front of it, does not serve a call: the method or path is unknown or
 // not allowed. A public endpoint offers only some of a node's methods. Other errors, such as status 400, concern only
 // one request.
-func IsWithheld(err error) bool {
+func IsNotServed(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.Forbidden, scrape.NotFound:
 		return true

@@ -295,7 +295,7 @@ func TestAnswersWithDuplicatesAreMalformed(t *testing.T) {
 	}
 }
 
-func TestIsWithheld(t *testing.T) {
+func TestIsNotServed(t *testing.T) {
 	status := func(outcome scrape.Outcome, code int) error {
 		return &scrape.Error{Op: "platform.getHeight", Outcome: outcome, Err: &scrape.StatusError{Status: code}}
 	}
@@ -311,8 +311,8 @@ func TestIsWithheld(t *testing.T) {
 		{status(scrape.Rejected, 400), false}, {status(scrape.Rejected, 413), false}, {status(scrape.RateLimited, 429), false}, {status(scrape.Unavailable, 502), false},
 		{rpc(-32602), false}, {rpc(-32000), false}, {errors.New("broken"), false},
 	} {
-		if got := node.IsWithheld(c.err); got != c.want {
-			t.Errorf("%v: withheld %v, want %v", c.err, got, c.want)
+		if got := node.IsNotServed(c.err); got != c.want {
+			t.Errorf("%v: not served %v, want %v", c.err, got, c.want)
 		}
 	}
 }
