@@ -524,8 +524,8 @@ func (w *world) data(answer func(r *http.Request) string) {
 				return w.network.Transport().RoundTrip(r)
 			}
 			status := http.StatusOK
-			if strings.HasPrefix(words, `{"statusCode":400`) {
-				status = http.StatusBadRequest
+			if rest, fails := strings.CutPrefix(words, `{"statusCode":`); fails {
+				status, _ = strconv.Atoi(rest[:3])
 			}
 			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(words))}, nil
 		})})

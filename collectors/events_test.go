@@ -3,8 +3,12 @@ package collectors_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +27,7 @@ type service struct {
 	events   []serviceEvent
 	ofItem   map[string]string // answers by path, such as one message
 	shuffled bool
+	cursors  bool // a later page has no events that were indexed after the first page
 }
 
 type serviceEvent struct {
@@ -36,7 +41,7 @@ func (s *service) answer(r *http.Request) string {
 	if answer, ok := s.ofItem[r.URL.Path]; ok {
 		return answer
 	}
-	lists := map[string]string{":listErc721": "transactions", ":listInternals": "transactions", "/transactions": "transactions", "/messages": "messages"}
+	lists := map[string]string{"/rewards": "historicalRewards", ":listErc721": "transactions", ":listInternals": "transactions", "/transactions": "transactions", "/messages": "messages"}
 	var name string
 	for suffix, list := range lists {
 		if strings.HasSuffix(r.URL.Path, suffix) {
@@ -46,22 +51,25 @@ func (s *service) answer(r *http.Request) string {
 	if name == "" {
 		return ""
 	}
-	query, offset := r.URL.Query(), 0
+	query, offset, indexed := r.URL.Query(), 0, len(s.events)
 	if token := query.Get("pageToken"); token != "" {
 		var saved struct {
-			Offset int
-			Query  string
+			Offset, Indexed int
+			Query           string
 		}
 		if json.Unmarshal([]byte(token), &saved) != nil {
 			return ""
 		}
 		query, _ = url.ParseQuery(saved.Query)
 		offset = saved.Offset
+		if s.cursors {
+			indexed = saved.Indexed
+		}
 	}
 	from, _ := strconv.ParseInt(query.Get("startBlock")+query.Get("startTimestamp"), 10, 64)
 	until, err := strconv.ParseInt(query.Get("endBlock"), 10, 64)
 	var chosen []serviceEvent
-	for _, e := range s.events {
+	for _, e := range s.events[:indexed] {
 		if e.position >= from && (err != nil || e.position < until) {
 			chosen = append(chosen, e)
 		}
@@ -79,7 +87,7 @@ func (s *service) answer(r *http.Request) string {
 	}
 	next := ""
 	if offset+100 < len(chosen) {
-		token, _ := json.Marshal(map[string]any{"Offset": offset + 100, "Query": query.Encode()})
+		token, _ := json.Marshal(map[string]any{"Offset": offset + 100, "Indexed": indexed, "Query": query.Encode()})
 		next = string(token)
 	}
 	quoted, _ := json.Marshal(next)
@@ -377,6 +385,164 @@ func TestWrongPageTokensAreTheServicesError(t *testing.T) {
 			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
 			if n := sum(t, samples, "avax_icm_messages"); n != 1 {
 				t.Errorf("%s: %v messages after the recovery", name, n)
+			}
+		})
+	}
+}
+
+// Sums are those of the service at every scrape, whatever it does: it fails, rejects page tokens, answers in any order, grows while it is
+// read, indexes events late, dates them in the future and corrects them, and the exporter is killed.
+func TestSumsAreThoseOfTheServiceInChaos(t *testing.T) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 2
+	}
+	type list struct {
+		collector, target, family, read string
+		service
+		add     func(l *list, n int, at time.Time, block int64)
+		future  bool            // the service dates events in the future
+		indexed map[int64]int   // number of events at the start of each run
+		before  float64         // last value
+		state   map[string]bool // IDs of pending messages
+	}
+	for seed := range uint64(seeds) {
+		inWorld(t, func(t *testing.T, w world) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			path, born := t.TempDir(), int64(w.head(t))
+			event := func(l *list, position int64, item string) {
+				l.events = append(l.events, serviceEvent{position, item})
+			}
+			lists := []*list{
+				{collector: "transfers", target: onC, family: transfersFamily, read: "avax_address_transfers_read_timestamp_seconds", future: true,
+					add: func(l *list, n int, _ time.Time, block int64) { event(l, block, nftTransfer(n, uint64(block)).item) }},
+				{collector: "internal_transactions", target: onC, family: internalsFamily, read: "avax_address_internal_transactions_read_timestamp_seconds", service: service{cursors: true},
+					add: func(l *list, n int, _ time.Time, block int64) {
+						for range 1 + n%3 { // identical calls
+							event(l, block, internalCall(fmt.Sprint("0x", n), uint64(block)).item)
+						}
+					}},
+				{collector: "asset_transactions", target: exm, family: assetsFamily, read: "avax_asset_transactions_read_timestamp_seconds", future: true,
+					add: func(l *list, n int, at time.Time, _ int64) { event(l, at.Unix(), assetTransaction(n, at).item) }},
+				{collector: "icm", target: simnet.Account, family: "avax_icm_messages", read: "avax_icm_read_timestamp_seconds", future: true, state: map[string]bool{},
+					add: func(l *list, n int, at time.Time, _ int64) {
+						id := fmt.Sprint("m", n)
+						l.state[id] = true
+						event(l, at.Unix(), message(id, data.ICMPending, "T", at))
+					}},
+			}
+			for _, l := range lists {
+				l.indexed, l.shuffled = map[int64]int{}, seed%2 == 1
+			}
+			number, calm := 0, false
+			index := func(l *list, count int) {
+				for range count {
+					number++
+					head := int64(w.head(t))
+					l.add(l, number, time.Now().Add(-time.Duration(random.IntN(50))*time.Minute), born+random.Int64N(head-born+1))
+				}
+			}
+			requests := 0
+			serve := func(l *list) func(*http.Request) string {
+				return func(r *http.Request) string {
+					requests++
+					if id, ok := strings.CutPrefix(r.URL.Path, "/v1/icm/messages/"); ok {
+						for _, e := range l.events {
+							if strings.Contains(e.item, `"messageId":"`+id+`"`) {
+								return e.item
+							}
+						}
+					}
+					if !calm {
+						switch random.IntN(12) {
+						case 0:
+							return `{"statusCode":500,"error":"Internal Server Error","message":"chaos"}`
+						case 1:
+							return `<html>`
+						case 2:
+							if r.URL.Query().Get("pageToken") != "" {
+								return `{"statusCode":400,"error":"Bad Request","message":"pageToken is expired"}`
+							}
+						case 3, 4:
+							index(l, random.IntN(20)) // while it is read
+						}
+					}
+					return l.answer(r)
+				}
+			}
+			scrapes := 0
+			for second := range 20 * 60 {
+				time.Sleep(time.Second)
+				calm = second < 60 || second >= 17*60 // monitoring begins with the first run
+				if second%30 != 0 {
+					continue
+				}
+				for _, l := range lists {
+					if !calm {
+						index(l, random.IntN(20))
+					}
+					if l.future && second == 300 {
+						number++
+						l.add(l, number, time.Now().Add(2*time.Hour), int64(w.head(t))+1_000_000)
+					}
+					if id := slices.Sorted(maps.Keys(l.state)); len(id) > 0 && random.IntN(2) == 0 { // delivered
+						delete(l.state, id[0])
+						for i, e := range l.events {
+							if strings.Contains(e.item, `"messageId":"`+id[0]+`"`) {
+								l.events[i].item = message(id[0], data.ICMDelivered, "T", time.Unix(e.position, 0))
+							}
+						}
+					}
+					killed := !calm && random.IntN(5) == 0
+					kept := filepath.Join(t.TempDir(), "kept")
+					if killed {
+						if err := os.CopyFS(kept, os.DirFS(path)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					w.restart(t, path)
+					w.data(serve(l))
+					l.indexed[time.Now().Unix()] = len(l.events)
+					samples, err := w.run(t, l.collector, l.target)
+					if killed { // before the run was stored
+						if err := os.RemoveAll(path); err != nil {
+							t.Fatal(err)
+						}
+						if err := os.CopyFS(path, os.DirFS(kept)); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					if err != nil {
+						if calm {
+							t.Errorf("seed %d, second %d: %s: %v", seed, second, l.collector, err)
+						}
+						continue
+					}
+					scrapes++
+					got, least := sum(t, samples, l.family), 0
+					for at, n := range l.indexed {
+						if at <= int64(sum(t, samples, l.read)) {
+							least = max(least, n)
+						}
+					}
+					if got < l.before || got < float64(least) || got > float64(len(l.events)) {
+						t.Fatalf("seed %d, second %d: %s: %v after %v; the service has %d, of which %d before the reading", seed, second, l.collector, got, l.before, len(l.events), least)
+					}
+					l.before = got
+				}
+			}
+			for _, l := range lists {
+				if l.before != float64(len(l.events)) || l.before < 200 {
+					t.Errorf("seed %d: %s: %v, the service has %d", seed, l.collector, l.before, len(l.events))
+				}
+			}
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
+			if pending := sum(t, samples, "avax_icm_messages", "pending"); pending != float64(len(lists[3].state)) {
+				t.Errorf("seed %d: %v messages pending, the service has %d", seed, pending, len(lists[3].state))
+			}
+			if scrapes < 50 {
+				t.Errorf("seed %d: %d scrapes", seed, scrapes)
 			}
 		})
 	}

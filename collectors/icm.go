@@ -126,7 +126,8 @@ const (
 )
 
 // read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
-// time of sending or by the last change. So once an hour, reading ends only after a page without a message that changed since then.
+// time of sending or by the last change. So once an hour, and if a page is not in order, reading ends only after a page without a message
+// that changed since then.
 func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	now := time.Now()
 	if b.Recent == nil {
@@ -142,7 +143,7 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 	err := readPages(ctx, &b.Events, opICMMessages, out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
-		older, fresh := 0, 0
+		older, fresh, sorted := 0, 0, true
 		for _, message := range messages {
 			m := icmMessageOf(message)
 			if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
@@ -158,12 +159,13 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 				older++
 			default:
 				fresh++
+				sorted = sorted && older == 0
 			}
 			if known || changed.Unix() >= p.From {
 				b.listed[message.MessageID], b.Recent[message.MessageID] = true, m
 			}
 		}
-		return older > 0 && (fresh == 0 || !p.Sweep)
+		return older > 0 && (fresh == 0 || sorted && !p.Sweep)
 	})
 	noteAhead(out, ahead)
 	if b.Events.Pass == nil {
