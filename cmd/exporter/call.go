@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-const callArgs = "[--node NAME] [--chain CHAIN] [--yes] METHOD [PARAMETERS]"
+const callArgs = "[--node NAME] [--chain CHAIN] [--all] [--yes] METHOD [PARAMETERS]"
 
 const callText = `
 Arguments:
@@ -33,10 +33,12 @@ Options:
   --node NAME    the configured node to call (default: the first)
   --chain CHAIN  name, alias or blockchain ID of the chain
                  (default: X for avm.…, C for eth_…)
+  --all          print all pages of a list, one JSON value each
   --yes          allow methods that change something
 
 Examples:
   avax-exporter call info.peers
+  avax-exporter call --all data.rewards '{"nodeIds": "NodeID-…"}'
   avax-exporter call --node bravo info.isBootstrapped '{"chain": "C"}'
   avax-exporter call --chain C eth_getBlockByNumber '["latest", false]'
 
@@ -49,6 +51,7 @@ func parseCall(args []string) (r app.Request, err error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&r.Node, "node", "", "")
 	flags.StringVar(&r.Chain, "chain", "", "")
+	flags.BoolVar(&r.All, "all", false, "")
 	yes := flags.Bool("yes", false, "")
 	words, err := parseAnywhere(flags, args)
 	if err != nil {
@@ -96,6 +99,8 @@ func parseCall(args []string) (r app.Request, err error) {
 	}
 	service, _, _ := strings.Cut(name, ".")
 	switch {
+	case r.All && r.Method.MaxPageSize == 0:
+		return r, fmt.Errorf("%s has no pages: omit --all", name)
 	case service == "data" && r.Node != "":
 		return r, fmt.Errorf("%s is no method of a node: omit --node", name)
 	case r.Chain != "" && !node.OfChain(r.Method):
@@ -147,17 +152,21 @@ func runCall(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := app.Call(ctx, cfg, r)
-	if err != nil {
-		return err
+	for answer, err := range app.Call(ctx, cfg, r) {
+		switch {
+		case err != nil:
+			return err
+		case answer == nil:
+			answer = jsontext.Value("done")
+		default:
+			err = answer.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+		}
+		if err == nil {
+			_, err = fmt.Fprintln(stdout, string(answer))
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if answer == nil {
-		_, err = fmt.Fprintln(stdout, "done")
-		return err
-	}
-	if err := answer.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(stdout, string(answer))
-	return err
+	return nil
 }

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -29,19 +31,49 @@ type Request struct {
 	Params jsontext.Value // nil for none
 	Node   string         // configured node; empty: the first
 	Chain  string         // name, alias or blockchain ID, for methods of a chain
+	All    bool           // all pages of a list
 
-	// ChainID and PageToken are the parameters of AvgTPS. For AvgTPS, Method is not set.
-	ChainID, PageToken string
+	ChainID   string // parameter of AvgTPS, for which Method is not set
+	PageToken string // of the page; empty: that in Params, or the first page
 }
 
-// Call makes one call and returns the result, or nil if the result is empty. If the upstream is not configured or a parameter is
-// invalid, the error is a config.InputError.
-func Call(ctx context.Context, cfg *config.Config, r Request) (jsontext.Value, error) {
-	cfg.Shard = config.Part{} // a command can call the nodes of every shard
-	t, err := newTargets(cfg, nil, nil)
-	if err != nil {
-		return nil, config.InputError{Err: err}
+// Call makes one call and yields the result, or nil if the result is empty. With Request.All, it yields each page of a list. If the
+// upstream is not configured or a parameter is invalid, the error is a config.InputError.
+func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext.Value, error] {
+	return func(yield func(jsontext.Value, error) bool) {
+		cfg.Shard = config.Part{} // a command can call the nodes of every shard
+		t, err := newTargets(cfg, nil, nil)
+		if err != nil {
+			yield(nil, config.InputError{Err: err})
+			return
+		}
+		for {
+			answer, err := callOnce(ctx, t, r)
+			if !yield(answer, err) || err != nil || !r.All {
+				return
+			}
+			var page struct {
+				NextPageToken    string `json:"nextPageToken"`
+				NextPageStartKey string `json:"nextPageStartKey"`
+			}
+			if err := json.Unmarshal(answer, &page, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+				yield(nil, err)
+				return
+			}
+			next := cmp.Or(page.NextPageToken, page.NextPageStartKey)
+			switch next {
+			case "":
+				return
+			case r.PageToken:
+				yield(nil, scrape.ErrRepeatedToken)
+				return
+			}
+			r.PageToken = next
+		}
 	}
+}
+
+func callOnce(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
 	switch {
 	case r.ChainID != "" && t.ups.Metrics == nil:
 		return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
@@ -99,6 +131,12 @@ func callData(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 	args := data.Args{}
 	for name, value := range given {
 		args[name] = value
+	}
+	if r.All && given["pageSize"] == nil {
+		args["pageSize"] = min(r.Method.MaxPageSize, data.MaxPageSize)
+	}
+	if r.PageToken != "" {
+		args["pageToken"] = r.PageToken
 	}
 	if given["network"] == nil && strings.Contains(r.Method.Path, "{network}") {
 		network, err := t.ups.FindNetwork(ctx)

@@ -19,7 +19,7 @@ import (
 // no more pages after a restart than before.
 const (
 	maxPages    = 100 // of a walk, including restarts
-	maxPageSize = 500 // the cost of a page does not depend on its size; not the maximum, because a page of 10,000 blockchains with their genesis is too large
+	MaxPageSize = 500 // the cost of a page does not depend on its size; not the maximum, because a page of 10,000 blockchains with their genesis is too large
 )
 
 // get calls a method.
@@ -33,10 +33,10 @@ func get[T any](ctx context.Context, c *Client, m scrape.Typed[T], args Args) (T
 	return answer, c.Explain(err)
 }
 
-// getPage requests one page of a list. A pageSize of 0 means maxPageSize.
+// getPage requests one page of a list. A pageSize of 0 means MaxPageSize.
 func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, pageSize int, token string) (Page[T], error) {
 	args = maps.Clone(args)
-	args["pageToken"], args["pageSize"] = token, cmp.Or(pageSize, min(m.MaxPageSize, maxPageSize))
+	args["pageToken"], args["pageSize"] = token, cmp.Or(pageSize, min(m.MaxPageSize, MaxPageSize))
 	return get(ctx, c, m, args)
 }
 
