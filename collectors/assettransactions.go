@@ -35,7 +35,7 @@ var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "Imp
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
-	counts := load[transactionCounts](&ups.Data.Ledger, out, name)
+	counts := load[transactionCounts](&ups.Data.Ledger, name)
 	events, ahead, now := &counts.Events, 0, time.Now()
 	if events.Start.IsZero() {
 		events.Start = now.Add(-24 * time.Hour)

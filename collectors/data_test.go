@@ -334,20 +334,17 @@ func damage(t *testing.T, path string, spoil func(file string) error) {
 }
 
 func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
-	for name, c := range map[string]struct {
-		spoil func(file string) error
-		notes int // expected notes of the first run
-	}{
-		"damaged": {func(file string) error { return os.WriteFile(file, []byte(`{"Since`), 0o600) }, 1},
-		"lost":    {os.Remove, 0},
-		"edited":  {func(file string) error { return os.WriteFile(file, []byte(`{}`), 0o600) }, 0},
+	for name, spoil := range map[string]func(file string) error{
+		"damaged": func(file string) error { return os.WriteFile(file, []byte(`{"Since`), 0o600) },
+		"lost":    os.Remove,
+		"edited":  func(file string) error { return os.WriteFile(file, []byte(`{}`), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w world) {
 				path := t.TempDir()
 				w.restart(t, path)
 				before, _ := w.runJob(t.Context(), t, "rewards", "alpha")
-				damage(t, path, c.spoil)
+				damage(t, path, spoil)
 				time.Sleep(time.Hour)
 				w.restart(t, path)
 				for run := range 2 {
@@ -355,7 +352,7 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 					if after != before {
 						t.Errorf("run %d:\n%s\nwant\n%s", run, after, before)
 					}
-					if want := c.notes * (1 - run); len(notes) != want || want > 0 && !strings.Contains(notes[0], "starting without it") {
+					if len(notes) > 0 {
 						t.Errorf("run %d: notes %q", run, notes)
 					}
 				}

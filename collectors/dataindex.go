@@ -44,10 +44,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 		return err
 	}
 	entry := ups.Data.entry("index", c.Name)
-	last, _, err := state.Load[indexed](&ups.Data.Ledger.memory, entry)
-	if err != nil {
-		return err
-	}
+	last, _ := state.Load[indexed](&ups.Data.Ledger.memory, entry)
 	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))

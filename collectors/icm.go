@@ -45,7 +45,7 @@ var icm = &Spec{
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
-	totals := load[icmTotals](&ups.Data.Ledger, out, name)
+	totals := load[icmTotals](&ups.Data.Ledger, name)
 	err := totals.read(ctx, ups, address, out)
 	if err == nil {
 		err = totals.ask(ctx, ups, out)

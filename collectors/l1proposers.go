@@ -143,7 +143,7 @@ const epochAge = 3 * time.Minute
 func upperBound(ups *Upstreams, c nodes.Chain, height, pHeight uint64, out *metric.Batch) uint64 {
 	const name = "proposers "
 	ledger := ups.ledger()
-	seen := load[seenBlock](ledger, out, name+c.Ref)
+	seen := load[seenBlock](ledger, name+c.Ref)
 	if seen.Height != height {
 		if seen.Height == 0 {
 			pHeight = 0

@@ -23,13 +23,9 @@ func (l *Ledger) dir() *state.Dir {
 	return &l.memory
 }
 
-// load returns an entry. If the entry does not exist, it returns a zero entry. If the entry is damaged, load notes
-// the error and returns a zero entry.
-func load[T any](l *Ledger, out *metric.Batch, name string) T {
-	entry, _, err := state.Load[T](l.dir(), name)
-	if err != nil {
-		out.Note("%v", err)
-	}
+// load returns an entry. If the entry does not exist or is damaged, it returns a zero entry.
+func load[T any](l *Ledger, name string) T {
+	entry, _ := state.Load[T](l.dir(), name)
 	return entry
 }
 

@@ -81,7 +81,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t To
 // the token last. It returns nil if no monitored address holds the token.
 func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
-	last, _, _ := state.Load[string](&ups.Data.Ledger.memory, name)
+	last, _ := state.Load[string](&ups.Data.Ledger.memory, name)
 	order := slices.Clone(ups.Watch.EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
@@ -112,7 +112,7 @@ const reindexEvery = time.Hour
 // before the call, so that a restart does not repeat the call.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
-	last := load[time.Time](&ups.Data.Ledger, out, name)
+	last := load[time.Time](&ups.Data.Ledger, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {
 		return
 	}

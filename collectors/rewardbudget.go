@@ -93,7 +93,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	votes := p.votes(ctx, entries)
 	now := time.Now()
 	ledger := ups.ledger()
-	before, downtimes := load[map[string]staking.Downtime](ledger, out, downtimeEntry), map[string]staking.Downtime{}
+	before, downtimes := load[map[string]staking.Downtime](ledger, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]

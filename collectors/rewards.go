@@ -61,7 +61,7 @@ func bindRewards(ups *Upstreams) []Job {
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
 	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
-	totals := load[rewardTotals](&ups.Data.Ledger, out, name)
+	totals := load[rewardTotals](&ups.Data.Ledger, name)
 	r := rewardReader{
 		rewardTotals: &totals,
 		store:        func() { ups.Data.Ledger.save(out, name, totals) },

@@ -37,7 +37,7 @@ type transferList[T any] struct {
 func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	_, err := ofChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
-		counts := load[transferCounts](&ups.Data.Ledger, out, name)
+		counts := load[transferCounts](&ups.Data.Ledger, name)
 		events, ahead := &counts.Events, 0
 		head, err := newestHeight(ctx, ups, c)
 		if err != nil && len(events.Heads) == 0 {

@@ -54,8 +54,8 @@ type alertState struct {
 }
 
 // load reads the alerts of the previous process.
-func (s *alertState) load(now time.Time) error {
-	saved, _, err := state.Load[[]activeAlert](s.dir, stateKey)
+func (s *alertState) load(now time.Time) {
+	saved, _ := state.Load[[]activeAlert](s.dir, stateKey)
 	for _, a := range saved {
 		age := now.Sub(time.Unix(a.Seen, 0)) // below zero: a clock was wrong
 		if age >= 0 && age <= outage {
@@ -65,7 +65,6 @@ func (s *alertState) load(now time.Time) error {
 			s.fired = append(s.fired, a)
 		}
 	}
-	return err
 }
 
 // ended returns the alerts that fired when the previous process ended and do not fire any more, once. Before that, it returns none until

@@ -79,9 +79,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		o.Registerer.Unregister(a.metrics.saved)
 	}
 	a.metrics.saved.Set(1) // until a write fails
-	if err := a.state.load(time.Now()); err != nil {
-		a.log.Warn("alert state not restored", "err", err)
-	}
+	a.state.load(time.Now())
 	a.metrics.reloaded.Set(1)
 
 	var block config.AlertingConfig

@@ -20,7 +20,7 @@ func newDataService(t *targets) (*dataService, error) {
 	s := &dataService{budget: &data.Budget{PerMinute: t.cfg.DataPerMinute, PerDay: t.cfg.DataPerDay}}
 	if t.state != nil { // a restart does not make spent units available again
 		const entry = "data-budget"
-		if spent, found, err := state.Load[data.Spendings](t.state, entry); err == nil && found {
+		if spent, found := state.Load[data.Spendings](t.state, entry); found {
 			s.budget.Restore(spent)
 		}
 		s.budget.Save = func(spent data.Spendings) { _ = t.state.Save(entry, spent) } // after an error, a restart forgets what was spent

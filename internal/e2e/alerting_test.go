@@ -117,50 +117,6 @@ func (i incident) of(match func(testworld.Alert) bool) func(testworld.Alert) boo
 	}
 }
 
-// The same rules page and resolve in the exporter and in a Prometheus.
-func TestIncidentsPageAndResolve(t *testing.T) {
-	for _, engine := range []string{"exporter", "Prometheus"} {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			rules := shortRules(t)
-			w := newWorld(t, rules)
-			if engine == "Prometheus" {
-				w.environment = append(w.environment, "AVAX_ALERTING=off", "AVAX_RULES_FILE=", "AVAX_ALERTMANAGERS=")
-			}
-			exporter := testworld.StartExporter(t, w.environment...)
-			if engine == "Prometheus" {
-				testworld.Prometheus(t, testworld.PrometheusConfig{
-					Targets: []string{exporter.URL}, RuleFiles: []string{rules}, Alertmanagers: []string{w.alertmanager}, EvaluationInterval: time.Second,
-				})
-			}
-			w.pages.Wait(testworld.Firing("AvaxWatchdog"))
-			w.pages.Wait(testworld.Firing("Settled"))
-			for _, i := range incidents {
-				i.begin(w.network)
-				page := w.pages.Wait(i.of(testworld.Firing(i.alert)))
-				if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
-					!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") {
-					t.Errorf("%s: annotations %v", i.name, page.Annotations)
-				}
-				if engine == "exporter" && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
-					t.Errorf("%s: link %s", i.name, page.GeneratorURL)
-				}
-				i.end(w.network)
-				w.pages.Wait(i.of(testworld.Resolved(i.alert)))
-			}
-			for _, a := range w.pages.Alerts() {
-				about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
-				if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
-					t.Errorf("unexpected alert of bravo: %v", a)
-				}
-			}
-			if strings.Contains(exporter.Log(), `"level":"ERROR"`) {
-				t.Errorf("error in the log")
-			}
-		})
-	}
-}
-
 // listedAlert is an alert of /api/v1/alerts, of Prometheus or the exporter.
 type listedAlert struct {
 	Labels, Annotations map[string]string
@@ -196,7 +152,6 @@ func alike(all map[string]listedAlert) map[string]listedAlert {
 
 // Equal rules lead to equal labels, so Alertmanager gets the same alerts from both engines, also at the same time.
 func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
-	testworld.Full(t)
 	t.Parallel()
 	const interval = time.Second
 	rules := shortRules(t)
@@ -230,7 +185,15 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		i.begin(w.network)
 		var at []time.Time
 		for _, r := range both {
-			at = append(at, r.Wait(i.of(testworld.Firing(i.alert))).StartsAt)
+			page := r.Wait(i.of(testworld.Firing(i.alert)))
+			at = append(at, page.StartsAt)
+			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
+				!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") {
+				t.Errorf("%s: annotations %v", i.name, page.Annotations)
+			}
+			if r == w.pages && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
+				t.Errorf("%s: link %s", i.name, page.GeneratorURL)
+			}
 		}
 		// Each scrapes and evaluates at its own time, which a busy machine delays.
 		if apart := at[0].Sub(at[1]).Abs(); apart > time.Minute {
@@ -243,10 +206,17 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		}
 		eventually(t, same)
 	}
+	if strings.Contains(exporter.Log(), `"level":"ERROR"`) {
+		t.Error("error in the log")
+	}
 	seen := make([][]string, len(both))
 	for n, r := range both {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {
+			about := func(i incident) bool { return i.alert == a.Labels["alertname"] }
+			if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
+				t.Errorf("unexpected alert of bravo: %v", a)
+			}
 			set[fmt.Sprint(a.Status, a.Labels)] = true
 		}
 		seen[n] = slices.Sorted(maps.Keys(set))

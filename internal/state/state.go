@@ -144,34 +144,19 @@ func (d *Dir) setAside(path string, cause error) {
 	}
 }
 
-// DamagedError is the error for a stored value that cannot be read. It counts as missing.
-type DamagedError struct {
-	Key string
-	Err error
-}
-
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("saved state of %s cannot be read, starting without it: %v", e.Key, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *DamagedError) Unwrap() error { return e.Err }
-
-// Load decodes the value of a key. found reports whether there is a value. The error is nil or a *DamagedError: then the file is set
-// aside, and the next Load finds no value.
-func Load[T any](d *Dir, key string) (value T, found bool, err error) {
+// Load decodes the value of a key. found reports whether there is a value. A value that cannot be read is set aside, and counts as missing.
+func Load[T any](d *Dir, key string) (value T, found bool) {
 	raw, err := d.read(key)
 	if err == nil && raw != nil {
 		if err = json.Unmarshal(raw, &value); err == nil {
-			return value, true, nil
+			return value, true
 		}
 	}
-	var none T
 	if err != nil {
 		d.forget(key, err)
-		return none, false, &DamagedError{key, err}
 	}
-	return none, false, nil
+	var none T
+	return none, false
 }
 
 // read returns the value in memory or in the file, or nil.
@@ -202,7 +187,7 @@ func (d *Dir) readFile(key string) (json.RawMessage, error) {
 	switch {
 	case len(content) > maxBytes:
 		return nil, fmt.Errorf("the value has %d bytes, more than the maximum size", len(content))
-	case len(sum) > 0 && string(sum) != checksum(content): // a file of an older version has none
+	case string(sum) != checksum(content):
 		return nil, errors.New("the checksum differs")
 	}
 	return content, nil
