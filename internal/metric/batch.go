@@ -76,16 +76,12 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		return
 	}
 	if c.Series++; c.Series > f.max {
-		c.text, c.labels, c.values = nil, nil, nil // Err reports the family, and Chunks leaves it out
+		c.text = nil // Err reports the family, and Chunks leaves it out
 		return
 	}
 	b.seen[hash] = struct{}{}
 	c.text = append(append(c.text, b.series...), ' ')
 	c.text = append(strconv.AppendFloat(c.text, value, 'g', -1, 64), '\n')
-	for _, v := range labels {
-		c.labels = append(c.labels, valid(v))
-	}
-	c.values = append(c.values, value)
 }
 
 var seed = maphash.MakeSeed()
@@ -178,43 +174,25 @@ func (b *Batch) Err() error {
 	return errors.Join(errs...)
 }
 
-// Chunks returns a chunk for each family that has samples, in the order of declaration. Its samples are sorted by their lines, because
-// upstreams send lists in random order, but equal samples should not be compressed again.
+// Chunks returns a chunk for each family that has samples, in the order of declaration. Its lines are sorted, because upstreams
+// send lists in random order, but equal samples should not be compressed again.
 func (b *Batch) Chunks() []Chunk {
 	var chunks []Chunk
 	for _, f := range b.families {
 		if c := b.chunks[f]; c.Series > 0 && c.Series <= f.max {
-			chunks = append(chunks, c.sorted())
+			chunks = append(chunks, Chunk{f, c.Series, slices.Concat(slices.SortedFunc(bytes.Lines(c.text), bytes.Compare)...)})
 		}
 	}
 	return chunks
 }
 
-// Chunk holds the samples of one family in one run. It never changes.
+// Chunk holds the samples of one family in one run, as lines that are the same in the text format and in OpenMetrics. It never
+// changes.
 type Chunk struct {
 	Family *Family
 	Series int
 
-	text   []byte    // a line per sample, the same in the text format and in OpenMetrics
-	labels []string  // the values of Family.Labels of each sample
-	values []float64 // the value of each sample
-}
-
-func (c *Chunk) sorted() Chunk {
-	type line struct {
-		text []byte
-		Sample
-	}
-	lines := make([]line, 0, c.Series)
-	for text := range bytes.Lines(c.text) {
-		lines = append(lines, line{text, c.sample(len(lines))})
-	}
-	slices.SortFunc(lines, func(a, b line) int { return bytes.Compare(a.text, b.text) })
-	out := Chunk{c.Family, c.Series, make([]byte, 0, len(c.text)), make([]string, 0, len(c.labels)), make([]float64, 0, c.Series)}
-	for _, l := range lines {
-		out.text, out.labels, out.values = append(out.text, l.text...), append(out.labels, l.Labels...), append(out.values, l.Value)
-	}
-	return out
+	text []byte
 }
 
 // Text returns the lines. They must not be changed.
@@ -228,33 +206,43 @@ func appendSeries(to []byte, f *Family, labels []string) []byte {
 	for i, name := range f.Labels {
 		to = append(to, "{,"[min(i, 1)])
 		to = append(append(to, name...), `="`...)
-		to = append(to, escapeValue.Replace(valid(labels[i]))...)
+		to = append(to, escapeValue.Replace(strings.ToValidUTF8(labels[i], "\uFFFD"))...)
 		to = append(to, '"')
 	}
 	return append(to, '}')
 }
 
-func valid(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
+var (
+	escapeValue   = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
+	unescapeValue = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)
+)
 
-var escapeValue = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-
-// Sample is one sample of a chunk.
+// Sample is one line of a chunk.
 type Sample struct {
-	// Labels are the values of Family.Labels, in order. They must not be changed.
+	// Labels are the values of Family.Labels, in order.
 	Labels []string
 	Value  float64
 }
 
-// Samples returns the samples in the order of the lines.
+// Samples parses the lines. The labels of all samples refer to one text.
 func (c Chunk) Samples() []Sample {
-	samples := make([]Sample, c.Series)
-	for i := range samples {
-		samples[i] = c.sample(i)
+	samples := make([]Sample, 0, c.Series)
+	for line := range strings.Lines(string(c.text)) {
+		var s Sample
+		line = strings.TrimPrefix(line, c.Family.Name)
+		for _, name := range c.Family.Labels {
+			line = line[len(`{`)+len(name)+len(`="`):]
+			end := 0
+			for ; line[end] != '"'; end++ {
+				if line[end] == '\\' {
+					end++
+				}
+			}
+			s.Labels = append(s.Labels, unescapeValue.Replace(line[:end]))
+			line = line[end+1:]
+		}
+		s.Value, _ = strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(line, "}")), 64) // Set formatted it
+		samples = append(samples, s)
 	}
 	return samples
-}
-
-func (c Chunk) sample(i int) Sample {
-	n := len(c.Family.Labels)
-	return Sample{c.labels[i*n : (i+1)*n : (i+1)*n], c.values[i]}
 }

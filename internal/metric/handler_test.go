@@ -141,7 +141,7 @@ var anyValue = rapid.OneOf(
 	rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, -1, math.MaxFloat64, math.SmallestNonzeroFloat64, 1.7e9}),
 )
 
-// For any samples, the page equals that of a client_golang registry, in every format.
+// For any samples, the page equals that of a client_golang registry, in every format. Chunk.Samples returns the same samples.
 func TestPageEqualsThatOfARegistry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, all, own := metric.NewStore(), prometheus.NewRegistry(), prometheus.NewRegistry()
