@@ -17,6 +17,12 @@ var Rules []byte
 //go:embed companion.yml
 var Companion []byte
 
+// labelTemplate is the value of a label that WithLabels adds to alerts. LABEL stands for its name. The value is not empty, because the
+// series ALERTS would then have the template as its value.
+//
+//go:embed label.tmpl
+var labelTemplate string
+
 // Digest is digest.yml, in the same format: alerts that always fire. Together they are the weekly digest.
 //
 //go:embed digest.yml

@@ -79,6 +79,28 @@ func WithDigest(rules []byte) ([]byte, error) {
 	return write(&file)
 }
 
+// WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules. In an alert without such a
+// label its value is none. Rules and result are in the format of rules.yml.
+func WithLabels(rules []byte, names []string) ([]byte, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal(rules, &file); err != nil {
+		return nil, err
+	}
+	for _, g := range field(file.Content[0], "groups").Content {
+		for _, r := range field(g, "rules").Content {
+			labels := field(r, "labels")
+			if field(r, "alert") == nil || labels == nil {
+				continue
+			}
+			for _, name := range names {
+				value := strings.ReplaceAll(strings.TrimSpace(labelTemplate), "LABEL", name)
+				labels.Content = append(labels.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: yaml.SingleQuotedStyle})
+			}
+		}
+	}
+	return write(&file)
+}
+
 func write(file *yaml.Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)

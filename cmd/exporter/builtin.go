@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 // builtIn are embedded files. The first file is the one that print prints if there is no directory.
@@ -31,6 +32,8 @@ Options:
   --format FORMAT prometheus; prometheusrule for the Prometheus operator in
                   Kubernetes; or grafana for the import into Grafana-managed
                   alerting (default: prometheus)
+  --labels LIST   labels of nodes and validators that each alert gets, such as
+                  owner,region (default: AVAX_ALERT_LABELS)
   --out DIR       write two files to this directory: rules.yml, and
                   companion.yml with rules about metrics of other programs.
                   --profile does not change companion.yml.
@@ -57,7 +60,7 @@ Examples:
 `
 
 const (
-	rulesArgs      = "[--profile NAME] [--format FORMAT] [--out DIR]"
+	rulesArgs      = "[--profile NAME] [--format FORMAT] [--labels LIST] [--out DIR]"
 	dashboardsArgs = "[--profile NAME] [--out DIR]"
 )
 
@@ -66,6 +69,7 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	flags := flag.NewFlagSet("rules", flag.ContinueOnError)
 	profile := flags.String("profile", alerts.ProfileAll, "")
 	format := flags.String("format", "prometheus", "")
+	labels := flags.String("labels", os.Getenv("AVAX_ALERT_LABELS"), "")
 	out, err := parseBuiltIn(flags, args, rulesArgs)
 	if err != nil {
 		return err
@@ -75,6 +79,18 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return inputError("rules: %v", err)
 	}
 	companion := alerts.Companion
+	names, err := config.ParseAlertLabels(*labels)
+	if err != nil {
+		return inputError("rules: %v", err)
+	}
+	if len(names) > 0 {
+		var wrong error
+		rules, err = alerts.WithLabels(rules, names)
+		companion, wrong = alerts.WithLabels(companion, names)
+		if err := errors.Join(err, wrong); err != nil {
+			return err
+		}
+	}
 	switch *format {
 	case "prometheus":
 	case "prometheusrule":

@@ -105,10 +105,22 @@ func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
 	}
 }
 
-// rulesOf returns the rules of a profile.
-func rulesOf(t *testing.T, profile string) (rules any) {
+func TestChartAddsLabelsToAlerts(t *testing.T) {
+	for _, profile := range []string{"all", "validator"} {
+		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region},prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
+		if diff := cmp.Diff(rulesOf(t, profile, "owner", "region"), rendered[0]["spec"]); diff != "" {
+			t.Errorf("%s: other rules than alerts.WithLabels:\n%s", profile, diff)
+		}
+	}
+}
+
+// rulesOf returns the rules of a profile, with labels.
+func rulesOf(t *testing.T, profile string, labels ...string) (rules any) {
 	t.Helper()
 	text, err := alerts.Profile(profile)
+	if err == nil && len(labels) > 0 {
+		text, err = alerts.WithLabels(text, labels)
+	}
 	if err == nil {
 		err = yaml.Unmarshal(text, &rules)
 	}

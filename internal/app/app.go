@@ -78,6 +78,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	}
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
+	config.ExportLabels(registry, a.labelled)
 	a.access = web.Access{TrustLoopback: cfg.TrustLoopback, Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
@@ -129,6 +130,17 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.watch = config.NewWatch(&cfg.Source, a.setUpstreams, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
+}
+
+// labelled returns the nodes of this shard, and the validators that have labels.
+func (a *App) labelled() config.Upstreams {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	u := config.Upstreams{Validators: a.cfg.Validators}
+	for _, c := range a.targets.conns {
+		u.Nodes = append(u.Nodes, c.Node)
+	}
+	return u
 }
 
 // answeredAt returns when a node last answered a call.

@@ -266,6 +266,7 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 		}))
 	}
 	a.targets.use(after)
+	a.targets.cfg.Validators = u.Validators
 	a.scheduler.Set(a.targets.jobs())
 	a.warnIfOverBudget()
 	a.log.Info("configuration reloaded", "config", "nodes", "nodes", len(a.targets.ups.Nodes()), "added", added, "removed", len(removed))

@@ -55,6 +55,7 @@ func own(t *testing.T) []row {
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
 	config.CountTargets(registry, nil)
+	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)

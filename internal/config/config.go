@@ -79,6 +79,7 @@ type Config struct {
 	Transport http.RoundTripper
 
 	rulesProfile string
+	alertLabels  []string
 	digest       bool
 }
 
@@ -232,6 +233,13 @@ func (c *Config) validateAlerting(note func(string, error)) {
 	case c.digest && err == nil:
 		a.Rules, err = alerts.WithDigest(a.Rules)
 		note("DIGEST", err)
+	}
+	switch {
+	case len(c.alertLabels) > 0 && a.RulesFile != "":
+		note("ALERT_LABELS", errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
+	case len(c.alertLabels) > 0 && err == nil:
+		a.Rules, err = alerts.WithLabels(a.Rules, c.alertLabels)
+		note("ALERT_LABELS", err)
 	}
 	c.Notify.InhibitRules, c.Notify.URL = alertmanager.Config, a.URL
 	if c.StateDir != "" {

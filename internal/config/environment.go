@@ -31,6 +31,7 @@ type variables struct {
 	ObserverBudget string `split_words:"true" default:"60" desc:"Maximum number of calls to one observer per minute."`
 	Chains         string `default:"C" empty:"true" desc:"Chains to monitor in addition to P and X, comma-separated. Each entry is an alias, name=alias or name=blockchainID. The name is the value of the label \"chain\". The entry \"auto\" adds all chains that the nodes track."`
 	Validators     string `default:"own" desc:"Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated."`
+	ValidatorsFile string `split_words:"true" desc:"File with names, owners and other labels of validators, by node ID or validation ID; see fleets.md. Reloaded when it changes."`
 
 	HTTPConfigFile string `split_words:"true" subject:"Requests" desc:"File with credentials, headers, TLS settings and the Host header for nodes, services, Alertmanagers and Prometheus, in Prometheus' format http_config; see operating.md. This file and the files that it names are reloaded when they change."`
 	Timeout        string `default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
@@ -60,6 +61,7 @@ type variables struct {
 	RulesProfile     string `split_words:"true" default:"all" desc:"Built-in alert rules to evaluate, by kind of operator: validator, l1, rpc, delegator or all; see alerting.md."`
 	RulesFile        string `split_words:"true" desc:"File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded on SIGHUP."`
 	AlertingInterval string `split_words:"true" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
+	AlertLabels      string `split_words:"true" desc:"Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md."`
 	ExternalLabels   string `split_words:"true" desc:"Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other names than avax-exporter and host:port; see alerting.md."`
 	ExternalURL      string `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
 	PrometheusURL    string `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
@@ -111,6 +113,7 @@ func (c *Config) decoders() map[string]func(value string) error {
 		"OBSERVER_BUDGET":   into(&c.ObserverBudget, parseCount),
 		"CHAINS":            c.decodeChains,
 		"VALIDATORS":        into(&c.Watch.Validators, parseValidators),
+		"VALIDATORS_FILE":   text(&c.Source.ValidatorsFile),
 		"HTTP_CONFIG_FILE":  text(&c.Source.HTTPFile),
 		"TIMEOUT":           into(&c.Timeout, parseDuration),
 		"CONCURRENCY":       into(&c.Concurrency, parseCount),
@@ -134,6 +137,7 @@ func (c *Config) decoders() map[string]func(value string) error {
 		"RULES_PROFILE":     text(&c.rulesProfile),
 		"RULES_FILE":        text(&c.Alerting.RulesFile),
 		"ALERTING_INTERVAL": into(&c.Alerting.Interval, parseDuration),
+		"ALERT_LABELS":      into(&c.alertLabels, ParseAlertLabels),
 		"EXTERNAL_LABELS":   into(&c.Alerting.ExternalLabels, parseLabels),
 		"EXTERNAL_URL":      into(&c.Alerting.URL, parseExternalURL),
 		"PROMETHEUS_URL":    into(&c.Prometheus.URL, parsePrometheusURL),
@@ -182,7 +186,7 @@ func LoadServing() (*Config, error) {
 	if err != nil {
 		return nil, InputError{err}
 	}
-	for _, name := range []string{"NODES", "NODES_FILE", "OBSERVERS", "HTTP_CONFIG_FILE", "DATA_API_KEY_FILE", "STATE_DIR"} {
+	for _, name := range []string{"NODES", "NODES_FILE", "VALIDATORS_FILE", "OBSERVERS", "HTTP_CONFIG_FILE", "DATA_API_KEY_FILE", "STATE_DIR"} {
 		delete(env, name)
 	}
 	return env.Parse()

@@ -83,6 +83,11 @@ func (g group) node(target string) (n Node, err error) {
 	for _, label := range slices.Sorted(maps.Keys(g.Labels)) {
 		value := resolved(g.Labels[label])
 		switch {
+		case !strings.HasPrefix(label, "__") && label != "node":
+			if n.Labels == nil {
+				n.Labels = Labels{}
+			}
+			n.Labels[label] = value
 		case label == "node":
 			n.Name = value
 		case label == "__scheme__" && (value == "http" || value == "https"):
@@ -96,6 +101,9 @@ func (g group) node(target string) (n Node, err error) {
 		case strings.HasPrefix(label, "__") && !notOurs.MatchString(label):
 			wrong("unknown setting %q: the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host header", label)
 		}
+	}
+	if bad := n.Labels.check(); bad != nil {
+		wrong("%w", bad)
 	}
 	n.URL = target
 	switch {

@@ -24,6 +24,7 @@ type Node struct {
 	URL  string // with user and password, if the list of nodes contains them
 	// Observer marks a public node of another operator. The exporter sends it only calls about the network.
 	Observer bool
+	Labels   Labels
 	Access
 }
 
@@ -59,6 +60,7 @@ var services = map[string]string{
 type Source struct {
 	Nodes, Observers []Node // with name and URL
 	NodesFile        string // more nodes, in Prometheus' file_sd format; may be empty
+	ValidatorsFile   string // labels of validators; may be empty
 	HTTPFile         string // credentials of all upstreams; may be empty
 	KeyFile          string // API key of the Data service; may be empty
 	// Reserved holds names that no node may have, and what each name stands for.
@@ -70,9 +72,10 @@ type Source struct {
 
 // Upstreams is the content of a Source.
 type Upstreams struct {
-	Nodes    []Node                                  // including observers
-	Services map[string]Access                       // data and metrics
-	HTTP     map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
+	Nodes      []Node // including observers
+	Validators []labelled
+	Services   map[string]Access                       // data and metrics
+	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
 	// Unmatched are the names in the file of credentials that no upstream has.
 	Unmatched []string
 }
@@ -105,6 +108,9 @@ func (s *Source) Read() (Upstreams, error) {
 			taken[t.Name] = true
 			u.Nodes = append(u.Nodes, t.Node)
 		}
+	}
+	if s.ValidatorsFile != "" {
+		u.Validators = r.validatorsFile(s.ValidatorsFile)
 	}
 	r.credentials(s, &u)
 	s.sums = r.sums()
