@@ -123,6 +123,7 @@ func All() []*Spec {
 		validators,
 		validatorViews,
 		rewardBudget,
+		delegations,
 		addresses,
 		assets,
 		heads,

@@ -1247,6 +1247,9 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 				}
 			}
 			w.ups.Data = nil
+			if spec.Name == "delegations" { // also runs with the nodes alone
+				return
+			}
 			if jobs := len(spec.Bind(w.ups)); jobs != 0 {
 				t.Errorf("%s: %d jobs without the service", spec.Name, jobs)
 			}

@@ -249,6 +249,7 @@ const (
 	opRewards              = "GET /v1/networks/{network}/rewards"
 	opAssetTransactions    = "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions"
 	opBlock                = "GET /v1/chains/{chainId}/blocks/{blockId}"
+	opPendingRewards       = "GET /v1/networks/{network}/rewards:listPending"
 	opNativeBalance        = "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative"
 	opCollectibles         = "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles"
 	opERC721Transfers      = "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721"

@@ -73,10 +73,11 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 		}),
 		Ledger: new(collectors.Ledger),
 		Watch: collectors.Watchlist{
-			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
-			Assets:    []string{exm},
-			EVM:       []string{simnet.Account, simnet.Relayer},
-			Contracts: []string{simnet.Account},
+			Addresses:  []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
+			Delegators: []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}},
+			Assets:     []string{exm},
+			EVM:        []string{simnet.Account, simnet.Relayer},
+			Contracts:  []string{simnet.Account},
 			Tokens: []collectors.Token{
 				{Chain: "C", Contract: simnet.Collection, ID: "3"},
 				{Chain: "C", Contract: simnet.Collection, ID: "11", Reindex: true},

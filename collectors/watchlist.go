@@ -9,6 +9,8 @@ type Watchlist struct {
 	Validators Validators
 	// Addresses are addresses on the P-Chain or the X-Chain, such as P-avax1….
 	Addresses []string
+	// Delegators are P-Chain addresses whose delegations are monitored.
+	Delegators []Delegator
 	// Assets are assets of the X-Chain, by asset ID.
 	Assets []string
 
@@ -28,6 +30,16 @@ func (w Watchlist) addresses() []string    { return w.Addresses }
 func (w Watchlist) assets() []string       { return w.Assets }
 func (w Watchlist) evm() []string          { return w.EVM }
 func (w Watchlist) contracts() []string    { return w.Contracts }
+
+// Delegator is a P-Chain address with a name. Without a configured name, the name is the address.
+type Delegator struct{ Name, Address string }
+
+func (w Watchlist) delegators() (names []string) {
+	for _, d := range w.Delegators {
+		names = append(names, d.Name)
+	}
+	return names
+}
 
 // Validators selects the monitored validators of the primary network. If both fields are zero, these are the
 // validators of the configured nodes.

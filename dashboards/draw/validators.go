@@ -64,9 +64,23 @@ var validators = board{
 					value("Other asset", "sum by (type) ("+maxOf("avax_rewards_other_assets_total", onValidators)+")", "none", 0, 90, nil),
 					value("Last", "max by (type) ("+maxOf("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
 				).size(8, 8),
+				delegationsTable().size(24, 7),
 			},
 		},
 	},
+}
+
+func delegationsTable() *panel {
+	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
+	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation.",
+		text("Owner", "name", 0),
+		text("Validator", "node_id", 0),
+		hidden("Transaction", "tx_id"),
+		value("Stake, AVAX", by("max", maxOf("avax_delegation_stake_avax")), "locale", 0, 110, nil),
+		value("Expected reward, AVAX", by("max", maxOf("avax_delegation_expected_reward_avax")), "locale", 2, 160, nil),
+		yesNo("Reward", by("min", minOf("avax_delegation_reward_reachable")), "Reachable", good, "Lost", bad, 110),
+		value("Ends in days", inDays(by("min", minOf("avax_delegation_end_timestamp_seconds"))+" - time()"), "none", 1, 110, colors(stakeEnds())),
+	).sorted("Ends in days")
 }
 
 // voteShares is the share of the stake that would vote for each own validator's reward, as in the alerts.

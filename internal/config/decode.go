@@ -337,6 +337,24 @@ func (c *Config) decodeAddresses(s string) error {
 	return err
 }
 
+func parseDelegators(s string) (delegators []collectors.Delegator, err error) {
+	err = each(s, ",", func(item string) error {
+		name, address, named := strings.Cut(item, "=")
+		if !named {
+			address = name
+		}
+		switch {
+		case named && !ValidName(name) || !strings.HasPrefix(address, "P-") || !addressForm.MatchString(address):
+			return fmt.Errorf("%q: write P-Chain addresses, each with an optional name, such as treasury=P-avax1…", item)
+		case slices.ContainsFunc(delegators, func(d collectors.Delegator) bool { return d.Name == name || d.Address == address }):
+			return fmt.Errorf("duplicate %s: remove one", item)
+		}
+		delegators = append(delegators, collectors.Delegator{Name: name, Address: address})
+		return nil
+	})
+	return delegators, err
+}
+
 func parseAssets(s string) ([]string, error) {
 	return parseList(s, idForm, "write asset IDs, of about fifty letters and digits")
 }

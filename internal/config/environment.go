@@ -41,6 +41,7 @@ type variables struct {
 	Schedules  string `desc:"Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions have cron's format."`
 
 	WatchAddresses  string `split_words:"true" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS. EVM addresses need AVAX_DATA_URL."`
+	WatchDelegators string `split_words:"true" desc:"P-Chain addresses whose delegations to monitor, comma-separated, such as P-avax1…. A name may precede an address, such as treasury=P-avax1…. The exporter looks for delegations at the validators in AVAX_VALIDATORS. With AVAX_DATA_URL it finds all of them."`
 	WatchAssets     string `split_words:"true" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
 	WatchContracts  string `split_words:"true" desc:"EVM addresses that deploy contracts, comma-separated. The exporter counts the contracts of each address on each EVM chain of AVAX_CHAINS. Needs AVAX_DATA_URL."`
 	WatchTokens     string `split_words:"true" desc:"NFTs to check for valid metadata, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. If an entry has the suffix \":reindex\", the exporter asks the Data service to index missing metadata; see data-service.md. Needs AVAX_DATA_URL."`
@@ -120,6 +121,7 @@ func (c *Config) decoders() map[string]func(value string) error {
 		"COLLECTORS":        into(&c.Collectors, parseCollectors),
 		"SCHEDULES":         into(&c.Schedules, parseSchedules),
 		"WATCH_ADDRESSES":   c.decodeAddresses,
+		"WATCH_DELEGATORS":  into(&c.Watch.Delegators, parseDelegators),
 		"WATCH_ASSETS":      into(&c.Watch.Assets, parseAssets),
 		"WATCH_CONTRACTS":   into(&c.Watch.Contracts, parseContracts),
 		"WATCH_TOKENS":      into(&c.Watch.Tokens, parseTokens),

@@ -61,6 +61,7 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
 	}
 	c.Watch.Addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
+	c.Watch.Delegators = []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
 	c.Watch.Assets = []string{Asset}
 	c.Watch.EVM = []string{simnet.Account, simnet.Partner}
 	c.Watch.Contracts = []string{simnet.Account}

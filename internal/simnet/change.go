@@ -427,6 +427,16 @@ func (n *Network) SetNextPeriod(participant string, period time.Duration) {
 	})
 }
 
+// EndDelegations sets the end of all delegations to a participant.
+func (n *Network) EndDelegations(participant string, at time.Time) {
+	n.change(func(time.Time) {
+		v := n.mustStaker(n.primary, n.mustMember(participant))
+		for i := range v.delegators {
+			v.delegators[i].end = at.Truncate(time.Second)
+		}
+	})
+}
+
 // PayReward pays a reward in nAVAX to a participant now, for the last day. The kind is VALIDATOR, DELEGATOR, VALIDATOR_FEE, or an
 // unknown kind. Rewards for the built-in validations are paid automatically.
 func (n *Network) PayReward(participant, kind string, amount uint64) {
@@ -439,7 +449,7 @@ func (n *Network) PayRewardOf(participant, kind string, amount uint64, start tim
 		now = now.Truncate(time.Second)
 		m := n.mustMember(participant)
 		tx := n.newID("paid", m.id, kind, now.Unix(), len(n.ledger.rewards))
-		n.pay(reward{kind, m, tx, start, now, 2_000 * avax, amount})
+		n.pay(reward{kind, m, tx, start, now, 2_000 * avax, amount, Owner})
 	})
 }
 

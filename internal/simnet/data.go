@@ -28,6 +28,7 @@ func newData(net *Network) *Service {
 		{"GET", network + "/blockchains", medium, (*request).listBlockchains},
 		{"GET", network + "/blockchains/{blockchainId}/assets/{assetId}/transactions", xl, (*request).assetTransactions},
 		{"GET", network + "/rewards", xl, (*request).historicalRewards},
+		{"GET", network + "/rewards:listPending", xl, (*request).pendingRewards},
 		{"GET", network + "/subnets/{subnetId}", medium, (*request).subnetDetails},
 		{"GET", "/v1/chains", free, (*request).listChains},
 		{"GET", chain, free, (*request).chainDetails},
@@ -287,30 +288,14 @@ type historicalReward struct {
 // historicalRewards has prices only for rewards older than a day.
 func (r *request) historicalRewards() (any, error) {
 	size, currency, ours, order := r.paging(10, 100), r.currency(), r.ours(), r.order()
-	addresses, nodes := r.list("addresses"), r.list("nodeIds")
-	for _, id := range nodes {
-		if text, ok := strings.CutPrefix(id, "NodeID-"); !ok {
-			r.reject("nodeIds: %q does not begin with NodeID-", id)
-		} else if _, err := parseCB58(text, 20); err != nil {
-			r.reject("nodeIds: %q: %v", id, err)
-		}
-	}
-	owned := false
-	for _, a := range addresses {
-		a = strings.TrimPrefix(strings.TrimPrefix(a, "P-"), "X-")
-		if prefix, _, ok := strings.Cut(a, "1"); !ok || prefix == "" || strings.HasPrefix(a, "0x") {
-			r.reject("addresses: %q is no address of the P-Chain or the X-Chain", a)
-		}
-		owned = owned || a == Owner
-	}
-	if len(addresses) == 0 && len(nodes) == 0 {
-		return nil, failure{http.StatusBadRequest, "At least one of addresses or nodeIds is required"}
+	selected, err := r.rewardsOf()
+	if err != nil {
+		return nil, err
 	}
 	accepted := r.newest(r.pChain(), r.asOf).time
 	var list []reward
 	for _, w := range r.ledger.rewards {
-		if ours && !w.end.After(accepted) &&
-			(len(nodes) == 0 || slices.Contains(nodes, w.member.id)) && (len(addresses) == 0 || owned) {
+		if ours && !w.end.After(accepted) && selected(w) {
 			list = append(list, w)
 		}
 	}
@@ -329,11 +314,77 @@ func (r *request) historicalRewards() (any, error) {
 			amount.HistoricalPrice = r.worth(1, w.end, currency)
 		}
 		body.Rewards = append(body.Rewards, historicalReward{
-			[]string{Owner}, w.tx, u64(w.staked), w.member.id, w.start.Unix(), w.end.Unix(), w.kind,
+			[]string{w.owner}, w.tx, u64(w.staked), w.member.id, w.start.Unix(), w.end.Unix(), w.kind,
 			r.newID("reward output", w.tx, w.kind, w.end.Unix()), 1, amount, r.newID("reward", w.tx, w.end.Unix()),
 		})
 	}
 	return body, nil
+}
+
+type pendingReward struct {
+	Addresses       []string    `json:"addresses"`
+	TxHash          string      `json:"txHash"`
+	AmountStaked    string      `json:"amountStaked"`
+	NodeID          string      `json:"nodeId"`
+	StartTimestamp  int64       `json:"startTimestamp"`
+	EndTimestamp    int64       `json:"endTimestamp"`
+	RewardType      string      `json:"rewardType"`
+	Progress        float64     `json:"progress"` // percent of the period
+	EstimatedReward assetAmount `json:"estimatedReward"`
+}
+
+// pendingRewards lists the validations and delegations that have not ended.
+func (r *request) pendingRewards() (any, error) {
+	size, ours := r.paging(10, 100), r.ours()
+	selected, err := r.rewardsOf()
+	if err != nil {
+		return nil, err
+	}
+	var list []reward
+	for _, v := range r.primary.stakers {
+		list = append(list, reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, v.reward, Owner})
+		for _, d := range v.delegators {
+			list = append(list, reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, v.net(d), d.owner})
+		}
+	}
+	list = slices.DeleteFunc(list, func(w reward) bool { return !ours || !selected(w) })
+	body := struct {
+		Rewards []pendingReward `json:"pendingRewards"`
+		Next    string          `json:"nextPageToken,omitempty"`
+	}{Rewards: []pendingReward{}}
+	list, body.Next = cut(r, list, size)
+	for _, w := range list {
+		body.Rewards = append(body.Rewards, pendingReward{
+			[]string{w.owner}, w.tx, u64(w.staked), w.member.id, w.start.Unix(), w.end.Unix(), w.kind,
+			100 * r.now.Sub(w.start).Seconds() / w.end.Sub(w.start).Seconds(), r.assets()[0].amount(w.amount),
+		})
+	}
+	return body, nil
+}
+
+// rewardsOf returns whether a reward belongs to the requested nodes and addresses.
+func (r *request) rewardsOf() (func(reward) bool, error) {
+	addresses, nodes := r.list("addresses"), r.list("nodeIds")
+	for _, id := range nodes {
+		if text, ok := strings.CutPrefix(id, "NodeID-"); !ok {
+			r.reject("nodeIds: %q does not begin with NodeID-", id)
+		} else if _, err := parseCB58(text, 20); err != nil {
+			r.reject("nodeIds: %q: %v", id, err)
+		}
+	}
+	for i, a := range addresses {
+		a = strings.TrimPrefix(strings.TrimPrefix(a, "P-"), "X-")
+		if prefix, _, ok := strings.Cut(a, "1"); !ok || prefix == "" || strings.HasPrefix(a, "0x") {
+			r.reject("addresses: %q is no address of the P-Chain or the X-Chain", a)
+		}
+		addresses[i] = a
+	}
+	if len(addresses) == 0 && len(nodes) == 0 {
+		return nil, failure{http.StatusBadRequest, "At least one of addresses or nodeIds is required"}
+	}
+	return func(w reward) bool {
+		return (len(nodes) == 0 || slices.Contains(nodes, w.member.id)) && (len(addresses) == 0 || slices.Contains(addresses, w.owner))
+	}, nil
 }
 
 // list returns a parameter with comma-separated values.

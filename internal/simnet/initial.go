@@ -151,6 +151,10 @@ func (t *truth) buildStakers() {
 				start:  v.start.Add(since / 2),
 				end:    v.end.Add(-until / time.Duration(i+3)),
 				weight: w * avax,
+				owner:  Owner,
+			}
+			if i == 1 || name == "hotel" {
+				d.owner = Delegator
 			}
 			d.reward = rewardFor(d.weight, d.end.Sub(d.start))
 			v.delegators = append(v.delegators, d)

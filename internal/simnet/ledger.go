@@ -105,6 +105,7 @@ type reward struct {
 	tx             string // transaction that staked
 	start, end     time.Time
 	staked, amount uint64
+	owner          string
 }
 
 func (t *truth) buildLedger() {
@@ -144,7 +145,7 @@ func (t *truth) buildRewards(v *staker) {
 			t.payDelegator(&earlier, delegator{
 				txID:  t.newID("delegation", v.member.name, "period", i, j),
 				start: earlier.start.Add(day), end: earlier.end.Add(-day),
-				weight: d.weight, reward: rewardFor(d.weight, period-2*day),
+				weight: d.weight, reward: rewardFor(d.weight, period-2*day), owner: d.owner,
 			})
 		}
 		t.payValidator(&earlier)
@@ -158,18 +159,25 @@ func (t *truth) payValidator(v *staker) {
 	if v.renewal != nil && v.renewal.period > 0 {
 		own -= own * v.renewal.shares / 1_000_000
 	}
-	t.pay(reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, own})
+	t.pay(reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, own, Owner})
 	if v.accrued > 0 {
-		t.pay(reward{feeReward, v.member, v.txID, v.start, v.end, v.weight, v.accrued})
+		t.pay(reward{feeReward, v.member, v.txID, v.start, v.end, v.weight, v.accrued, Owner})
 	}
 	v.accrued = 0
 }
 
 // payDelegator pays the reward of a delegation that ends. The validator's share accrues until the end of its period.
 func (t *truth) payDelegator(v *staker, d delegator) {
-	fee := uint64(float64(d.reward) * v.fee / 100)
-	v.accrued += fee
-	t.pay(reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, d.reward - fee})
+	net := v.net(d)
+	v.accrued += d.reward - net
+	t.pay(reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, net, d.owner})
+}
+
+// net returns the reward of a delegation without the validator's fee.
+func (s *staker) net(d delegator) uint64 {
+	millionths := big.NewInt(1_000_000 - int64(math.Round(s.fee*10_000)))
+	net := new(big.Int).Mul(new(big.Int).SetUint64(d.reward), millionths)
+	return net.Div(net, big.NewInt(1_000_000)).Uint64()
 }
 
 func (t *truth) pay(r reward) { t.ledger.rewards = append(t.ledger.rewards, r) }

@@ -108,7 +108,7 @@ func (v *view) renderPrimary(s *staker, delegators bool) primaryValidator {
 		for _, d := range s.delegators {
 			list = append(list, platformDelegator{
 				permissioned{d.txID, unix(d.start), unix(d.end), u64(d.weight), s.member.id},
-				theOwner,
+				owner{"0", "1", []string{"P-" + d.owner}},
 				u64(d.reward),
 			})
 		}

@@ -167,6 +167,9 @@ func (n *Network) ValidationID(chain, validator string) string {
 // Owner is the address that owns everything in the network, without its chain prefix.
 const Owner = "custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
 
+// Delegator is the P-Chain address, without "P-", that the rewards of some delegations belong to.
+const Delegator = "custom1qypqxpq9qcrsszg2pvxq6rs0zqg3yyc5e6ndc5"
+
 // Call is one call that an upstream received.
 type Call struct {
 	At       time.Time

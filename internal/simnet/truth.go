@@ -90,6 +90,7 @@ type delegator struct {
 	start, end time.Time
 	weight     uint64
 	reward     uint64
+	owner      string // of the reward
 }
 
 // renewal makes a staker start a new period whenever a period ends.

@@ -5,7 +5,10 @@
 // The sum of the weights or stakes of one set must fit a uint64; the protocol guarantees this.
 package staking
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 const (
 	// BaseRequirement is the uptime required for the reward of a period that started before Helicon.
@@ -34,3 +37,15 @@ func rounded(x float64) float64 {
 
 // bounded clamps x to the range from 0 to 1. The caller handles NaN.
 func bounded(x float64) float64 { return min(max(x, 0), 1) }
+
+// DelegatorReward returns the part of a delegation's potential reward that the delegator gets, for a fee from 0 to 1:
+//
+//	⌊reward · (1,000,000 - fee in millionths) / 1,000,000⌋
+//
+// Source: avalanchego, vms/platformvm/reward/calculator.go, Split.
+func DelegatorReward(reward uint64, fee float64) uint64 {
+	const millionths = 1_000_000
+	high, low := bits.Mul64(reward, millionths-uint64(math.Round(bounded(fee)*millionths)))
+	share, _ := bits.Div64(high, low, millionths)
+	return share
+}

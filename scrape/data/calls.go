@@ -252,6 +252,22 @@ func (r Reward) ID() string {
 	return fmt.Sprint(r.RewardTxHash, " ", r.OutputIndex)
 }
 
+// PendingReward is the estimated reward of a validation or delegation that has not ended.
+type PendingReward struct {
+	Addresses       []string      `json:"addresses"` // that will own the reward
+	TxHash          string        `json:"txHash"`    // transaction that staked
+	AmountStaked    wire.NanoAVAX `json:"amountStaked"`
+	NodeID          string        `json:"nodeId"`
+	EndTimestamp    wire.UnixTime `json:"endTimestamp"`
+	RewardType      string        `json:"rewardType"` // such as RewardDelegator
+	EstimatedReward PaidAsset     `json:"estimatedReward"`
+}
+
+// PendingRewards requests the pending rewards of a P-Chain address.
+func (c *Client) PendingRewards(ctx context.Context, network, address string) iter.Seq2[PendingReward, error] {
+	return walk(ctx, c, listPendingRewards, Args{"network": network, "addresses": address}, func(r PendingReward) string { return r.TxHash })
+}
+
 // PaidAsset is an amount of an asset and the price of the asset.
 type PaidAsset struct {
 	AssetID         string      `json:"assetId"`

@@ -103,6 +103,8 @@ var examples = []struct {
 	{"data.subnet", data.Args{"network": "fuji", "subnetId": "2XDn"}, `GET /v1/networks/fuji/subnets/2XDn`, "subnet"},
 	{"data.rewards", data.Args{"network": data.Mainnet, "addresses": []string{"P-avax1h2", "avax1qm"}, "nodeIds": jsontext.Value(`["` + nodeID + `"]`), "sortOrder": data.Descending, "currency": "nzd", "pageSize": 3, "pageToken": "t"},
 		`GET /v1/networks/mainnet/rewards?addresses=P-avax1h2%2Cavax1qm&currency=nzd&nodeIds=` + nodeID + `&pageSize=3&pageToken=t&sortOrder=desc`, "rewards"},
+	{"data.pendingRewards", data.Args{"network": data.Mainnet, "addresses": []string{"P-avax1h2"}, "sortOrder": data.Descending, "pageSize": 3, "pageToken": "t"},
+		`GET /v1/networks/mainnet/rewards:listPending?addresses=P-avax1h2&pageSize=3&pageToken=t&sortOrder=desc`, "pending_rewards"},
 	{"data.erc721Transfers", data.Args{"chainId": "43114", "address": wallet, "startBlock": 0, "endBlock": uint64(18446744073709551615), "pageSize": 3, "pageToken": "t"},
 		`GET /v1/chains/43114/addresses/` + wallet + `/transactions:listErc721?endBlock=18446744073709551615&pageSize=3&pageToken=t&startBlock=0`, "erc721_transfers"},
 	{"data.internalTransactions", data.Args{"chainId": "a/b", "address": wallet, "startBlock": 5}, `GET /v1/chains/a%2Fb/addresses/` + wallet + `/transactions:listInternals?startBlock=5`, "internals"},

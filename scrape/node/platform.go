@@ -35,6 +35,7 @@ type Validator struct {
 	Connected              *bool          `json:"connected"` // to the answering node
 	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
 	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
+	Delegators             []Delegation   `json:"delegators,omitzero"` // only if the call names one node ID
 
 	NextPeriod               *wire.Seconds `json:"nextPeriod"`
 	AutoCompoundRewardShares *wire.Uint64  `json:"autoCompoundRewardShares"` // in millionths
@@ -43,6 +44,15 @@ type Validator struct {
 	RemainingBalanceOwner *Owner         `json:"remainingBalanceOwner"`
 	DeactivationOwner     *Owner         `json:"deactivationOwner"`
 	Balance               *wire.NanoAVAX `json:"balance"` // 0: inactive; changes only when the P-Chain accepts a block
+}
+
+// Delegation is stake that an address delegated to a validator of the primary network.
+type Delegation struct {
+	TxID            string        `json:"txID"`
+	EndTime         wire.UnixTime `json:"endTime"`
+	Weight          wire.NanoAVAX `json:"weight"`
+	RewardOwner     Owner         `json:"rewardOwner"`
+	PotentialReward wire.NanoAVAX `json:"potentialReward"` // before the validator's fee
 }
 
 func (v Validator) id() string { return v.NodeID + v.TxID + v.ValidationID }

@@ -1,0 +1,139 @@
+package collectors
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+var (
+	delegationEnd = metric.New("avax_delegation_end_timestamp_seconds",
+		"End of a delegation of a monitored address, in Unix seconds. Nothing renews a delegation.", "address", "name", "node_id", "tx_id")
+	delegationStake = metric.New("avax_delegation_stake_avax",
+		"Stake of a delegation in AVAX.", "address", "name", "node_id", "tx_id")
+	delegationReward = metric.New("avax_delegation_expected_reward_avax",
+		"Reward of a delegation at its end in AVAX, after the validator's fee, if the validator's uptime is sufficient. If no node or observer lists the delegation, this is the Data service's estimate.", "address", "name", "node_id", "tx_id")
+	delegationReachable = metric.New("avax_delegation_reward_reachable",
+		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none reports it.", "address", "name", "node_id", "tx_id")
+)
+
+var delegations = &Spec{
+	Name:     "delegations",
+	Help:     "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is configured.",
+	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", opPendingRewards},
+	Every:    5 * time.Minute,
+	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationReachable},
+	Scope:    metric.ScopeItem,
+	Bind:     perItem(Watchlist.delegators, collectDelegations),
+	Cost:     calls(opPendingRewards, 1),
+}
+
+// maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
+const maxDelegatedTo = 50
+
+func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *metric.Batch) error {
+	address := ups.Watch.Delegators[slices.IndexFunc(ups.Watch.Delegators, func(d Delegator) bool { return d.Name == name })].Address
+	t := metric.Table{About: "Delegations of " + name + ".", Columns: []string{"Validator", "Stake in AVAX", "Ends", "Expected reward in AVAX"}}
+	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
+		labels = []string{address, name, nodeID, txID}
+		out.SetTime(delegationEnd, end, labels...)
+		out.Set(delegationStake, stake.AVAX(), labels...)
+		out.Set(delegationReward, reward.AVAX(), labels...)
+		t.Rows = append(t.Rows, []string{nodeID, fmt.Sprint(stake.AVAX()), end.UTC().Format("2006-01-02 15:04"), fmt.Sprint(reward.AVAX())})
+		return labels
+	}
+	pending, err := pendingDelegations(ctx, ups, address)
+	switch {
+	case len(ups.All()) == 0 && err != nil:
+		return err
+	case len(ups.All()) == 0:
+		for _, d := range pending {
+			set(d.NodeID, d.TxHash, d.EndTimestamp.Time, d.AmountStaked, wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()))
+		}
+	default:
+		if err != nil {
+			out.Note("only the validators in AVAX_VALIDATORS: %v", err)
+		}
+		if err := listDelegations(ctx, ups, address, pending, out, set); err != nil {
+			return err
+		}
+	}
+	if len(t.Rows) > 0 {
+		out.Table(t)
+	}
+	return nil
+}
+
+// listDelegations calls set for each delegation of an address that a node or an observer lists. It asks for the monitored validators, and
+// those of the pending delegations.
+func listDelegations(ctx context.Context, ups *Upstreams, address string, pending []data.PendingReward, out *metric.Batch,
+	set func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string)) error {
+	monitored, _, err := ups.monitoredIDs(ctx)
+	if err != nil {
+		return err
+	}
+	ids := slices.Clone(monitored)
+	for _, d := range pending {
+		ids = append(ids, d.NodeID)
+	}
+	slices.Sort(ids)
+	if ids = slices.Compact(ids); len(ids) > maxDelegatedTo {
+		out.Note("only the delegations to %d of %d validators: list fewer in AVAX_VALIDATORS", maxDelegatedTo, len(ids))
+		ids = ids[:maxDelegatedTo]
+	}
+	helicon, err := heliconTime(ctx, ups.OfNetwork())
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		reporter := ""
+		found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+			reporter = n.KnownID()
+			return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, id)
+		})
+		if err != nil {
+			return err
+		}
+		for _, v := range found {
+			for _, d := range v.Delegators {
+				if !slices.Contains(d.RewardOwner.Addresses, address) || v.DelegationFee == nil {
+					continue
+				}
+				labels := set(v.NodeID, d.TxID, d.EndTime.Time, d.Weight, wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())))
+				if v.Uptime != nil && v.NodeID != reporter { // a node reports 100 % for itself
+					budget := staking.NewDowntimeBudget(periodOf(v), time.Now(), v.Uptime.Ratio(), staking.Requirement(v.StartTime.Time, helicon))
+					out.SetBool(delegationReachable, budget.Reachable(), labels...)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pendingDelegations returns the delegations of an address that the Data service lists, if it is configured.
+func pendingDelegations(ctx context.Context, ups *Upstreams, address string) (found []data.PendingReward, err error) {
+	if ups.Data == nil {
+		return nil, nil
+	}
+	network, err := ups.FindNetwork(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range ups.Data.PendingRewards(ctx, network, address) {
+		if err != nil {
+			return found, ifRejected(err, "AVAX_WATCH_DELEGATORS")
+		}
+		if r.RewardType == data.RewardDelegator {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
