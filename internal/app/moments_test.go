@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -169,6 +171,17 @@ var (
 	noAnswer = regexp.MustCompile(`id="node-(\w+)"><header><h3><a[^>]*>\w+</a></h3><span class="tag bad">no answer`)
 	h1       = regexp.MustCompile(`<h1[^>]*>([^<]*)</h1>`)
 )
+
+func (w *world) aNodeIsDown() bool {
+	for _, j := range w.Store().Jobs() {
+		for _, c := range j.Fresh(time.Now()) {
+			if c.Family.Name == "avax_node_up" && slices.ContainsFunc(c.Samples(), func(s metric.Sample) bool { return s.Value == 0 }) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // leadsToTheCause checks that the headline names no healthy node while a node does not answer.
 func (w *world) leadsToTheCause(t *testing.T) {

@@ -224,12 +224,20 @@ type Sample struct {
 	Value  float64
 }
 
+func unescape(value string) string {
+	if !strings.Contains(value, `\`) {
+		return value
+	}
+	return unescapeValue.Replace(value)
+}
+
 // Samples parses the lines. The labels of all samples refer to one text.
 func (c Chunk) Samples() []Sample {
 	samples := make([]Sample, 0, c.Series)
+	values := make([]string, 0, c.Series*len(c.Family.Labels))
 	for line := range strings.Lines(string(c.text)) {
 		var s Sample
-		line = strings.TrimPrefix(line, c.Family.Name)
+		line = line[len(c.Family.Name):]
 		for _, name := range c.Family.Labels {
 			line = line[len(`{`)+len(name)+len(`="`):]
 			end := 0
@@ -238,9 +246,10 @@ func (c Chunk) Samples() []Sample {
 					end++
 				}
 			}
-			s.Labels = append(s.Labels, unescapeValue.Replace(line[:end]))
+			values = append(values, unescape(line[:end]))
 			line = line[end+1:]
 		}
+		s.Labels = values[len(values)-len(c.Family.Labels):]
 		s.Value, _ = strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(line, "}")), 64) // Set formatted it
 		samples = append(samples, s)
 	}

@@ -19,20 +19,19 @@ type facts struct {
 
 // chunk is the samples of one family in one run.
 type chunk struct {
-	metric.Chunk
-	at time.Time // start of the run
+	*metric.Chunk
+	run *metric.Run
 }
 
-// sample is one sample with the labels of its family.
+// sample is one sample of a chunk.
 type sample struct {
-	names, labels []string
-	value         float64
-	at            time.Time // start of the run that collected it
+	chunk
+	metric.Sample
 }
 
 func (s sample) label(name string) string {
-	if i := slices.Index(s.names, name); i >= 0 {
-		return s.labels[i]
+	if i := slices.Index(s.Family.Labels, name); i >= 0 {
+		return s.Labels[i]
 	}
 	return ""
 }
@@ -41,11 +40,29 @@ func (s sample) label(name string) string {
 func factsAt(jobs []*metric.Job, now time.Time) *facts {
 	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}}
 	for _, j := range jobs {
-		for _, c := range j.Fresh(now) {
-			f.chunks[c.Family.Name] = append(f.chunks[c.Family.Name], chunk{c, j.Good.At})
+		chunks := j.Fresh(now)
+		for i := range chunks {
+			name := chunks[i].Family.Name
+			f.chunks[name] = append(f.chunks[name], chunk{&chunks[i], j.Good})
 		}
 	}
 	return f
+}
+
+// from returns the facts of the jobs whose target has one of these nodes, and one of these chains. Nil stands for all. A target without a node
+// or chain may be about any.
+func (f *facts) from(nodes, chains []string) *facts {
+	among := func(names []string) func(string) bool {
+		set := map[string]bool{"": true}
+		for _, name := range names {
+			set[name] = true
+		}
+		return func(name string) bool { return names == nil || set[name] }
+	}
+	mayNode, mayChain := among(nodes), among(chains)
+	return factsAt(slices.DeleteFunc(slices.Clone(f.jobs), func(j *metric.Job) bool {
+		return !mayNode(j.Last.Target.Node) || !mayChain(j.Last.Target.Chain)
+	}), f.now)
 }
 
 // of returns the samples of a family.
@@ -54,9 +71,14 @@ func (f *facts) of(family string) []sample {
 	if known {
 		return found
 	}
+	size := 0
+	for _, c := range f.chunks[family] {
+		size += c.Series
+	}
+	found = make([]sample, 0, size)
 	for _, c := range f.chunks[family] {
 		for _, s := range c.Samples() {
-			found = append(found, sample{c.Family.Labels, s.Labels, s.Value, c.at})
+			found = append(found, sample{c, s})
 		}
 	}
 	f.samples[family] = found
@@ -88,13 +110,14 @@ func (f *facts) least(family string, names ...string) values {
 
 // merge merges the samples that have the same values of these labels.
 func (f *facts) merge(family string, merge func(a, b float64) float64, names ...string) values {
-	v := values{}
-	for _, s := range f.of(family) {
+	samples := f.of(family)
+	v := make(values, len(samples))
+	for _, s := range samples {
 		l := s.pick(names)
 		if old, has := v[l]; has {
-			v[l] = merge(old, s.value)
+			v[l] = merge(old, s.Value)
 		} else {
-			v[l] = s.value
+			v[l] = s.Value
 		}
 	}
 	return v
@@ -104,7 +127,7 @@ func (f *facts) merge(family string, merge func(a, b float64) float64, names ...
 func (f *facts) share(family string, names ...string) (sum, number values) {
 	sum, number = values{}, values{}
 	for _, s := range f.of(family) {
-		sum[s.pick(names)] += s.value
+		sum[s.pick(names)] += s.Value
 		number[s.pick(names)]++
 	}
 	return sum, number

@@ -54,25 +54,26 @@ type l1Facts struct {
 
 // l1Facts reads the samples of the L1 section, and of the validators of these L1s.
 func (v *view) l1Facts(chains []string) *l1Facts {
-	of := func(family string) values { return v.by("avax_l1_validator_"+family, "chain", "validation_id") }
+	these := v.from(nil, chains)
+	of := func(family string) values { return these.by("avax_l1_validator_"+family, "chain", "validation_id") }
 	f := &l1Facts{
 		weight: v.by("avax_l1_weight", "chain"), active: v.by("avax_l1_active_weight", "chain"), validators: v.by("avax_l1_validators", "chain", "state"),
 		loss: v.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: v.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
 		connected: v.least("avax_l1_connected_weight", "chain"), members: map[string][]string{}, nodeIDs: map[string]string{}, topUps: map[string]uint64{},
 		ofOne: of("weight"), isActive: of("active"), balance: of("balance_avax"), left: of("runway_seconds"), burn: of("burn_avax_per_day"),
-		ends: of("end_timestamp_seconds"), safe: v.by("avax_l1_safe_to_stop", "chain", "node_id"),
+		ends: of("end_timestamp_seconds"), safe: these.by("avax_l1_safe_to_stop", "chain", "node_id"),
 	}
-	f.seen, f.seers = v.share("avax_l1_validator_connected", "chain", "validation_id")
+	f.seen, f.seers = these.share("avax_l1_validator_connected", "chain", "validation_id")
 	for l := range v.by("avax_chain_info", "chain", "subnet_id") {
 		f.subnets[l[0]] = l[1]
 	}
-	for l := range v.by("avax_l1_validator_weight", "chain", "validation_id", "node_id") {
+	for l := range these.by("avax_l1_validator_weight", "chain", "validation_id", "node_id") {
 		if slices.Contains(chains, l[0]) {
 			f.members[l[0]] = append(f.members[l[0]], l[1])
 			f.nodeIDs[l[1]] = l[2]
 		}
 	}
-	for chain, l1 := range l1sOf(v.jobs, v.now) {
+	for chain, l1 := range l1sOf(these.jobs, v.now) {
 		if slices.Contains(chains, chain) && !l1.At.IsZero() && !l1.Unpriced {
 			plan, _ := l1.TopUps(staking.TopUpDays, v.now)
 			for _, t := range plan {

@@ -36,8 +36,9 @@ type nodeFacts struct {
 }
 
 func (v *view) nodeFacts(shown []string) *nodeFacts {
-	of := func(family string) values { return v.by(family, "node") }
-	at := func(family string) values { return v.by(family, "node", "chain") }
+	these := v.from(shown, nil)
+	of := func(family string) values { return these.by(family, "node") }
+	at := func(family string) values { return these.by(family, "node", "chain") }
 	f := &nodeFacts{
 		up: of("avax_node_up"), validating: of("avax_node_validating"), votes: of("avax_node_uptime_rewarding_stake_ratio"),
 		uptime: of("avax_node_uptime_weighted_ratio"), connected: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
@@ -47,7 +48,7 @@ func (v *view) nodeFacts(shown []string) *nodeFacts {
 		versions: map[string]string{}, chains: map[string][]string{}, checks: map[string][]string{}, words: map[[2]string]string{},
 		strips: v.past.strips(shown),
 	}
-	for l := range v.by("avax_node_info", "node", "version") {
+	for l := range these.by("avax_node_info", "node", "version") {
 		f.versions[l[0]] = l[1]
 	}
 	for _, family := range []values{f.present, f.bootstrapped, f.height} {
@@ -58,12 +59,12 @@ func (v *view) nodeFacts(shown []string) *nodeFacts {
 	for _, chains := range f.chains {
 		slices.SortFunc(chains, compareChains)
 	}
-	for l, failing := range v.by("avax_node_health_check_failing", "node", "check") {
+	for l, failing := range these.by("avax_node_health_check_failing", "node", "check") {
 		if failing == 1 {
 			f.checks[l[0]] = append(f.checks[l[0]], l[1])
 		}
 	}
-	for _, t := range metric.Tables(v.jobs, v.now) {
+	for _, t := range metric.Tables(these.jobs, v.now) {
 		if t.Collector == healthCollector {
 			for _, words := range t.Rows {
 				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
@@ -261,15 +262,15 @@ func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
 // later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
 func (f *facts) behind() values {
 	heights := slices.Clone(f.of("avax_chain_height"))
-	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(b.value, a.value)) })
+	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.run.At.Compare(b.run.At), cmp.Compare(b.Value, a.Value)) })
 	highest, behind := map[string]float64{}, values{}
 	for _, s := range heights {
 		chain := s.label("chain")
 		if chain == "X" {
 			continue
 		}
-		highest[chain] = max(highest[chain], s.value)
-		behind[s.pick([]string{"node", "chain"})] = highest[chain] - s.value
+		highest[chain] = max(highest[chain], s.Value)
+		behind[s.pick([]string{"node", "chain"})] = highest[chain] - s.Value
 	}
 	return behind
 }

@@ -29,7 +29,10 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
 		v := s.view(ctx, choice{}, "../", time.Now())
 		f := v.nodeFacts([]string{name})
-		row := v.rowOf(v.states[slices.IndexFunc(v.states, func(s state) bool { return s.node == name })])
+		row := v.rowOf(state{node: name, text: "no recent samples"})
+		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
+			row = v.rowOf(v.states[i])
+		}
 		id := v.ids[name]
 		isIts := func(label func(string) string) bool {
 			return label("node") == name || id != "" && label("node_id") == id
@@ -106,10 +109,10 @@ func (v *view) sampleTable(isIts func(label func(string) string) bool) g.Node {
 		for _, s := range v.of(family) {
 			if isIts(s.label) {
 				var labels []string
-				for i, name := range s.names {
-					labels = append(labels, name+"="+strconv.Quote(s.labels[i]))
+				for i, name := range s.Family.Labels {
+					labels = append(labels, name+"="+strconv.Quote(s.Labels[i]))
 				}
-				lines = append(lines, line{family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.value, 'f', -1, 64)})
+				lines = append(lines, line{family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.Value, 'f', -1, 64)})
 			}
 		}
 	}

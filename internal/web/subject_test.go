@@ -122,3 +122,11 @@ func TestHeightsAreComparedAtOneMoment(t *testing.T) {
 		}
 	})
 }
+
+func TestNodePageWithoutRecentSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
+		time.Sleep(2 * time.Minute) // the samples have expired
+		demand(t, read(t, ask(t, s, http.MethodGet, "/node/a").Body), "no recent samples")
+	})
+}
