@@ -48,7 +48,6 @@ type world struct {
 	*proxy
 	episodes []*episode // in order of time
 	seen     int        // number of received alerts
-	changed  time.Time  // when the incident began or ended
 }
 
 // Further participants.
@@ -167,18 +166,16 @@ func (e *episode) String() string {
 	return fmt.Sprint(e.labels["alertname"], rest)
 }
 
-// wait records all alerts and notifications until the time is over, or until the condition is true. It checks the status page every 15 s, and
-// every second of the first two minutes after a change.
+// wait records all alerts and notifications until the time is over, or until the condition is true. In every second in which a node
+// is down, it checks the status page.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		for next := time.Now().Add(min(15*time.Second, time.Until(end))); time.Now().Before(next); {
-			step := time.Until(next)
-			if time.Since(w.changed) < 2*time.Minute {
-				step = min(step, time.Second)
+			time.Sleep(min(time.Second, time.Until(next)))
+			if w.aNodeIsDown() {
+				w.leadsToTheCause(t)
 			}
-			time.Sleep(step)
-			w.leadsToTheCause(t)
 		}
 		w.record(t)
 	}
@@ -233,7 +230,6 @@ func (i incident) run(t *testing.T) outcome {
 			t.Errorf("alert before the incident: %v", e)
 		}
 		o.at = time.Now()
-		w.changed = o.at
 		i.begin(w)
 		for _, moment := range moments {
 			w.wait(t, moment-time.Since(o.at), nil)
@@ -246,7 +242,6 @@ func (i incident) run(t *testing.T) outcome {
 		o.shown = append(o.shown, shown(t, w))
 		w.wait(t, cmp.Or(i.goesOn, 12*time.Minute), nil)
 		o.healed = time.Now()
-		w.changed = o.healed
 		if i.end != nil {
 			i.end(w)
 		}
