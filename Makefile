@@ -81,6 +81,10 @@ check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' d
 	cd .tools/$* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+.PHONY: check-logs
+check-logs: .tools/bin/loki ## Let a real Loki evaluate deploy/logs/rules.yml (the first run builds it: ten minutes)
+	go test -count=1 -tags=logs ./deploy/logs
+
 .PHONY: check-deploy
 check-deploy: tools deploy-tools ## Check chart, units, packages; build and run the image
 	go test -count=1 -tags=deploy $(TESTFLAGS) ./deploy/...
@@ -97,7 +101,7 @@ release-check: .tools/bin/actionlint ## List what is missing for a release
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy,incidents,mutation,sharded ./...
+	go vet -tags deploy,incidents,logs,mutation,sharded ./...
 
 .PHONY: lint
 lint: prose ## Run golangci-lint (the first run builds it: about a minute) and check the prose
