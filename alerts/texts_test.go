@@ -4,15 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	promrules "github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var update = flag.Bool("update", false, "write testdata/texts.txt")
@@ -68,18 +68,7 @@ func TestTextsOfAlerts(t *testing.T) {
 			out.WriteString("\n")
 		}
 	}
-	if *update {
-		if err := os.WriteFile(textsFile, []byte(out.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(textsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("%s is out of date: run go test ./alerts -run TestTextsOfAlerts -update, and read it (-want +got):\n%s", textsFile, diff)
-	}
+	testworld.Golden(t, *update, textsFile, out.String(), "go test ./alerts -run TestTextsOfAlerts -update")
 }
 
 // order sorts the cases for texts first.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -153,7 +153,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					page = collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				}
 
-				golden(t, filepath.Join("testdata", spec.Name+".prom"), page)
+				testworld.Golden(t, *update, filepath.Join("testdata", spec.Name+".prom"), page, "go test ./collectors -update")
 				for _, f := range spec.Families {
 					if !strings.Contains(page, "# TYPE "+f.Name+" ") {
 						t.Errorf("%s: no sample", f.Name)
@@ -187,22 +187,5 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-) and the samples (+) differ. If the samples are correct, run go test ./collectors -update:\n%s", file, diff)
 	}
 }

@@ -1,18 +1,11 @@
 package app_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -29,50 +21,6 @@ import (
 
 // canary is part of every secret.
 const canary = "c4n4ry"
-
-// authority signs test certificates.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) authority {
-	t.Helper()
-	a := authority{}
-	certificate, _ := a.sign(t, "authority")
-	block, _ := pem.Decode([]byte(certificate))
-	a.cert, _ = x509.ParseCertificate(block.Bytes)
-	return a
-}
-
-// sign creates a certificate and its key in PEM. The first call creates the authority's own certificate.
-func (a *authority) sign(t *testing.T, name string) (certificate, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: a.cert == nil,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer, a.key = template, private, private
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, private.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
-}
 
 // guarded serves a node for requests that pass. It answers every other request with the content of that request, like a careless
 // proxy.
@@ -136,9 +84,9 @@ func (e exporter) up(t *testing.T, node string, want int) {
 
 func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
-	ours, theirs := newAuthority(t), newAuthority(t)
-	serverCert, serverKey := theirs.sign(t, "node")
-	clientCert, clientKey := ours.sign(t, "exporter")
+	ours, theirs := testworld.NewAuthority(t), testworld.NewAuthority(t)
+	serverCert, serverKey := theirs.Sign(t, "node")
+	clientCert, clientKey := ours.Sign(t, "exporter")
 	header := func(name, want string) func(*http.Request) bool {
 		return func(r *http.Request) bool { return r.Header.Get(name) == want && len(r.Header) < 8 }
 	}
@@ -153,7 +101,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusted := x509.NewCertPool()
-	trusted.AddCert(ours.cert)
+	trusted.AddCert(ours.Certificate)
 	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
 	mutual.StartTLS()
 	for _, s := range []*httptest.Server{bearer, password, key, host} {
@@ -161,7 +109,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	}
 	dir, put := files(t, map[string]string{
 		"token": canary + "-t\n", "password": canary + "-b\n", "key-of-proxy": canary + "-k", "all": canary + "-all",
-		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})), "cert": clientCert, "key": clientKey,
+		"ca": theirs.PEM, "cert": clientCert, "key": clientKey,
 	})
 	nodes := ""
 	for name, url := range map[string]string{
@@ -214,9 +162,9 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 // An observer belongs to another operator. The exporter sends it its own credentials, and never the nodes' credentials.
 func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
-	ours, theirs := newAuthority(t), newAuthority(t)
-	clientCert, clientKey := ours.sign(t, "exporter")
-	serverCert, serverKey := theirs.sign(t, "observer")
+	ours, theirs := testworld.NewAuthority(t), testworld.NewAuthority(t)
+	clientCert, clientKey := ours.Sign(t, "exporter")
+	serverCert, serverKey := theirs.Sign(t, "observer")
 	pair, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +191,7 @@ func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 
 	dir, put := files(t, map[string]string{
 		"token": canary + "-t", "key-of-proxy": canary + "-k", "cert": clientCert, "key": clientKey,
-		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: theirs.cert.Raw})),
+		"ca": theirs.PEM,
 	})
 	put("nodes.yml", fmt.Sprintf("- targets: [%q]\n  labels: {node: other, __role__: observer}\n", other.URL))
 	env := withoutRules()
@@ -285,8 +233,8 @@ func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
 // the samples.
 func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
-	ours := newAuthority(t)
-	nodeCert, nodeKey := ours.sign(t, "node")
+	ours := testworld.NewAuthority(t)
+	nodeCert, nodeKey := ours.Sign(t, "node")
 	pair, err := tls.X509KeyPair([]byte(nodeCert), []byte(nodeKey))
 	if err != nil {
 		t.Fatal(err)
@@ -299,14 +247,14 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 		return r.Header.Get("Authorization") == "Bearer "+wanted[0] && r.TLS.PeerCertificates[0].Subject.CommonName == wanted[1]
 	})
 	trusted := x509.NewCertPool()
-	trusted.AddCert(ours.cert)
+	trusted.AddCert(ours.Certificate)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
 	server.StartTLS()
-	firstCert, firstKey := ours.sign(t, "first")
-	secondCert, secondKey := ours.sign(t, "second")
+	firstCert, firstKey := ours.Sign(t, "first")
+	secondCert, secondKey := ours.Sign(t, "second")
 	dir, put := files(t, map[string]string{
 		"token": "one", "cert": firstCert, "key": firstKey,
-		"ca": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ours.cert.Raw})),
+		"ca": ours.PEM,
 	})
 	env := config.Environment{}
 	env["NODES"] = "alpha=" + server.URL

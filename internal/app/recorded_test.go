@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
@@ -373,7 +371,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(families)) {
 		line(family, func(i int) int { return counts[i][family] })
 	}
-	golden(t, filepath.Join("testdata", "recorded.txt"), table.String()+"\n")
+	testworld.Golden(t, *update, filepath.Join("testdata", "recorded.txt"), table.String()+"\n", "go test ./internal/app -update")
 }
 
 // AVAX_CHAINS=auto discovers the L1 of a node with partial sync, and the L1 that a node could not start, and calls for them at once.
@@ -396,22 +394,5 @@ func TestTrackedChainsOfRecordedNodesAreDiscovered(t *testing.T) {
 					strings.Contains(page, `avax_node_chain_present{node="local",chain="examplel1"}`)
 			})
 		})
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-) and the page (+) differ; if the page is correct, run go test ./internal/app -update:\n%s", file, diff)
 	}
 }

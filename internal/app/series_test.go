@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
@@ -58,7 +59,7 @@ func TestSizingTableMatchesTheSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, file, whole)
+	testworld.Golden(t, *update, file, whole, "make docs")
 }
 
 func countSeries(t *testing.T, nodes int, l1 bool, collectors string) int {

@@ -3,14 +3,13 @@ package catalogue
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 //go:generate go test -run TestMetricsPageIsCurrent -update .
@@ -18,21 +17,7 @@ import (
 var update = flag.Bool("update", false, "write docs/metrics.md")
 
 func TestMetricsPageIsCurrent(t *testing.T) {
-	const file = "../../docs/metrics.md"
-	want := metricsPage(t)
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("%s is outdated, run `make docs`:\n%s", file, diff)
-	}
+	testworld.Golden(t, *update, "../../docs/metrics.md", metricsPage(t), "make docs")
 }
 
 func metricsPage(t *testing.T) string {

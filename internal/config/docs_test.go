@@ -2,16 +2,14 @@ package config_test
 
 import (
 	"flag"
-	"os"
 	"regexp"
-
-	"github.com/google/go-cmp/cmp"
 
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -58,17 +56,5 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 		}
 		fmt.Fprintf(&p, "| `AVAX_%s` | %s | %s |\n", v.Name, def, code.ReplaceAllStringFunc(v.Description, markdown))
 	}
-	const page = "../../docs/configuration.md"
-	if *update {
-		if err := os.WriteFile(page, []byte(p.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(got), p.String()); diff != "" {
-		t.Errorf("%s is out of date, run make docs:\n%s", page, diff)
-	}
+	testworld.Golden(t, *update, "../../docs/configuration.md", p.String(), "make docs")
 }

@@ -1,24 +1,17 @@
 package config_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // write writes files into a temporary directory of the test and changes to it.
@@ -38,29 +31,6 @@ func put(t *testing.T, name, text string) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// certificate creates a self-signed certificate and its key.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
 // byToken is a file of credentials: a token for all nodes.
@@ -161,8 +131,8 @@ func TestFirstEntryThatMatchesAnUpstreamCounts(t *testing.T) {
 
 // Each error contains the place and a remedy, and never a value.
 func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
-	cert, key := certificate(t)
-	other, _ := certificate(t)
+	own, another := testworld.NewAuthority(t), testworld.NewAuthority(t)
+	cert, key, other := own.PEM, own.Key, another.PEM
 	const name = `a node's name consists of letters, digits, dots, dashes and underscores, at most 128 characters`
 	const form = `write a list of groups: targets: [host:port], labels: {node: name}`
 	const entries = `write a list of entries: upstreams: [name, …], http_config: {…}`
@@ -244,7 +214,7 @@ func TestAllFileProblemsAreReported(t *testing.T) {
 
 // Whether a node is the same depends on its entry, not on its credentials or its position in the list.
 func TestSameComparesEntries(t *testing.T) {
-	cert, _ := certificate(t)
+	cert := testworld.NewAuthority(t).PEM
 	write(t, map[string]string{"token": "one", "ca": cert, "http.yml": `
 - {upstreams: [a], http_config: {authorization: {credentials_file: token}, tls_config: {ca_file: ca}}}
 - {upstreams: [h], host: x}
@@ -268,7 +238,7 @@ func TestSameComparesEntries(t *testing.T) {
 		t.Error("changed token: want same entry, other credentials")
 	}
 	put(t, "token", "one")
-	other, _ := certificate(t)
+	other := testworld.NewAuthority(t).PEM
 	put(t, "ca", other)
 	if rotated := entry("a:1", "node: a"); !rotated.Same(first) || rotated.SameCredentials(first.Access) {
 		t.Error("changed authority: want same entry, other credentials")

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // File writes a text to a new file, and returns its path.
@@ -14,4 +16,19 @@ func File(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// Golden compares a text with a file that the command writes. With update it writes the file.
+func Golden(t testing.TB, update bool, file, got, command string) {
+	t.Helper()
+	if update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if diff := cmp.Diff(string(want), got); err != nil || diff != "" {
+		t.Errorf("%s (-want +got) differs: if got is correct, run %s: %v\n%s", file, command, err, diff)
+	}
 }
