@@ -50,6 +50,7 @@ var toldBy = map[string][]string{
 	"avax:upstream_observes":                 {}, // observers are not yours
 	"avax_exporter_upstream_requests_total":  {}, // the service answers other requests
 	"avax_icm_messages":                      {}, // other messages are delivered; the warning stays
+	"avax_node_disk_free_ratio":              {}, // the same alert, by the share and the pace
 	"avax_node_health_check_failing":         {}, // a node with partial sync never runs C and X
 	"avax_node_up":                           {}, // counts of nodes
 	"avax_node_validating":                   {}, // AvaxHealthCheckFailing pages for validators

@@ -18,6 +18,12 @@ var (
 		"Transactions in the newest block that any node has.", "chain")
 	headBaseFee = metric.New("avax_chain_head_base_fee_wei",
 		"Base fee of the newest block that any node has, in wei per gas.", "chain")
+	minGasPrice = metric.New("avax_chain_min_gas_price_wei",
+		"Lowest base fee that the validators of the C-Chain allow, in wei per gas, from the newest block. Absent before Helicon, and on other chains: see avax_chain_fee_config_min_base_fee_wei.", "chain")
+	gasTarget = metric.New("avax_chain_gas_target",
+		"Gas per second at which the base fee of the C-Chain does not change, from the newest block. Absent before Helicon, and on other chains.", "chain")
+	minBlockDelay = metric.New("avax_chain_min_block_delay_seconds",
+		"Shortest time between two blocks that the validators allow, in seconds, from the newest block. Absent before Granite.", "chain")
 )
 
 var blocks = &Spec{
@@ -25,7 +31,7 @@ var blocks = &Spec{
 	Help:     "Gas, fees and transactions of the newest block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    headsEvery,
-	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee},
+	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee, minGasPrice, gasTarget, minBlockDelay},
 	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectBlocks),
 }
@@ -42,6 +48,11 @@ func collectBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metr
 	if b.BaseFeePerGas != nil {
 		fee, _ := b.BaseFeePerGas.Float64()
 		out.Set(headBaseFee, fee, c.Name)
+	}
+	for family, value := range map[*metric.Family]*float64{minGasPrice: b.MinGasPrice(), gasTarget: b.GasTarget(), minBlockDelay: b.MinBlockDelay()} {
+		if value != nil {
+			out.Set(family, *value, c.Name)
+		}
 	}
 	return nil
 }

@@ -8,14 +8,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 var (
 	chainHeight = metric.New("avax_chain_height",
-		"Height of the newest block that the node has accepted. The height does not change while the chain has no transactions, which is common on the X-Chain.",
+		"Height of the newest block that the node has accepted and executed. The height does not change while the chain has no transactions, which is common on the X-Chain.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
+		"node", "chain")
+	settledHeight = metric.New("avax_chain_settled_height",
+		"Height of the newest block of the C-Chain whose execution is settled, from the node's newest block. It rises only with new blocks. Absent before Helicon, and on other chains.",
 		"node", "chain")
 )
 
@@ -25,7 +29,7 @@ var heads = &Spec{
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
-	Families: []*metric.Family{chainHeight, chainHeadTimestamp},
+	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
 	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
@@ -36,7 +40,7 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 	if deadline, bounded := ctx.Deadline(); own && bounded {
 		limited, cancel = context.WithTimeout(ctx, time.Until(deadline)/2) // leaves time for the call of the node
 	}
-	height, at, err := head(limited, n, c)
+	height, at, settled, err := head(limited, n, c)
 	cancel()
 	if outcome := scrape.OutcomeOf(err); own && (outcome == scrape.Timeout || outcome == scrape.Unavailable || outcome == scrape.Unreachable) {
 		if _, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second)); alive == nil {
@@ -53,11 +57,15 @@ func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chai
 	if !at.IsZero() {
 		out.SetTime(chainHeadTimestamp, at, n.Name(), c.Name)
 	}
+	if settled != nil {
+		out.Set(settledHeight, float64(*settled), n.Name(), c.Name)
+	}
 	return nil
 }
 
-// head returns the height and the time of the newest block. The time is zero if it is not known.
-func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, err error) {
+// head returns the height and the time of the newest block, and the height that it settles. The time is zero and the settled height nil
+// if they are not known.
+func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, settled *wire.HexUint64, err error) {
 	switch c.Ref {
 	case "P":
 		if height, err = n.PlatformHeight(ctx); err == nil {
@@ -73,9 +81,9 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 	default:
 		var b node.EthBlock
 		b, err = newestBlock(ctx, n, c)
-		height, at = uint64(b.Number), b.Time()
+		height, at, settled = uint64(b.Number), b.Time(), b.SettledHeight
 	}
-	return height, at, err
+	return height, at, settled, err
 }
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as

@@ -25,6 +25,14 @@ var (
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
 		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(maxNamed)
 
+	chainAccepted = metric.New("avax_node_chain_accepted_height",
+		"Height of the newest block that the node has accepted on the chain, from the health check of the chain, which runs every 30 s. The VM executes an accepted block later: avax_chain_height is the height of the newest executed block.",
+		"node", "chain").AtMost(maxNamed)
+	diskFreeBytes = metric.New("avax_node_disk_free_bytes",
+		"Free bytes of the volume that holds the node's database, from the health check diskspace.", "node")
+	diskFreeRatio = metric.New("avax_node_disk_free_ratio",
+		"Free share of the volume that holds the node's database, rounded down to one percent. By default, the node is unhealthy below 0.1 and stops below 0.03.", "node")
+
 	nodeHealthy = metric.New("avax_node_healthy",
 		"1 if all health checks of the node pass, 0 if one fails. Absent while some checks have not run and no check has failed. Absent if the node does not offer the health API.",
 		"node")
@@ -37,14 +45,17 @@ var (
 )
 
 var health = &Spec{
-	Name:     "health",
-	Paged:    true,
-	Help:     "Health checks of the node, and blocks that the node votes on.",
-	Calls:    []string{"GET /ext/health"},
-	Every:    time.Minute,
-	Families: []*metric.Family{nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing},
-	Scope:    metric.ScopeNode,
-	Bind:     func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
+	Name:  "health",
+	Paged: true,
+	Help:  "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
+	Calls: []string{"GET /ext/health"},
+	Every: time.Minute,
+	Families: []*metric.Family{
+		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
+		diskFreeBytes, diskFreeRatio,
+	},
+	Scope: metric.ScopeNode,
+	Bind:  func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
 }
 
 func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
@@ -73,6 +84,15 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 		}
 		if blocks := check.Message.ProcessingBlocks; blocks != nil {
 			out.Set(chainProcessing, float64(*blocks), n.Name(), name)
+		}
+		if accepted := check.Message.LastAcceptedHeight; accepted != nil {
+			out.Set(chainAccepted, float64(*accepted), n.Name(), name)
+		}
+		if free := check.Message.DiskFreeBytes; free != nil {
+			out.Set(diskFreeBytes, float64(*free), n.Name())
+		}
+		if free := check.Message.DiskFreePercent; free != nil {
+			out.Set(diskFreeRatio, float64(*free)/100, n.Name())
 		}
 		if longest := check.Message.LongestProcessingBlock; longest != nil {
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)

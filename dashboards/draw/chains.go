@@ -47,6 +47,8 @@ var chains = board{
 					highest("time() - max without (node) ("+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains)+")")).unit("s", 0).between(0, nil).upTo(60).opening("avax-chains", "chain", "chain"),
 				graph("Longest votes", "How long the oldest block has been in voting: the 10 longest times.", "{{node}} {{chain}}",
 					highest(maxOf("avax_chain_longest_processing_seconds", onNodes))).unit("s", 0).between(0, nil).upTo(10).none("No health API").opening("avax-node", "node", "node"),
+				graph("Blocks not executed or settled", "Blocks that a node has accepted and not executed, or executed and not settled: the 10 highest.", "{{node}} {{chain}} {{stage}}",
+					highest(maxOf("avax:execution_lag", onNodes, onChains))).counts().none("No health API"),
 				timeline("Bootstrapped", "The 20 chains of nodes that were bootstrapped least in the time range.", "{{node}} {{chain}}",
 					minOf("avax_node_chain_bootstrapped", onNodes, onChains)+" and on (job, node, chain) bottomk(20, min without (instance, pod) (avg_over_time("+of("avax_node_chain_bootstrapped", onNodes, onChains)+"[$__range] @ end())))").
 					judged(steps(step{nil, bad}, step{1.0, good})).mapped([]object{mapping("0", "bootstrapping", bad), mapping("1", "yes", good)}).size(24, 9).opening("avax-node", "node", "node"),
@@ -69,8 +71,8 @@ var chains = board{
 					value("Minimum base fee, nAVAX", inNanoAVAX("max by (chain) ("+maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)+")"), "none", 3, 185, nil),
 					value("Changed in block", "max by (chain) ("+maxOf("avax_chain_fee_config_last_changed_block", onChains)+")", "none", 0, 130, nil),
 				).size(14, 7),
-				graph("Minimum base fee", "The lowest base fee that the chain's configuration allows in nAVAX per gas, on an L1 in 10⁻⁹ of its token: the 10 highest.", "{{chain}}",
-					highest(inNanoAVAX(maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)))).unit("suffix: nAVAX", 2).between(0, nil).none("No chain with a fee configuration").size(10, 7).steady(),
+				graph("Minimum base fee", "The lowest base fee that the chain's configuration allows, or on the C-Chain its validators, in nAVAX per gas, on an L1 in 10⁻⁹ of its token: the 10 highest.", "{{chain}}",
+					highest(inNanoAVAX("("+maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)+" or "+maxOf("avax_chain_min_gas_price_wei", onChains)+")"))).unit("suffix: nAVAX", 2).between(0, nil).none("No chain with a fee configuration").size(10, 7).steady(),
 			},
 		},
 		{

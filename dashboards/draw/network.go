@@ -50,6 +50,8 @@ var network = board{
 					highest(maxOf("avax_node_peers_benched", onNodes))).counts().opening("avax-node", "node", "node"),
 				graph("Health checks failing", "Number of nodes on which each health check fails: the 10 highest.", "{{check}}",
 					highest("sum without (node) ("+maxOf("avax_node_health_check_failing", onNodes)+")")).counts().none("No health API").steady(),
+				graph("Disk free", "Free share of the volume with the database: the 10 nodes with the least. Below 3 %, a node stops.", "{{node}}",
+					lowest(minOf("avax_node_disk_free_ratio", onNodes))).shares(0).none("No health API").opening("avax-node", "node", "node"),
 				graph("Connected weight by set", "Share of the validator set's weight that is connected according to a node: the lowest of all nodes.", "{{name}}",
 					subnetName(lowest("min without (node) ("+minOf("avax_network_connected_stake_ratio", onNodes)+")"))).shares(0.7),
 			},

@@ -72,6 +72,18 @@ var nodeIncidents = []incident{
 		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack,
 	},
 	{
+		what:  "a node accepts C-Chain blocks but does not execute them",
+		begin: func(w *world) { w.Node("bravo").StopExecuting("C") },
+		end:   func(w *world) { w.Node("bravo").CatchUp("C") },
+		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack,
+	},
+	{
+		what:  "a node's disk fills: in six hours the node stops",
+		begin: func(w *world) { w.Node("bravo").FillDisk(34e9, 25e9/(6*3600)) },
+		end:   func(w *world) { w.Node("bravo").FillDisk(60e9, 0) },
+		pages: []string{"AvaxNodeDiskLow"}, within: 70 * time.Minute,
+	},
+	{
 		what:  "on Fuji: the only configured node receives no C-Chain blocks",
 		nodes: []string{"alpha"}, fuji: true,
 		begin: func(w *world) { w.Node("alpha").FallBehind("C") },

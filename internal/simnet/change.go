@@ -77,6 +77,19 @@ func (n *Node) FallBehind(chain string) {
 	n.net.change(func(now time.Time) { n.stuck[n.net.mustChain(chain)] = now })
 }
 
+// StopExecuting stops the node from executing blocks of the chain. It still accepts them.
+func (n *Node) StopExecuting(chain string) {
+	n.net.change(func(now time.Time) {
+		c := n.net.mustChain(chain)
+		n.stuck[c], n.unexecuted[c] = now, true
+	})
+}
+
+// FillDisk sets the free bytes of the node's volume, and how many of them are used a second.
+func (n *Node) FillDisk(free, perSecond float64) {
+	n.net.change(func(now time.Time) { n.disk = disk{free, perSecond, now} })
+}
+
 // Fork makes the node's blocks of an EVM chain differ from the network's, from the next block.
 func (n *Node) Fork(chain string) {
 	n.net.change(func(now time.Time) {
@@ -85,10 +98,11 @@ func (n *Node) Fork(chain string) {
 	})
 }
 
-// CatchUp ends FallBehind and Fork.
+// CatchUp ends FallBehind, StopExecuting and Fork.
 func (n *Node) CatchUp(chain string) {
 	n.net.change(func(time.Time) {
 		delete(n.stuck, n.net.mustChain(chain))
+		delete(n.unexecuted, n.net.mustChain(chain))
 		delete(n.forked, n.net.mustChain(chain))
 	})
 }

@@ -148,10 +148,15 @@ func (v *view) checkBootstrapped() (any, string) {
 }
 
 func (v *view) checkDisk() (any, string) {
-	return struct {
+	free := v.node.disk.at(v.now)
+	m := struct {
 		Bytes      uint64 `json:"availableDiskBytes"`
 		Percentage int    `json:"availableDiskPercentage"`
-	}{51_198_562_304, 18}, ""
+	}{uint64(free), int(100 * free / diskSize)}
+	if m.Percentage < 10 {
+		return m, fmt.Sprintf("remaining available disk space percentage (%d%%) is below the warning threshold of disk space (10%%)", m.Percentage)
+	}
+	return m, ""
 }
 
 // checkFutureUpgrade compares the upgrade that most of the connected stake announces with this node's own.
@@ -246,6 +251,9 @@ func (v *view) checkChain(c *chain) (any, string) {
 	consensus := map[string]any{}
 	if v.chainState(c) == Running {
 		h := v.head(c)
+		if v.node.unexecuted[c] {
+			h = c.heads.at(v.now)
+		}
 		consensus = map[string]any{
 			"lastAcceptedHeight":     h.height,
 			"lastAcceptedID":         v.newID("block", c.id, h.height),

@@ -20,6 +20,7 @@ type Node struct {
 	hung         bool
 	adminOff     bool
 	partial      bool // syncs only P of the primary network
+	disk         disk
 	chains       map[*chain]chainFate
 	stuck        map[*chain]time.Time // time since which the node accepts no blocks of a chain
 	forked       map[*chain]uint64    // height from which the node has its own blocks of a chain
@@ -27,9 +28,22 @@ type Node struct {
 	levels       map[string]logLevel
 	aliases      map[string]*chain              // set by admin.aliasChain
 	endpoints    map[string]string              // set by admin.alias
+	unexecuted   map[*chain]bool                // chains in stuck whose blocks the node accepts but does not execute
 	vmVersions   map[string]string              // of plugins that differ from the node's release
 	upgrades     map[*chain][]precompileUpgrade // in the configuration of this node only
 }
+
+// disk is the volume that holds the node's database.
+type disk struct {
+	free   float64 // bytes at the time since
+	filled float64 // bytes a second
+	since  time.Time
+}
+
+// diskSize is the size of each volume in bytes.
+const diskSize = 284_436_457_244
+
+func (d disk) at(now time.Time) float64 { return max(0, d.free-d.filled*now.Sub(d.since).Seconds()) }
 
 // ChainState is the state of a chain on a node.
 type ChainState int
@@ -59,6 +73,8 @@ func newNode(net *Network, m *member) *Node {
 		aliases:   make(map[string]*chain),
 		endpoints: make(map[string]string),
 
+		unexecuted: make(map[*chain]bool),
+		disk:       disk{free: 0.18 * diskSize},
 		vmVersions: make(map[string]string),
 		upgrades:   make(map[*chain][]precompileUpgrade),
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,7 +31,7 @@ func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
 		Number: 56, Hash: "0xf92e6c3c0e15cd67f239ca8cfd8e08fc67199cc547f9235b4de4e584ea13f802",
 		ParentHash: "0xcf177322dc8c867f3b99ceb3c79550d195b6e63a40e1eb9ebc2c8870673a963e", Timestamp: 1795198163,
 		TimestampMilliseconds: new(wire.HexUint64(1795198163598)), GasLimit: 20000000, GasUsed: 21000,
-		BaseFeePerGas: b.BaseFeePerGas, Transactions: 1,
+		BaseFeePerGas: b.BaseFeePerGas, Transactions: 1, MinDelayExcess: new(wire.HexUint64(7_970_124)),
 	}, b, cmp.Comparer(func(a, b *wire.BigInt) bool { return a == b })); diff != "" {
 		t.Error(diff)
 	}
@@ -39,6 +40,13 @@ func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
 	}
 	if at := b.Time(); !at.Equal(time.UnixMilli(1795198163598)) {
 		t.Errorf("time %s", at)
+	}
+	if delay := *b.MinBlockDelay(); math.Abs(delay-2) > 1e-6 || b.MinGasPrice() != nil || b.GasTarget() != nil {
+		t.Errorf("delay %v s, gas price %v, target %v", delay, b.MinGasPrice(), b.GasTarget())
+	}
+	b.MinPriceExponent, b.TargetExponent = new(wire.HexUint64(415_828_534_307_635_077)), new(wire.HexUint64(1<<25))
+	if price, target := *b.MinGasPrice(), *b.GasTarget(); math.Abs(price-math.E) > 1e-9 || math.Abs(target-1e6*math.E) > 1e-3 {
+		t.Errorf("gas price %v, target %v", price, target)
 	}
 	b.TimestampMilliseconds = nil
 	if at := b.Time(); !at.Equal(time.Unix(1795198163, 0)) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -54,6 +55,32 @@ type EthBlock struct {
 	GasUsed               wire.HexUint64  `json:"gasUsed"`
 	BaseFeePerGas         *wire.BigInt    `json:"baseFeePerGas"` // wei
 	Transactions          wire.Count      `json:"transactions"`
+
+	// Of the C-Chain since Helicon. The exponents decode to a value by MinGasPrice, GasTarget and MinBlockDelay.
+	SettledHeight    *wire.HexUint64 `json:"settledHeight"` // newest block whose execution this block settles
+	MinPriceExponent *wire.HexUint64 `json:"minPriceExponent"`
+	TargetExponent   *wire.HexUint64 `json:"targetExponent"`
+	MinDelayExcess   *wire.HexUint64 `json:"minDelayExcess"` // since Granite
+}
+
+// MinGasPrice returns the lowest base fee that the validators allow, in wei per gas (ACP-283), or nil.
+func (b EthBlock) MinGasPrice() *float64 {
+	return exponential(1, b.MinPriceExponent, 415_828_534_307_635_077)
+}
+
+// GasTarget returns the gas per second at which the base fee does not change (ACP-176), or nil.
+func (b EthBlock) GasTarget() *float64 { return exponential(1_000_000, b.TargetExponent, 1<<25) }
+
+// MinBlockDelay returns the shortest time between blocks in seconds (ACP-226), or nil.
+func (b EthBlock) MinBlockDelay() *float64 { return exponential(0.001, b.MinDelayExcess, 1<<20) }
+
+// exponential returns least × e^(excess/k), the form in which headers hold what validators vote on, or nil without an excess.
+func exponential(least float64, excess *wire.HexUint64, k float64) *float64 {
+	if excess == nil {
+		return nil
+	}
+	value := least * math.Exp(float64(*excess)/k)
+	return &value
 }
 
 // Time is the time of the block, with the chain's precision.

@@ -17,15 +17,23 @@ type Health struct {
 
 // HealthCheck is the last result of one check.
 type HealthCheck struct {
-	Message   healthMessage `json:"message,omitzero"` // of a chain
+	Message   healthMessage `json:"message,omitzero"` // of a chain, or of the check named diskspace
 	Error     string        `json:"error,omitzero"`   // empty while healthy; "not yet run" for up to half a minute after the start
 	Timestamp wire.PastTime `json:"timestamp"`        // time of the run; year 1 before the first run
 }
 
-// healthMessage holds the facts about a chain in the message of its check. A message of another form is not an error.
+// healthMessage holds the facts in the message of a check. A message of another form is not an error.
 type healthMessage struct {
-	ProcessingBlocks       *wire.Uint64     // blocks in voting; nil unless the check is about a bootstrapped chain
-	LongestProcessingBlock *wire.GoDuration // how long the oldest of these blocks has been in voting
+	consensus
+	DiskFreeBytes   *wire.Uint64 // free bytes of the volume that holds the database; nil unless the check is diskspace
+	DiskFreePercent *wire.Uint64 // the same in percent of the volume, rounded down
+}
+
+// consensus holds the facts about a chain. All are nil unless the check is about a bootstrapped chain.
+type consensus struct {
+	LastAcceptedHeight     *wire.Uint64     `json:"lastAcceptedHeight"`     // of the newest accepted block; the VM may not have executed it
+	ProcessingBlocks       *wire.Uint64     `json:"processingBlocks"`       // blocks in voting
+	LongestProcessingBlock *wire.GoDuration `json:"longestProcessingBlock"` // how long the oldest of these blocks has been in voting
 }
 
 // UnmarshalJSONFrom reads the next value of d of any type.
@@ -35,15 +43,14 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	var of struct {
-		Engine struct {
-			Consensus struct {
-				ProcessingBlocks       *wire.Uint64     `json:"processingBlocks"`
-				LongestProcessingBlock *wire.GoDuration `json:"longestProcessingBlock"`
-			} `json:"consensus"`
-		} `json:"engine"`
+		Bytes   *wire.Uint64 `json:"availableDiskBytes"`
+		Percent *wire.Uint64 `json:"availableDiskPercentage"`
+		Engine  struct {
+			Consensus consensus `json:"consensus,omitzero"`
+		} `json:"engine,omitzero"`
 	}
 	if wire.Decode(wire.NewDecoder(bytes.NewReader(text)), &of) == nil {
-		*m = healthMessage(of.Engine.Consensus)
+		*m = healthMessage{of.Engine.Consensus, of.Bytes, of.Percent}
 	}
 	return nil
 }
