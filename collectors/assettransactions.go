@@ -9,7 +9,7 @@ import (
 )
 
 var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
-	"X-Chain transactions of a monitored asset by type. Counted from one day before the asset was first monitored.", "asset_id", "type")
+	"X-Chain transactions of a monitored asset by type. Type other: types that the exporter does not know. Counted from one day before the asset was first monitored.", "asset_id", "type")
 
 var assetTransactionsRead = newRead("avax_asset_transactions_read_timestamp_seconds", "transactions of a monitored asset", "asset_id")
 
@@ -30,8 +30,8 @@ type transactionCounts struct {
 	Counts map[string]int // transactions by type
 }
 
-// assetTransactionTypes are the known types of X-Chain transactions. They are exported before the first transaction.
-var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx"}
+// assetTransactionTypes are the types of X-Chain transactions. They are exported before the first transaction.
+var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", other}
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
@@ -55,18 +55,18 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 			if events.saw(t.Timestamp.Unix(), now.Unix()) && t.Timestamp.After(now.Add(maxAhead)) {
 				ahead++
 			}
-			counts.Counts[kindOrOther(counts.Counts, t.TxType)]++
+			counts.Counts[knownOrOther(counts.Counts, t.TxType)]++
 		}
 		return false
 	})
 	ups.Data.Ledger.save(out, name, counts)
-	if err != nil {
-		return ifUnknown(err, "AVAX_WATCH_ASSETS")
+	if err = ups.Data.orStored(name, ifUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !HasSamples(err) {
+		return err
 	}
 	noteAhead(out, ahead)
 	events.set(out, assetTransactionsRead, asset)
 	for kind, count := range counts.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)
 	}
-	return nil
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/big"
 	"net/http"
 	"os"
@@ -18,12 +17,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -302,23 +299,6 @@ func TestLateRewardsAreCounted(t *testing.T) {
 	})
 }
 
-func TestUnpaidValidatorHasTotalsFromItsFirstReward(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		path := t.TempDir()
-		w.restart(t, path)
-		if samples, notes := w.runJob(t.Context(), t, "rewards", "foxtrot"); sum(t, samples, "avax_rewards_total") != 0 || strings.Count(samples, "avax_rewards_total{") != 3 || len(notes) > 0 {
-			t.Errorf("%s, %q", samples, notes)
-		}
-		for range 3 {
-			w.network.PayReward("foxtrot", "A_NEW_TYPE", 1_000_000_000)
-			time.Sleep(5 * 24 * time.Hour)
-		}
-		w.restart(t, path)
-		samples, _ := w.runJob(t.Context(), t, "rewards", "foxtrot")
-		wantSeries(t, samples, `avax_rewards_avax_total{node_id="`+w.network.NodeID("foxtrot")+`",type="A_NEW_TYPE"}`, "3")
-	})
-}
-
 // damage calls spoil for every file of a directory.
 func damage(t *testing.T, path string, spoil func(file string) error) {
 	t.Helper()
@@ -455,35 +435,6 @@ func TestNewSubnetOwnerReplacesThePreviousOne(t *testing.T) {
 		wantSeries(t, samples, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
 		wantSeries(t, samples, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
 			`",manager_address="0x00000000000000000000000000000000000000ff"}`, "1")
-	})
-}
-
-func TestTransfersCountOnceWhenIndexedLate(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		path := t.TempDir()
-		target := simnet.Account + "/C"
-		var samples string
-		for run := range 40 {
-			switch run {
-			case 10:
-				w.network.SetIndexLag("C", 90*time.Minute) // no further blocks are indexed
-			case 25:
-				w.network.SetIndexLag("C", 2*time.Second)
-			}
-			if run%3 == 0 {
-				w.restart(t, path)
-			}
-			samples, _ = w.runJob(t.Context(), t, "transfers", target)
-			if run == 0 && sum(t, samples, "avax_address_transfers_total") != 0 {
-				t.Errorf("transfers from before the start:\n%s", samples)
-			}
-			time.Sleep(10 * time.Minute)
-		}
-		samples, _ = w.runJob(t.Context(), t, "transfers", target)
-		// One transfer every half hour. The first is in the block that was the newest at the start.
-		if n := sum(t, samples, "avax_address_transfers_total"); n != 14 {
-			t.Errorf("%v transfers in 400 minutes:\n%s", n, samples)
-		}
 	})
 }
 
@@ -1129,73 +1080,6 @@ func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 		w.ups.Data.Client = data.New(up)
 		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
 			t.Errorf("%s, %v", samples, err)
-		}
-	})
-}
-
-func TestDataOutageExpiresOnlyItsOwnSamples(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		ctx, cancel := context.WithCancel(t.Context())
-		store := metric.NewStore()
-		scheduler := schedule.Start(ctx, store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-		defer scheduler.Wait()
-		defer cancel()
-		var jobs []schedule.Job
-		for _, name := range []string{"data_up", "up", "subnets"} {
-			spec := specOf(t, name)
-			for _, j := range spec.Bind(w.ups) {
-				jobs = append(jobs, schedule.Job{
-					Key: metric.Key{Collector: name, Target: j.Target}, Families: spec.Families,
-					When: schedule.Every(spec.Every, j.Target), Collect: j.Collect,
-				})
-			}
-		}
-		scheduler.Set(jobs)
-		value := func(family string) (values int, sum float64) {
-			for _, j := range store.Jobs() {
-				for _, c := range j.Fresh(time.Now()) {
-					if c.Family.Name != family {
-						continue
-					}
-					for _, s := range c.Samples() {
-						values++
-						sum += s.Value
-					}
-				}
-			}
-			return values, sum
-		}
-		time.Sleep(10 * time.Minute)
-		for _, outage := range []func(){
-			w.network.DataService().Stop,
-			func() { w.network.DataService().Inject(simnet.Hung()) },
-			func() { w.network.DataService().Inject(simnet.HTML()) },
-			func() { w.network.DataService().Inject(simnet.Unavailable()) },
-		} {
-			if n, up := value("avax_data_up"); n != 1 || up != 1 {
-				t.Fatalf("up: %d series, %v", n, up)
-			}
-			outage()
-			time.Sleep(110 * time.Second)
-			if n, up := value("avax_data_up"); n != 1 || up != 0 {
-				t.Errorf("down: %d series, %v", n, up)
-			}
-			if n, _ := value("avax_subnet_info"); n != 2 {
-				t.Errorf("%d subnets within three periods", n)
-			}
-			time.Sleep(3 * time.Minute)
-			if n, _ := value("avax_subnet_info"); n != 0 {
-				t.Errorf("%d subnets after three periods", n)
-			}
-			if n, up := value("avax_node_up"); n != 2 || up != 2 {
-				t.Errorf("nodes: %d series, %v", n, up)
-			}
-			w.network.DataService().Start()
-			w.network.DataService().Recover()
-			time.Sleep(6 * time.Minute)
-			if n, _ := value("avax_subnet_info"); n != 2 {
-				t.Errorf("%d subnets after the recovery", n)
-			}
 		}
 	})
 }

@@ -45,16 +45,19 @@ func (s *DataService) entry(parts ...string) string {
 	return s.networkName() + " " + strings.Join(parts, " ")
 }
 
-// firstRun reports whether no earlier run of this process has read the ledger entry.
-func (s *DataService) firstRun(entry string) bool {
+// orStored returns the error of a run. If it is the first run of this process that reads the ledger entry, the totals of the entry are
+// exported (HasSamples): they may be the totals of an earlier process.
+func (s *DataService) orStored(entry string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried == nil {
 		s.tried = map[string]bool{}
 	}
-	first := !s.tried[entry]
+	if err != nil && !s.tried[entry] && scrape.OutcomeOf(err) != scrape.NotFound {
+		err = &storedError{err}
+	}
 	s.tried[entry] = true
-	return first
+	return err
 }
 
 // networkName returns the last result of FindNetwork.

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -546,4 +547,59 @@ func TestSumsAreThoseOfTheServiceInChaos(t *testing.T) {
 			}
 		})
 	}
+}
+
+// increase() misses the first event of a series that is born with it. So each counter has a series at 0, or at the total of the state
+// directory, before its first event: also if the service fails from the start, and for types that are not known.
+func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		path := t.TempDir()
+		lists := []struct {
+			collector, target, family, kind string
+			event                           serviceEvent // without a position: in the newest block
+		}{
+			{"transfers", onC, transfersFamily, "in", serviceEvent{}},
+			{"internal_transactions", onC, internalsFamily, "in", serviceEvent{}},
+			{"asset_transactions", exm, assetsFamily, "other", serviceEvent{time.Now().Unix(), fmt.Sprintf(`{"txHash":"t","txType":"FutureTx","timestamp":%d}`, time.Now().Unix())}},
+			{"rewards", "alpha", "avax_rewards_total", "other", serviceEvent{0, fmt.Sprintf(`{"nodeId":"%s","rewardTxHash":"r","rewardType":"FUTURE","endTimestamp":%d,"utxoId":"u","outputIndex":1,
+				"reward":{"assetId":"A","symbol":"AVAX","denomination":9,"amount":"1"}}`, w.network.NodeID("alpha"), time.Now().Unix())}},
+		}
+		for _, c := range lists {
+			s := &service{}
+			fails := c.collector != "rewards" // whose total is not known before the service answers
+			run := func(want string) {
+				t.Helper()
+				w.data(func(r *http.Request) string {
+					if fails {
+						return `{"statusCode":500,"error":"Internal Server Error","message":"down"}`
+					}
+					return s.answer(r)
+				})
+				samples, err := w.run(t, c.collector, c.target)
+				if i := strings.Index(samples, c.family+"{"); (err != nil) != fails || fails && !collectors.HasSamples(err) || i < 0 {
+					t.Fatalf("%s: %v\n%s", c.collector, err, samples)
+				}
+				if got := fmt.Sprint(sum(t, samples, c.family, `"`+c.kind)); got != want {
+					t.Errorf("%s: %s, want %s", c.collector, got, want)
+				}
+			}
+			w.restart(t, path)
+			run("0")
+			fails = false
+			time.Sleep(time.Hour)
+			run("0")
+			switch c.collector {
+			case "transfers":
+				c.event = nftTransfer(1, w.head(t))
+			case "internal_transactions":
+				c.event = internalCall("0x1", w.head(t))
+			}
+			s.events = append(s.events, c.event)
+			time.Sleep(time.Hour)
+			run("1")
+			w.restart(t, path)
+			fails = true
+			run("1")
+		}
+	})
 }

@@ -18,7 +18,7 @@ import (
 
 var (
 	rewardsSum = metric.NewCounter("avax_rewards_avax_total",
-		"All rewards paid for a monitored validator, in AVAX. Type VALIDATOR: paid to the validator. Type DELEGATOR: paid to its delegators. Type VALIDATOR_FEE: paid to the validator out of its delegators' rewards.", "node_id", "type")
+		"All rewards paid for a monitored validator, in AVAX. Type VALIDATOR: paid to the validator. Type DELEGATOR: paid to its delegators. Type VALIDATOR_FEE: paid to the validator out of its delegators' rewards. Type other: types that the exporter does not know.", "node_id", "type")
 	rewardsCount = metric.NewCounter("avax_rewards_total",
 		"Number of rewards paid for a monitored validator.", "node_id", "type")
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
@@ -80,24 +80,18 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 			return p, err
 		},
 	}
-	first := ups.Data.firstRun(name)
 	err := r.read(ctx)
 	if err != nil {
 		err = fmt.Errorf("rewards of %s: %w: the next run continues", id, err)
 	}
-	if err != nil && (!first || totals.Whole == nil) {
-		return err
-	}
-	if totals.Whole != nil {
+	err = ups.Data.orStored(name, err)
+	switch {
+	case totals.Whole != nil:
 		totals.Whole.set(out, id, ups.Data.Currency)
-	}
-	if err != nil {
-		return &storedError{err}
-	}
-	if totals.Whole == nil {
+	case err == nil:
 		out.Note("rewards of %s: reading the whole history takes several runs; samples appear after that", id)
 	}
-	return nil
+	return err
 }
 
 // rewardTotals is the ledger entry for the rewards of a validator. The order of the service's list is not documented, and the
@@ -256,7 +250,7 @@ func (b *rewardSums) addPage(rewards []data.Item[data.Reward]) {
 // add adds new rewards to the sums. It reports whether all of these rewards are new.
 func (b *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	if b.Sums == nil {
-		b.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}}
+		b.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}, other: {}}
 	}
 	if b.known == nil {
 		b.known = map[rewardHash]bool{}
@@ -279,7 +273,7 @@ func (b *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 		}
 		b.known[hash] = true
 		b.Counted = append(b.Counted, hash[:]...)
-		kind := kindOrOther(b.Sums, item.Value.RewardType)
+		kind := knownOrOther(b.Sums, item.Value.RewardType)
 		b.Sums[kind] = b.Sums[kind].with(item.Value)
 	}
 	return allNew

@@ -42,15 +42,9 @@ func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric
 	began := time.Now()
 	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.networkName(), p.TxHash)
 	took := time.Since(began)
-	switch scrape.OutcomeOf(err) {
-	case scrape.Rejected, scrape.NotFound, scrape.Forbidden, scrape.RateLimited, scrape.LocalLimit:
-		return ifUnknown(err, "AVAX_WATCH_SIGNATURES") // these outcomes say nothing about the validators
-	case scrape.Unreachable, scrape.Timeout:
-		return err // the service is down
-	}
 	var status *scrape.StatusError
-	if errors.As(err, &status) && status.Status > http.StatusInternalServerError {
-		return err // a gateway answers in place of the service
+	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusInternalServerError) {
+		return ifUnknown(err, "AVAX_WATCH_SIGNATURES") // the aggregator did not answer, which says nothing about the validators
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)
 	if err == nil {
