@@ -13,15 +13,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The service's limits in compute units, for callers without a key and for callers with a free key. All callers without a key
-// that share an IP address share one limit.
-const (
-	KeylessPerMinute = 6_000
-	KeylessPerDay    = 1_200_000
-	FreePerMinute    = 8_000
-	FreePerDay       = 2_000_000
-)
-
 // Budget limits the compute units spent within any minute and within any day. Use Budget.Admit as scrape.Options.Admit of
 // every Upstream that shares the budget. A Budget is safe for concurrent use. Do not copy it, and do not change its fields
 // after the first use.
