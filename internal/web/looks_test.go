@@ -46,7 +46,7 @@ func violations(c *chromium, axe string) string {
 	return "axe-core did not end"
 }
 
-// pages are the scenes by name, as the server sends them.
+// pages are pages in several situations, by name, as the server sends them.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -68,7 +68,7 @@ func pages(t *testing.T) map[string]string {
 			n.AnnounceUpgrade(time.Now().Add(100*time.Hour), "delta", "echo", "golf", "hotel")
 		},
 	} {
-		play(t, alerts.Rules, func(s *scene) {
+		inWorld(t, alerts.Rules, func(s *world) {
 			s.wait(30 * time.Minute)
 			change(s.network)
 			s.wait(25 * time.Minute)

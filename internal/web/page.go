@@ -44,8 +44,8 @@ var policy = func() string {
 		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 }()
 
-// choice holds the parameters of a request for the page.
-type choice struct {
+// parameters are those of a request for the page.
+type parameters struct {
 	allNodes bool   // ?nodes=all: all nodes
 	filter   string // ?filter=text: nodes whose name, state or version contains the text
 	sort     string // ?sort=column: nodes by this column instead of their state
@@ -53,7 +53,7 @@ type choice struct {
 }
 
 // with returns the address of the nodes with one parameter changed.
-func (c choice) with(name, value string) string {
+func (c parameters) with(name, value string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"filter": c.filter, "sort": c.sort, "l1": c.l1} {
 		if value != "" {
@@ -67,7 +67,7 @@ func (c choice) with(name, value string) string {
 // status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	ask := choice{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1")}
+	ask := parameters{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1")}
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
@@ -121,7 +121,7 @@ type view struct {
 	nodeNames
 	site   *Site
 	base   string // path from the page to the status page
-	ask    choice
+	ask    parameters
 	states []state  // of the nodes, worst first
 	silent []string // nodes that do not answer
 	past   *history
@@ -133,7 +133,7 @@ type view struct {
 }
 
 // view reads the data of a page.
-func (s *Site) view(ctx context.Context, ask choice, base string, now time.Time) *view {
+func (s *Site) view(ctx context.Context, ask parameters, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
 	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.ran, v.jobCount = s.Progress()
@@ -157,7 +157,7 @@ func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
 	return s.Source.Groups(ctx)
 }
 
-func (s *Site) statusPage(ctx context.Context, ask choice, now time.Time) g.Node {
+func (s *Site) statusPage(ctx context.Context, ask parameters, now time.Time) g.Node {
 	v := s.view(ctx, ask, "", now)
 	observers := v.observers()
 	nodes, nodeSums := v.nodes()

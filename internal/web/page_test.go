@@ -57,7 +57,7 @@ func demand(t *testing.T, page string, words ...string) {
 	}
 }
 
-// Each scene changes the healthy network in two independent ways. The page must show the alerts of the real rules, both while they are
+// Each case changes the healthy network in two independent ways. The page must show the alerts of the real rules, both while they are
 // pending and when they fire.
 func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 	healthy := []string{"4 of 4 nodes up", `<h1 class="well">No active alerts`, `<details class="card off" id="l1-examplel1"><summary>`, "!problems\""}
@@ -93,7 +93,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			play(t, alerts.Rules, func(s *scene) {
+			inWorld(t, alerts.Rules, func(s *world) {
 				demand(t, s.get("/"), healthy...)
 				test.change(s.network)
 				s.wait(2 * time.Minute)
@@ -115,20 +115,20 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 // Only the rules file defines problems.
 func TestRulesFileDefinesProblems(t *testing.T) {
 	const raised = `groups: [{name: test, rules: [{alert: Few, expr: 'avax_node_peers < %s', labels: {severity: warn}}]}]`
-	problems := func(bar string, change func(*scene)) (names []string) {
-		play(t, []byte(fmt.Sprintf(raised, bar)), func(s *scene) {
+	problems := func(bar string, change func(*world)) (names []string) {
+		inWorld(t, []byte(fmt.Sprintf(raised, bar)), func(s *world) {
 			change(s)
 			names = problemsOf(s.get("/"))
 		})
 		return names
 	}
-	if got := problems("1", func(s *scene) {
+	if got := problems("1", func(s *world) {
 		s.network.Node("bravo").Stop()
 		s.wait(10 * time.Minute)
 	}); len(got) > 0 {
 		t.Errorf("without a rule about nodes: %q", got)
 	}
-	if got := problems("100000", func(*scene) {}); !slices.Equal(got, []string{"Few: warn"}) {
+	if got := problems("100000", func(*world) {}); !slices.Equal(got, []string{"Few: warn"}) {
 		t.Errorf("with a high threshold: %q", got)
 	}
 }
@@ -316,7 +316,7 @@ func TestMarkupIsEscaped(t *testing.T) {
 }
 
 func TestLinksAreValid(t *testing.T) {
-	play(t, alerts.Rules, func(s *scene) {
+	inWorld(t, alerts.Rules, func(s *world) {
 		s.network.Node("bravo").Stop()
 		s.wait(10 * time.Minute)
 		for _, path := range []string{"/", "/alerts", "/node/bravo", "/l1/examplel1"} {

@@ -29,10 +29,10 @@ groups:
       - {alert: NodeDown, expr: avax_node_up == 0, labels: {severity: page}, annotations: {summary: "{{ $labels.node }} is down"}}
 `
 
-// silencing runs a scene whose site sends notifications.
-func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
+// silencing runs a world whose site sends notifications.
+func silencing(t *testing.T, authenticated bool, do func(s *world)) {
 	t.Helper()
-	play(t, []byte(nodeDown), func(s *scene) {
+	inWorld(t, []byte(nodeDown), func(s *world) {
 		ctx, cancel := context.WithCancel(s.ctx)
 		n, err := notify.Start(ctx, notify.Options{
 			Config:     notify.Config{Text: []byte("route: {receiver: nobody}\nreceivers: [{name: nobody}]")},
@@ -52,7 +52,7 @@ func silencing(t *testing.T, authenticated bool, do func(s *scene)) {
 }
 
 // post submits a form, and returns the status and the redirect.
-func (s *scene) post(path string, form url.Values, headers ...string) (status int, to, body string) {
+func (s *world) post(path string, form url.Values, headers ...string) (status int, to, body string) {
 	s.t.Helper()
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -68,7 +68,7 @@ func (s *scene) post(path string, form url.Values, headers ...string) (status in
 var form = url.Values{"node": {"bravo"}, "for": {"45m"}, "comment": {"upgrade <1.15>"}}
 
 func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
-	silencing(t, true, func(s *scene) {
+	silencing(t, true, func(s *world) {
 		s.network.Node("bravo").Stop()
 		s.wait(3 * time.Minute)
 		demand(t, s.get("/alerts"), "No silences", `href="alerts?silence=bravo#silences"`)
@@ -100,7 +100,7 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 }
 
 func TestSilencesRejectCrossSiteRequests(t *testing.T) {
-	silencing(t, true, func(s *scene) {
+	silencing(t, true, func(s *world) {
 		for _, headers := range [][]string{
 			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
 		} {
@@ -119,7 +119,7 @@ func TestSilencesRejectCrossSiteRequests(t *testing.T) {
 }
 
 func TestSilenceFormNeedsAccess(t *testing.T) {
-	silencing(t, false, func(s *scene) {
+	silencing(t, false, func(s *world) {
 		if err := s.site.Silences.Silence(t.Context(), notify.NodeMatches("bravo", ""), longestSilence, "olga", "upgrade"); err != nil {
 			t.Fatal(err)
 		}

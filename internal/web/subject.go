@@ -27,7 +27,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
-		v := s.view(ctx, choice{}, "../", time.Now())
+		v := s.view(ctx, parameters{}, "../", time.Now())
 		f := v.nodeFacts([]string{name})
 		row := v.rowOf(state{node: name, text: "no recent samples"})
 		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
@@ -54,7 +54,7 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
-		v := s.view(ctx, choice{l1: chain}, "../", time.Now())
+		v := s.view(ctx, parameters{l1: chain}, "../", time.Now())
 		f := v.l1Facts([]string{chain})
 		return v.subjectPage(chain, []g.Node{v.l1Card(f, row{chain, v.about(subject{{"chain", chain}})}, true)},
 			func(label func(string) string) bool { return label("chain") == chain })

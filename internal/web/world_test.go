@@ -29,8 +29,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// scene is a site with the simulated network and the real rules, in synthetic time. Its collectors run once a minute.
-type scene struct {
+// world is a site with the simulated network and the real rules, in synthetic time. Its collectors run once a minute.
+type world struct {
 	t       *testing.T
 	network *simnet.Network
 	site    *Site
@@ -54,12 +54,12 @@ func TestMain(m *testing.M) {
 // oneStarts serializes starts of alerting: the resolver's lock is shared by all synthetic times.
 var oneStarts sync.Mutex
 
-// play runs a scene with these rules until the function returns.
-func play(t *testing.T, rules []byte, do func(*scene)) {
+// inWorld runs a world with these rules until the function returns.
+func inWorld(t *testing.T, rules []byte, do func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		s := newScene(t, ctx)
+		s := newWorld(t, ctx)
 		s.run()
 		oneStarts.Lock()
 		running, err := alerting.Start(ctx, alerting.Options{
@@ -88,7 +88,7 @@ func (accepting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: r}, nil
 }
 
-func newScene(t *testing.T, ctx context.Context) *scene {
+func newWorld(t *testing.T, ctx context.Context) *world {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
 	network.SetBlockPeriod("X", 20*time.Second)
@@ -116,7 +116,7 @@ func newScene(t *testing.T, ctx context.Context) *scene {
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 	})}
-	s := &scene{t: t, network: network, site: newSite(), ctx: ctx}
+	s := &world{t: t, network: network, site: newSite(), ctx: ctx}
 	registry := s.site.Registry.(*prometheus.Registry)
 	registry.MustRegister(s.site.Store)
 	for _, spec := range collectors.All() {
@@ -150,7 +150,7 @@ func newSite() *Site {
 var everyone = Access{Authenticates: func() bool { return true }}
 
 // run runs every collector once.
-func (s *scene) run() {
+func (s *world) run() {
 	var runs sync.WaitGroup
 	defer runs.Wait()
 	for _, j := range s.jobs {
@@ -170,7 +170,7 @@ func (s *scene) run() {
 }
 
 // wait lets time pass, while the collectors run once a minute.
-func (s *scene) wait(long time.Duration) {
+func (s *world) wait(long time.Duration) {
 	for end := time.Now().Add(long); time.Now().Before(end); {
 		time.Sleep(min(time.Minute, time.Until(end)))
 		s.run()
@@ -179,7 +179,7 @@ func (s *scene) wait(long time.Duration) {
 }
 
 // get returns the page at a path.
-func (s *scene) get(path string) string {
+func (s *world) get(path string) string {
 	s.t.Helper()
 	time.Sleep(2 * time.Second)
 	answer := ask(s.t, s.site, http.MethodGet, path)
