@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -20,6 +21,23 @@ func TestDashboardsHaveTheThresholdsOfTheRules(t *testing.T) {
 		}
 		if string(got) != string(want)+"\n" {
 			t.Errorf("%s is outdated: run make docs", b.file)
+		}
+	}
+}
+
+func TestSharedDashboardsAskForTheirDataSource(t *testing.T) {
+	for _, b := range boards {
+		text, err := json.Marshal(shared(b.json()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			`"__inputs":[{`, `"name":"DS_PROMETHEUS"`, `"current":{"text":"${DS_PROMETHEUS}"`,
+			`{"id":"grafana","name":"Grafana","type":"grafana"`, `{"id":"table","name":"table","type":"panel"`,
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s has no %s", b.file, want)
+			}
 		}
 	}
 }
