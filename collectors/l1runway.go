@@ -34,7 +34,7 @@ var l1Runway = &Spec{
 	Help:  "How long the balances of L1 validators last, and when the quorum is lost.",
 	Calls: []string{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
-		"info.getBlockchainID", "info.getNetworkID",
+		"info.getBlockchainID",
 	},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
@@ -136,27 +136,26 @@ func timedSetOf(ctx context.Context, n *nodes.Node, subnetID string) (m timedSet
 // that a node reports, else the measured burn rate. All validators pay the same fee, so a validator without a
 // measurement gets the highest measured burn rate. If no burn rate is known, the map is empty.
 func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[string]float64, error) {
-	network, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-		return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
-	})
-	if err != nil {
-		return nil, err
-	}
-	var floor float64
-	if network == mainnetID || network == fujiID {
-		floor = staking.MainnetFloor
-	}
 	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
 		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
-	burns, most := map[string]float64{}, floor
+	burns, most := map[string]float64{}, 0.0
 	switch {
 	case err == nil:
 		clear(m)
-		most = max(float64(fees.Price), floor)
+		most = float64(fees.Price)
 	case !errors.Is(err, nodes.ErrNotOffered):
 		return nil, err
 	default:
+		network, unknown := ups.Network(ctx)
+		if unknown != nil {
+			return nil, unknown
+		}
+		var floor float64
+		if network == mainnetID || network == fujiID {
+			floor = staking.MainnetFloor
+		}
+		most = floor
 		m.read(found)
 		for id, meter := range m {
 			if burn, known := meter.Burn(); known {

@@ -195,6 +195,38 @@ func TestObserversSufficeWithoutNodes(t *testing.T) {
 	})
 }
 
+// A public endpoint may block /ext/info. The C-Chain tells the network, which tells the time of Helicon. The P-Chain tells the fee.
+func TestObserverSufficesWithoutInfo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		*w.otherwise = func(_, method string, _ []any) string {
+			if method == "eth_chainId" {
+				return `{"jsonrpc":"2.0","id":1,"result":"0xa86a"}`
+			}
+			return ""
+		}
+		w.network.Observer().RemoveMethods("info")
+		helicon := time.Date(2026, time.September, 22, 15, 0, 0, 0, time.UTC)
+		time.Sleep(time.Until(helicon.Add(30 * 24 * time.Hour)))
+		alpha, bravo := w.network.NodeID("alpha"), w.network.NodeID("bravo")
+		for name, start := range map[string]time.Time{"alpha": helicon, "bravo": helicon.Add(-time.Second)} {
+			w.network.AddValidator(name, 2_000e9, 90*24*time.Hour)
+			w.network.SetStakeStart(name, start)
+		}
+		w.network.SetFeePrice(1000)
+		w.ups.Watch.Validators.IDs = []string{alpha, bravo}
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		w.observe(t)
+		if failed := w.runAll(t); len(failed) > 0 {
+			t.Error(failed)
+		}
+		budget := w.page(t, "reward_budget")
+		wantSeries(t, budget, `avax_validator_uptime_requirement_ratio{node_id="`+alpha+`"}`, "0.9")
+		wantSeries(t, budget, `avax_validator_uptime_requirement_ratio{node_id="`+bravo+`"}`, "0.8")
+		run, of := w.runway(t)
+		wantSeries(t, run(), of("burn_avax_per_day", "echo"), "0.0864")
+	})
+}
+
 func TestObserverIsDownAfterFiveMinutes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.observe(t, "alpha")

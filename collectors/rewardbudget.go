@@ -79,7 +79,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 			return err
 		}
 	}
-	helicon, err := heliconTime(ctx, ups.OfNetwork())
+	helicon, err := heliconTime(ctx, ups)
 	if err != nil {
 		return err
 	}
@@ -141,14 +141,22 @@ func periodOf(v node.Validator) staking.Period {
 }
 
 // heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
-// times, it returns the earliest, because a node with a later time is out of date.
-func heliconTime(ctx context.Context, all []*nodes.Node) (at *time.Time, err error) {
-	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), healthyOf(all), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+// times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
+// the time of the network.
+func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
+	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), healthyOf(ups.OfNetwork()), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {
 		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
 			at = &t
+		}
+	}
+	if err != nil {
+		if network, unknown := ups.Network(ctx); unknown == nil {
+			if t, scheduled := staking.HeliconTimes[network]; scheduled {
+				return &t, nil
+			}
 		}
 	}
 	return at, err

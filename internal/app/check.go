@@ -162,10 +162,12 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), plural(len(troubles), "cause"))
 	}
-	fmt.Fprintf(out, "all %d checks passed\n", len(all)+len(alertmanagers)+len(receivers))
+	passed := plural(len(all)+len(alertmanagers)+len(receivers), "check") + " passed"
 	if len(without) > 0 {
-		fmt.Fprintf(out, "No data of %s: no node or observer offers it. Add a node that does.\n", strings.Join(without, ", "))
+		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Add a node that does.\n", passed, strings.Join(without, ", "))
+		return nil
 	}
+	fmt.Fprintf(out, "all %s\n", passed)
 	return nil
 }
 

@@ -82,6 +82,22 @@ func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	return who, nil
 }
 
+// evmNetworks are the networks of the C-Chain, by the chain ID that wallets use.
+var evmNetworks = map[uint64]uint64{43114: 1, 43113: 5}
+
+// NetworkID returns the ID of the node's network. If an observer blocks info.getNetworkID, the chain ID of its C-Chain tells the
+// network.
+func (n *Node) NetworkID(ctx context.Context) (uint64, error) {
+	id, err := n.Client.NetworkID(ctx)
+	if !n.Observer || !node.IsNotServed(err) {
+		return id, err
+	}
+	if evm, evmErr := n.EthChainID(ctx, "C"); evmErr == nil && evmNetworks[evm] != 0 {
+		return evmNetworks[evm], nil
+	}
+	return id, err
+}
+
 // OtherNetwork reports whether the node belongs to another network than the expected one.
 func (n *Node) OtherNetwork() bool { return n.otherNetwork.Load() }
 

@@ -8,6 +8,7 @@ package staking
 import (
 	"math"
 	"math/bits"
+	"time"
 )
 
 const (
@@ -20,6 +21,12 @@ const (
 	// Quorum is the share of a set's weight below which its nodes report themselves unhealthy.
 	Quorum = 0.8
 )
+
+// HeliconTimes are the activation times of Helicon, by network ID (AvalancheGo 1.15.0).
+var HeliconTimes = map[uint64]time.Time{
+	1: time.Date(2026, time.September, 22, 15, 0, 0, 0, time.UTC),
+	5: time.Date(2026, time.July, 28, 15, 0, 0, 0, time.UTC),
+}
 
 // share returns part/whole, and 0 if whole is 0.
 func share(part, whole uint64) float64 {
