@@ -34,7 +34,7 @@ var (
 		"Free share of the volume that holds the node's database, rounded down to one percent. By default, the node is unhealthy below 0.1 and stops below 0.03.", "node")
 
 	nodeHealthy = metric.New("avax_node_healthy",
-		"1 if all health checks of the node pass, 0 if one fails. Absent while some checks have not run and no check has failed. Absent if the node does not offer the health API.",
+		"1 if all health checks of the node pass, 0 if one fails, or if a check has not run for 90 s. Absent while some checks have not run and no check has failed. Absent if the node does not offer the health API.",
 		"node")
 	nodePartialSync = metric.New("avax_node_partial_sync",
 		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates only L1s. It runs P, but not X and C.",
@@ -69,6 +69,7 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 	table := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
 	failing := map[string]string{}
 	waiting := false
+	still := shown.still(n.Name(), answer)
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	for called, check := range answer.Checks {
 		name := ups.ChainName(called)
@@ -98,8 +99,11 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
 		}
 	}
+	if still > maxStill {
+		out.Note("the health checks of %s have not run for %s: one of them hangs", n.Name(), still.Round(time.Second))
+	}
 	if answer.Healthy || len(failing) > 0 || !waiting {
-		out.SetBool(nodeHealthy, answer.Healthy, n.Name())
+		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
 	}
 	first := shown.first(n.Name(), failing)
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
@@ -111,6 +115,32 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 	}
 	return nil
 }
+
+// maxStill is how long a health check may not run. A node runs its checks every 30 s. If one check hangs, none runs any more, and
+// the node repeats its last results.
+const maxStill = 90 * time.Second
+
+// still returns for how long the oldest check has not run. It compares answers, so that it does not depend on the node's clock.
+func (e *checkErrors) still(name string, answer node.Health) time.Duration {
+	var oldest time.Time
+	for _, check := range answer.Checks {
+		if at := check.Timestamp.Time; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.oldest == nil {
+		e.oldest = map[string]seenCheck{}
+	}
+	if last, known := e.oldest[name]; !known || !last.ran.Equal(oldest) {
+		e.oldest[name] = seenCheck{oldest, time.Now()}
+	}
+	return time.Since(e.oldest[name].since)
+}
+
+// seenCheck is the time of the oldest check in the answers since a time.
+type seenCheck struct{ ran, since time.Time }
 
 // startFailed is a part of the error text of a chain's health check. It means that the node could not start the chain.
 const startFailed = "failed to create chain"
@@ -136,6 +166,7 @@ func omits(ctx context.Context, n *nodes.Node, c nodes.Chain) bool {
 type checkErrors struct {
 	mu     sync.Mutex
 	byNode map[string]map[string]string
+	oldest map[string]seenCheck // by the name of the node
 }
 
 // first returns the first error texts of the checks that fail now, and stores them.

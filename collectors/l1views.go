@@ -2,18 +2,20 @@ package collectors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. A configured node that does not answer counts as not connected.",
+		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. A configured node that does not answer, or whose chain does not answer, counts as not connected.",
 		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. 0 for an inactive validator, even if its node is up. Absent if the validator is the node itself.", "node", "chain", "node_id", "validation_id")
+		"1 if the node is connected to the validator, 0 if not. 0 for an inactive validator, even if its node is up, and for a configured node whose chain does not answer. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "chain", "node_id", "validation_id")
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
 		"Uptime of the validator: the share (0 to 1) of its validation in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
@@ -26,7 +28,7 @@ var l1Views = &Spec{
 	Name:     "l1_views",
 	Paged:    true,
 	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
-	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID"},
+	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID", "info.peers"},
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
@@ -44,19 +46,29 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 	if err != nil {
 		return err
 	}
-	down := ups.Unreachable(maxAge)
+	down, stopped := ups.Unreachable(maxAge), ups.ChainStopped(c.Ref)
 	var connected uint64
 	for _, v := range set {
-		if v.IsActive && (v.IsConnected && !down.IDs[v.NodeID] || v.NodeID == self) {
+		if v.IsActive && (v.IsConnected && !down.IDs[v.NodeID] || v.NodeID == self) && !stopped[v.NodeID] {
 			connected += uint64(v.Weight)
 		}
 		if v.NodeID == self {
 			continue
 		}
-		out.SetBool(l1ValidatorConnected, v.IsConnected, n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && benches(ctx, n, v.NodeID)) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptime, v.UptimePercentage.Ratio(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptimeSeconds, v.UptimeSeconds.Seconds(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 	}
 	out.Set(l1ConnectedWeight, float64(connected), n.Name(), c.Name)
 	return nil
+}
+
+// benches reports whether the node has benched a validator: for a limited time it does not query the validator, and reports it as
+// disconnected on all chains.
+func benches(ctx context.Context, n *nodes.Node, id string) bool {
+	if n.Observer {
+		return false
+	}
+	answer, err := n.Peers(ctx)
+	return err == nil && slices.ContainsFunc(answer.Peers, func(p node.Peer) bool { return p.NodeID == id && len(p.Benched) > 0 })
 }

@@ -103,10 +103,11 @@ func (all setViews) isolatedNodes() map[*nodes.Node]bool {
 }
 
 // shareAfterStop returns the share of the weight that stays active and connected when this node stops. It is the
-// minimum over the views of all other nodes that are not isolated. If there is no other view, the node's own view counts.
-func (all setViews) shareAfterStop(nodeID string, isolated map[*nodes.Node]bool) (share float64, known bool) {
+// minimum over the views of all other nodes that are not isolated. If there is no other view, the node's own view counts. It also
+// returns the name of the node whose view counts; empty if there is none.
+func (all setViews) shareAfterStop(nodeID string, isolated map[*nodes.Node]bool) (share float64, by string) {
 	var alone float64
-	var itself bool
+	var itself string
 	for _, o := range all {
 		if o.sum.Total == 0 {
 			continue
@@ -114,16 +115,16 @@ func (all setViews) shareAfterStop(nodeID string, isolated map[*nodes.Node]bool)
 		left := o.sum.Without(staking.Member{ID: nodeID, Weight: o.up[nodeID], Up: true})
 		switch {
 		case o.id == nodeID:
-			alone, itself = left, true
+			alone, itself = left, o.node.Name()
 		case isolated[o.node]:
-		case !known || left < share:
-			share, known = left, true
+		case by == "" || left < share || left == share && o.node.Name() < by:
+			share, by = left, o.node.Name()
 		}
 	}
-	if !known {
+	if by == "" {
 		return alone, itself
 	}
-	return share, true
+	return share, by
 }
 
 func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
@@ -160,7 +161,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	down = ups.Unreachable(maxAge) // again, because nodes may have stopped during the run
 	counted := down.Counted()
 	out.Facts.Unreachable = &counted
-	out.Facts.Chains = []string{}
+	out.Facts.Chains, out.Facts.StopViews = []string{}, map[[2]string]string{}
 	for _, c := range monitored {
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)
 	}
@@ -189,7 +190,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
-			if left, known := set.seen.shareAfterStop(id, isolated); known {
+			if left, by := set.seen.shareAfterStop(id, isolated); by != "" {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
@@ -198,18 +199,20 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		if down.Has(n) {
 			continue
 		}
-		left, known := primary.shareAfterStop(id, isolated)
-		safe := left >= staking.Quorum
+		left, by := primary.shareAfterStop(id, isolated)
+		known, safe := by != "", left >= staking.Quorum
 		if known {
 			out.Set(nodeStopLeaves, left, n.Name(), "P")
+			out.Facts.StopViews[[2]string{n.Name(), "P"}] = by
 		}
 		for i, set := range sets {
 			if set.members != nil && (!set.members[id] || set.absent[id]) {
 				continue
 			}
-			left, seen := set.seen.shareAfterStop(id, isolated)
-			if known, safe = known && seen, safe && left >= staking.Quorum; seen {
+			left, by := set.seen.shareAfterStop(id, isolated)
+			if known, safe = known && by != "", safe && left >= staking.Quorum; by != "" {
 				out.Set(nodeStopLeaves, left, n.Name(), monitored[i].Name)
+				out.Facts.StopViews[[2]string{n.Name(), monitored[i].Name}] = by
 			}
 		}
 		if known {
@@ -297,13 +300,8 @@ func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*node
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
-	stopped := map[string]bool{} // validators whose chain does not answer, although their peers report them as connected
-	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool {
-		if n.ChainStopped(c.Ref) {
-			stopped[ids[n]] = true
-		}
-		return n.ChainStopped(c.Ref)
-	})
+	stopped := ups.ChainStopped(c.Ref)
+	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool { return n.ChainStopped(c.Ref) })
 	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
 		set, err := chainSet(ctx, n, c)
 		if !n.Observer && scrape.OutcomeOf(err) == scrape.NotFound {

@@ -95,11 +95,18 @@ func TestLowestViewDecidesIfNoNodeIsWellConnected(t *testing.T) {
 	})
 }
 
-// After the end of a VM, the chain's calls on the node hang, and its peers still report it as connected.
+// After the end of a VM, the chain's calls on the node hang, its peers still report it as connected, and the node repeats its last
+// health checks.
 func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo", "foxtrot")
-		w.network.Node("bravo").Inject(simnet.Hung(), "validators.getCurrentValidators", "eth_getBlockByNumber")
+		bravo := `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="` + w.network.NodeID("bravo") + `"`
+		for range 10 {
+			wantSeries(t, w.page(t, "health"), `avax_node_healthy{node="alpha"}`, "1")
+			time.Sleep(time.Minute)
+		}
+		wantLine(t, w.page(t, "l1_views"), bravo, " 1")
+		w.network.Node("bravo").SetChain("examplel1", simnet.Dead)
 		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
 		for range 2 { // one call without an answer is no sign yet
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
@@ -113,12 +120,59 @@ func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 170/370.0) {
 			t.Errorf("without alpha and bravo, the share is %v", got)
 		}
-		w.network.Node("bravo").Recover()
+		views, err := w.run(t, "l1_views", "alpha/examplel1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantSeries(t, views, `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "270")
+		wantLine(t, views, bravo, " 0")
+		_, j := w.job(t, "health", "bravo")
+		for minute, want := range []string{"1", "1", "0"} {
+			batch := metric.NewBatch(specOf(t, "health").Families)
+			if err := j.Collect(t.Context(), batch); err != nil {
+				t.Fatal(err)
+			}
+			var page string
+			for _, c := range batch.Chunks() {
+				page += string(c.Text())
+			}
+			wantSeries(t, page, `avax_node_healthy{node="bravo"}`, want)
+			if noted := strings.Contains(strings.Join(batch.Notes(), ""), "have not run for 2m0s: one of them hangs"); noted != (want == "0") {
+				t.Errorf("minute %d: notes %v", minute, batch.Notes())
+			}
+			time.Sleep(time.Minute)
+		}
+		w.network.Node("bravo").Start()
+		time.Sleep(5 * time.Minute)
 		w.page(t, "heads")
 		if got := valueOf(t, w.page(t, "safe_to_stop"), leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("bravo is back: the share is %v", got)
 		}
 	})
+}
+
+// A node reports a benched peer as disconnected, but the peer is up.
+func TestBenchedPeerIsConnected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		w.network.Node("alpha").Bench("bravo", "C")
+		views := w.page(t, "l1_views")
+		wantLine(t, views, `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"`, " 1")
+		wantSeries(t, views, `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "270") // alpha does not query bravo
+		w.network.Disconnect("bravo")
+		time.Sleep(time.Minute)
+		wantLine(t, w.page(t, "l1_views"), `avax_l1_validator_connected{node="alpha",chain="examplel1",node_id="`+w.network.NodeID("bravo")+`"`, " 0")
+	})
+}
+
+// wantLine checks the value of the first series whose text begins with start.
+func wantLine(t *testing.T, page, start, end string) {
+	t.Helper()
+	_, rest, found := strings.Cut(page, start)
+	line, _, _ := strings.Cut(rest, "\n")
+	if !found || !strings.HasSuffix(line, end) {
+		t.Errorf("%s…%s, want …%s", start, line, end)
+	}
 }
 
 // The stop of a node changes nothing for a chain that the node does not run, even if it is the only validator.

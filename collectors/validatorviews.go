@@ -14,13 +14,13 @@ var (
 		"Uptime of the validator: the share (0 to 1) of the elapsed staking period in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "node_id")
 	validatorConnected = metric.New("avax_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. Absent if the validator is the node itself.", "node", "node_id")
+		"1 if the node is connected to the validator, 0 if not. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "node_id")
 )
 
 var validatorViews = &Spec{
 	Name:     "validator_views",
 	Help:     "Uptime and connection of the monitored validators, as observed by up to 25 of your nodes and by all observers.",
-	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
+	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID", "info.peers"},
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
@@ -48,7 +48,7 @@ func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 			out.Set(validatorUptime, v.Uptime.Ratio(), n.Name(), v.NodeID)
 		}
 		if v.Connected != nil {
-			out.SetBool(validatorConnected, *v.Connected, n.Name(), v.NodeID)
+			out.SetBool(validatorConnected, *v.Connected || benches(ctx, n, v.NodeID), n.Name(), v.NodeID)
 		}
 	}
 	return nil

@@ -152,6 +152,17 @@ func (n *Node) ChainStopped(ref string) bool {
 	return n.failed[ref] >= 2
 }
 
+// ChainStopped returns the IDs of the configured nodes on which the chain has stopped. Their peers may still report them as connected.
+func (p *Pool) ChainStopped(ref string) map[string]bool {
+	ids := map[string]bool{}
+	for _, n := range p.Nodes() {
+		if id := n.KnownID(); id != "" && n.ChainStopped(ref) {
+			ids[id] = true
+		}
+	}
+	return ids
+}
+
 // whileAnswering returns a context that also ends when the node does not answer an up probe.
 func (n *Node) whileAnswering(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)

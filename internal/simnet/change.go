@@ -2,6 +2,7 @@ package simnet
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ func (n *Node) start(isolated bool) {
 	n.net.change(func(now time.Time) {
 		n.member.away.begin(now)
 		n.stopped, n.isolated, n.started = false, isolated, now
+		maps.DeleteFunc(n.chains, func(_ *chain, fate chainFate) bool { return fate.state == Dead })
 		n.reach(now.Add(n.net.opts.Startup.Listen))
 	})
 }

@@ -46,6 +46,7 @@ type reply struct {
 	header http.Header
 	body   []byte
 	cut    bool // whether the body ends after half of it
+	hangs  bool // whether there is no answer
 }
 
 func newReply(status int, contentType string, body []byte) reply {
@@ -107,14 +108,14 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 		return newReply(http.StatusOK, "text/html; charset=utf-8", []byte("<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body></body></html>\n")), 0
 	}
 
-	d.net.mu.Lock()
-	defer d.net.mu.Unlock()
-	now := d.net.clock()
-	if !d.listens(now) { // the upstream was stopped in the meantime
+	rep, listens := d.undisturbed(q)
+	switch {
+	case !listens: // the upstream was stopped in the meantime
 		return reply{}, reset
+	case rep.hangs:
+		<-r.Context().Done()
+		return reply{}, hung
 	}
-	d.net.advance(now)
-	rep := d.respond(now, q)
 	switch fault.kind {
 	case wrongHost:
 		rep = replaceBody(rep, textReply(http.StatusForbidden, "invalid host specified"))
@@ -135,6 +136,18 @@ func (d *endpoint) answer(r *http.Request) (reply, faultKind) {
 		rep.cut = true
 	}
 	return rep, 0
+}
+
+// undisturbed returns the answer without faults, if the upstream listens.
+func (d *endpoint) undisturbed(q *query) (rep reply, listens bool) {
+	d.net.mu.Lock()
+	defer d.net.mu.Unlock()
+	now := d.net.clock()
+	if !d.listens(now) {
+		return reply{}, false
+	}
+	d.net.advance(now)
+	return d.respond(now, q), true
 }
 
 // receive records a request. It returns the delay and the fault that apply to it.

@@ -100,6 +100,11 @@ type check func(v *view) (any, string)
 // run returns the results of the last run of the checks. Checks of chains first run one period after the start of the process.
 func (v *view) run(checks map[string]check) healthResult {
 	ran := v.lastRun(healthPeriod)
+	for _, fate := range v.node.chains { // one check that hangs stops all
+		if fate.state == Dead && fate.since.Before(ran) {
+			ran = v.at(fate.since).lastRun(healthPeriod)
+		}
+	}
 	early := !v.node.started.IsZero() && ran.Before(v.node.started.Add(v.net.opts.Startup.Listen+healthPeriod))
 	ofNode := []string{"bls", "database", "diskspace", "futureupgrade", "network", "router"}
 	r := healthResult{make(map[string]healthCheck), true}

@@ -54,6 +54,7 @@ const (
 	Bootstrapping            // 503, not bootstrapped
 	Failed                   // its VM did not start: 404, no such chain, and a failing health check
 	Untracked                // 404, no such chain
+	Dead                     // its VM ended: its calls hang, all health checks stand still, and everything else is as before
 	leftOut                  // X and C of a node with partial sync: 404, never bootstrapped
 )
 
@@ -199,6 +200,9 @@ func (v *view) chainReply(q *query, c *chain, endpoint string) reply {
 	}
 	switch v.chainState(c) {
 	case Running:
+		if v.node.chains[c].state == Dead {
+			return reply{header: http.Header{}, hangs: true}
+		}
 		return answer()
 	case Bootstrapping:
 		return textReply(http.StatusServiceUnavailable, "API call rejected because chain is not done bootstrapping")

@@ -93,7 +93,7 @@ func (v *view) renderPrimary(s *staker, delegators bool) primaryValidator {
 		AccruedDelegateeReward: u64(s.accrued),
 		DelegationFee:          fmt.Sprintf("%.4f", s.fee),
 		Uptime:                 fmt.Sprintf("%.4f", 100*v.stakerUptime(s, v.me, v.now)),
-		Connected:              s.member == v.me || v.connected(s.member),
+		Connected:              s.member == v.me || v.connected(s.member) && len(v.node.benched[s.member]) == 0,
 		Signer:                 possession{s.member.publicKey, s.member.possession},
 		DelegatorCount:         strconv.Itoa(len(s.delegators)),
 		DelegatorWeight:        u64(s.delegated()),

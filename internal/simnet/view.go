@@ -43,7 +43,7 @@ func (v *view) chainState(c *chain) ChainState {
 		return leftOut
 	}
 	fate := v.node.chains[c]
-	if v.now.Before(fate.since) {
+	if v.now.Before(fate.since) || fate.state == Dead { // only its calls and the health checks show it
 		fate.state = Running
 	}
 	s := v.net.opts.Startup

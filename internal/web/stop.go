@@ -24,6 +24,15 @@ type stop struct {
 type setShare struct {
 	Chain  string  `json:"chain"`
 	Leaves float64 `json:"leaves"`
+	View   string  `json:"view,omitempty"` // the node or observer that is connected to this share
+}
+
+// seen returns whose view the share is, as the end of a sentence.
+func (s setShare) seen() string {
+	if s.View == "" {
+		return ""
+	}
+	return ", as " + s.View + " sees it"
 }
 
 func (s setShare) whole() string {
@@ -42,12 +51,18 @@ func (f *facts) stops() map[string]*stop {
 		}
 		return all[node]
 	}
+	var views map[[2]string]string
+	for _, j := range f.jobs {
+		if isStop(j.Last.Key) && f.now.Before(j.Good.Until) {
+			views = j.Good.Facts.StopViews
+		}
+	}
 	for l, safe := range f.by("avax_node_safe_to_stop", "node") {
 		of(l[0]).safe = &safe
 	}
 	for l, leaves := range f.by("avax_node_stop_leaves_ratio", "node", "chain") {
 		s := of(l[0])
-		s.leaves = append(s.leaves, setShare{l[1], leaves})
+		s.leaves = append(s.leaves, setShare{l[1], leaves, views[[2]string{l[0], l[1]}]})
 	}
 	for _, s := range all {
 		slices.SortFunc(s.leaves, func(a, b setShare) int {
@@ -64,7 +79,7 @@ func (s *stop) against() []setShare {
 
 // reason returns why a node may not be stopped.
 func (s setShare) reason() string {
-	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed", s.Chain, percent(s.Leaves), s.whole())
+	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, percent(s.Leaves), s.whole(), s.seen())
 }
 
 // stopAnswer is the JSON of safeToStop. Safe is absent if it is unknown.
@@ -175,7 +190,7 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 		a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
 		if len(found.leaves) > 0 {
 			least := found.leaves[0]
-			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed", percent(least.Leaves), least.whole(), least.Chain)
+			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s", percent(least.Leaves), least.whole(), least.Chain, least.seen())
 		}
 		return http.StatusOK, a
 	case found.safe != nil: // 0, although no known share is too small

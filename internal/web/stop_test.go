@@ -48,6 +48,21 @@ func stopping(t *testing.T) *Site {
 	return s
 }
 
+// The answer names the node whose view decides.
+func TestSafeToStopNamesTheView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		job := s.Store.Jobs()[slices.IndexFunc(s.Store.Jobs(), func(j *metric.Job) bool { return isStop(j.Last.Key) })]
+		run := job.Last
+		run.Chunks, run.Facts.StopViews = job.Good.Chunks, map[[2]string]string{{"free", "one"}: "needed"}
+		s.Store.Put(run)
+		status, answer := s.stopAnswer(factsAt(s.Store.Jobs(), time.Now()), nodesOf(s.Store.Jobs()), "free")
+		if want := "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"; status != 200 || answer.Reason != want {
+			t.Errorf("%d %q, want %q", status, answer.Reason, want)
+		}
+	})
+}
+
 func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
