@@ -41,18 +41,18 @@ func collectObserver(ctx context.Context, ups *Upstreams, n *nodes.Node, out *me
 	}
 	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerTimeout, n.Name())
 	offered := map[string]bool{}
-	withheld := metric.Table{About: "Methods that observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
+	missing := metric.Table{About: "Methods that observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
 	for _, o := range n.Offers() {
 		offered[o.Op] = offered[o.Op] || o.Err == nil
 		if o.Err != nil {
-			withheld.Rows = append(withheld.Rows, []string{n.Name(), o.Op, o.Err.Error()})
+			missing.Rows = append(missing.Rows, []string{n.Name(), o.Op, o.Err.Error()})
 		}
 	}
 	for method, is := range offered {
 		out.SetBool(observerOffers, is, n.Name(), method)
 	}
-	if len(withheld.Rows) > 0 {
-		out.Table(withheld)
+	if len(missing.Rows) > 0 {
+		out.Table(missing)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func TestObserversGetOnlyNetworkCalls(t *testing.T) {
 	})
 }
 
-func TestWithheldMethodIsCalledOnceAnHour(t *testing.T) {
+func TestMethodThatIsNotOfferedIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Observer().RemoveMethods("avm.getHeight")
 		w.observe(t, "alpha")

@@ -28,13 +28,13 @@ var nodeIncidents = []incident{
 		what:  "a node stops",
 		begin: func(w *world) { w.Node("bravo").Stop() },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2*time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
 	},
 	{
 		what:  "a node accepts connections but does not answer",
 		begin: func(w *world) { w.Node("alpha").Inject(simnet.Hung()) },
 		end:   func(w *world) { w.Node("alpha").Recover() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2*time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
 	},
 	{
 		what: "a node stops for a minute, every five minutes",
@@ -69,7 +69,7 @@ var nodeIncidents = []incident{
 		what:  "the VM of an L1 ends on a node: its calls hang, its peers report it as connected, and its health checks stand still",
 		begin: func(w *world) { w.Node("bravo").SetChain("examplel1", simnet.Dead) },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxChainMissing"}, within: 10 * time.Minute,
+		pages: []string{"AvaxChainMissing"}, within: 4*time.Minute + slack, ended: 2 * time.Minute,
 	},
 	{
 		what:  "all configured nodes stop, as when their site has no power",

@@ -282,3 +282,25 @@ func TestAlertsLinkToExistingDashboards(t *testing.T) {
 		}
 	}
 }
+
+// AvaxDataTooOld pages for the collectors that pages need.
+func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
+	var listed, paged []string
+	for _, g := range rules(t, alerts.Rules) {
+		for _, r := range g.Rules {
+			if m := regexp.MustCompile(`last_success_timestamp_seconds{collector=~"([^"]+)"}`).FindStringSubmatch(r.Expr); r.Alert == "AvaxDataTooOld" && m != nil {
+				listed = strings.Split(m[1], "|")
+			}
+		}
+	}
+	for _, spec := range collectors.All() {
+		if spec.Paged {
+			paged = append(paged, spec.Name)
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(paged)
+	if !slices.Equal(listed, paged) {
+		t.Errorf("AvaxDataTooOld lists %q, but collectors with Paged are %q", listed, paged)
+	}
+}

@@ -54,7 +54,7 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 	for {
 		outcome, why := delivered, ""
 		if err := h.Healthy(); err != nil {
-			outcome, why = withheld, err.Error()
+			outcome, why = omitted, err.Error()
 		} else if err := h.send(ctx); err != nil {
 			outcome, why = failed, err.Error()
 		}
@@ -77,7 +77,7 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 	}
 }
 
-const withheld = "withheld"
+const omitted = "omitted"
 
 // ErrStarting is why an exporter that has just started is not healthy yet. The first heartbeat waits for its end.
 var ErrStarting = errors.New("starting")
@@ -85,9 +85,9 @@ var ErrStarting = errors.New("starting")
 func newHeartbeatCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	sent := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "avax_exporter_heartbeats_total",
-		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept the heartbeat), or withheld (collectors, rules or notifications do not work).",
+		Help: "Heartbeats by outcome: delivered, failed (the URL did not accept the heartbeat), or omitted (collectors, rules or notifications do not work).",
 	}, []string{"outcome"})
-	for _, o := range []string{delivered, failed, withheld} {
+	for _, o := range []string{delivered, failed, omitted} {
 		sent.WithLabelValues(o)
 	}
 	r.MustRegister(sent)

@@ -37,7 +37,7 @@ func (v *view) observers() g.Node {
 			case up.is(0, r.name):
 				state = "down"
 			}
-			var chains, withheld []string
+			var chains, missing []string
 			for l := range height {
 				if l[0] == r.name {
 					chains = append(chains, l[1])
@@ -49,14 +49,14 @@ func (v *view) observers() g.Node {
 				if l[0] == r.name {
 					all++
 					if is == 0 {
-						withheld = append(withheld, l[1])
+						missing = append(missing, l[1])
 					}
 				}
 			}
-			slices.Sort(withheld)
-			methods := number(all-len(withheld)) + " of " + number(all)
-			if len(withheld) > 0 {
-				methods += ", without " + brief(withheld)
+			slices.Sort(missing)
+			methods := number(all-len(missing)) + " of " + number(all)
+			if len(missing) > 0 {
+				methods += ", without " + brief(missing)
 			}
 			limit := "–"
 			if v.site.ObserverBudget > 0 {

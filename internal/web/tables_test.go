@@ -40,7 +40,7 @@ func rowsIn(page, section string, columns ...string) (rows []string) {
 	return rows
 }
 
-func TestObserversShowStateAndWithheldMethods(t *testing.T) {
+func TestObserversShowStateAndMethodsThatAreNotOffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `
 			avax_observer_info{node="down",url="u"} 1
