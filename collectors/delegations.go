@@ -89,7 +89,7 @@ func listDelegations(ctx context.Context, ups *Upstreams, address string, pendin
 		out.Note("only the delegations to %d of %d validators: list fewer in AVAX_VALIDATORS", maxDelegatedTo, len(ids))
 		ids = ids[:maxDelegatedTo]
 	}
-	helicon, err := heliconTime(ctx, ups.OfNetwork())
+	helicon, err := heliconTime(ctx, ups)
 	if err != nil {
 		return err
 	}
