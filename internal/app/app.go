@@ -86,7 +86,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: defaultNode(targets),
-		Chains: targets.chains, Probe: targets.probe, ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Labels: a.labelsOfNodes, Probe: targets.probe, ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
 	}
 	if cfg.AutoChains {
 		site.Undiscovered = targets.ups.Undiscovered
@@ -141,6 +141,17 @@ func (a *App) labelled() config.Upstreams {
 		u.Nodes = append(u.Nodes, c.Node)
 	}
 	return u
+}
+
+// labelsOfNodes returns the labels of each node of this shard, as name=value.
+func (a *App) labelsOfNodes() map[string][]string {
+	all := map[string][]string{}
+	for _, n := range a.labelled().Nodes {
+		for name, value := range n.Labels {
+			all[n.Name] = append(all[n.Name], name+"="+value)
+		}
+	}
+	return all
 }
 
 // answeredAt returns when a node last answered a call.

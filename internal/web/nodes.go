@@ -133,8 +133,21 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	for l := range v.by("avax_node_info", "node", "version") {
 		versions[l[0]] = l[1]
 	}
+	var given map[string][]string
+	if v.site.Labels != nil {
+		given = v.site.Labels()
+	}
+	label, _, _ := strings.Cut(v.ask.label, "=")
+	known := false // another parameter is no label
+	for _, labels := range given {
+		known = known || slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(l, label+"=") })
+	}
 	for _, state := range v.states {
-		if v.ask.filter == "" || strings.Contains(state.node+" "+state.text+" "+versions[state.node], v.ask.filter) {
+		labels := given[state.node]
+		if known && !slices.Contains(labels, v.ask.label) {
+			continue
+		}
+		if v.ask.filter == "" || strings.Contains(state.node+" "+state.text+" "+versions[state.node]+" "+strings.Join(labels, " "), v.ask.filter) {
 			rows = append(rows, v.rowOf(state))
 		}
 	}
@@ -159,7 +172,7 @@ func (v *view) nodeRows() (rows []nodeRow) {
 // nodeFilter shows how to filter and sort the table of nodes.
 func (v *view) nodeFilter() g.Node {
 	return h.Form(h.Class("silence"), h.Method("get"),
-		h.Label(g.Text("Name, state or version contains "), h.Input(h.Name("filter"), h.Value(v.ask.filter))), h.Button(g.Text("Filter")),
+		h.Label(g.Text("Name, state, version or label contains "), h.Input(h.Name("filter"), h.Value(v.ask.filter))), h.Button(g.Text("Filter")),
 		h.Span(h.Class("dim"), g.Text("Sort by "), g.Map([]string{"state", "name", "votes", "stake", "peers", "safe", "version"}, func(by string) g.Node {
 			return g.Group{link(v.ask.with("sort", by), by), g.Text(" ")}
 		})))

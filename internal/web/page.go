@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,9 +48,10 @@ var policy = func() string {
 // parameters are those of a request for the page.
 type parameters struct {
 	allNodes bool   // ?nodes=all: all nodes
-	filter   string // ?filter=text: nodes whose name, state or version contains the text
+	filter   string // ?filter=text: nodes whose name, state, version or labels contain the text
 	sort     string // ?sort=column: nodes by this column instead of their state
 	l1       string // ?l1=chain: the validators of this L1
+	label    string // ?owner=acme: nodes with this label, as owner=acme
 }
 
 // with returns the address of the nodes with one parameter changed.
@@ -60,6 +62,9 @@ func (c parameters) with(name, value string) string {
 			query.Set(name, value)
 		}
 	}
+	if name, value, ok := strings.Cut(c.label, "="); ok {
+		query.Set(name, value)
+	}
 	query.Set(name, value)
 	return "?" + query.Encode() + "#nodes"
 }
@@ -67,7 +72,12 @@ func (c parameters) with(name, value string) string {
 // status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	ask := parameters{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1")}
+	ask := parameters{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1"), ""}
+	for name := range query {
+		if !slices.Contains([]string{"nodes", "filter", "sort", "l1", "refresh"}, name) {
+			ask.label = max(ask.label, name+"="+query.Get(name)) // one, always the same
+		}
+	}
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 

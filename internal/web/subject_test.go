@@ -94,6 +94,16 @@ func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 		name, _, _ := strings.Cut(rest, `"`)
 		return name
 	}
+	s.Labels = func() map[string][]string {
+		return map[string][]string{"node0003": {"owner=acme"}, "node0004": {"owner=beam", "region=eu"}, "node0007": {"region=us"}}
+	}
+	for path, want := range map[string]string{
+		"/?owner=acme": "node0003", "/?owner=beam&refresh=30": "node0004", "/?owner=none": "", "/?filter=region=eu": "node0004", "/?unknown=x": "node0007",
+	} {
+		if got := first(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
 	for path, want := range map[string]string{"/": "node0007", "/?sort=name": "node0000", "/?filter=no+answer": "node0007", "/?filter=node0011": "node0011", "/?filter=nothing": ""} {
 		if got := first(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
