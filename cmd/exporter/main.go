@@ -56,6 +56,7 @@ func commands() []command {
 		{name: "rules", args: rulesArgs, summary: "print the alert rules, or write all rule files", help: rulesHelp, failure: "a file cannot be written", run: runRules},
 		{name: "dashboards", args: dashboardsArgs, summary: "print the overview dashboard, or write all dashboards", help: dashboardsHelp, failure: "a file cannot be written", run: runDashboards},
 		{name: "backtest", args: backtestArgs, summary: "evaluate the alert rules over the history of a Prometheus", help: backtestHelp, failure: "the history cannot be read", run: runBacktest},
+		{name: "rewards", args: rewardsArgs, summary: "print the staking rewards that were paid", help: rewardsHelp, failure: "the rewards cannot be read", run: runRewards},
 		{name: "completion", args: "SHELL", summary: "print a completion script for a shell", help: completionHelp, run: runCompletion},
 		{name: "version", summary: "print the version", run: runVersion},
 		{name: "help", args: "[COMMAND]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},

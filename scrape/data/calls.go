@@ -235,6 +235,8 @@ const (
 
 // Reward is a staking reward that was paid to a validator or delegator.
 type Reward struct {
+	Addresses    []string      `json:"addresses,omitzero"` // that own the reward
+	TxHash       string        `json:"txHash,omitzero"`    // transaction that staked
 	NodeID       string        `json:"nodeId"`
 	RewardTxHash string        `json:"rewardTxHash"` // transaction that paid
 	RewardType   string        `json:"rewardType"`   // such as RewardValidator

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--address P-…] [--currency CODE] [--csv|--json]"
+
+const rewardsHelp = `
+Prints the staking rewards that were paid, as the Data service lists them: a
+line for each payment, and the total of each month. Amounts are whole nAVAX,
+without rounding. The value of a payment is its amount at the price of its day.
+
+Options:
+  --from TIME      begin: a duration before now, such as 365d, or a time such as
+                   2026-01-01T00:00:00Z (default: the first payment)
+  --to TIME        end, not included (default: now)
+  --node ID        only this validator. May be repeated.
+                   (default: AVAX_VALIDATORS, or else your nodes)
+  --address P-…    only payments to this P-Chain address. May be repeated.
+                   (default: AVAX_WATCH_DELEGATORS)
+  --currency CODE  such as eur (default: AVAX_CURRENCY)
+  --csv            print comma-separated values: the payments without totals
+  --json           print JSON
+
+Examples:
+  avax-exporter rewards --from 2026-01-01T00:00:00Z --csv >rewards.csv
+  avax-exporter rewards --address P-avax1… --currency eur
+`
+
+// runRewards prints the ledger of rewards.
+func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	var q app.RewardQuery
+	flags := flag.NewFlagSet("rewards", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	from, to := flags.String("from", "", ""), flags.String("to", "0s", "")
+	asCSV, asJSON := flags.Bool("csv", false, ""), flags.Bool("json", false, "")
+	list := func(into *[]string) func(string) error {
+		return func(item string) error { *into = append(*into, item); return nil }
+	}
+	flags.Func("node", "", list(&q.Nodes))
+	flags.Func("address", "", list(&q.Addresses))
+	flags.StringVar(&q.Currency, "currency", "", "")
+	words, err := parseAnywhere(flags, args)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	now := time.Now()
+	if err == nil && len(words) > 0 {
+		err = fmt.Errorf("unexpected argument %q", words[0])
+	}
+	if err == nil && *asCSV && *asJSON {
+		err = errors.New("write --csv or --json, not both")
+	}
+	if err == nil && *from != "" {
+		q.From, err = timeBefore(*from, now)
+	}
+	if err == nil {
+		q.To, err = timeBefore(*to, now)
+	}
+	if err != nil {
+		return inputError("rewards: %w: see avax-exporter help rewards", err)
+	}
+	cfg, err := configured(config.Load())
+	if err != nil {
+		return err
+	}
+	payments, err := app.Rewards(ctx, cfg, q)
+	if err != nil {
+		return fmt.Errorf("rewards: %w", err)
+	}
+	if q.Currency == "" {
+		q.Currency = cfg.Currency
+	}
+	switch {
+	case *asCSV:
+		return rewardsCSV(stdout, payments, q.Currency)
+	case *asJSON:
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]app.Payment{}, payments...), "months": monthsOf(payments)})
+	}
+	return rewardsText(stdout, payments, q.Currency)
+}
+
+// rewardsCSV writes the payments for a spreadsheet program.
+func rewardsCSV(w io.Writer, payments []app.Payment, currency string) error {
+	table := csv.NewWriter(w)
+	_ = table.Write([]string{"time_utc", "node_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + currency, "value_" + currency, "note"})
+	for _, p := range payments {
+		row := []string{
+			p.Time.Format("2006-01-02T15:04:05"), p.Node, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
+			p.Amount.String(), decimal(p.Amount, int(p.Decimals)), price(p), hundredths(p.Hundredths), p.Note(),
+		}
+		for i, cell := range row { // a spreadsheet program must not run a text of the service as a formula
+			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+				row[i] = "'" + cell
+			}
+		}
+		_ = table.Write(row)
+	}
+	table.Flush()
+	return table.Error()
+}
+
+func rewardsText(w io.Writer, payments []app.Payment, currency string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "TIME (UTC)\tVALIDATOR\tKIND\tAMOUNT\t\tPRICE\tVALUE, %s\t\n", strings.ToUpper(currency))
+	for _, p := range payments {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset, price(p), hundredths(p.Hundredths), p.Note())
+	}
+	fmt.Fprintf(t, "\t\t\t\t\t\t\t\nMONTH\t\tPAYMENTS\tAMOUNT\t\t\tVALUE, %s\t\n", strings.ToUpper(currency))
+	for _, m := range monthsOf(payments) {
+		note := ""
+		if m.Unpriced > 0 {
+			note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
+		}
+		fmt.Fprintf(t, "%s\t\t%d\t%s\t%s\t\t%s\t%s\n", m.Month, m.Payments, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths), note)
+	}
+	return t.Flush()
+}
+
+// month is the total of a month in one asset.
+type month struct {
+	Month      string   `json:"month"`
+	Asset      string   `json:"asset"`
+	Payments   int      `json:"payments"`
+	Amount     *big.Int `json:"amount"`
+	Hundredths *big.Int `json:"value_hundredth"` // of the payments with a price
+	Unpriced   int      `json:"unpriced"`        // payments without a price
+
+	decimals int
+}
+
+// monthsOf returns the totals, oldest first.
+func monthsOf(payments []app.Payment) []*month {
+	found := []*month{}
+	for _, p := range payments {
+		var m *month
+		for _, known := range found {
+			if known.Month == p.Time.Format("2006-01") && known.Asset == p.Asset {
+				m = known
+			}
+		}
+		if m == nil {
+			m = &month{Month: p.Time.Format("2006-01"), Asset: p.Asset, Amount: new(big.Int), Hundredths: new(big.Int), decimals: int(p.Decimals)}
+			found = append(found, m)
+		}
+		m.Payments++
+		m.Amount.Add(m.Amount, p.Amount)
+		if p.Hundredths == nil {
+			m.Unpriced++
+		} else {
+			m.Hundredths.Add(m.Hundredths, p.Hundredths)
+		}
+	}
+	return found
+}
+
+// decimal writes an integer with a decimal point before the last digits, exactly.
+func decimal(n *big.Int, digits int) string {
+	text := fmt.Sprintf("%0*d", digits+1, n)
+	if digits == 0 {
+		return text
+	}
+	return text[:len(text)-digits] + "." + text[len(text)-digits:]
+}
+
+// hundredths writes a value; empty if there is none.
+func hundredths(n *big.Int) string {
+	if n == nil {
+		return ""
+	}
+	return decimal(n, 2)
+}
+
+func price(p app.Payment) string {
+	if p.Price == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*p.Price, 'f', -1, 64)
+}
