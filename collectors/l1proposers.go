@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,11 +16,11 @@ import (
 
 var (
 	l1ProposerCount = metric.New("avax_l1_proposers",
-		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the exporter first saw the block. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left.", "chain")
+		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is avax_l1_proposer_view_height if the newest block started the epoch. Otherwise it is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the block came, or now if the exporter saw no height then. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left.", "chain")
 	l1ProposersLeft = metric.New("avax_l1_proposers_left",
 		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. A configured node that does not answer the exporter counts while another one is connected to it. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
 	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
-		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have.", "chain")
+		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have. If the exporter saw no height of the P-Chain within a minute of the newest block, it is the smaller share of those at the lower and at the upper height.", "chain")
 	l1ProposerViewHeight = metric.New("avax_l1_proposer_view_height",
 		"P-Chain height of the chain's current epoch: a lower bound of the height that the newest block recorded. It is exact if the newest block started the epoch.", "chain")
 	l1ProposerViewTimestamp = metric.New("avax_l1_proposer_view_timestamp_seconds",
@@ -35,7 +36,7 @@ var l1Proposers = &Spec{
 		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
 		"info.peers", "info.getNodeID", "platform.getBlockchains",
 	},
-	Every:    headsEvery,
+	Every:    headsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
 	OnChange: true,
 	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
 	Scope:    metric.ScopeChain,
@@ -54,13 +55,20 @@ var l1Proposers = &Spec{
 // proposerView holds what a run needs to know from earlier runs. No lock is needed, because the runs of a job do not
 // overlap.
 type proposerView struct {
-	sets map[uint64]map[string]uint64 // weights by node ID, by P-Chain height; they never change
+	sets    map[uint64]map[string]uint64 // weights by node ID, by P-Chain height; they never change
+	heights []heightAt                   // of the P-Chain, oldest first
+}
+
+// heightAt is a height of the P-Chain, and when it was requested.
+type heightAt struct {
+	at     time.Time
+	height uint64
 }
 
 // seenBlock is the ledger entry for the newest block of a chain.
 type seenBlock struct {
 	Height  uint64
-	PHeight uint64 // height of the P-Chain when the block was first seen; 0: not known
+	PHeight uint64 // upper bound of the height that the block recorded; 0: the block was older than maxUnseen
 }
 
 // proposers are the validators that may build the next block.
@@ -81,7 +89,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	type answer struct {
 		block   node.EthBlock
 		epoch   node.Epoch
-		pHeight uint64
+		pHeight heightAt
 	}
 	a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
 		if a.block, err = newestBlock(scrape.MaxAge(ctx, headsEvery), n, c); err != nil {
@@ -90,7 +98,9 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, epochAge), c.Ref)); err != nil {
 			return a, err
 		}
-		a.pHeight, err = n.PlatformHeight(scrape.MaxAge(ctx, proposalDelay))
+		ctx, requested := scrape.Sharing(ctx, headsEvery)
+		a.pHeight.height, err = n.PlatformHeight(ctx)
+		a.pHeight.at = requested()
 		return a, err
 	})
 	switch {
@@ -101,7 +111,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	case a.block.Number == 0:
 		return nil // anybody may build the first block
 	}
-	upper := upperBound(ups, c, uint64(a.block.Number), a.pHeight, out)
+	upper, tight := v.upperBound(ups, c, a.block, a.pHeight, out)
 	lower, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight))
 	if err != nil || len(lower) == 0 {
 		return err // without validators, anybody may build the next block
@@ -111,6 +121,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		return err
 	}
 	view := proposersOf(lower, running)
+	ratio := view.ratio
 	if exact := a.epoch.StartTime.Equal(a.block.Time()); !exact && upper > uint64(a.epoch.PChainHeight) && view.ratio <= 0.5 {
 		weights, err := v.at(ctx, ups, b.SubnetID, upper)
 		if err != nil {
@@ -119,10 +130,13 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		if newer := proposersOf(weights, running); newer.ratio > view.ratio {
 			view = newer
 		}
+		if tight {
+			ratio = view.ratio
+		}
 	}
 	out.Set(l1ProposerCount, float64(len(view.weights)), c.Name)
 	out.Set(l1ProposersLeft, float64(len(view.left)), c.Name)
-	out.Set(l1ProposersLeftRatio, view.ratio, c.Name)
+	out.Set(l1ProposersLeftRatio, ratio, c.Name)
 	out.Set(l1ProposerViewHeight, float64(a.epoch.PChainHeight), c.Name)
 	out.SetTime(l1ProposerViewTimestamp, a.epoch.StartTime.Time, c.Name)
 	for id := range view.weights {
@@ -131,27 +145,35 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	return nil
 }
 
-// proposalDelay is less than the age of the P-Chain block that a new block records. So an answer of this age is an upper bound
-// of that height.
+// proposalDelay is less than the age of the P-Chain block that a new block records. So the P-Chain's height this long before a block
+// is an upper bound of the height that the block recorded.
 const proposalDelay = 25 * time.Second
 
 // epochAge is the maximum age of an epoch. An older epoch is a lower bound too.
 const epochAge = 3 * time.Minute
 
-// upperBound returns an upper bound of the P-Chain height that the newest block recorded. That is the height of the P-Chain
-// when the exporter first saw the block. It is 0 if the block is older than the ledger.
-func upperBound(ups *Upstreams, c nodes.Chain, height, pHeight uint64, out *metric.Batch) uint64 {
+// maxUnseen is the maximum time from a block to the request of a P-Chain height that is a tight bound of the height that it recorded.
+const maxUnseen = time.Minute
+
+// upperBound returns an upper bound of the P-Chain height that the newest block recorded: the first height of the P-Chain that was
+// requested after proposalDelay before the block. The bound is tight if this was soon. Validators may have changed since an older
+// block, so then the bound is the present height.
+func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) (height uint64, tight bool) {
 	const name = "proposers "
+	v.heights = slices.DeleteFunc(append(v.heights, pHeight), func(h heightAt) bool { return time.Since(h.at) > 2*maxUnseen })
 	ledger := ups.ledger()
 	seen := load[seenBlock](ledger, name+c.Ref)
-	if seen.Height != height {
-		if seen.Height == 0 {
-			pHeight = 0
+	if seen.Height != uint64(block.Number) {
+		seen = seenBlock{Height: uint64(block.Number)}
+		for _, h := range v.heights {
+			if since := h.at.Sub(block.Time()); since >= -proposalDelay && since <= maxUnseen {
+				seen.PHeight = h.height
+				break
+			}
 		}
-		seen = seenBlock{height, pHeight}
 		ledger.save(out, name+c.Ref, seen)
 	}
-	return seen.PHeight
+	return cmp.Or(seen.PHeight, pHeight.height), seen.PHeight > 0
 }
 
 // at returns the weights of the validators at a P-Chain height, by node ID.
@@ -210,7 +232,7 @@ func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string
 		return nil, err
 	}
 	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
-		answer, err := n.Peers(scrape.MaxAge(ctx, time.Minute)) // the collector peers makes the same call
+		answer, err := n.Peers(scrape.MaxAge(ctx, headsEvery))
 		return answer.Peers, err
 	})
 	if err != nil {

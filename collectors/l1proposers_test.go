@@ -126,3 +126,44 @@ func TestBlockWithinAnEpochMovesTheView(t *testing.T) {
 		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
 	})
 }
+
+// A new exporter does not know which height an old block recorded, unless the block started its epoch. It does not report a chain
+// as frozen that may not be, but the lower share warns.
+func TestUnknownViewHasTheLowerShare(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "foxtrot", "echo")
+		w.network.SetBlockPeriod("examplepoa", 0)
+		time.Sleep(5 * time.Minute)
+		w.network.SendTransaction("examplepoa", "alpha") // the epoch begins
+		time.Sleep(40 * time.Second)
+		w.network.SendTransaction("examplepoa", "alpha")
+		time.Sleep(time.Minute)
+		w.network.AddL1Validator("examplepoa", "foxtrot", 20, 1e9)
+		for _, old := range []string{"alpha", "bravo", "charlie"} {
+			w.network.RemoveValidator("examplepoa", old)
+			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
+		}
+		time.Sleep(2 * time.Minute)
+		page := w.proposers(t, "examplepoa")()
+		wantSeries(t, page, `avax_l1_proposers_left{chain="examplepoa"}`, "1")
+		wantSeries(t, page, `avax_l1_proposers_left_ratio{chain="examplepoa"}`, "0")
+	})
+}
+
+// Right after the start of an epoch, the recorded height is known exactly, also without state.
+func TestFrozenChainIsKnownWithoutState(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "foxtrot", "echo")
+		w.network.SetBlockPeriod("examplepoa", 0)
+		time.Sleep(5 * time.Minute)
+		w.network.SendTransaction("examplepoa", "alpha")
+		time.Sleep(time.Minute)
+		w.network.AddL1Validator("examplepoa", "foxtrot", 20, 1e9)
+		for _, old := range []string{"alpha", "bravo", "charlie"} {
+			w.network.RemoveValidator("examplepoa", old)
+			w.network.Node(old).SetChain("examplepoa", simnet.Untracked)
+		}
+		time.Sleep(2 * time.Minute)
+		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "0")
+	})
+}

@@ -49,6 +49,8 @@ func commands() []command {
 		{name: "check", summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a node or service has a problem", run: runCheck},
 		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed", run: runCall},
 		{name: "explain", args: explainArgs, summary: "explain the state of an alert or the source of a metric", help: explainHelp, failure: "the exporter does not answer", run: runExplain},
+		{name: "safe-to-stop", args: "[--from URL] NODE", summary: "tell whether a node can be stopped now", help: safeToStopHelp, failure: "no, or not known", run: safeTo("stop", "node")},
+		{name: "safe-to-remove", args: "[--from URL] VALIDATION", summary: "tell whether an L1 validator can be removed now", help: safeToRemoveHelp, failure: "no, or not known", run: safeTo("remove", "validation")},
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(), failure: "a receiver did not accept the test", run: runNotify},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created", run: runSilence},
 		{name: "mcp", args: mcpArgs, summary: "serve tools for AI agents (Model Context Protocol)", help: mcpHelp, failure: "standard input or output failed", run: runMCP},

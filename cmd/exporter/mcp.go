@@ -65,6 +65,9 @@ var tools = []tool{
 	{name: "safe_to_stop", about: "Whether a node may be stopped now without harm to the quorum of its chains, and the reason.", path: "/safe-to-stop", args: []toolArg{
 		{"node", "name or node ID of the node", true},
 	}},
+	{name: "safe_to_remove", about: "Whether an L1 validator may be removed now, and what its removal or an empty balance does to the quorum and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
+		{"validation", "validation ID of the validator", true},
+	}},
 	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.", path: "/api/v1/l1/{chain}/plan", args: []toolArg{
 		{"chain", "name or blockchain ID of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
 	}},

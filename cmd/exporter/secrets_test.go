@@ -61,7 +61,7 @@ func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 	var all strings.Builder
 	for _, ask := range []string{
 		"GET /", "GET /metrics", "GET /alerts", "GET /alerts?format=json", "GET /api/v1/alerts", "GET /api/v1/rules", "GET /api/v1/l1/C/plan",
-		"GET /safe-to-stop", "GET /safe-to-stop?node=url", "GET /-/ready", "GET /-/healthy", "GET /nowhere", "POST /-/reload",
+		"GET /safe-to-stop", "GET /safe-to-stop?node=url", "GET /safe-to-remove?validation=url", "GET /-/ready", "GET /-/healthy", "GET /nowhere", "POST /-/reload",
 	} {
 		method, path, _ := strings.Cut(ask, " ")
 		req, err := http.NewRequestWithContext(ctx, method, "http://"+ts.Getenv("AVAX_LISTEN")+path, nil)

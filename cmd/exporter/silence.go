@@ -123,17 +123,12 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 
 // mayStop returns an error if the node is not safe to stop now.
 func mayStop(ctx context.Context, exporter, node string) error {
-	resp, err := askURL(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
-	if err != nil {
-		return unreachable(err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	status, answer, err := askSafe(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", node, strings.TrimSpace(string(answer)))
+	if status != http.StatusOK {
+		return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", node, answer)
 	}
 	return nil
 }

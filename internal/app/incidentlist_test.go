@@ -323,6 +323,39 @@ var l1Incidents = []incident{
 		warns: []string{"AvaxL1ValidatorDisconnected"}, within: 20 * time.Minute, goesOn: 40 * time.Minute,
 	},
 	{
+		what:  "a subnet without transactions is converted to an L1 with other validators, and the old ones no longer run the chain",
+		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
+		begin: func(w *world) { replace(w, old[:3], time.Second) },
+		end:   func(w *world) { revive(w, "alpha") },
+		pages: []string{"AvaxL1ProposersLow", "AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
+	},
+	{
+		what:  "all validators of an L1 without transactions are replaced, and the old ones no longer run the chain",
+		nodes: []string{"echo", "foxtrot"}, idle: true,
+		begin: func(w *world) { replace(w, old, time.Millisecond) },
+		end:   func(w *world) { revive(w, "alpha") },
+		pages: []string{"AvaxL1ProposersLow"}, within: 2*time.Minute + slack,
+	},
+	{
+		what:  "the validators of an L1 without transactions are replaced one by one, every 15 minutes, and then retired",
+		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
+		begin: func(w *world) { replace(w, old[:3], 15*time.Minute) },
+		end:   func(w *world) { revive(w, "alpha") },
+		pages: []string{"AvaxL1OwnerChanged", "AvaxL1ProposersLow"}, warns: []string{"AvaxL1ProposersLow"}, within: 47 * time.Minute, heals: 3 * time.Hour,
+	},
+	{
+		what: "the balances of a third of the weight of an L1 without transactions run out",
+		begin: func(w *world) {
+			w.SetBlockPeriod("examplel1", 0)
+			each(members[:6], func(m string) { w.SetBalance("examplel1", m, 512*60) })
+		},
+		end: func(w *world) {
+			each(members[:6], func(m string) { w.TopUp("examplel1", m, 100e9) })
+			w.SetBlockPeriod("examplel1", 10*time.Second)
+		},
+		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 10 * time.Minute,
+	},
+	{
 		what:  "the owner of an L1's subnet changes",
 		begin: func(w *world) { w.SetOwner("examplel1", []string{demo.NewOwner}, 1) },
 		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
@@ -341,6 +374,34 @@ var l1Incidents = []incident{
 		},
 		warns: []string{"AvaxFeeConfigChanged"}, within: 5 * time.Minute, heals: 2 * time.Hour,
 	},
+}
+
+// old are the validators of examplepoa.
+var old = append([]string{"alpha", "bravo", "charlie"}, members...)
+
+// replace makes echo and foxtrot the validators of examplepoa, and removes and retires the old ones, one at a time.
+func replace(w *world, old []string, every time.Duration) {
+	for _, name := range []string{"echo", "foxtrot"} {
+		w.Node(name).SetChain("examplepoa", simnet.Running)
+		w.AddL1Validator("examplepoa", name, 20, 100e9)
+	}
+	for i, name := range old {
+		retire := func() {
+			w.RemoveValidator("examplepoa", name)
+			if slices.Contains(members, name) {
+				w.Untrack("examplepoa", name)
+			} else {
+				w.Node(name).SetChain("examplepoa", simnet.Untracked)
+			}
+		}
+		time.AfterFunc(time.Duration(i)*every, retire)
+	}
+}
+
+// revive makes a node of the recorded view run the chain again, and sends it a transaction.
+func revive(w *world, name string) {
+	w.Node(name).SetChain("examplepoa", simnet.Running)
+	w.SendTransaction("examplepoa", name)
 }
 
 var serviceIncidents = []incident{
@@ -432,7 +493,7 @@ var quietIncidents = []incident{
 		what:   "nobody uses an L1, so it has no new blocks",
 		begin:  func(w *world) { w.SetBlockPeriod("examplepoa", 0) },
 		end:    func(w *world) { w.SetBlockPeriod("examplepoa", 10*time.Second) },
-		within: 3 * time.Hour,
+		within: 24 * time.Hour,
 	},
 	{
 		what:   "nobody uses the C-Chain of a private network",

@@ -38,8 +38,11 @@ type incident struct {
 	startup simnet.Startup
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
 	fuji    bool     // the network identifies as Fuji
-	quick   bool     // with fewer calls and shorter waits
-	change  func(config.Environment)
+
+	idle         bool // examplepoa has no transactions
+	permissioned bool // examplepoa is not converted to an L1
+	quick        bool // with fewer calls and shorter waits
+	change       func(config.Environment)
 }
 
 // world is a healthy network, large enough that the loss of one node does not affect others.
@@ -114,10 +117,15 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		}
 		for _, name := range members {
 			n.AddL1Validator("examplel1", name, 100, 100e9)
-			n.AddL1Validator("examplepoa", name, 20, 100e9)
+			if !i.permissioned {
+				n.AddL1Validator("examplepoa", name, 20, 100e9)
+			}
 		}
 		for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
 			n.SetBalance("examplel1", name, 100e9)
+		}
+		if i.idle {
+			n.SetBlockPeriod("examplepoa", 0)
 		}
 		nodes := i.nodes
 		if nodes == nil {

@@ -265,9 +265,6 @@ func (n *Network) AddL1Validator(chain, participant string, weight, balance uint
 		s.l1 = append(s.l1, &l1Validator{
 			member: m, validationID: validationID, weight: weight, start: now, balance: balance, paidAt: now, added: now,
 		})
-		if m.node == nil && !slices.Contains(m.subnets, s) {
-			m.subnets = append(m.subnets, s)
-		}
 		n.pChain().heads.add(now)
 	})
 	return validationID
@@ -287,6 +284,14 @@ func (n *Network) RemoveValidator(chain, participant string) {
 		s.stakers = slices.DeleteFunc(s.stakers, func(v *staker) bool { return v.member == m })
 		s.l1 = slices.DeleteFunc(s.l1, func(v *l1Validator) bool { return v.member == m })
 		n.pChain().heads.add(now.Truncate(time.Second))
+	})
+}
+
+// Untrack makes a participant without an API stop tracking a chain's subnet.
+func (n *Network) Untrack(chain, participant string) {
+	n.change(func(time.Time) {
+		s, m := n.mustChain(chain).subnet, n.mustMember(participant)
+		m.subnets = slices.DeleteFunc(m.subnets, func(tracked *subnet) bool { return tracked == s })
 	})
 }
 

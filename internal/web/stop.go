@@ -111,6 +111,11 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 			status, answer.Safe, answer.Reason = http.StatusServiceUnavailable, nil, "not known: "+brief(silent)+" did not answer within 2 s and counts as connected: retry in a few seconds"
 		}
 	}
+	writeVerdict(w, r, status, answer, answer.Reason)
+}
+
+// writeVerdict writes an answer as JSON if the request accepts it, otherwise its reason as text.
+func writeVerdict(w http.ResponseWriter, r *http.Request, status int, answer any, reason string) {
 	w.Header().Add("Vary", "Accept")
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
 		writeJSON(w, status, answer)
@@ -118,7 +123,7 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	fmt.Fprintln(w, answer.Reason)
+	fmt.Fprintln(w, reason)
 }
 
 // silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.

@@ -83,6 +83,7 @@ func (s *Site) Handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", s.ready)
 	s.apiRoutes(mux)
 	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
+	mux.HandleFunc("GET /safe-to-remove", s.safeToRemove)
 	mux.HandleFunc("GET /explain", s.explain)
 	mux.HandleFunc("GET /node/{name}", s.node)
 	mux.HandleFunc("GET /l1/{chain}", s.l1)
@@ -105,7 +106,7 @@ func strict(h http.Handler) http.Handler {
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /node/NAME, /l1/NAME, /runbook/ALERT, /explain?name=ALERT&target=NODE, /safe-to-stop, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
+	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /node/NAME, /l1/NAME, /runbook/ALERT, /explain?name=ALERT&target=NODE, /safe-to-stop?node=NODE, /safe-to-remove?validation=ID, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 while the process serves requests. If it does not answer, restart the process.

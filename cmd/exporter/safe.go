@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+const safeToStopHelp = `
+Prints whether the node can be stopped: whether 80 % of the weight of each of
+its L1s, and of the primary network's stake, stays active and connected.
+
+Arguments:
+  NODE        name or node ID of a node
+` + safeOptions + `
+Examples:
+  avax-exporter safe-to-stop alpha && ssh alpha sudo reboot
+`
+
+const safeToRemoveHelp = `
+Prints whether an L1 validator can be removed and its node be stopped: whether
+80 % of the remaining weight is active and connected, and whether another
+validator can build the next block. It also prints what happens if the balance
+of the validator runs out.
+
+Arguments:
+  VALIDATION  validation ID: avax_l1_validator_info lists them
+` + safeOptions + `
+Examples:
+  avax-exporter safe-to-remove VALIDATION --from http://monitoring:9865
+`
+
+const safeOptions = `
+Options:
+  --from URL  address of the exporter
+              (default: the exporter on this machine, at AVAX_LISTEN)
+`
+
+// safeTo returns a command that asks the running exporter whether something is safe.
+func safeTo(action, parameter string) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	name := "safe-to-" + action
+	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
+		flags := flag.NewFlagSet(name, flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		from := flags.String("from", "", "")
+		words, err := parseAnywhere(flags, args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return err
+		case err == nil && len(words) != 1:
+			err = fmt.Errorf("name one %s", parameter)
+		}
+		if err != nil {
+			return inputError("%s: %w: see avax-exporter help %s", name, err, name)
+		}
+		cfg, err := configured(config.LoadServing())
+		if err != nil {
+			return err
+		}
+		status, answer, err := askSafe(ctx, exporterURL(*from, cfg)+"/"+name+"?"+url.Values{parameter: words}.Encode())
+		switch {
+		case err != nil:
+			return err
+		case status == http.StatusNotFound || status == http.StatusBadRequest:
+			return inputError("%s", answer)
+		case status != http.StatusOK:
+			return errors.New(answer)
+		}
+		_, err = fmt.Fprintln(stdout, answer)
+		return err
+	}
+}
+
+// askSafe requests a verdict. The answer is one line.
+func askSafe(ctx context.Context, address string) (status int, answer string, err error) {
+	resp, err := askURL(ctx, address)
+	if err != nil {
+		return 0, "", unreachable(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	return resp.StatusCode, strings.TrimSpace(string(text)), err
+}
