@@ -1,7 +1,6 @@
 package collectors
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -16,11 +15,11 @@ import (
 
 var (
 	l1ProposerCount = metric.New("avax_l1_proposers",
-		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is avax_l1_proposer_view_height if the newest block started the epoch. Otherwise it is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the block came, or now if the exporter saw no height then. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left.", "chain")
+		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is avax_l1_proposer_view_height if the newest block started the epoch. Otherwise it is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the block came. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left. An exporter that started after the block knows only the lower height.", "chain")
 	l1ProposersLeft = metric.New("avax_l1_proposers_left",
 		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. A configured node that does not answer the exporter counts while another one is connected to it. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
 	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
-		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have. If the exporter saw no height of the P-Chain within a minute of the newest block, it is the smaller share of those at the lower and at the upper height.", "chain")
+		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have.", "chain")
 	l1ProposerViewHeight = metric.New("avax_l1_proposer_view_height",
 		"P-Chain height of the chain's current epoch: a lower bound of the height that the newest block recorded. It is exact if the newest block started the epoch.", "chain")
 	l1ProposerViewTimestamp = metric.New("avax_l1_proposer_view_timestamp_seconds",
@@ -111,7 +110,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	case a.block.Number == 0:
 		return nil // anybody may build the first block
 	}
-	upper, tight := v.upperBound(ups, c, a.block, a.pHeight, out)
+	upper := v.upperBound(ups, c, a.block, a.pHeight, out)
 	lower, err := v.at(ctx, ups, b.SubnetID, uint64(a.epoch.PChainHeight))
 	if err != nil || len(lower) == 0 {
 		return err // without validators, anybody may build the next block
@@ -121,7 +120,6 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		return err
 	}
 	view := proposersOf(lower, running)
-	ratio := view.ratio
 	if exact := a.epoch.StartTime.Equal(a.block.Time()); !exact && upper > uint64(a.epoch.PChainHeight) && view.ratio <= 0.5 {
 		weights, err := v.at(ctx, ups, b.SubnetID, upper)
 		if err != nil {
@@ -130,13 +128,10 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		if newer := proposersOf(weights, running); newer.ratio > view.ratio {
 			view = newer
 		}
-		if tight {
-			ratio = view.ratio
-		}
 	}
 	out.Set(l1ProposerCount, float64(len(view.weights)), c.Name)
 	out.Set(l1ProposersLeft, float64(len(view.left)), c.Name)
-	out.Set(l1ProposersLeftRatio, ratio, c.Name)
+	out.Set(l1ProposersLeftRatio, view.ratio, c.Name)
 	out.Set(l1ProposerViewHeight, float64(a.epoch.PChainHeight), c.Name)
 	out.SetTime(l1ProposerViewTimestamp, a.epoch.StartTime.Time, c.Name)
 	for id := range view.weights {
@@ -152,13 +147,13 @@ const proposalDelay = 25 * time.Second
 // epochAge is the maximum age of an epoch. An older epoch is a lower bound too.
 const epochAge = 3 * time.Minute
 
-// maxUnseen is the maximum time from a block to the request of a P-Chain height that is a tight bound of the height that it recorded.
+// maxUnseen is the maximum time from a block to the request of a P-Chain height that bounds the height that the block recorded.
 const maxUnseen = time.Minute
 
 // upperBound returns an upper bound of the P-Chain height that the newest block recorded: the first height of the P-Chain that was
-// requested after proposalDelay before the block. The bound is tight if this was soon. Validators may have changed since an older
-// block, so then the bound is the present height.
-func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) (height uint64, tight bool) {
+// requested after proposalDelay before the block. It is 0 if the exporter requested none within maxUnseen: the validators may have
+// changed since then, and the present ones would hide a frozen chain.
+func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) uint64 {
 	const name = "proposers "
 	v.heights = slices.DeleteFunc(append(v.heights, pHeight), func(h heightAt) bool { return time.Since(h.at) > 2*maxUnseen })
 	ledger := ups.ledger()
@@ -173,7 +168,7 @@ func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthB
 		}
 		ledger.save(out, name+c.Ref, seen)
 	}
-	return cmp.Or(seen.PHeight, pHeight.height), seen.PHeight > 0
+	return seen.PHeight
 }
 
 // at returns the weights of the validators at a P-Chain height, by node ID.
