@@ -125,5 +125,5 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 // unseen reports whether no node is connected to the validator. A node does not report itself.
 func (f *facts) unseen(validationID string) bool {
 	reports := slices.DeleteFunc(slices.Clone(f.of("avax_l1_validator_connected")), func(s sample) bool { return s.label("validation_id") != validationID })
-	return len(reports) > 0 && !slices.ContainsFunc(reports, func(s sample) bool { return s.value == 1 })
+	return len(reports) > 0 && !slices.ContainsFunc(reports, func(s sample) bool { return s.Value == 1 })
 }
