@@ -143,7 +143,7 @@ func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric
 }
 
 // networkAge is the maximum age of a node's network ID. The network changes only if another machine answers.
-const networkAge = 2 * time.Minute
+const networkAge = 30 * time.Second
 
 // forget removes the nodes that are no longer configured.
 func (seen *knownNodes) forget(present []*nodes.Node) {
