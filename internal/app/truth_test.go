@@ -272,8 +272,10 @@ func (m *randomTest) step() (did []string) {
 	default:
 		note("nothing")
 	}
-	time.Sleep(time.Duration(500+m.chance.IntN(5000)) * time.Millisecond)
+	slept := time.Duration(500+m.chance.IntN(5000)) * time.Millisecond
+	time.Sleep(slept)
 	synctest.Wait()
+	m.change(func() {}, slept) // a node whose health checks stand still is not healthy
 	if len(m.did) > 12 {
 		m.did = m.did[len(m.did)-12:]
 	}
