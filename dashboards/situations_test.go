@@ -94,7 +94,7 @@ var situations = []situation{
 			s = set(func(s sample) bool { return s.name == "avax_l1_validator_runway_seconds" && s.is("node_id", alpha) }, 2*86400)(now, s)
 			return set(func(s sample) bool { return s.name == "avax_l1_validator_balance_avax" && s.is("node_id", alpha) }, 0.09)(now, s)
 		},
-		overview: map[string]string{"Shortest L1 runway": "2 page: below 7 days, page", "Alerts firing": "1 pages, page"},
+		overview: map[string]string{"Shortest L1 runway": "1.73e+05 page: below 7 days, page", "Alerts firing": "1 pages, page"},
 	},
 	{
 		name:     "the exporter is dead",

@@ -7,7 +7,7 @@ var inside = board{
 	about:     "Metrics of the nodes (/ext/metrics) and of their hosts (node_exporter), with the thresholds of the companion rules. Needs scrape jobs with the label node: see companion.yml.",
 	variables: []variable{nodeVar},
 	rows: []row{
-		{panels: line(exporterTile(), alertsTile(), nodesTile(),
+		{text: "This dashboard needs a Prometheus that scrapes the nodes themselves (`/ext/metrics`) and node_exporter on their hosts, with the label `node`, and the rules of companion.yml.", panels: line(exporterTile(), alertsTile(), nodesTile(),
 			stat("Not scraped", "Targets of the companion rules that Prometheus cannot scrape: AvalancheGo and node_exporter.",
 				`count(up{job=~"avalanchego|node|icm-relayer"} == 0) or 0 * count(up{job=~"avalanchego|node|icm-relayer"})`).
 				unit("none", 0).judged(some(warn)).reads("0", "None", good).none("No targets"),

@@ -8,8 +8,8 @@ var l1s = board{
 		{panels: append(
 			line(exporterTile(), alertsTile(), inactiveTile(), runwayTile(),
 				stat("Quorum lost in", "Time until the active weight of an L1 falls below 80 %, because balances run out and nobody tops them up.",
-					inDays("min("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")")).
-					unit("suffix: days", 1).graded(quorumLoss()).none("Never, as far as known"),
+					"min("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")").
+					unit("dtdhms", 0).graded(quorumLoss()).none("Never, as far as known"),
 				topUpTile()),
 			line(
 				stat("Active weight", "The lowest share of an L1's weight that is active.",
@@ -27,11 +27,11 @@ var l1s = board{
 			text:  "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
 			panels: []*panel{
 				runwayBars().size(8, 9),
-				table("Days until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
+				table("Time until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
 					text("L1", "chain", 0).to("avax-l1", "chain", "L1"),
-					value("Active below 80 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")"), "none", 1, 92, colors(quorumLoss())),
-					value("Below 75 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")"), "none", 1, 92, colors(quorumLoss())),
-					value("Below 67 %", inDays("min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")"), "none", 1, 92, colors(quorumLoss())),
+					value("Active below 80 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
+					value("Below 75 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
+					value("Below 67 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
 					value("Top-up, AVAX", "max by (chain) ("+maxOf("avax_l1_top_up_avax", onChains, `days="30"`)+")", "none", 3, 110, nil),
 				).size(8, 9).sorted("Active below 80 %"),
 				alertsTable("avax-l1").size(8, 9),
@@ -46,13 +46,13 @@ var l1s = board{
 					hidden("ID", "node_id"),
 					text("L1", "chain", 110).to("avax-l1", "chain", "L1"),
 					yesNo("State", named(l1By("min", minOf("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
-					value("Runway, days", inDays(l1By("min", minOf("avax_l1_validator_runway_seconds", onL1s...))), "none", 1, 110, colors(runway())),
+					value("Runway", l1By("min", minOf("avax_l1_validator_runway_seconds", onL1s...)), "dtdhms", 0, 130, colors(runway())),
 					value("Balance", l1By("min", minOf("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
 					value("Burn per day", l1By("max", maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
 					value("Weight", l1By("max", maxOf("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+maxOf("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
 					value("Connected", l1By("avg", minOf("avax_l1_validator_connected", onL1s...)), "percentunit", 0, 95, steps(step{nil, warn}, step{1.0, good})),
 					value("Uptime", l1By("avg", minOf("avax_l1_validator_uptime_ratio", onL1s...)), "percentunit", 1, 80, nil),
-				).size(24, 9).sorted("Runway, days"),
+				).size(24, 9).sorted("Runway"),
 			},
 		},
 		{
@@ -65,8 +65,8 @@ var l1s = board{
 				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.", "{{chain}} without {{node}}",
 					lowest(minOf("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),
-				graph("Shortest runways, days", "Days until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
-					named(inDays(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...))))).unit("none", 1).graded(runway()).between(0, nil).upTo(60).opening("avax-l1", "node_id", "node_id"),
+				graph("Shortest runways", "Time until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
+					named(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1", "node_id", "node_id"),
 				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
 					highest("max without (node_id, validation_id) ("+maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
 				graph("Validators by state", "Active and inactive validators, and legacy validators of a former permissioned subnet.", "{{chain}} {{state}}",
@@ -117,8 +117,8 @@ func inactiveTile() *panel {
 
 func runwayTile() *panel {
 	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight.",
-		inDays("min("+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
-		unit("suffix: days", 1).graded(runway()).leadsTo("avax-l1")
+		"min("+minOf("avax_l1_validator_runway_seconds", onChains)+")").
+		unit("dtdhms", 0).graded(runway()).leadsTo("avax-l1")
 }
 
 func weightTile() *panel {
@@ -132,9 +132,9 @@ func topUpTile() *panel {
 }
 
 func runwayBars() *panel {
-	return bars("Days until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
-		named("bottomk(10, "+inDays(minOf("avax_l1_validator_runway_seconds", onChains))+")")).
-		unit("suffix: days", 1).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")/day).opening("avax-l1", "node_id", "node_id")
+	return bars("Time until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
+		named("bottomk(10, "+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
+		unit("dtdhms", 0).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")).opening("avax-l1", "node_id", "node_id")
 }
 
 func activeWeightGraph() *panel {

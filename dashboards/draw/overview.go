@@ -51,8 +51,8 @@ func bootstrappingTile() *panel {
 func upgradeTile() *panel {
 	until := maxOf("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
 	return stat("Next upgrade", "Time until the next network upgrade that a node knows. Not known: most of the stake announces an upgrade that a node does not know.",
-		"0 * min("+maxOf("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+until+") > 0) / 86400 or 0 * count("+maxOf("avax_node_up", onNodes)+") - 2").
-		unit("suffix: days", 1).judged(steps(step{nil, bad}, step{0.0, good})).
+		"0 * min("+maxOf("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+until+") > 0) or 0 * count("+maxOf("avax_node_up", onNodes)+") - 2").
+		unit("dtdhms", 0).judged(steps(step{nil, bad}, step{0.0, good})).
 		reads("-1", "Not known", bad).reads("-2", "None", good).leadsTo("avax-network")
 }
 

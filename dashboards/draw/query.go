@@ -39,11 +39,8 @@ func orElse(expr, present, label, text string) string {
 	return fmt.Sprintf(`%s or on () label_replace(-1 * group(%s), "%s", "%s", "", "")`, expr, present, label, text)
 }
 
-// scaled divides by a unit, such as the seconds of a day.
+// scaled divides by a unit.
 func scaled(expr string, unit float64) string { return fmt.Sprintf("(%s) / %g", expr, unit) }
-
-// inDays converts seconds to days. It is used because Grafana's own units of time would show weeks.
-func inDays(expr string) string { return scaled(expr, day) }
 
 // inNanoAVAX converts wei to nAVAX.
 func inNanoAVAX(expr string) string { return scaled(expr, 1e9) }
@@ -167,7 +164,7 @@ func colors(grades []grade) object {
 
 // Formats of thresholds.
 func percents(v float64) string { return fmt.Sprintf("%g %%", math.Round(v*1000)/10) }
-func days(v float64) string     { return fmt.Sprintf("%g days", v) }
+func days(v float64) string     { return fmt.Sprintf("%g days", v/day) }
 func seconds(v float64) string  { return fmt.Sprintf("%g s", v) }
 func blocks(v float64) string   { return fmt.Sprintf("%g blocks", v) }
 func times(v float64) string    { return fmt.Sprintf("%g times", v) }

@@ -95,19 +95,19 @@ func highBy(alert string, show func(float64) string) []grade {
 	return highGrades(warning, page, show)
 }
 
-// runway returns the grades of days until a balance runs out.
+// runway returns the grades of seconds until a balance runs out.
 func runway() []grade {
-	return lowGrades(bar("AvaxL1RunwayLow", "", "7d")/day, bar("AvaxL1RunwayLow", "", "30d")/day, days)
+	return lowGrades(bar("AvaxL1RunwayLow", "", "7d"), bar("AvaxL1RunwayLow", "", "30d"), days)
 }
 
-// quorumLoss returns the grades of days until a quorum is lost.
+// quorumLoss returns the grades of seconds until a quorum is lost.
 func quorumLoss() []grade {
-	return lowGrades(bar("AvaxL1QuorumLossForecast", "page")/day, bar("AvaxL1QuorumLossForecast", "warn")/day, days)
+	return lowGrades(bar("AvaxL1QuorumLossForecast", "page"), bar("AvaxL1QuorumLossForecast", "warn"), days)
 }
 
-// stakeEnds returns the grades of days until a stake ends.
+// stakeEnds returns the grades of seconds until a stake ends.
 func stakeEnds() []grade {
-	return lowGrades(math.NaN(), bar("AvaxStakeEndsSoon", "", "7d")/day, days)
+	return lowGrades(math.NaN(), bar("AvaxStakeEndsSoon", "", "7d"), days)
 }
 
 // budgetUsed returns the grades of a share of the downtime budget. From 1 on the reward is lost.
@@ -185,13 +185,13 @@ const (
 // alertsTile counts the firing alerts. It shows none only if the rules are evaluated and an exporter is scraped.
 func alertsTile() *panel {
 	count := func(severity, words string) string {
-		return fmt.Sprintf(`label_replace(count(%s), "state", "%s", "", "")`, firing(everyAlert, `severity="`+severity+`"`), words)
+		return fmt.Sprintf(`label_replace(count(group without (within) (%s)), "state", "%s", "", "")`, firing(everyAlert, `severity="`+severity+`"`), words)
 	}
 	expr := count("page", "pages") + " or " + count("warn", "warnings") +
 		` or on () label_replace(0 * group(` + watchdog + ` and on () ` + exporters + `), "state", "pages and warnings", "", "")` +
 		` or on () label_replace(0 * group(` + watchdog + `) - 2, "state", "exporter", "", "")` +
 		` or on () label_replace(vector(-1), "state", "rules", "", "")`
-	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. The rules must be loaded in this data source.", expr).
+	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. An alert with two deadlines counts once. The rules must be loaded in this data source.", expr).
 		legend("{{state}}").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, bad})).painted("warnings", steps(step{nil, warn})).
 		reads("0", "None", good).reads("-1", "Not loaded", warn).reads("-2", "Gone", bad).leadsTo("avax-exporter")
 }

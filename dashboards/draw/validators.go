@@ -24,9 +24,9 @@ var validators = board{
 			panels: []*panel{
 				validatorsTable().size(24, 8),
 				alertsTable("avax-validator").size(12, 7),
-				bars("Days until the stake ends", "The 10 monitored validators whose periods end first. The bar is full at 90 days or more.", "{{name}}",
-					named(inDays("bottomk(10, "+minOf("avax_validator_end_timestamp_seconds", onValidators)+" - time())"))).
-					unit("suffix: days", 1).graded(stakeEnds()).between(0, 90).opening("avax-validators", "node_id", "node_id").size(12, 7),
+				bars("Time until the stake ends", "The 10 monitored validators whose periods end first. The bar is full at 90 days or more.", "{{name}}",
+					named("bottomk(10, "+minOf("avax_validator_end_timestamp_seconds", onValidators)+" - time())")).
+					unit("dtdhms", 0).graded(stakeEnds()).between(0, 90*day).opening("avax-validators", "node_id", "node_id").size(12, 7),
 			},
 		},
 		{
@@ -79,8 +79,8 @@ func delegationsTable() *panel {
 		value("Stake, AVAX", by("max", maxOf("avax_delegation_stake_avax")), "locale", 0, 110, nil),
 		value("Expected reward, AVAX", by("max", maxOf("avax_delegation_expected_reward_avax")), "locale", 2, 160, nil),
 		yesNo("Reward", by("min", minOf("avax_delegation_reward_reachable")), "Reachable", good, "Lost", bad, 110),
-		value("Ends in days", inDays(by("min", minOf("avax_delegation_end_timestamp_seconds"))+" - time()"), "none", 1, 110, colors(stakeEnds())),
-	).sorted("Ends in days")
+		value("Ends in", by("min", minOf("avax_delegation_end_timestamp_seconds"))+" - time()", "dtdhms", 0, 130, colors(stakeEnds())),
+	).sorted("Ends in")
 }
 
 // voteShares is the share of the stake that would vote for each own validator's reward, as in the alerts.
@@ -100,8 +100,8 @@ func budgetTile() *panel {
 
 func stakeEndTile() *panel {
 	return stat("Next stake end", "Time until the first period of a monitored validator ends. An auto-renewed validator has no end.",
-		inDays("min("+minOf("avax_validator_end_timestamp_seconds", onValidators)+") - time()")).
-		unit("suffix: days", 1).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
+		"min("+minOf("avax_validator_end_timestamp_seconds", onValidators)+") - time()").
+		unit("dtdhms", 0).graded(stakeEnds()).none("None known").leadsTo("avax-validators")
 }
 
 func budgetGraph() *panel {
@@ -126,9 +126,9 @@ func validatorsTable() *panel {
 		value("Requirement", by("max", maxOf("avax_validator_uptime_requirement_ratio", onValidators)), "percentunit", 0, 105, nil),
 		value("Uptime", by("min", minOf("avax_validator_weighted_uptime_ratio", onValidators)), "percentunit", 2, 80, nil),
 		value("Budget used", by("max", usedShares), "percentunit", 1, 105, colors(budgetUsed())),
-		value("Left, days", inDays(by("min", left)), "none", 1, 90, nil),
+		value("Left", by("min", left), "dtdhms", 0, 120, nil),
 		yesNo("At 90 %", by("min", minOf("avax_validator_reward_reachable_at", onValidators, `requirement="0.9"`)), "Reachable", good, "Lost", warn, 90),
-		value("Ends in days", inDays(by("min", minOf("avax_validator_end_timestamp_seconds", onValidators))+" - time()"), "none", 1, 105, colors(stakeEnds())),
+		value("Ends in", by("min", minOf("avax_validator_end_timestamp_seconds", onValidators))+" - time()", "dtdhms", 0, 130, colors(stakeEnds())),
 		value("Stake, AVAX", by("max", maxOf("avax_validator_stake_avax", onValidators)), "locale", 0, 100, nil),
 		value("Reward, AVAX", by("max", maxOf("avax_validator_potential_reward_avax", onValidators)), "locale", 1, 110, nil),
 	).sortedDown("Budget used").sortedDown("Paid")
