@@ -10,6 +10,7 @@ type board struct {
 	file, uid, title, about string
 	variables               []variable
 	rows                    []row
+	logs                    bool // has panels with logs
 }
 
 // row answers one question. The first row of a dashboard may have no title.
@@ -72,17 +73,28 @@ func (v variable) json() object {
 	return out
 }
 
-// source is the data source that is selected at the top of the dashboard.
-var source = object{"type": "prometheus", "uid": "${datasource}"}
+// source is the data source that is selected at the top of the dashboard; lokiSource is that of the logs.
+var (
+	source     = object{"type": "prometheus", "uid": "${datasource}"}
+	lokiSource = object{"type": "loki", "uid": "${loki}"}
+)
 
-func (b board) json() object {
-	variables := []object{{
-		"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
+// sourceVariable returns a variable that selects a data source.
+func sourceVariable(name, label, kind string) object {
+	return object{
+		"name": name, "label": label, "type": "datasource", "query": kind,
 		"current": object{}, "hide": 0, "includeAll": false, "multi": false, "options": []object{},
 		"refresh": 1, "regex": "", "skipUrlSync": false,
-	}}
+	}
+}
+
+func (b board) json() object {
+	variables := []object{sourceVariable("datasource", "Data source", "prometheus")}
 	for _, v := range append([]variable{networkVar, jobVar}, b.variables...) {
 		variables = append(variables, v.json())
+	}
+	if b.logs {
+		variables = append(variables, sourceVariable("loki", "Logs", "loki"))
 	}
 	return object{
 		"uid": b.uid, "title": "Avalanche: " + b.title, "description": b.about,

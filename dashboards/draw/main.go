@@ -53,6 +53,9 @@ func shared(b object) object {
 		{"type": "grafana", "id": "grafana", "name": "Grafana", "version": grafana},
 		{"type": "datasource", "id": "prometheus", "name": "Prometheus", "version": "1.0.0"},
 	}
+	if kinds["logs"] {
+		required = append(required, object{"type": "datasource", "id": "loki", "name": "Loki", "version": "1.0.0"})
+	}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		required = append(required, object{"type": "panel", "id": kind, "name": kind, "version": ""})
 	}

@@ -15,6 +15,7 @@ type panel struct {
 	overrides          []object
 	transformations    []object
 	opens              string
+	source             object
 }
 
 // query is an expression with the legend of its result.
@@ -57,7 +58,7 @@ func some(color string) object { return steps(step{nil, good}, step{1.0, color})
 
 func newPanel(kind, title, about string, w, h int) *panel {
 	return &panel{
-		kind: kind, title: title, about: about, w: w, h: h,
+		kind: kind, title: title, about: about, w: w, h: h, source: source,
 		defaults: object{"unit": "none", "thresholds": fact(), "color": object{"mode": "thresholds"}, "mappings": []object{}},
 	}
 }
@@ -110,6 +111,17 @@ func timeline(title, about, legend, expr string) *panel {
 		"tooltip": object{"mode": "single", "sort": "none"},
 	}
 	return p.none(noData)
+}
+
+// logs returns a panel with the lines that a query of Loki selects, the newest first.
+func logs(title, about, expr string) *panel {
+	p := newPanel("logs", title, about, 24, 10)
+	p.source, p.queries = lokiSource, []query{{expr: expr}}
+	p.options = object{
+		"showTime": true, "showLabels": false, "showCommonLabels": false, "wrapLogMessage": true, "prettifyLogMessage": false,
+		"enableLogDetails": true, "dedupStrategy": "none", "sortOrder": "Descending",
+	}
+	return p
 }
 
 // bars returns a panel with a bar per series.
@@ -367,7 +379,7 @@ func (p *panel) json() object {
 	var targets []object
 	for i, q := range p.queries {
 		t := object{
-			"refId": string(rune('A' + i)), "datasource": source, "expr": q.expr, "editorMode": "code",
+			"refId": string(rune('A' + i)), "datasource": p.source, "expr": q.expr, "editorMode": "code",
 			"instant": q.instant, "range": !q.instant,
 		}
 		if q.legend != "" {
@@ -390,7 +402,7 @@ func (p *panel) json() object {
 	}
 	p.defaults, p.overrides = fine(p.defaults, color).(object), fine(p.overrides, color).([]object)
 	out := object{
-		"type": p.kind, "title": p.title, "description": p.about, "datasource": source, "pluginVersion": grafana,
+		"type": p.kind, "title": p.title, "description": p.about, "datasource": p.source, "pluginVersion": grafana,
 		"fieldConfig": object{"defaults": p.defaults, "overrides": p.overrides},
 		"options":     p.options, "targets": targets,
 	}

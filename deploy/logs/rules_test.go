@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,8 +43,9 @@ ruler:
 analytics: {reporting_enabled: false}
 `
 
-// TestLokiEvaluatesTheRules sends lines with the labels of alloy.alloy to a real Loki, whose ruler has loaded rules.yml.
-func TestLokiEvaluatesTheRules(t *testing.T) {
+// TestLokiEvaluatesRulesAndDashboard sends lines with the labels of alloy.alloy to a real Loki, whose ruler has loaded rules.yml, and asks it
+// for the logs on the dashboard inside the nodes.
+func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 	dir := t.TempDir()
 	rules, err := os.ReadFile("rules.yml")
 	if err != nil {
@@ -130,4 +132,52 @@ func TestLokiEvaluatesTheRules(t *testing.T) {
 		}
 		return nil
 	})
+	found := map[string]int{}
+	for title, expr := range logsOfNode(t, "alpha") {
+		resp, err := http.Get(base + "/loki/api/v1/query_range?" + url.Values{"query": {expr}}.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var answer struct {
+			Data struct{ Result []struct{ Values [][]string } }
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+			t.Fatalf("%s: %s: %v", expr, resp.Status, err)
+		}
+		for _, stream := range answer.Data.Result {
+			found[title] += len(stream.Values)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"Warnings and errors": 7, "Bootstrap and state sync": 1}, found); diff != "" {
+		t.Errorf("lines on the dashboard, by panel: %s", diff)
+	}
+}
+
+// logsOfNode returns the queries of Loki on the dashboard inside the nodes, by panel.
+func logsOfNode(t *testing.T, node string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../dashboards/node.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type panel struct {
+		Title, Type string
+		Targets     []struct{ Expr string }
+	}
+	var board struct {
+		Panels []struct{ Panels []panel }
+	}
+	if err := json.Unmarshal(text, &board); err != nil {
+		t.Fatal(err)
+	}
+	queries := map[string]string{}
+	for _, row := range board.Panels {
+		for _, p := range row.Panels {
+			if p.Type == "logs" {
+				queries[p.Title] = strings.ReplaceAll(p.Targets[0].Expr, "$node", node)
+			}
+		}
+	}
+	return queries
 }
