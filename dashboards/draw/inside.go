@@ -61,16 +61,16 @@ var inside = board{
 				`label_replace(topk(10, `+own("avalanche_process_go_goroutines")+` / 1e3), "of", "goroutines, thousands", "", "") or label_replace(topk(10, `+own("avalanche_process_process_resident_memory_bytes")+` / 2^30), "of", "GiB", "", "")`).
 				unit("none", 1).between(0, nil).size(6, 8),
 		}},
+		{title: "Alerts and history", panels: []*panel{
+			alertsTable("companion", "avax-node").size(12, 8),
+			upTimeline().size(12, 8),
+		}},
 		{title: "What the node said", collapsed: true,
 			text: "Needs Grafana Loki with the logs of the nodes: see [the logs of AvalancheGo](https://github.com/avax-exporter/avax-exporter/blob/main/docs/logs.md).",
 			panels: []*panel{
 				logs("Warnings and errors", "Lines of the levels warn, error and fatal, of the node and of its chains.", `{job="avalanchego", node=~"$node", level=~"warn|error|fatal"}`),
 				logs("Bootstrap and state sync", "Lines about a chain that catches up, with the estimates of the node.", `{job="avalanchego", node=~"$node"} |~ "bootstrap|state sync|fetching blocks|executing blocks"`),
 			}},
-		{title: "Alerts and history", panels: []*panel{
-			alertsTable("companion", "avax-node").size(12, 8),
-			upTimeline().size(12, 8),
-		}},
 	},
 }
 
