@@ -53,7 +53,7 @@ var faults = []fault{
 	{name: "null", befall: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", logged: "malformed"},
 	{name: "server-error", befall: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", logged: "HTTP 500: oops"},
 	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", logged: "malformed: "},
-	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, logged: "malformed: duplicate NodeID-"},
+	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, logged: "duplicate NodeID-"},
 	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
 	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
 	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
