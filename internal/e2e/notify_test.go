@@ -17,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
@@ -287,13 +286,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 // shippedRoutes returns the shipped configuration with a webhook for each receiver, and with short waits.
 func shippedRoutes(t *testing.T, webhook string) map[string]any {
 	t.Helper()
-	config := map[string]any{}
-	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range config["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": testworld.File(t, webhook)}}
-	}
+	config := routesTo(t, webhook)
 	var shorten func(route map[string]any)
 	shorten = func(route map[string]any) {
 		for _, name := range []string{"group_wait", "group_interval"} {

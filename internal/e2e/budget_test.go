@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+)
+
+// The time budget of docs/alerting.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the
+// file that `notify init` prints, and once of an Alertmanager with the shipped configuration.
+func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	members := []string{"member1", "member2", "member3", "member4", "member5", "member6"}
+	for _, i := range []struct {
+		what       string
+		begin, end func(*simnet.Network)
+		alert      string
+		labels     map[string]string
+		warned     time.Duration // 0: no warning
+		paged      time.Duration
+	}{
+		{
+			what:  "the node of a validator stops",
+			begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
+			end:   func(n *simnet.Network) { n.Node("bravo").Start() },
+			alert: "AvaxNodeDown", labels: map[string]string{"node": "bravo"}, warned: 150 * time.Second, paged: 6 * time.Minute,
+		},
+		{
+			what: "an L1 loses its quorum",
+			begin: func(n *simnet.Network) {
+				for _, m := range members[:3] {
+					n.Disconnect(m)
+				}
+			},
+			end: func(n *simnet.Network) {
+				for _, m := range members[:3] {
+					n.Reconnect(m)
+				}
+			},
+			alert: "AvaxL1ConnectedWeightLow", labels: map[string]string{"chain": "examplel1"}, paged: 3 * time.Minute,
+		},
+		{
+			what:  "the C-Chain stands still on a node",
+			begin: func(n *simnet.Network) { n.Node("bravo").FallBehind("C") },
+			end:   func(n *simnet.Network) { n.Node("bravo").CatchUp("C") },
+			alert: "AvaxHeadStale", labels: map[string]string{"node": "bravo", "chain": "C"}, paged: 4 * time.Minute,
+		},
+	} {
+		t.Run(strings.ReplaceAll(i.what, " ", "_"), func(t *testing.T) {
+			t.Parallel()
+			network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
+			for n := range 10 {
+				network.AddValidator(fmt.Sprintf("large%d", n), 3_000_000e9, 300*24*time.Hour)
+			}
+			for _, m := range members {
+				network.AddL1Validator("examplel1", m, 150, 100e9)
+			}
+			urls, err := network.Serve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			inside, outside := testworld.Webhook(t), testworld.Webhook(t)
+			ways := map[string]*testworld.Receiver{"notify init": inside, "Alertmanager": outside}
+			nodes := make([]string, 0, 4)
+			for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
+				nodes = append(nodes, name+"="+urls[name])
+			}
+			exporter := testworld.StartExporter(t,
+				"AVAX_TRUST_LOOPBACK=true", "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,auto",
+				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, routesTo(t, outside.URL)).URL)
+			exporter.Ready()
+			eventually(t, func() string {
+				if page := body(t, exporter.URL+"/metrics"); !strings.Contains(page, "\navax_l1_connected_weight{") {
+					return "the exporter does not know the connected weight of the L1 yet"
+				}
+				return ""
+			})
+
+			about := func(severity string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
+				return func(a testworld.Alert) bool {
+					for name, value := range i.labels {
+						if a.Labels[name] != value {
+							return false
+						}
+					}
+					return a.Labels["severity"] == severity && match(a)
+				}
+			}
+			began := time.Now()
+			i.begin(network)
+			for way, r := range ways {
+				if i.warned > 0 {
+					inTime(t, way+": warning", r.Wait(about("warn", testworld.Firing(i.alert))).At.Sub(began), i.warned)
+				}
+				inTime(t, way+": page", r.Wait(about("page", testworld.Firing(i.alert))).At.Sub(began), i.paged)
+			}
+			ended := time.Now()
+			i.end(network)
+			for way, r := range ways {
+				inTime(t, way+": resolved", r.Wait(about("page", testworld.Resolved(i.alert))).At.Sub(ended), 2*time.Minute)
+				for _, a := range r.Alerts() {
+					if a.Status == "firing" && a.Labels["severity"] == "page" && a.Labels["alertname"] != i.alert {
+						t.Errorf("%s: %s paged as well: %v", way, a.Labels["alertname"], a.Labels)
+					}
+				}
+			}
+		})
+	}
+}
+
+// inTime compares a delay with the budget, and logs it.
+func inTime(t *testing.T, what string, took, budget time.Duration) {
+	t.Helper()
+	t.Logf("%s after %s, budget %s", what, took.Round(time.Second), budget)
+	if took > budget {
+		t.Errorf("%s after %s, want at most %s", what, took.Round(time.Second), budget)
+	}
+}
+
+// printedFile returns a file that `notify init webhook` has printed, with this URL.
+func printedFile(t *testing.T, url string) string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), testworld.ExporterPath(t), "notify", "init", "webhook").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const placeholder = "/etc/avax-exporter/webhook.url"
+	if !bytes.Contains(text, []byte(placeholder)) {
+		t.Fatalf("the printed file does not name %s:\n%s", placeholder, text)
+	}
+	return testworld.File(t, strings.Replace(string(text), "url_file: "+placeholder, "url_file: "+testworld.File(t, url), 1))
+}
+
+// routesTo returns the shipped configuration of Alertmanager with a webhook for each receiver.
+func routesTo(t *testing.T, webhook string) map[string]any {
+	t.Helper()
+	config := map[string]any{}
+	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range config["receivers"].([]any) {
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": testworld.File(t, webhook)}}
+	}
+	return config
+}
