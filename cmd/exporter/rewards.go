@@ -18,12 +18,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--address P-…] [--currency CODE] [--csv|--json]"
+const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--address P-…] [--currency CODE] [--verify] [--csv|--json]"
 
 const rewardsHelp = `
 Prints the staking rewards that were paid, as the Data service lists them: a
 line for each payment, and the total of each month. Amounts are whole nAVAX,
 without rounding. The value of a payment is its amount at the price of its day.
+A line of kind RESTAKED is what an auto-renewed validator staked again. It is
+paid with the last reward of the validator, so the totals do not include it.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
@@ -34,6 +36,9 @@ Options:
   --address P-…    only payments to this P-Chain address. May be repeated.
                    (default: AVAX_WATCH_DELEGATORS)
   --currency CODE  such as eur (default: AVAX_CURRENCY)
+  --verify         compare each payment with a node or an observer. The note of
+                   a payment says "confirmed", or what the node lists instead.
+                   The exit code is 1 if a payment is not confirmed.
   --csv            print comma-separated values: the payments without totals
   --json           print JSON
 
@@ -55,6 +60,7 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	flags.Func("node", "", list(&q.Nodes))
 	flags.Func("address", "", list(&q.Addresses))
 	flags.StringVar(&q.Currency, "currency", "", "")
+	flags.BoolVar(&q.Verify, "verify", false, "")
 	words, err := parseAnywhere(flags, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return err
@@ -88,13 +94,24 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	switch {
 	case *asCSV:
-		return rewardsCSV(stdout, payments, q.Currency)
+		err = rewardsCSV(stdout, payments, q.Currency)
 	case *asJSON:
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]app.Payment{}, payments...), "months": monthsOf(payments)})
+		err = encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]app.Payment{}, payments...), "months": monthsOf(payments)})
+	default:
+		err = rewardsText(stdout, payments, q.Currency)
 	}
-	return rewardsText(stdout, payments, q.Currency)
+	unconfirmed := 0
+	for _, p := range payments {
+		if p.Verified != "" && p.Verified != app.Confirmed {
+			unconfirmed++
+		}
+	}
+	if err == nil && unconfirmed > 0 {
+		err = fmt.Errorf("rewards: the node does not confirm %d of %d payments: see their notes, and run the command again in an hour", unconfirmed, len(payments))
+	}
+	return err
 }
 
 // rewardsCSV writes the payments for a spreadsheet program.
@@ -150,6 +167,9 @@ type month struct {
 func monthsOf(payments []app.Payment) []*month {
 	found := []*month{}
 	for _, p := range payments {
+		if p.Kind == app.Restaked {
+			continue
+		}
 		var m *month
 		for _, known := range found {
 			if known.Month == p.Time.Format("2006-01") && known.Asset == p.Asset {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"slices"
 	"strconv"
@@ -14,8 +15,10 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -25,30 +28,47 @@ type RewardQuery struct {
 	Addresses, Nodes []string
 	From, To         time.Time // From is included, To is not
 	Currency         string
+	Verify           bool // compare each payment with a node
 }
 
-// Payment is a reward that was paid.
+// Restaked is the kind of a reward that an auto-renewed validator stakes again. It is paid with the last reward of the validator.
+const Restaked = "RESTAKED"
+
+// Payment is a reward that was paid or restaked.
 type Payment struct {
 	Time        time.Time `json:"time"` // end of the stake
 	Node        string    `json:"node_id"`
 	Addresses   []string  `json:"addresses"`
-	Kind        string    `json:"kind"`            // such as data.RewardValidator
-	Staking     string    `json:"staking_tx"`      // transaction that staked
-	Transaction string    `json:"reward_tx"`       // transaction that paid
-	Asset       string    `json:"asset"`           // symbol
-	Decimals    uint64    `json:"decimals"`        // of the amount
-	Amount      *big.Int  `json:"amount"`          // in the smallest unit: nAVAX
-	Price       *float64  `json:"price"`           // of a whole token on that day; nil if unknown
-	Hundredths  *big.Int  `json:"value_hundredth"` // value in hundredths of the currency; nil without a price
+	Kind        string    `json:"kind"`               // such as data.RewardValidator, or Restaked
+	Staking     string    `json:"staking_tx"`         // transaction that staked
+	Transaction string    `json:"reward_tx"`          // transaction that paid
+	Asset       string    `json:"asset"`              // symbol
+	Decimals    uint64    `json:"decimals"`           // of the amount
+	Amount      *big.Int  `json:"amount"`             // in the smallest unit: nAVAX
+	Price       *float64  `json:"price"`              // of a whole token on that day; nil if unknown
+	Hundredths  *big.Int  `json:"value_hundredth"`    // value in hundredths of the currency; nil without a price
+	Verified    string    `json:"verified,omitempty"` // Confirmed, or what a node lists instead
 	id          string
+	index       uint64 // of the output
+	staked      uint64 // nAVAX
 }
+
+// Confirmed is Payment.Verified if a node lists the payment.
+const Confirmed = "confirmed"
 
 // Note says what a payment lacks.
 func (p Payment) Note() string {
-	if p.Price == nil {
-		return "no price yet"
+	var notes []string
+	if p.Kind == Restaked {
+		notes = append(notes, "computed from the stake, not in the totals")
 	}
-	return ""
+	if p.Price == nil {
+		notes = append(notes, "no price yet")
+	}
+	if p.Verified != "" {
+		notes = append(notes, p.Verified)
+	}
+	return strings.Join(notes, "; ")
 }
 
 // Rewards returns the payments, oldest first.
@@ -63,50 +83,130 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	found := map[string]bool{}
 	var payments []Payment
 	for _, query := range queries {
-		query["currency"] = cmp.Or(q.Currency, cfg.Currency)
 		for name, list := range query {
 			if list, isList := list.([]string); isList && len(list) == 0 {
 				delete(query, name)
 			}
 		}
-		params, err := json.Marshal(query)
-		if err != nil {
-			return nil, err
-		}
-		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == "data.rewards" })]
-		for answer, err := range Call(ctx, cfg, Request{Method: method, Params: params, All: true}) {
+		query["currency"] = cmp.Or(q.Currency, cfg.Currency)
+		for r, err := range listed[data.Reward](ctx, cfg, "data.rewards", query) {
 			if err != nil {
 				return nil, err
 			}
-			var page data.Page[data.Reward]
-			if err := wire.Decode(wire.NewDecoder(bytes.NewReader(answer)), &page); err != nil {
-				return nil, fmt.Errorf("rewards: %w", err)
-			}
-			for _, item := range page.Items {
-				if item.Err != nil {
-					return nil, fmt.Errorf("rewards: the service lists a malformed reward, so the ledger would be incomplete: %w", item.Err)
-				}
-				p := paymentOf(item.Value)
-				if !found[p.id] && !p.Time.Before(q.From) && p.Time.Before(q.To) {
-					payments = append(payments, p)
-				}
-				found[p.id] = true
+			if p := paymentOf(r); !found[p.id] {
+				payments, found[p.id] = append(payments, p), true
 			}
 		}
 	}
-	slices.SortFunc(payments, func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) })
+	oldestFirst := func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) }
+	slices.SortFunc(payments, oldestFirst)
+	payments = append(payments, restaked(payments)...)
+	payments = slices.DeleteFunc(payments, func(p Payment) bool { return p.Time.Before(q.From) || !p.Time.Before(q.To) })
+	slices.SortFunc(payments, oldestFirst)
+	if q.Verify {
+		return payments, verify(ctx, cfg, payments)
+	}
 	return payments, nil
+}
+
+// listed yields the items of a list of the Data service. A malformed item is an error, because a ledger without it is wrong.
+func listed[T any](ctx context.Context, cfg *config.Config, name string, query map[string]any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		params, err := json.Marshal(query)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == name })]
+		for answer, err := range Call(ctx, cfg, Request{Method: method, Params: params, All: true}) {
+			var page data.Page[T]
+			if err == nil {
+				err = wire.Decode(wire.NewDecoder(bytes.NewReader(answer)), &page)
+			}
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, item := range page.Items {
+				if item.Err != nil {
+					item.Err = fmt.Errorf("the service lists a malformed reward, so the ledger would be incomplete: %w", item.Err)
+				}
+				if !yield(item.Value, item.Err) || item.Err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// restaked returns what auto-renewed validators staked again: the difference between the stakes of two successive periods with the same
+// staking transaction. Nothing pays it at that time. It is computed only between two listed payments.
+func restaked(payments []Payment) (found []Payment) {
+	newest := map[string]Payment{} // by staking transaction
+	for _, p := range payments {
+		if p.Kind != data.RewardValidator {
+			continue
+		}
+		if was, there := newest[p.Staking]; there && p.staked > was.staked {
+			was.Kind, was.Amount, was.id = Restaked, new(big.Int).SetUint64(p.staked-was.staked), was.id+Restaked
+			found = append(found, was.valued())
+		}
+		newest[p.Staking] = p
+	}
+	return found
+}
+
+// verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
+// staked, and for an auto-renewed validator under the transaction that paid.
+func verify(ctx context.Context, cfg *config.Config, payments []Payment) error {
+	t, err := newTargets(cfg, nil, nil)
+	if err != nil {
+		return config.InputError{Err: err}
+	}
+	if len(t.ups.All()) == 0 {
+		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
+	}
+	for i, p := range payments {
+		if p.Kind == Restaked {
+			continue
+		}
+		payments[i].Verified = "the node lists no such payment"
+		for _, tx := range []string{p.Staking, p.Transaction} {
+			paid, err := nodes.First(ctx, t.ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+				return n.PlatformRewardUTXOs(ctx, tx)
+			})
+			if err != nil {
+				return fmt.Errorf("verify: %w", err)
+			}
+			if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
+				if payments[i].Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
+					payments[i].Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
+				}
+				break
+			}
+		}
+	}
+	return nil
 }
 
 func paymentOf(r data.Reward) Payment {
 	p := Payment{
 		Time: r.EndTimestamp.UTC(), Node: r.NodeID, Addresses: r.Addresses, Kind: r.RewardType, Staking: r.TxHash, Transaction: r.RewardTxHash,
-		Asset: r.Reward.Symbol, Decimals: uint64(r.Reward.Denomination), Amount: r.Reward.Amount.Int, id: r.ID(),
+		Asset: r.Reward.Symbol, Decimals: uint64(r.Reward.Denomination), Amount: r.Reward.Amount.Int,
+		id: r.ID(), index: uint64(r.OutputIndex), staked: uint64(r.AmountStaked),
 	}
 	if price := r.Reward.HistoricalPrice; price != nil {
 		value := float64(price.Value)
 		p.Price = &value
-		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(value, 'f', -1, 64))
+	}
+	return p.valued()
+}
+
+// valued returns the payment with the value of its amount.
+func (p Payment) valued() Payment {
+	if p.Price != nil {
+		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(*p.Price, 'f', -1, 64))
 		unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(p.Decimals), nil)
 		exact.Mul(exact, new(big.Rat).SetFrac(new(big.Int).Mul(p.Amount, big.NewInt(100)), unit))
 		p.Hundredths, _ = new(big.Int).SetString(exact.FloatString(0), 10)

@@ -2,57 +2,119 @@ package app_test
 
 import (
 	"math/big"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// The ledger of a year equals what was paid, to the nAVAX. A payment of the last day has no price yet, and says so.
+// ledger returns the configuration of a ledger that is verified with the node alpha.
+func ledger(t *testing.T, w *apptest.World) *config.Config {
+	t.Helper()
+	w.Env["NODES"], w.Env["DATA_URL"], w.Env["NETWORK"] = "alpha=http://alpha.sim", "http://data.sim", "mainnet"
+	cfg, err := w.Env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Transport = w.Transport
+	return cfg
+}
+
+// The ledger of a year equals what was paid, to the nAVAX, by node and by address. The service lists some payments with a wrong amount
+// and corrects them later: the ledger verified with a node names exactly these payments until then. A payment of the last day has no
+// price yet, and says so.
 func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
-		cfg, err := w.Env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.Transport = w.Transport
-		year := time.Now()
+		cfg, year := ledger(t, w), time.Now()
 		want, paid := new(big.Int), 0
 		pay := func(amount uint64) {
 			w.PayReward("foxtrot", data.RewardDelegator, amount)
 			want.Add(want, new(big.Int).SetUint64(amount))
 			paid++
 		}
+		rewards := func(q app.RewardQuery) []app.Payment {
+			q.From, q.To, q.Verify, q.Currency = year, time.Now(), true, "usd"
+			payments, err := app.Rewards(t.Context(), cfg, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return payments
+		}
 		for day := range 365 {
 			pay(1_000_000_007 + uint64(day)*9_007_199_254_741) // a float64 cannot hold the sum
+			if day%100 == 99 {
+				w.MisreportReward("foxtrot", 2_000_000_000-int64(day))
+				time.Sleep(time.Minute)
+				all := rewards(app.RewardQuery{Nodes: []string{w.NodeID("foxtrot")}})
+				for i, p := range all {
+					if wrong := i == len(all)-1; (p.Verified == app.Confirmed) == wrong {
+						t.Errorf("day %d: payment %d of %d: %s", day, i+1, len(all), p.Verified)
+					}
+				}
+				if n := all[len(all)-1].Verified; !strings.HasPrefix(n, "the node lists ") {
+					t.Error(n)
+				}
+				w.MisreportReward("foxtrot", 0)
+			}
 			time.Sleep(24 * time.Hour)
 		}
 		time.Sleep(48 * time.Hour)
 		pay(3)
 		time.Sleep(time.Minute)
-		payments, err := app.Rewards(t.Context(), cfg, app.RewardQuery{Nodes: []string{w.NodeID("foxtrot")}, From: year, To: time.Now(), Currency: "usd"})
+		byNode := rewards(app.RewardQuery{Nodes: []string{w.NodeID("foxtrot")}})
+		got := new(big.Int)
+		for i, p := range byNode {
+			got.Add(got, p.Amount)
+			if i > 0 && p.Time.Before(byNode[i-1].Time) {
+				t.Errorf("%v after %v", p.Time, byNode[i-1].Time)
+			}
+			if last := i == len(byNode)-1; (p.Price == nil) != last || (p.Hundredths == nil) != last || strings.Contains(p.Note(), "no price yet") != last {
+				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.Hundredths)
+			}
+			if p.Addresses[0] != simnet.Owner || p.Verified != app.Confirmed {
+				t.Errorf("paid to %v: %s", p.Addresses, p.Verified)
+			}
+		}
+		if got.Cmp(want) != 0 || len(byNode) != paid {
+			t.Errorf("%d payments of %v nAVAX, want %d of %v", len(byNode), got, paid, want)
+		}
+		ofNode := slices.DeleteFunc(rewards(app.RewardQuery{Addresses: []string{"P-" + simnet.Owner}}), func(p app.Payment) bool { return p.Node != w.NodeID("foxtrot") })
+		if !reflect.DeepEqual(ofNode, byNode) {
+			t.Errorf("%d payments by address, %d by node", len(ofNode), len(byNode))
+		}
+	})
+}
+
+// An auto-renewed validator stakes a part of each reward again. The ledger shows this part, and counts it when the validator leaves and
+// gets it.
+func TestLedgerShowsRestakedRewards(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		cfg, began := ledger(t, w), time.Now()
+		time.Sleep(40 * 24 * time.Hour)
+		w.SetNextPeriod("golf", 0)
+		time.Sleep(14 * 24 * time.Hour)
+		payments, err := app.Rewards(t.Context(), cfg, app.RewardQuery{Nodes: []string{w.NodeID("golf")}, From: began, To: time.Now(), Verify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := new(big.Int)
-		for i, p := range payments {
-			got.Add(got, p.Amount)
-			if i > 0 && p.Time.Before(payments[i-1].Time) {
-				t.Errorf("%v after %v", p.Time, payments[i-1].Time)
+		sums, last := map[string]uint64{}, uint64(0)
+		for _, p := range payments {
+			if sums[p.Kind] += p.Amount.Uint64(); p.Kind == data.RewardValidator {
+				last = p.Amount.Uint64()
 			}
-			if last := i == len(payments)-1; (p.Note() != "") != last || (p.Hundredths == nil) != last {
-				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.Hundredths)
-			}
-			if p.Addresses[0] != simnet.Owner {
-				t.Errorf("paid to %v", p.Addresses)
+			if (p.Verified == app.Confirmed) != (p.Kind == data.RewardValidator) {
+				t.Errorf("%s: %q", p.Kind, p.Verified)
 			}
 		}
-		if got.Cmp(want) != 0 || len(payments) != paid {
-			t.Errorf("%d payments of %v nAVAX, want %d of %v", len(payments), got, paid, want)
+		if restaked := sums[app.Restaked]; restaked == 0 || last < restaked {
+			t.Errorf("restaked %d nAVAX, and paid %d at the end", restaked, last)
 		}
 	})
 }

@@ -458,6 +458,11 @@ func (n *Network) EndDelegations(participant string, at time.Time) {
 	})
 }
 
+// RefuseReward makes the vote on the rewards of a validator no: for its delegations that end from now on, and for its own period.
+func (n *Network) RefuseReward(participant string) {
+	n.change(func(time.Time) { n.mustStaker(n.primary, n.mustMember(participant)).refused = true })
+}
+
 // PayReward pays a reward in nAVAX to a participant now, for the last day. The kind is VALIDATOR, DELEGATOR, VALIDATOR_FEE, or an
 // unknown kind. Rewards for the built-in validations are paid automatically.
 func (n *Network) PayReward(participant, kind string, amount uint64) {
@@ -470,7 +475,19 @@ func (n *Network) PayRewardOf(participant, kind string, amount uint64, start tim
 		now = now.Truncate(time.Second)
 		m := n.mustMember(participant)
 		tx := n.newID("paid", m.id, kind, now.Unix(), len(n.ledger.rewards))
-		n.pay(reward{kind, m, tx, start, now, 2_000 * avax, amount, Owner})
+		n.pay(reward{kind: kind, member: m, tx: tx, start: start, end: now, staked: 2_000 * avax, amount: amount, owner: Owner})
+	})
+}
+
+// MisreportReward makes the Data service add an amount to the newest reward of a participant. Nodes know the true amount. 0 corrects it.
+func (n *Network) MisreportReward(participant string, by int64) {
+	n.change(func(time.Time) {
+		for i, r := range slices.Backward(n.ledger.rewards) {
+			if r.member == n.mustMember(participant) {
+				n.ledger.rewards[i].misreported = by
+				return
+			}
+		}
 	})
 }
 

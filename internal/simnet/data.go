@@ -309,13 +309,13 @@ func (r *request) historicalRewards() (any, error) {
 	}{Rewards: []historicalReward{}}
 	list, body.Next = cut(r, list, size)
 	for _, w := range list {
-		amount := r.assets()[0].amount(w.amount)
+		amount := r.assets()[0].amount(uint64(int64(w.amount) + w.misreported))
 		if r.now.Sub(w.end) > day {
 			amount.HistoricalPrice = r.worth(1, w.end, currency)
 		}
 		body.Rewards = append(body.Rewards, historicalReward{
 			[]string{w.owner}, w.tx, u64(w.staked), w.member.id, w.start.Unix(), w.end.Unix(), w.kind,
-			r.newID("reward output", w.tx, w.kind, w.end.Unix()), 1, amount, r.newID("reward", w.tx, w.end.Unix()),
+			r.newID("reward output", w.tx, w.kind, w.end.Unix()), int(w.output()), amount, r.paidBy(w),
 		})
 	}
 	return body, nil
@@ -342,9 +342,9 @@ func (r *request) pendingRewards() (any, error) {
 	}
 	var list []reward
 	for _, v := range r.primary.stakers {
-		list = append(list, reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, v.reward, Owner})
+		list = append(list, reward{kind: validatorReward, member: v.member, tx: v.txID, start: v.start, end: v.end, staked: v.weight, amount: v.reward, owner: Owner})
 		for _, d := range v.delegators {
-			list = append(list, reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, v.net(d), d.owner})
+			list = append(list, reward{kind: delegatorReward, member: v.member, tx: d.txID, start: d.start, end: d.end, staked: d.weight, amount: v.net(d), owner: d.owner})
 		}
 	}
 	list = slices.DeleteFunc(list, func(w reward) bool { return !ours || !selected(w) })

@@ -106,6 +106,19 @@ type reward struct {
 	start, end     time.Time
 	staked, amount uint64
 	owner          string
+	renewed        bool  // of an auto-renewed validator
+	misreported    int64 // the Data service adds it to the amount
+}
+
+// paidBy returns the transaction that paid a reward.
+func (t *truth) paidBy(r reward) string { return t.newID("reward", r.tx, r.end.Unix()) }
+
+// output returns the index of the output that paid a reward: a validator's own reward comes before its share of its delegators' rewards.
+func (r reward) output() uint32 {
+	if r.kind == feeReward {
+		return 2
+	}
+	return 1
 }
 
 func (t *truth) buildLedger() {
@@ -152,25 +165,35 @@ func (t *truth) buildRewards(v *staker) {
 	}
 }
 
-// payValidator pays the reward of a period that ends, except for the restaked part, and the delegation fees of that period. Every
-// vote is yes.
+// payValidator pays the reward of a period that ends, except for the restaked part, and the delegation fees of that period. After the
+// last period of an auto-renewed validator, it pays what was restaked too. Every vote is yes, except after
+// RefuseReward.
 func (t *truth) payValidator(v *staker) {
 	own := v.reward
 	if v.renewal != nil && v.renewal.period > 0 {
 		own -= own * v.renewal.shares / 1_000_000
+	} else if v.renewal != nil {
+		own += v.restaked
 	}
-	t.pay(reward{validatorReward, v.member, v.txID, v.start, v.end, v.weight, own, Owner})
+	r := reward{kind: validatorReward, member: v.member, tx: v.txID, start: v.start, end: v.end, staked: v.weight, amount: own, owner: Owner, renewed: v.renewal != nil}
+	if !v.refused {
+		t.pay(r)
+	}
 	if v.accrued > 0 {
-		t.pay(reward{feeReward, v.member, v.txID, v.start, v.end, v.weight, v.accrued, Owner})
+		r.kind, r.amount = feeReward, v.accrued
+		t.pay(r)
 	}
 	v.accrued = 0
 }
 
 // payDelegator pays the reward of a delegation that ends. The validator's share accrues until the end of its period.
 func (t *truth) payDelegator(v *staker, d delegator) {
+	if v.refused {
+		return
+	}
 	net := v.net(d)
 	v.accrued += d.reward - net
-	t.pay(reward{delegatorReward, v.member, d.txID, d.start, d.end, d.weight, net, d.owner})
+	t.pay(reward{kind: delegatorReward, member: v.member, tx: d.txID, start: d.start, end: d.end, staked: d.weight, amount: net, owner: d.owner})
 }
 
 // net returns the reward of a delegation without the validator's fee.

@@ -18,6 +18,7 @@ var platformService = service{"platform", map[string]method{
 	"getCurrentValidators": on((*view).platformCurrentValidators),
 	"getFeeState":          on((*view).platformFeeState),
 	"getHeight":            on((*view).platformHeight),
+	"getRewardUTXOs":       on((*view).platformRewardUTXOs),
 	"getStakingAssetID":    on((*view).platformStakingAssetID),
 	"getTimestamp":         on((*view).platformTimestamp),
 	"getValidatorsAt":      on((*view).platformValidatorsAt),
@@ -258,6 +259,29 @@ func (v *view) platformBlockchainStatus(p struct{ BlockchainID string }) (any, e
 	return struct {
 		Status string `json:"status"`
 	}{status}, nil
+}
+
+// platformRewardUTXOs lists the rewards under the transaction that staked. Those of an auto-renewed validator, whose transaction stays
+// the same, are under the transaction that paid.
+func (v *view) platformRewardUTXOs(p struct {
+	TxID     idParam
+	Encoding string
+}) (any, error) {
+	list := []string{}
+	for _, w := range v.ledger.rewards {
+		tx := w.tx
+		if w.renewed {
+			tx = v.paidBy(w)
+		}
+		if tx == string(p.TxID) && !w.end.After(v.head(v.pChain()).time) {
+			list = append(list, utxo{tx: tx, index: w.output(), asset: v.avaxAsset(), amount: w.amount}.hex())
+		}
+	}
+	return struct {
+		NumFetched string   `json:"numFetched"`
+		UTXOs      []string `json:"utxos"`
+		Encoding   string   `json:"encoding"`
+	}{strconv.Itoa(len(list)), list, "hex"}, nil
 }
 
 func (v *view) platformStakingAssetID(noParams) (any, error) {

@@ -976,6 +976,7 @@ func TestEveryDocumentedMethodIsAnswered(t *testing.T) {
 		{"/ext/bc/X", map[string]any{"addresses": []string{"X-" + simnet.Owner}}, []string{"avm.getUTXOs"}},
 		{"/ext/bc/P", map[string]any{"addresses": []string{"P-" + simnet.Owner}}, []string{"platform.getBalance"}},
 		{"/ext/bc/P", map[string]any{"blockID": block.Block.ID, "encoding": "json"}, []string{"platform.getBlock"}},
+		{"/ext/bc/P", tx, []string{"platform.getRewardUTXOs"}},
 		{"/ext/P", byHeight, []string{"platform.getBlockByHeight"}},
 		{"/ext/bc/P", map[string]any{"blockchainID": l1.ID}, []string{
 			"platform.getBlockchains", "platform.getBlockchainStatus", "platform.getCurrentSupply",

@@ -82,6 +82,8 @@ type staker struct {
 	accrued    uint64
 	delegators []delegator
 	renewal    *renewal
+	refused    bool      // the vote on its reward is no
+	restaked   uint64    // of all periods of an auto-renewed validator
 	added      time.Time // zero for those of the initial network
 }
 
@@ -259,7 +261,8 @@ func (t *truth) advance(now time.Time) {
 			})
 			for v.renewal != nil && v.renewal.period > 0 && !v.end.After(accepted) {
 				t.payValidator(v)
-				v.weight += v.reward * v.renewal.shares / 1_000_000
+				restaked := v.reward * v.renewal.shares / 1_000_000
+				v.weight, v.restaked = v.weight+restaked, v.restaked+restaked
 				v.start, v.end = v.end, v.end.Add(v.renewal.period)
 				v.reward = rewardFor(v.weight, v.renewal.period)
 			}

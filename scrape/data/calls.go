@@ -237,6 +237,7 @@ const (
 type Reward struct {
 	Addresses    []string      `json:"addresses,omitzero"` // that own the reward
 	TxHash       string        `json:"txHash,omitzero"`    // transaction that staked
+	AmountStaked wire.NanoAVAX `json:"amountStaked,omitzero"`
 	NodeID       string        `json:"nodeId"`
 	RewardTxHash string        `json:"rewardTxHash"` // transaction that paid
 	RewardType   string        `json:"rewardType"`   // such as RewardValidator

@@ -85,6 +85,7 @@ var (
 	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath, Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
 	getFeeState          = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath})
 	getPlatformHeight    = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath})
+	getRewardUTXOs       = declare[rewardUTXOs](scrape.Method{Name: "platform.getRewardUTXOs", Path: platformPath, Params: []string{"txID", "encoding?"}})
 	getTimestamp         = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath})
 	getValidatorsAt      = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath, Params: []string{"height", "subnetID?"}, MaxBody: largeList})
 	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath})

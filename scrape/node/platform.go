@@ -2,6 +2,10 @@ package node
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -142,6 +146,42 @@ type PlatformBalance struct {
 // Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered.
 func (c *Client) PlatformBalance(ctx context.Context, addresses ...string) (PlatformBalance, error) {
 	return call(ctx, c, getPlatformBalance, "", map[string][]string{"addresses": addresses})
+}
+
+// RewardUTXO is an output that paid a reward. One transaction can pay several.
+type RewardUTXO struct {
+	Index  uint64
+	Amount uint64 // nAVAX
+}
+
+type rewardUTXOs struct {
+	UTXOs []RewardUTXO `json:"utxos"`
+}
+
+// UnmarshalJSON decodes an output in the codec of the P-Chain: version, transaction, index, asset, the type of the output, amount. An
+// output that can be staked before it is unlocked (type 22) has a time before the amount.
+func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
+	const index, kind, stakeable = 2 + 32, 2 + 32 + 4 + 32, 22
+	raw, err := hex.DecodeString(strings.TrimPrefix(strings.Trim(string(text), `"`), "0x"))
+	if err != nil {
+		return fmt.Errorf("reward output: %w", err)
+	}
+	amount := kind + 4
+	if len(raw) >= amount && binary.BigEndian.Uint32(raw[kind:]) == stakeable {
+		amount += 8 + 4
+	}
+	if len(raw) < amount+8 {
+		return fmt.Errorf("reward output of %d bytes is too short", len(raw))
+	}
+	u.Index, u.Amount = uint64(binary.BigEndian.Uint32(raw[index:])), binary.BigEndian.Uint64(raw[amount:])
+	return nil
+}
+
+// PlatformRewardUTXOs calls platform.getRewardUTXOs: the outputs that paid the rewards of a period. The transaction is the one that
+// staked, or for an auto-renewed validator the one that paid. The list is empty if nothing was paid, and for an unknown transaction.
+func (c *Client) PlatformRewardUTXOs(ctx context.Context, txID string) ([]RewardUTXO, error) {
+	answer, err := call(ctx, c, getRewardUTXOs, "", map[string]string{"txID": txID, "encoding": "hex"})
+	return answer.UTXOs, err
 }
 
 // Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not
