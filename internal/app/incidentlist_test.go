@@ -13,7 +13,7 @@ import (
 
 // incidents are the incidents, and the situations without any expected alert.
 func incidents() []incident {
-	return slices.Concat(nodeIncidents, networkIncidents, stakeIncidents, l1Incidents, serviceIncidents, quietIncidents)
+	return slices.Concat(nodeIncidents, cascades, networkIncidents, stakeIncidents, l1Incidents, serviceIncidents, quietIncidents)
 }
 
 // majority are validators that have most of the stake. The monitored nodes are not among them.
@@ -72,12 +72,6 @@ var nodeIncidents = []incident{
 		pages: []string{"AvaxChainMissing"}, within: 4*time.Minute + slack, ended: 2 * time.Minute,
 	},
 	{
-		what:  "all configured nodes stop, as when their site has no power",
-		begin: func(w *world) { each(append([]string{"echo"}, demo.Nodes...), func(n string) { w.Node(n).Stop() }) },
-		end:   func(w *world) { each(append([]string{"echo"}, demo.Nodes...), func(n string) { w.Node(n).Start() }) },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack,
-	},
-	{
 		what:  "a node falls behind on the C-Chain",
 		begin: func(w *world) { w.Node("bravo").FallBehind("C") },
 		end:   func(w *world) { w.Node("bravo").CatchUp("C") },
@@ -100,17 +94,6 @@ var nodeIncidents = []incident{
 		nodes: []string{"alpha"}, fuji: true,
 		begin: func(w *world) { w.Node("alpha").FallBehind("C") },
 		end:   func(w *world) { w.Node("alpha").CatchUp("C") },
-		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack,
-	},
-	{
-		what: "on Fuji: all configured nodes receive no C-Chain blocks",
-		fuji: true,
-		begin: func(w *world) {
-			each(append([]string{"echo"}, demo.Nodes...), func(n string) { w.Node(n).FallBehind("C") })
-		},
-		end: func(w *world) {
-			each(append([]string{"echo"}, demo.Nodes...), func(n string) { w.Node(n).CatchUp("C") })
-		},
 		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack,
 	},
 	{
@@ -176,6 +159,72 @@ var nodeIncidents = []incident{
 	},
 }
 
+// configured are the nodes behind the URLs of the configured ones.
+var configured = append([]string{"echo"}, demo.Nodes...)
+
+// rack and hosts are further configured nodes.
+var rack, hosts = numbered("rack%d", 5), numbered("host%d", 20)
+
+// One fault stops many things, and one person acts once: each has one page, about the cause.
+var cascades = []incident{
+	{
+		what:  "the host of one of four validators fails",
+		nodes: []string{"alpha", "bravo", "charlie", "echo"},
+		begin: func(w *world) { w.Node("bravo").Stop() },
+		end:   func(w *world) { w.Node("bravo").Start() },
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
+		notified: 1, says: "bravo: no answer (validator)",
+	},
+	{
+		what:  "all configured nodes stop, as when their site has no power",
+		begin: func(w *world) { each(configured, func(n string) { w.Node(n).Stop() }) },
+		end:   func(w *world) { each(configured, func(n string) { w.Node(n).Start() }) },
+		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack,
+		notified: 1, says: "All nodes: no answer from alpha bravo charlie foxtrot spare",
+	},
+	{
+		what:  "a rack with five of thirty nodes fails",
+		more:  slices.Concat(rack, hosts),
+		begin: func(w *world) { each(rack, func(n string) { w.Node(n).Stop() }) },
+		end:   func(w *world) { each(rack, func(n string) { w.Node(n).Start() }) },
+		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack,
+		notified: 1, says: "5 of 30 nodes: no answer from rack1 rack2 rack3 rack4 rack5",
+	},
+	{
+		what:  "one of three validators of an L1 stops, and a second one after twenty minutes",
+		three: true,
+		begin: func(w *world) {
+			w.Node("bravo").Stop()
+			time.AfterFunc(20*time.Minute, w.Node("charlie").Stop)
+		},
+		end:   func(w *world) { each([]string{"bravo", "charlie"}, func(n string) { w.Node(n).Start() }) },
+		pages: []string{"AvaxNodeDown"}, within: 3*time.Minute + slack, goesOn: 40 * time.Minute,
+		notified: 2, says: "bravo: no answer (validator)",
+	},
+	{
+		what: "on Fuji: all ten configured nodes receive no C-Chain blocks",
+		fuji: true,
+		more: hosts[:5],
+		begin: func(w *world) {
+			each(slices.Concat(configured, hosts[:5]), func(n string) { w.Node(n).FallBehind("C") })
+		},
+		end:   func(w *world) { each(slices.Concat(configured, hosts[:5]), func(n string) { w.Node(n).CatchUp("C") }) },
+		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack, notified: 1,
+	},
+	{
+		what:    "on Fuji: no configured node receives blocks of P, C and X, which were busy for two hours",
+		fuji:    true,
+		healthy: 130 * time.Minute,
+		begin: func(w *world) {
+			each(configured, func(n string) { each([]string{"P", "C", "X"}, w.Node(n).FallBehind) })
+		},
+		end: func(w *world) {
+			each(configured, func(n string) { each([]string{"P", "C", "X"}, w.Node(n).CatchUp) })
+		},
+		pages: []string{"AvaxHeadStale"}, within: 4*time.Minute + slack, notified: 1,
+	},
+}
+
 var networkIncidents = []incident{
 	{
 		what:  "fifty peers with little stake disconnect",
@@ -191,15 +240,15 @@ var networkIncidents = []incident{
 	},
 	{
 		what:  "all configured nodes have no connection to their peers",
-		begin: func(w *world) { each(append([]string{"echo"}, demo.Nodes...), w.Disconnect) },
-		end:   func(w *world) { each(append([]string{"echo"}, demo.Nodes...), w.Reconnect) },
+		begin: func(w *world) { each(configured, w.Disconnect) },
+		end:   func(w *world) { each(configured, w.Reconnect) },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 3*time.Minute + slack,
 	},
 	{
 		what:  "on Fuji: all configured nodes have no connection to their peers",
 		fuji:  true,
-		begin: func(w *world) { each(append([]string{"echo"}, demo.Nodes...), w.Disconnect) },
-		end:   func(w *world) { each(append([]string{"echo"}, demo.Nodes...), w.Reconnect) },
+		begin: func(w *world) { each(configured, w.Disconnect) },
+		end:   func(w *world) { each(configured, w.Reconnect) },
 		pages: []string{"AvaxConnectedStakeLow"}, within: 8 * time.Minute,
 	},
 	{
@@ -466,7 +515,7 @@ var quietIncidents = []incident{
 	{
 		what: "a rolling upgrade: every ten minutes, another node stops for a minute and returns with a newer version",
 		begin: func(w *world) {
-			for i, name := range append([]string{"echo"}, demo.Nodes...) {
+			for i, name := range configured {
 				at := time.Duration(i) * 10 * time.Minute
 				time.AfterFunc(at, w.Node(name).Stop)
 				time.AfterFunc(at+time.Minute, func() {

@@ -34,13 +34,18 @@ type incident struct {
 	goesOn       time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
 	heals        time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
 
+	notified int    // number of notifications of pages; 0: not counted
+	says     string // text in the summary of the first page
+
 	healthy time.Duration // time before begin; 0: ten minutes
 	startup simnet.Startup
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
+	more    []string // further monitored nodes, each a validator with little stake
 	fuji    bool     // the network identifies as Fuji
 
 	idle         bool // examplepoa has no transactions
 	permissioned bool // examplepoa is not converted to an L1
+	three        bool // examplepoa has only three validators: alpha, bravo and charlie
 	quick        bool // with fewer calls and shorter waits
 	change       func(config.Environment)
 }
@@ -110,7 +115,7 @@ func (p *proxy) RoundTrip(req *http.Request) (*http.Response, error) {
 func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 	t.Helper()
 	apptest.Run(t, func(t *testing.T, a *apptest.World) {
-		n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Startup: i.startup})
+		n := simnet.New(simnet.Options{Seed: 1, Validators: len(small), Nodes: i.more, Startup: i.startup})
 		n.SetBlockPeriod("X", 20*time.Second)
 		for _, name := range large {
 			n.AddValidator(name, 3_000_000e9, 300*day)
@@ -124,6 +129,9 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
 			n.SetBalance("examplel1", name, 100e9)
 		}
+		if i.three {
+			each(members, func(m string) { n.RemoveValidator("examplepoa", m) })
+		}
 		if i.idle {
 			n.SetBlockPeriod("examplepoa", 0)
 		}
@@ -131,7 +139,7 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		if nodes == nil {
 			nodes = append([]string{"spare"}, demo.Nodes...)
 		}
-		a.Use(n, nodes...)
+		a.Use(n, append(nodes, i.more...)...)
 		w := &world{World: a, proxy: &proxy{RoundTripper: n.Transport(), to: map[string]string{"spare.sim": "echo.sim"}, fuji: map[string]bool{"": i.fuji}}}
 		a.Transport = w.proxy
 		a.Env["CHAINS"] += ",examplepoa=" + n.Chain("examplepoa").ID
@@ -164,6 +172,7 @@ type episode struct {
 	group        string    // of its notification
 	began, ended time.Time // ended is zero while it fires
 	notified     time.Time // the first notification; zero if there was none, because another alert suppresses it
+	summary      string    // in that notification
 }
 
 func (e *episode) fires() bool { return e.ended.IsZero() }
@@ -213,7 +222,7 @@ func (w *world) record(t *testing.T) {
 	received := w.Receiver.Alerts()
 	for _, a := range received[w.seen:] {
 		if e := find(a.Labels); e != nil && a.Status == "firing" && e.notified.IsZero() {
-			e.notified, e.group = a.At, a.Group
+			e.notified, e.group, e.summary = a.At, a.Group, a.Annotations["summary"]
 		}
 	}
 	w.seen = len(received)
@@ -269,6 +278,7 @@ func (i incident) run(t *testing.T) outcome {
 		}
 		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, ended, e)
 	}
+	i.counts(t, o.episodes)
 	for _, e := range o.episodes {
 		if first := len(i.pages) > 0 && e.labels["alertname"] == i.pages[0]; first && i.warned > 0 && e.labels["severity"] == "warn" {
 			if e.notified.IsZero() || e.notified.Sub(o.at) > i.warned {
@@ -286,6 +296,28 @@ func (i incident) run(t *testing.T) outcome {
 		}
 	}
 	return o
+}
+
+// counts checks the number of notifications of pages, and the text of the first one.
+func (i incident) counts(t *testing.T, episodes []*episode) {
+	t.Helper()
+	sent := map[string]*episode{} // by notification
+	var first *episode
+	for _, e := range episodes {
+		if e.labels["severity"] != "page" || e.notified.IsZero() {
+			continue
+		}
+		sent[fmt.Sprint(e.group, e.notified)] = e
+		if first == nil || e.notified.Before(first.notified) {
+			first = e
+		}
+	}
+	if i.notified > 0 && len(sent) != i.notified {
+		t.Errorf("%d notifications of pages, want %d: %v", len(sent), i.notified, slices.Collect(maps.Values(sent)))
+	}
+	if first != nil && !strings.Contains(first.summary, i.says) {
+		t.Errorf("the first page says %q, want %q", first.summary, i.says)
+	}
 }
 
 // missing returns the expected alerts that were not sent yet.

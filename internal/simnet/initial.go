@@ -2,6 +2,7 @@ package simnet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -30,13 +31,13 @@ func (n *Network) build(now time.Time) {
 	t.feePrice = 512
 	t.avaxUTXOs = 3
 	t.buildUpgrades()
-	t.buildMembers(n.opts.Validators)
+	t.buildMembers(n.opts.Validators, n.opts.Nodes)
 	t.buildChains()
 	t.buildStakers()
 	t.tps.build(t)
 	t.buildLedger()
 	t.recordSets(t.origin)
-	for _, m := range t.members[:6] {
+	for _, m := range append(slices.Clone(t.members[:6]), t.members[len(t.members)-len(n.opts.Nodes):]...) {
 		n.nodes = append(n.nodes, newNode(n, m))
 	}
 	n.metrics, n.data, n.observer = newMetrics(n), newData(n), newObserver(n)
@@ -52,13 +53,13 @@ func (t *truth) buildUpgrades() {
 	t.upgrades = append(t.upgrades, upgrade{"helicon", t.helicon})
 }
 
-func (t *truth) buildMembers(more int) {
+func (t *truth) buildMembers(more int, further []string) {
 	losses := map[string]float64{"alpha": 0.002, "bravo": 0.004, "charlie": 0.03, "echo": 0.008, "hotel": 0.05}
 	names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"}
 	for i := range more {
 		names = append(names, fmt.Sprintf("peer%04d", i+1))
 	}
-	for _, name := range names {
+	for _, name := range append(names, further...) {
 		m := t.join(name)
 		m.inbound = m.number%3 == 1
 		m.supports = []uint32{194, 236, 267, 273, 283, 285}

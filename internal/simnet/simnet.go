@@ -43,6 +43,8 @@ type Options struct {
 	Now func() time.Time
 	// Validators adds this number of primary validators without an API, for scale.
 	Validators int
+	// Nodes are the names of further primary validators, with an API.
+	Nodes []string
 	// Startup has the durations of the steps of a node's start; zero fields mean the defaults.
 	Startup Startup
 	// StartKeyPaging makes the Metrics service use startKey and nextPageStartKey instead of pageToken and nextPageToken. Real
