@@ -124,6 +124,7 @@ func All() []*Spec {
 		validatorViews,
 		rewardBudget,
 		delegations,
+		payouts,
 		addresses,
 		assets,
 		heads,

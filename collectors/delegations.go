@@ -21,6 +21,8 @@ var (
 		"Stake of a delegation in AVAX.", "address", "name", "node_id", "tx_id")
 	delegationReward = metric.New("avax_delegation_expected_reward_avax",
 		"Reward of a delegation at its end in AVAX, after the validator's fee, if the validator's uptime is sufficient. If no node or observer lists the delegation, this is the Data service's estimate.", "address", "name", "node_id", "tx_id")
+	delegationValidatorEnd = metric.New("avax_delegation_validator_end_timestamp_seconds",
+		"End of the validator of a delegation, in Unix seconds. Absent while an auto-renewed validator continues after its current period.", "address", "name", "node_id", "tx_id")
 	delegationReachable = metric.New("avax_delegation_reward_reachable",
 		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none reports it.", "address", "name", "node_id", "tx_id")
 )
@@ -30,7 +32,7 @@ var delegations = &Spec{
 	Help:     "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is configured.",
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", opPendingRewards},
 	Every:    5 * time.Minute,
-	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationReachable},
+	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
 	Scope:    metric.ScopeItem,
 	Bind:     perItem(Watchlist.delegators, collectDelegations),
 	Cost:     calls(opPendingRewards, 1),
@@ -62,7 +64,7 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 		if err != nil {
 			out.Note("only the validators in AVAX_VALIDATORS: %v", err)
 		}
-		if err := listDelegations(ctx, ups, address, pending, out, set); err != nil {
+		if err := listDelegations(ctx, ups, name, address, pending, out, set); err != nil {
 			return err
 		}
 	}
@@ -74,7 +76,7 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 
 // listDelegations calls set for each delegation of an address that a node or an observer lists. It asks for the monitored validators, and
 // those of the pending delegations.
-func listDelegations(ctx context.Context, ups *Upstreams, address string, pending []data.PendingReward, out *metric.Batch,
+func listDelegations(ctx context.Context, ups *Upstreams, name, address string, pending []data.PendingReward, out *metric.Batch,
 	set func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string)) error {
 	monitored, _, err := ups.monitoredIDs(ctx)
 	if err != nil {
@@ -93,6 +95,7 @@ func listDelegations(ctx context.Context, ups *Upstreams, address string, pendin
 	if err != nil {
 		return err
 	}
+	current := map[string]payout{}
 	for _, id := range ids {
 		reporter := ""
 		found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
@@ -107,14 +110,20 @@ func listDelegations(ctx context.Context, ups *Upstreams, address string, pendin
 				if !slices.Contains(d.RewardOwner.Addresses, address) || v.DelegationFee == nil {
 					continue
 				}
-				labels := set(v.NodeID, d.TxID, d.EndTime.Time, d.Weight, wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())))
-				if v.Uptime != nil && v.NodeID != reporter { // a node reports 100 % for itself
-					budget := staking.NewDowntimeBudget(periodOf(v), time.Now(), v.Uptime.Ratio(), staking.Requirement(v.StartTime.Time, helicon))
+				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeOf(v, reporter)
+				labels := set(v.NodeID, d.TxID, d.EndTime.Time, d.Weight, reward)
+				current[d.TxID] = payout{NodeID: v.NodeID, End: d.EndTime.Time, Expected: reward, Uptime: uptime}
+				if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {
+					out.SetTime(delegationValidatorEnd, v.EndTime.Time, labels...)
+				}
+				if uptime != nil {
+					budget := staking.NewDowntimeBudget(periodOf(v), time.Now(), *uptime, staking.Requirement(v.StartTime.Time, helicon))
 					out.SetBool(delegationReachable, budget.Reachable(), labels...)
 				}
 			}
 		}
 	}
+	ups.expectPayouts(out, name, current)
 	return nil
 }
 

@@ -146,6 +146,11 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				ups := upstreams(t, network.Transport(), network)
 				ups.SetNodes(append(slices.Clone(ups.Nodes()), watch(t, network.Transport())))
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
+				if spec.Name == "payouts" { // a delegation must end after it was seen
+					network.EndDelegations("alpha", time.Now().Add(5*time.Minute))
+					collect(t.Context(), t, collectors.All()[slices.IndexFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == "delegations" })], ups)
+					time.Sleep(10 * time.Minute)
+				}
 				network.ResetCalls()
 				page := collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				if spec.Cost != nil { // some samples count events since the first run

@@ -10,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -31,6 +32,8 @@ var (
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
 		"Stake delegated to the validator in AVAX.", "node_id")
+	validatorRoom = metric.New("avax_validator_delegation_room_avax",
+		"Stake that can still be delegated to the validator in AVAX. The limit of the whole stake is 3,000,000 AVAX or five times the validator's own stake, whichever is lower.", "node_id")
 	validatorDelegators = metric.New("avax_validator_delegators",
 		"Delegations to the validator.", "node_id")
 	validatorPotentialReward = metric.New("avax_validator_potential_reward_avax",
@@ -50,7 +53,7 @@ var validators = &Spec{
 	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound,
-		validatorStake, validatorDelegatedStake, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
+		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
 	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
@@ -120,6 +123,7 @@ func setValidator(out *metric.Batch, v node.Validator) {
 	out.Set(validatorStake, wire.NanoAVAX(v.Weight).AVAX(), v.NodeID)
 	if v.DelegatorWeight != nil {
 		out.Set(validatorDelegatedStake, v.DelegatorWeight.AVAX(), v.NodeID)
+		out.Set(validatorRoom, wire.NanoAVAX(staking.DelegationRoom(uint64(v.Weight), uint64(*v.DelegatorWeight))).AVAX(), v.NodeID)
 	}
 	if v.DelegatorCount != nil {
 		out.Set(validatorDelegators, float64(*v.DelegatorCount), v.NodeID)

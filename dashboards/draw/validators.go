@@ -65,6 +65,8 @@ var validators = board{
 					value("Last", "max by (type) ("+maxOf("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
 				).size(12, 8),
 				delegationsTable().size(24, 7),
+				payoutsTable().size(14, 7),
+				newPeriodsTable().size(10, 7),
 			},
 		},
 	},
@@ -81,6 +83,27 @@ func delegationsTable() *panel {
 		yesNo("Reward", by("min", minOf("avax_delegation_reward_reachable")), "Reachable", good, "Lost", bad, 110),
 		value("Ends in", by("min", minOf("avax_delegation_end_timestamp_seconds"))+" - time()", "dtdhms", 0, 130, colors(stakeEnds())),
 	).sorted("Ends in")
+}
+
+func payoutsTable() *panel {
+	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
+	return table("Periods that ended", "What was expected, and what was paid, for the staking periods of the last 30 days. Without an owner: a monitored validator.",
+		text("Owner", "name", 90),
+		text("Validator", "node_id", 0),
+		hidden("Transaction", "tx_id"),
+		value("Ended", by("max", maxOf("avax_payout_end_timestamp_seconds"))+" * 1000", "dateTimeFromNow", 0, 120, nil),
+		value("Expected, AVAX", by("max", maxOf("avax_payout_expected_avax")), "locale", 2, 120, nil),
+		value("Paid, AVAX", by("max", maxOf("avax_payout_paid_avax")), "locale", 2, 100, nil),
+	).sortedDown("Ended")
+}
+
+func newPeriodsTable() *panel {
+	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
+	return table("Room for delegation", "Stake that can still be delegated to a validator, and the reward of its own stake for a new period at the present rate.",
+		text("Validator", "node_id", 0),
+		value("Room, AVAX", by("min", minOf("avax_validator_delegation_room_avax", onValidators)), "locale", 0, 110, nil),
+		value("Next reward, AVAX", by("max", maxOf("avax_validator_next_reward_avax", onValidators)), "locale", 2, 140, nil),
+	).sorted("Room, AVAX")
 }
 
 // voteShares is the share of the stake that would vote for each own validator's reward, as in the alerts.

@@ -56,3 +56,39 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 		})
 	}
 }
+
+// Two hours after a delegation ended, an alert says whether its reward was paid. It needs an observer only.
+func TestUnpaidRewardAlerts(t *testing.T) {
+	for _, refused := range []bool{true, false} {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			w.EndDelegations("hotel", time.Now().Add(30*time.Minute))
+			if refused {
+				w.RefuseReward("hotel")
+			}
+			w.Env["NODES"], w.Env["CHAINS"], w.Env["RULES_PROFILE"] = "", "", "delegator"
+			w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
+			w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
+			w.Notify(t)
+			w.Start(t)
+			time.Sleep(155 * time.Minute)
+			var texts []string
+			for _, a := range w.Alerts(t) {
+				if a.Labels["alertname"] == "AvaxRewardNotPaid" {
+					texts = append(texts, a.Annotations["action"])
+				}
+			}
+			if refused != (len(texts) == 1 && strings.Contains(texts[0], "The last known uptime of the validator was ")) {
+				t.Errorf("refused %v: %v", refused, texts)
+			}
+			paid := 0.0
+			for series, v := range w.Samples(t) {
+				if strings.HasPrefix(series, "avax_payout_paid_avax{") {
+					paid += v
+				}
+			}
+			if (paid > 0.4) == refused {
+				t.Errorf("refused %v: paid %v AVAX", refused, paid)
+			}
+		})
+	}
+}

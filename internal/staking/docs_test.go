@@ -39,7 +39,7 @@ func TestWorkedExamplesInDocsAreCorrect(t *testing.T) {
 	}
 	for _, question := range []string{
 		"requirement", "budget", "known", "uptime", "yes", "dissenters", "burn",
-		"runway", "run-outs", "quorum-loss", "floor", "plan", "quorum", "without",
+		"runway", "run-outs", "quorum-loss", "floor", "plan", "quorum", "without", "reward", "room",
 	} {
 		if computed[question] == 0 {
 			t.Errorf("docs/staking.md has no example of %s", question)
@@ -106,6 +106,15 @@ func (e *example) read(word string, args []string) string {
 			verdict = "not reachable"
 		}
 		return fmt.Sprintf("allowed %s, used %s, left %s, %s", hours(b.Allowed), hours(b.Used), hours(left(b)), verdict)
+	case "reward":
+		var helicon *time.Time
+		if at, ok := named["helicon"]; ok {
+			helicon = new(time.Time)
+			*helicon = e.time(at)
+		}
+		return avax(staking.Reward(e.whole(named["stake"]), e.whole(named["supply"]), e.duration(named["length"]), e.time(named["start"]), helicon))
+	case "room":
+		return avax(staking.DelegationRoom(e.whole(named["stake"]), e.whole(named["delegated"])))
 	case "known":
 		return number(poll().Known())
 	case "uptime":

@@ -7,6 +7,7 @@ package staking
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"time"
 )
@@ -55,4 +56,55 @@ func DelegatorReward(reward uint64, fee float64) uint64 {
 	high, low := bits.Mul64(reward, millionths-uint64(math.Round(bounded(fee)*millionths)))
 	share, _ := bits.Div64(high, low, millionths)
 	return share
+}
+
+// The reward parameters of Mainnet and Fuji, which the local network has too. Amounts are in nAVAX, rates in millionths a year.
+// Source: avalanchego, genesis/genesis_mainnet.go; vms/platformvm/reward/calculator.go (ACP-285);
+// vms/platformvm/txs/executor/staker_tx_verification.go, MaxValidatorWeightFactor.
+const (
+	maxStake       = 3_000_000_000_000_000
+	maxStakeFactor = 5
+	supplyCap      = 720_000_000_000_000_000
+	mintingPeriod  = 365 * 24 * time.Hour
+	maxRate        = 120_000
+	minRate        = 100_000 // before Helicon
+	minRateAfter   = 75_000  // 90 days after Helicon; it falls linearly until then
+	rateFalls      = 90 * 24 * time.Hour
+)
+
+// DelegationRoom returns how much can still be delegated to a validator, in nAVAX: min(3,000,000 AVAX, 5 · stake) - stake - delegated.
+func DelegationRoom(stake, delegated uint64) uint64 {
+	limit := uint64(maxStake)
+	if stake < maxStake/maxStakeFactor {
+		limit = stake * maxStakeFactor
+	}
+	return limit - min(limit, stake+delegated)
+}
+
+// Reward returns the reward in nAVAX of a stake on the primary network for a period with this start and length, at this supply
+// (platform.getCurrentSupply):
+//
+//	(cap - supply) · stake / supply · length / year · (low + (high - low) · length / year)
+//
+// The lower rate depends on the start (ACP-285): 10 % before Helicon, then falling to 7.5 % within 90 days. helicon is nil if the upgrade
+// is unknown or not scheduled. Source: avalanchego, vms/platformvm/reward/calculator.go.
+func Reward(stake, supply uint64, length time.Duration, start time.Time, helicon *time.Time) uint64 {
+	if supply == 0 || supply >= supplyCap || length <= 0 {
+		return 0
+	}
+	low := int64(minRate)
+	if helicon != nil && !start.Before(*helicon) {
+		low -= (minRate - minRateAfter) * min(start.Sub(*helicon), rateFalls).Microseconds() / rateFalls.Microseconds()
+	}
+	n := func(x int64) *big.Int { return big.NewInt(x) }
+	rate := n(maxRate - low)
+	rate.Mul(rate, n(int64(length))).Add(rate, n(0).Mul(n(low), n(int64(mintingPeriod))))
+	reward := n(0).SetUint64(supplyCap - supply)
+	reward.Mul(reward, rate).Mul(reward, n(0).SetUint64(stake)).Mul(reward, n(int64(length)))
+	reward.Div(reward, n(0).Mul(n(int64(mintingPeriod)), n(1_000_000)))
+	reward.Div(reward, n(0).SetUint64(supply)).Div(reward, n(int64(mintingPeriod)))
+	if !reward.IsUint64() {
+		return supplyCap - supply
+	}
+	return min(supplyCap-supply, reward.Uint64())
 }

@@ -180,8 +180,8 @@ func (w *World) Samples(t *testing.T) testworld.Samples {
 
 // Alert is a firing alert, as Alertmanager's API lists it.
 type Alert struct {
-	Labels   map[string]string
-	StartsAt time.Time
+	Labels, Annotations map[string]string
+	StartsAt            time.Time
 }
 
 // Alerts returns the firing alerts, also those that another alert suppresses.

@@ -1,0 +1,145 @@
+package collectors
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
+)
+
+var (
+	payoutExpected = metric.New("avax_payout_expected_avax",
+		"Expected reward in AVAX of a staking period that ended within the last 30 days. For a monitored validator it includes its share of its delegators' rewards. For a delegation of a monitored address it is the reward after the validator's fee. The label name is the name of the address, and empty for a validator. Absent for an auto-renewed validator.", "node_id", "name", "tx_id")
+	payoutPaid = metric.New("avax_payout_paid_avax",
+		"Reward in AVAX that was paid for this period. 0 if nothing was paid.", "node_id", "name", "tx_id")
+	payoutEnd = metric.New("avax_payout_end_timestamp_seconds",
+		"End of this period, in Unix seconds.", "node_id", "name", "tx_id")
+	payoutUptime = metric.New("avax_payout_uptime_ratio",
+		"Uptime of the validator (0 to 1) that was known last before the end of this period. Absent if none was known.", "node_id", "name", "tx_id")
+	validatorNextReward = metric.New("avax_validator_next_reward_avax",
+		"Reward in AVAX of the validator's own stake for a period that starts now. The period is as long as the current one. For an auto-renewed validator, it is as long as the next one.", "node_id")
+)
+
+var payouts = &Spec{
+	Name:     "payouts",
+	Help:     "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
+	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID"},
+	Every:    10 * time.Minute,
+	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
+	Scope:    metric.ScopeNetwork,
+	Bind:     perNetwork(collectPayouts),
+}
+
+// payoutsKept is the time after its end for which a period is exported.
+const payoutsKept = 30 * 24 * time.Hour
+
+// payout is a staking period, as it was known last before its end.
+type payout struct {
+	NodeID   string
+	End      time.Time
+	Expected wire.NanoAVAX
+	Uptime   *float64 // of the validator
+}
+
+// expectPayouts stores the current periods of a delegator, by the transaction that staked. An empty name means the monitored validators.
+func (ups *Upstreams) expectPayouts(out *metric.Batch, name string, current map[string]payout) {
+	all := map[string]payout{}
+	maps.Copy(all, ups.payoutsOf(name))
+	maps.Copy(all, current)
+	maps.DeleteFunc(all, func(_ string, p payout) bool { return time.Since(p.End) > payoutsKept })
+	ups.ledger().save(out, "payouts "+name, all)
+}
+
+func (ups *Upstreams) payoutsOf(name string) map[string]payout {
+	return load[map[string]payout](ups.ledger(), "payouts "+name)
+}
+
+func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	reporter := ""
+	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+		reporter = n.KnownID()
+		entries, err := ups.entries(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		return slices.Collect(entries), nil
+	})
+	if err != nil {
+		return err
+	}
+	supply, err := nodes.First(scrape.MaxAge(ctx, fullSetEvery), ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
+		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
+	})
+	if err != nil {
+		return err
+	}
+	helicon, err := heliconTime(ctx, ups)
+	if err != nil {
+		return err
+	}
+	current, downtimes := map[string]payout{}, load[map[string]staking.Downtime](ups.ledger(), downtimeEntry)
+	for _, v := range entries {
+		if v.EndTime == nil || v.PotentialReward == nil {
+			continue
+		}
+		length := v.EndTime.Sub(v.StartTime.Time)
+		if v.NextPeriod != nil && v.NextPeriod.Duration > 0 {
+			length = v.NextPeriod.Duration
+		}
+		out.Set(validatorNextReward, wire.NanoAVAX(staking.Reward(uint64(v.Weight), uint64(supply.Supply), length, time.Now(), helicon)).AVAX(), v.NodeID)
+		if v.TxID == "" || v.NextPeriod != nil { // a node lists the rewards of an auto-renewed validator under another transaction
+			continue
+		}
+		p := payout{NodeID: v.NodeID, End: v.EndTime.Time, Expected: *v.PotentialReward, Uptime: uptimeOf(v, reporter)}
+		if v.AccruedDelegateeReward != nil {
+			p.Expected += *v.AccruedDelegateeReward
+		}
+		if d, there := downtimes[v.NodeID]; there && d.At.After(d.Start) {
+			up := 1 - d.Used.Seconds()/d.At.Sub(d.Start).Seconds()
+			p.Uptime = &up
+		}
+		current[v.TxID] = p
+	}
+	ups.expectPayouts(out, "", current)
+
+	for _, name := range append(ups.Watch.delegators(), "") {
+		for tx, p := range ups.payoutsOf(name) {
+			if p.End.After(time.Now()) {
+				continue
+			}
+			outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+				return n.PlatformRewardUTXOs(ctx, tx)
+			})
+			if err != nil {
+				return err
+			}
+			var paid wire.NanoAVAX
+			for _, u := range outputs {
+				paid += wire.NanoAVAX(u.Amount)
+			}
+			out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
+			out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
+			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
+			if p.Uptime != nil {
+				out.Set(payoutUptime, *p.Uptime, p.NodeID, name, tx)
+			}
+		}
+	}
+	return nil
+}
+
+// uptimeOf returns the uptime of a validator that another node reports; nil if none does. A node reports 100 % for itself.
+func uptimeOf(v node.Validator, reporter string) *float64 {
+	if v.Uptime == nil || v.NodeID == reporter {
+		return nil
+	}
+	ratio := v.Uptime.Ratio()
+	return &ratio
+}
