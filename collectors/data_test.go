@@ -935,6 +935,7 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 	} {
 		inWorld(t, func(t *testing.T, w world) {
 			changed := false
+			w.refuseOnNodes("eth_getBalance", "platform.getSubnet")
 			w.data(func(r *http.Request) string {
 				if !strings.Contains(r.URL.Path, c.path) {
 					return ""
@@ -965,6 +966,7 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 // the run fails, and the samples stay until they expire.
 func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		w.refuseOnNodes("eth_getBalance")
 		w.page(t, "native_balances")
 		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
 		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, nodes.ErrNotOffered) {
@@ -1034,7 +1036,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 			if len(notes) != 1 || !strings.Contains(notes[0], "the service rejects the key") {
 				t.Errorf("%q", notes)
 			}
-			if _, err := w.run(t, "subnets", "examplel1"); !data.IsKeyRejected(err) {
+			if _, err := w.run(t, "collectibles", simnet.Account+"/C"); !data.IsKeyRejected(err) {
 				t.Errorf("%v", err)
 			}
 		}
@@ -1131,7 +1133,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 				}
 			}
 			w.ups.Data = nil
-			if spec.Name == "delegations" { // also runs with the nodes alone
+			if slices.Contains([]string{"delegations", "subnets", "native_balances"}, spec.Name) { // also run with the nodes alone
 				return
 			}
 			if jobs := len(spec.Bind(w.ups)); jobs != 0 {

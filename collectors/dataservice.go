@@ -38,6 +38,7 @@ type DataService struct {
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
+	symbols  map[string]string // of the chains' tokens, by the chain's reference
 }
 
 // entry returns the name of the ledger entry for these parts.
@@ -118,6 +119,10 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 	if len(ups.All()) > 0 {
 		return ups.Pool.KnownBlockchain(ctx, c)
 	}
+	network, err := ups.FindNetwork(ctx)
+	if err != nil {
+		return node.Blockchain{}, err
+	}
 	unlock, err := ups.Data.listing.lock(ctx)
 	if err != nil {
 		return node.Blockchain{}, err
@@ -125,7 +130,7 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 	defer unlock()
 	if ups.Data.chains == nil {
 		var all []data.Blockchain
-		for b, err := range ups.Data.Blockchains(ctx, ups.Data.networkName()) {
+		for b, err := range ups.Data.Blockchains(ctx, network) {
 			switch {
 			case err == nil:
 				all = append(all, b)

@@ -181,6 +181,9 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					time.Sleep(3 * 24 * time.Hour) // longer than lists are read again
 					collect(t.Context(), t, spec, ups)
 				}
+				for _, name := range []string{"alpha", "foxtrot"} { // the Data service replaces what no node reports
+					network.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getSubnet", "eth_getBalance")
+				}
 				ups.Watch.Validators.IDs = nil // so that the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}

@@ -2,44 +2,97 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
 	addressBalance = metric.New("avax_address_balance_tokens",
-		"Balance of a monitored address in the chain's own token.", "chain", "address", "symbol")
+		"Balance of a monitored address in the chain's own token. Only the Data service knows the symbol of an L1's token; without it the label symbol is empty.", "chain", "address", "symbol")
 	addressValue = metric.New("avax_address_balance_value",
 		"Value of avax_address_balance_tokens in a currency. Absent if the Data service reports no value.", "chain", "address", "currency")
 )
 
 var nativeBalances = &Spec{
 	Name:     "native_balances",
-	Help:     "Balances of the monitored EVM addresses. Needs AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Help:     "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
+	Calls:    []string{"eth_getBalance", opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressValue},
 	Scope:    metric.ScopeItemChain,
-	Bind:     withData(perItemAndChain(Watchlist.evm, collectNativeBalance)),
+	Bind:     perItemAndChain(Watchlist.evm, collectNativeBalance),
 	Cost:     calls(opNativeBalance, 1),
 }
 
 func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+	tokens, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (float64, error) {
+		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
+	})
+	if ups.Data != nil {
+		b, listedErr := listedBalance(ctx, ups, c, address)
+		switch {
+		case listedErr == nil && err != nil:
+			tokens, err = b.Tokens(), nil
+		case listedErr != nil && (len(ups.All()) == 0 || errors.Is(err, nodes.ErrNotOffered)):
+			err = listedErr
+		case listedErr != nil && err == nil && !errors.Is(listedErr, nodes.ErrNotOffered):
+			out.Note("no value in a currency: %v", listedErr)
+		}
+		if worth := b.BalanceValue; listedErr == nil && worth != nil {
+			out.Set(addressValue, float64(worth.Value), c.Name, address, worth.CurrencyCode)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	symbol, err := ups.tokenSymbol(ctx, c)
+	if err != nil {
+		return err
+	}
+	out.Set(addressBalance, tokens, c.Name, address, symbol)
+	return nil
+}
+
+// listedBalance requests a balance from the Data service, and remembers the symbol of the chain's token.
+func listedBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
+	if _, err := ups.FindNetwork(ctx); err != nil {
+		return data.NativeTokenBalance{}, err
+	}
 	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
 		return ups.Data.NativeBalance(ctx, chainID, address, ups.Data.Currency)
 	})
 	if err == nil {
 		err = ups.checkChain(ctx, opNativeBalance, c, b.ChainID)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		ups.Data.mu.Lock()
+		defer ups.Data.mu.Unlock()
+		if ups.Data.symbols == nil {
+			ups.Data.symbols = map[string]string{}
+		}
+		ups.Data.symbols[c.Ref] = b.Symbol
 	}
-	out.Set(addressBalance, b.Tokens(), c.Name, address, b.Symbol)
-	if worth := b.BalanceValue; worth != nil {
-		out.Set(addressValue, float64(worth.Value), c.Name, address, worth.CurrencyCode)
+	return b, err
+}
+
+// tokenSymbol returns the symbol of a chain's own token. No node knows the symbol of an L1's token: it is empty unless the Data
+// service has reported it.
+func (ups *Upstreams) tokenSymbol(ctx context.Context, c nodes.Chain) (string, error) {
+	b, err := ups.KnownBlockchain(ctx, c)
+	switch {
+	case err != nil:
+		return "", err
+	case b.SubnetID == node.PrimaryNetworkID:
+		return "AVAX", nil
+	case ups.Data == nil:
+		return "", nil
 	}
-	return nil
+	ups.Data.mu.Lock()
+	defer ups.Data.mu.Unlock()
+	return ups.Data.symbols[c.Ref], nil
 }

@@ -2,14 +2,15 @@ package collectors
 
 import (
 	"context"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 var (
@@ -24,13 +25,21 @@ var (
 
 var subnets = &Spec{
 	Name:     "subnets",
-	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s.",
-	Calls:    []string{opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
-	Every:    time.Minute,
+	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, they are from the Data service.",
+	Calls:    []string{"platform.getSubnet", opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Scope:    metric.ScopeChain,
-	Bind:     withData(perChain(collectOwners)),
+	Bind:     perChain(collectOwners),
 	Cost:     calls(opSubnet, 1),
+}
+
+// owners are the addresses that may change a subnet, and the contract that manages an L1's validators.
+type owners struct {
+	isL1                  bool
+	managerChain, manager string
+	addresses             []string
+	threshold             *wire.Uint64 // nil: not reported
 }
 
 func collectOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
@@ -41,25 +50,59 @@ func collectOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metr
 	if !ups.chainReports(c, "owners of "+b.SubnetID) {
 		return nil
 	}
-	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) {
-		return ups.Data.Subnet(ctx, ups.Data.networkName(), b.SubnetID)
+	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (owners, error) {
+		return nodes.Optional(reportedOwners(ctx, n, b.SubnetID))
 	})
-	if err == nil && s.SubnetID != b.SubnetID {
-		err = wrongAnswer(opSubnet, "subnet "+b.SubnetID, "subnet "+s.SubnetID)
+	if err != nil && ups.Data != nil {
+		s, err = listedOwners(ctx, ups, c, b.SubnetID)
 	}
 	if err != nil {
 		return err
 	}
-	var manager data.L1Manager
-	if s.L1ValidatorManagerDetails != nil {
-		manager = *s.L1ValidatorManagerDetails
+	// The labels are the same for both sources: a node writes P-avax1… and lower case, the Data service avax1… and a checksum.
+	out.Set(subnetInfo, 1, b.SubnetID, strconv.FormatBool(s.isL1), s.managerChain, strings.ToLower(s.manager))
+	names := map[string]bool{}
+	for _, address := range s.addresses {
+		names[strings.TrimPrefix(address, "P-")] = true
 	}
-	out.Set(subnetInfo, 1, s.SubnetID, strconv.FormatBool(s.IsL1), manager.BlockchainID, manager.ContractAddress)
-	if owner := s.SubnetOwnershipInfo; owner != nil {
-		for _, address := range slices.Compact(slices.Sorted(slices.Values(owner.Addresses))) {
-			out.Set(subnetOwner, 1, s.SubnetID, address)
-		}
-		out.Set(subnetThreshold, float64(owner.Threshold), s.SubnetID)
+	for address := range names {
+		out.Set(subnetOwner, 1, b.SubnetID, address)
+	}
+	if s.threshold != nil {
+		out.Set(subnetThreshold, float64(*s.threshold), b.SubnetID)
 	}
 	return nil
+}
+
+// reportedOwners requests the owners from a node or an observer.
+func reportedOwners(ctx context.Context, n *nodes.Node, subnetID string) (owners, error) {
+	s, err := n.PlatformSubnet(ctx, subnetID)
+	found := owners{addresses: s.ControlKeys, threshold: &s.Threshold}
+	if found.isL1 = s.IsL1(); found.isL1 {
+		found.managerChain = s.ManagerChainID
+		if s.ManagerAddress != nil {
+			found.manager = *s.ManagerAddress
+		}
+	}
+	return found, err
+}
+
+// listedOwners requests the owners from the Data service.
+func listedOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (found owners, err error) {
+	network, err := ups.FindNetwork(ctx)
+	if err != nil {
+		return found, err
+	}
+	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) { return ups.Data.Subnet(ctx, network, subnetID) })
+	if err == nil && s.SubnetID != subnetID {
+		err = wrongAnswer(opSubnet, "subnet "+subnetID, "subnet "+s.SubnetID)
+	}
+	found.isL1 = s.IsL1
+	if manager := s.L1ValidatorManagerDetails; manager != nil {
+		found.managerChain, found.manager = manager.BlockchainID, manager.ContractAddress
+	}
+	if owner := s.SubnetOwnershipInfo; owner != nil {
+		found.addresses, found.threshold = owner.Addresses, &owner.Threshold
+	}
+	return found, err
 }

@@ -14,10 +14,10 @@ type Watchlist struct {
 	// Assets are assets of the X-Chain, by asset ID.
 	Assets []string
 
-	// EVM are addresses on the monitored EVM chains, such as 0x1f…. This field and all fields below need the Data
-	// service.
+	// EVM are addresses on the monitored EVM chains, such as 0x1f…. Only their balances are known without the Data service.
 	EVM []string
-	// Contracts are EVM addresses. The contracts that they deploy are counted.
+	// Contracts are EVM addresses. The contracts that they deploy are counted. This field and all fields below need the Data
+	// service.
 	Contracts []string
 	// Tokens are NFTs whose metadata is checked.
 	Tokens []Token

@@ -48,6 +48,13 @@ func (w world) setNodes(t *testing.T, names ...string) {
 	w.ups.SetNodes(pool)
 }
 
+// refuseOnNodes makes the nodes alpha and foxtrot not offer these methods.
+func (w world) refuseOnNodes(methods ...string) {
+	for _, name := range []string{"alpha", "foxtrot"} {
+		w.network.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), methods...)
+	}
+}
+
 // RoundTrip implements http.RoundTripper.
 func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if *w.otherwise != nil && r.Body != nil {

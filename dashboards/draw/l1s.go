@@ -88,7 +88,7 @@ var l1s = board{
 					text("Owner", "address", 0),
 					hidden("ID", "subnet_id"),
 					text("Subnet", "name", 150),
-					value("Must sign", orElse(subnetName("max by (subnet_id, address) ("+maxOf("avax_subnet_owner_info")+" * on (job, subnet_id) group_left () "+maxOf("avax_subnet_owner_threshold")+")"), exporters, "address", "No Data service"), "none", 0, 95, nil).orElse(),
+					value("Must sign", orElse(subnetName("max by (subnet_id, address) ("+maxOf("avax_subnet_owner_info")+" * on (job, subnet_id) group_left () "+maxOf("avax_subnet_owner_threshold")+")"), exporters, "address", "No answer"), "none", 0, 95, nil).orElse(),
 				).size(14, 8),
 			},
 		},

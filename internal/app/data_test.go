@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,13 +124,16 @@ func withData(w *apptest.World, every string) {
 	w.Env["SCHEDULES"] = hurried + ";" + strings.Join(schedules, ";")
 }
 
+// ofNodes finds families of these collectors that nodes report without the Data service.
+var ofNodes = regexp.MustCompile("^avax_(subnet_.+|address_balance_tokens)$")
+
 // ofData returns the series that come only from the Data service.
 func ofData(page map[string]float64) map[string]float64 {
 	found := map[string]float64{}
 	for _, spec := range dataCollectors() {
 		for _, f := range spec.Families {
 			for series, value := range page {
-				if name, _, _ := strings.Cut(series, "{"); name == f.Name {
+				if name, _, _ := strings.Cut(series, "{"); name == f.Name && !ofNodes.MatchString(name) {
 					found[series] = value
 				}
 			}

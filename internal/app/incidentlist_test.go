@@ -376,7 +376,7 @@ var l1Incidents = []incident{
 		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
 		begin: func(w *world) { replace(w, old[:3], time.Second) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1ProposersLow", "AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1ProposersLow", "AvaxL1OwnerChanged"}, within: 17 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what:  "all validators of an L1 without transactions are replaced, and the old ones no longer run the chain",
@@ -407,12 +407,12 @@ var l1Incidents = []incident{
 	{
 		what:  "the owner of an L1's subnet changes",
 		begin: func(w *world) { w.SetOwner("examplel1", []string{demo.NewOwner}, 1) },
-		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1OwnerChanged"}, within: 17 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what:  "the validator manager of an L1 changes",
 		begin: func(w *world) { w.SetManager("examplel1", "C", simnet.Messenger) },
-		pages: []string{"AvaxL1OwnerChanged"}, within: 15 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1OwnerChanged"}, within: 17 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what: "the minimum base fee of an L1 doubles",

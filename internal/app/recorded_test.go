@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the golden pages anew; read the d
 const (
 	recordedNode = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
 	// It owns everything on the recorded network.
+	recordedAccount = "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC"
 	recordedAddress = "P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"
 
 	l1Validator = `chain="examplel1",node_id="NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN",validation_id="KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo"`
@@ -67,31 +68,37 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				`avax_upgrade_timestamp_seconds{node="local",upgrade="helicon"}`:             1795198084,
 				`avax_network_validators{subnet_id="11111111111111111111111111111111LpoYY"}`: 7,
 
-				`avax_chain_height{node="local",chain="P"}`:                                      14,
-				`avax_chain_height{node="local",chain="X"}`:                                      0,
-				`avax_chain_height{node="local",chain="C"}`:                                      55,
-				`avax_chain_head_timestamp_seconds{node="local",chain="P"}`:                      1795198147,
-				`avax_chain_head_timestamp_seconds{node="local",chain="X"}`:                      gone,
-				`avax_chain_head_timestamp_seconds{node="local",chain="C"}`:                      1795198163.526,
-				`avax_chain_head_base_fee_wei{chain="C"}`:                                        1,
-				`avax_chain_head_gas_used{chain="examplel1"}`:                                    21000,
-				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:          1,
-				`avax_chain_precompile_active{chain="examplel1",precompile="feeManagerConfig"}`:  1,
-				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`: 0, // one hour later
-				`avax_chain_rule_active{chain="examplel1",rule="IsHelicon"}`:                     1,
-				upgradeOf + `"examplel1",upgrade="feeManagerConfig:disable"}`:                    1795199154,
-				upgradeOf + `"C",upgrade="helicon"}`:                                             1795198084,
-				`avax_network_supply_avax{subnet_id="11111111111111111111111111111111LpoYY"}`:    361177296.012368394,
-				`avax_network_blockchains`:                                                       4,
-				`avax_node_health_check_failing{node="local",check="examplel1"}`:                 0,
-				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:                  0,
-				`avax_node_tx_fee_avax{node="local",kind="tx"}`:                                  0.001,
-				`avax_platform_balance_avax{address="` + recordedAddress + `",state="unlocked"}`: 29994522.89963999,
-				`avax_utxos{chain="P",address="` + recordedAddress + `"}`:                        2,
-				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`: 1,
-				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:            1,
-				`avax_exporter_collector_success{collector="fee_config",target="C"}`:             1, // not offered there
-				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:            1,
+				`avax_chain_height{node="local",chain="P"}`:                                                                                 14,
+				`avax_chain_height{node="local",chain="X"}`:                                                                                 0,
+				`avax_chain_height{node="local",chain="C"}`:                                                                                 55,
+				`avax_chain_head_timestamp_seconds{node="local",chain="P"}`:                                                                 1795198147,
+				`avax_chain_head_timestamp_seconds{node="local",chain="X"}`:                                                                 gone,
+				`avax_chain_head_timestamp_seconds{node="local",chain="C"}`:                                                                 1795198163.526,
+				`avax_chain_head_base_fee_wei{chain="C"}`:                                                                                   1,
+				`avax_chain_head_gas_used{chain="examplel1"}`:                                                                               21000,
+				`avax_chain_status{node="local",chain="examplel1",status="Validating"}`:                                                     1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="feeManagerConfig"}`:                                             1,
+				`avax_chain_precompile_active{chain="examplel1",precompile="txAllowListConfig"}`:                                            0, // one hour later
+				`avax_chain_rule_active{chain="examplel1",rule="IsHelicon"}`:                                                                1,
+				upgradeOf + `"examplel1",upgrade="feeManagerConfig:disable"}`:                                                               1795199154,
+				upgradeOf + `"C",upgrade="helicon"}`:                                                                                        1795198084,
+				`avax_network_supply_avax{subnet_id="11111111111111111111111111111111LpoYY"}`:                                               361177296.012368394,
+				`avax_network_blockchains`:                                                                                                  4,
+				`avax_node_health_check_failing{node="local",check="examplel1"}`:                                                            0,
+				`avax_chain_processing_blocks{node="local",chain="examplepoa"}`:                                                             0,
+				`avax_node_tx_fee_avax{node="local",kind="tx"}`:                                                                             0.001,
+				`avax_platform_balance_avax{address="` + recordedAddress + `",state="unlocked"}`:                                            29994522.89963999,
+				`avax_utxos{chain="P",address="` + recordedAddress + `"}`:                                                                   2,
+				`avax_address_balance_tokens{chain="C",address="` + recordedAccount + `",symbol="AVAX"}`:                                    49999999.998824,
+				`avax_address_balance_tokens{chain="examplel1",address="` + recordedAccount + `",symbol=""}`:                                99999999.997648,
+				`avax_subnet_owner_threshold{subnet_id="` + recorded.L1Subnet + `"}`:                                                        1,
+				`avax_subnet_owner_info{subnet_id="` + recorded.L1Subnet + `",address="` + strings.TrimPrefix(recordedAddress, "P-") + `"}`: 1,
+				`avax_subnet_info{subnet_id="` + recorded.PoASubnet + `",is_l1="false",manager_blockchain_id="",manager_address=""}`:        1,
+				`avax_subnet_info{subnet_id="` + recorded.L1Subnet + `",is_l1="true",manager_blockchain_id="` + recorded.L1Chain + `",manager_address="0x0feedc0de0000000000000000000000000000000"}`: 1,
+				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`:                                                                                                     1,
+				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:                                                                                                                1,
+				`avax_exporter_collector_success{collector="fee_config",target="C"}`:                                                                                                                 1, // not offered there
+				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:                                                                                                                1,
 			},
 			none: []string{
 				"avax_validator_uptime_ratio", // a node's view of itself
@@ -299,7 +306,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 			env := config.Environment{}
 			env["NODES"] = "local=" + server.URL
 			env["COLLECTORS"] = "+admin"
-			env["WATCH_ADDRESSES"] = recordedAddress
+			env["WATCH_ADDRESSES"] = recordedAddress + "," + recordedAccount
 			env["CHAINS"] = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
 			if story.chains != "" {

@@ -166,9 +166,6 @@ func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
 				note(variable, errors.New("needs the Data service: set AVAX_DATA_URL"))
 			}
 		}
-		if c.Watch.EVM != nil {
-			note("WATCH_ADDRESSES", errors.New("an EVM address needs the Data service: set AVAX_DATA_URL"))
-		}
 	}
 	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
 		note("WATCH_TOKENS", errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))

@@ -40,7 +40,7 @@ type variables struct {
 	Collectors string `subject:"Collectors" desc:"Collectors to run, comma-separated; see metrics.md. To change the default list, write only the changes, such as \"+admin,-acps\". Empty: the default list."`
 	Schedules  string `desc:"Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions have cron's format."`
 
-	WatchAddresses  string `split_words:"true" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS. EVM addresses need AVAX_DATA_URL."`
+	WatchAddresses  string `split_words:"true" subject:"Addresses, assets and contracts" desc:"Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS."`
 	WatchDelegators string `split_words:"true" desc:"P-Chain addresses whose delegations to monitor, comma-separated, such as P-avax1…. A name may precede an address, such as treasury=P-avax1…. The exporter looks for delegations at the validators in AVAX_VALIDATORS. With AVAX_DATA_URL it finds all of them."`
 	WatchAssets     string `split_words:"true" desc:"X-Chain assets to monitor, as asset IDs, comma-separated."`
 	WatchContracts  string `split_words:"true" desc:"EVM addresses that deploy contracts, comma-separated. The exporter counts the contracts of each address on each EVM chain of AVAX_CHAINS. Needs AVAX_DATA_URL."`

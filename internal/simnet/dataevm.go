@@ -171,8 +171,8 @@ const relayFee = 500_000_000_000_000
 var oneToken = big.NewInt(1_000_000_000_000_000_000) // in wei
 
 // wei returns the balance of an address at a time.
-func (r *request) wei(c *chain, address string, at time.Time) *big.Int {
-	if set, ok := r.ledger.balances[holder{c, strings.ToLower(address)}]; ok {
+func (t *truth) wei(c *chain, address string, at time.Time) *big.Int {
+	if set, ok := t.ledger.balances[holder{c, strings.ToLower(address)}]; ok {
 		return set
 	}
 	tokens := int64(0)
@@ -186,7 +186,7 @@ func (r *request) wei(c *chain, address string, at time.Time) *big.Int {
 	}
 	balance := new(big.Int).Mul(big.NewInt(tokens), oneToken)
 	if strings.EqualFold(address, Relayer) {
-		for _, m := range r.messages() {
+		for _, m := range t.messages(at) {
 			if m.to == c && !m.delivered.IsZero() && !m.delivered.After(at) {
 				balance.Sub(balance, big.NewInt(relayFee))
 			}

@@ -31,14 +31,14 @@ type message struct {
 	delivered time.Time // zero until a relayer delivers it
 }
 
-// messages returns all messages sent by now, indexed or not.
-func (r *request) messages() (list []message) {
+// messages returns all messages sent by a time, indexed or not.
+func (t *truth) messages(at time.Time) (list []message) {
 	for _, l := range lanes {
-		from, to := r.mustChain(l.from), r.mustChain(l.to)
-		for n := range l.every.times(r.truth, from.heads.at(r.asOf).time) {
-			sent := l.every.at(r.truth, n)
-			takes := 6*time.Second + time.Duration(30*r.chance("delivery", from.id, n))*time.Second
-			list = append(list, message{n, from, to, sent, r.delivery(sent.Add(takes))})
+		from, to := t.mustChain(l.from), t.mustChain(l.to)
+		for n := range l.every.times(t, from.heads.at(at).time) {
+			sent := l.every.at(t, n)
+			takes := 6*time.Second + time.Duration(30*t.chance("delivery", from.id, n))*time.Second
+			list = append(list, message{n, from, to, sent, t.delivery(sent.Add(takes))})
 		}
 	}
 	return list
@@ -153,7 +153,7 @@ func (r *request) icmMessages() (any, error) {
 	}
 	var list []known
 	if ours && strings.EqualFold(address, Account) {
-		for _, m := range r.messages() {
+		for _, m := range r.messages(r.asOf) {
 			if status, at := r.status(m); status != "" {
 				list = append(list, known{m, at})
 			}
@@ -173,7 +173,7 @@ func (r *request) icmMessages() (any, error) {
 
 // icmMessage answers with one message.
 func (r *request) icmMessage() (any, error) {
-	for _, m := range r.messages() {
+	for _, m := range r.messages(r.asOf) {
 		if status, _ := r.status(m); status == "" {
 			continue
 		}

@@ -47,6 +47,7 @@ var evmMethods = map[string]evmMethod{
 	"eth_chainId":              {answer: evm.chainID},
 	"eth_feeConfig":            {answer: evm.feeConfig, optional: 1, only: onL1},
 	"eth_gasPrice":             {answer: evm.gasPrice},
+	"eth_getBalance":           {answer: evm.balance, required: 2},
 	"eth_getBlockByHash":       {answer: evm.blockByHash, required: 2},
 	"eth_getBlockByNumber":     {answer: evm.blockByNumber, required: 2},
 	"eth_maxPriorityFeePerGas": {answer: evm.priorityFee},
@@ -192,6 +193,15 @@ func (e evm) tip() uint64 {
 		return 1_000_000_000
 	}
 	return 150
+}
+
+// balance is the balance at the newest block, whatever block is requested.
+func (e evm) balance(args []json.RawMessage) (any, error) {
+	var address string
+	if _, err := argument(args, 0, &address); err != nil {
+		return nil, err
+	}
+	return fmt.Sprintf("%#x", e.wei(e.chain, address, e.head(e.chain).time)), nil
 }
 
 // peerCount is 0 on Subnet-EVM.

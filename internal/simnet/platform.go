@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,7 @@ var platformService = service{"platform", map[string]method{
 	"getHeight":            on((*view).platformHeight),
 	"getRewardUTXOs":       on((*view).platformRewardUTXOs),
 	"getStakingAssetID":    on((*view).platformStakingAssetID),
+	"getSubnet":            on((*view).platformSubnet),
 	"getTimestamp":         on((*view).platformTimestamp),
 	"getValidatorsAt":      on((*view).platformValidatorsAt),
 	"getValidatorFeeState": on((*view).platformValidatorFeeState),
@@ -143,6 +145,37 @@ func (v *view) subnet(id idParam) *subnet {
 		}
 	}
 	return nil
+}
+
+type platformSubnet struct {
+	IsPermissioned   bool     `json:"isPermissioned"`
+	ControlKeys      []string `json:"controlKeys"`
+	Threshold        string   `json:"threshold"`
+	Locktime         string   `json:"locktime"`
+	TransformationTx string   `json:"subnetTransformationTxID"`
+	ConversionID     string   `json:"conversionID"`
+	ManagerChainID   string   `json:"managerChainID"`
+	ManagerAddress   *string  `json:"managerAddress"`
+}
+
+func (v *view) platformSubnet(p struct{ SubnetID idParam }) (any, error) {
+	s := v.subnet(p.SubnetID)
+	switch {
+	case s == v.primary:
+		return nil, errors.New("the primary network isn't a subnet")
+	case s == nil:
+		return nil, fmt.Errorf("%q is not a subnet", p.SubnetID)
+	}
+	none := v.primary.id
+	answer := platformSubnet{s.conversion == "", []string{}, strconv.Itoa(s.owner.threshold), "0", none, none, none, nil}
+	for _, address := range s.owner.addresses {
+		answer.ControlKeys = append(answer.ControlKeys, "P-"+address)
+	}
+	if s.conversion != "" {
+		manager := strings.ToLower(s.manager)
+		answer.ConversionID, answer.ManagerChainID, answer.ManagerAddress = s.conversion, s.managerChain.id, &manager
+	}
+	return answer, nil
 }
 
 type validatorList struct {

@@ -44,6 +44,18 @@ func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 	return uint64(n), err
 }
 
+// weiDecimals is the number of decimal places of the native token of each EVM chain.
+const weiDecimals = 18
+
+// EthBalance calls eth_getBalance at the latest block: the balance of an address in whole native tokens.
+func (c *Client) EthBalance(ctx context.Context, chain, address string) (float64, error) {
+	wei, err := call(ctx, c, getBalance, chain, []any{address, "latest"})
+	if err != nil {
+		return 0, err
+	}
+	return wei.Tokens(weiDecimals), nil
+}
+
 // EthBlock is the header of a block of an EVM chain, and its transactions.
 type EthBlock struct {
 	Number                wire.Height     `json:"number"`

@@ -77,6 +77,23 @@ type validatorQuery struct {
 	NodeIDs  []string `json:"nodeIDs,omitempty"`
 }
 
+// Subnet is a subnet's owner, and the contract that manages the validators if the subnet is an L1.
+type Subnet struct {
+	ControlKeys    []string    `json:"controlKeys"` // addresses such as P-avax1…
+	Threshold      wire.Uint64 `json:"threshold"`   // number of ControlKeys that must sign
+	ConversionID   string      `json:"conversionID"`
+	ManagerChainID string      `json:"managerChainID"`
+	ManagerAddress *string     `json:"managerAddress"` // lower case; nil before the conversion to an L1
+}
+
+// IsL1 reports whether the subnet was converted to an L1.
+func (s Subnet) IsL1() bool { return s.ConversionID != PrimaryNetworkID }
+
+// PlatformSubnet calls platform.getSubnet. An unknown subnet is an error.
+func (c *Client) PlatformSubnet(ctx context.Context, subnetID string) (Subnet, error) {
+	return call(ctx, c, getSubnet, "", validatorQuery{SubnetID: subnetID})
+}
+
 // Blockchain is a chain that was created on the P-Chain.
 type Blockchain struct {
 	ID       string `json:"id"`
