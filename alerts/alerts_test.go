@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -333,6 +334,29 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nodes of two networks may have one name, and L1s too. A text must not show the reward or the weight of the other one.
+func TestQueriesOfTextsNameTheJob(t *testing.T) {
+	t.Parallel()
+	queries, series := regexp.MustCompile("query (?:\\(printf )?`([^`]*)`"), regexp.MustCompile(`avax[:_]\w+(\{[^{}]*\})?`)
+	found := 0
+	_, alerts := parse(t, Rules)
+	for _, r := range alerts {
+		for name, text := range r.Annotations {
+			for _, query := range queries.FindAllStringSubmatch(text, -1) {
+				for _, s := range series.FindAllString(query[1], -1) {
+					found++
+					if !strings.Contains(s, "job=") && !strings.HasPrefix(s, threshold) && !strings.HasPrefix(s, expected) {
+						t.Errorf("%s: annotation %s queries %s: add the label job", r.Alert, name, s)
+					}
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d series found", found)
 	}
 }
 

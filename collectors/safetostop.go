@@ -64,20 +64,10 @@ func (all setViews) without(unreachable nodes.Unreachable) setViews {
 	return all
 }
 
-// wellConnected is the share of the primary network's stake above which a node's view of other validators is trusted. Below
-// isolated, a node has no view of them.
-const (
-	wellConnected = staking.Quorum
-	isolated      = 0.5
-)
-
 // withoutIsolated counts isolated nodes as not connected in the views of the other nodes: they have just started or lost their peers,
 // and vote for nothing.
 func (all setViews) withoutIsolated(isolated map[*nodes.Node]bool, ids map[*nodes.Node]string) {
-	for n, alone := range isolated {
-		if !alone {
-			continue
-		}
+	for n := range isolated {
 		for i := range all {
 			if o := &all[i]; o.node != n && ids[n] != "" && o.id != ids[n] {
 				o.sum.Up -= o.up[ids[n]]
@@ -87,19 +77,13 @@ func (all setViews) withoutIsolated(isolated map[*nodes.Node]bool, ids map[*node
 	}
 }
 
-// isolatedNodes returns the nodes that see less than half of the primary network's stake, if another node is well connected: then
-// these nodes have a problem of their own, and the validators that they do not see are connected.
+// isolatedNodes returns the nodes whose views do not count.
 func (all setViews) isolatedNodes() map[*nodes.Node]bool {
-	alone, well := map[*nodes.Node]bool{}, false
+	connected := map[*nodes.Node]float64{}
 	for _, o := range all {
-		share := o.sum.Without(staking.Member{})
-		well = well || share >= wellConnected
-		alone[o.node] = share < isolated
+		connected[o.node] = o.sum.Without(staking.Member{})
 	}
-	if !well {
-		return nil
-	}
-	return alone
+	return staking.Isolated(connected)
 }
 
 // shareAfterStop returns the share of the weight that stays active and connected when this node stops. It is the
@@ -180,10 +164,8 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	for i := range sets {
 		sets[i].seen.withoutIsolated(isolated, ids)
 	}
-	for n, alone := range isolated {
-		if alone {
-			out.Note("the view of %s does not count: it is connected to less than half of the stake", n.Name())
-		}
+	for n := range isolated {
+		out.Note("the view of %s does not count: it is connected to less than half of the stake", n.Name())
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, nodes.ErrNotOffered) {

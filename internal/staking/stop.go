@@ -17,3 +17,19 @@ func (w Weights) Without(m Member) float64 {
 	}
 	return share(w.Up, w.Total)
 }
+
+// Isolated returns the nodes that are connected to less than half of the stake, if another one is connected to at least a Quorum: then they
+// have a problem of their own, and what they report about others does not count.
+func Isolated[N comparable](connected map[N]float64) map[N]bool {
+	alone, well := map[N]bool{}, false
+	for n, share := range connected {
+		if share < 0.5 {
+			alone[n] = true
+		}
+		well = well || share >= Quorum
+	}
+	if !well {
+		return nil
+	}
+	return alone
+}

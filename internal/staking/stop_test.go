@@ -2,6 +2,7 @@ package staking_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"testing"
 
@@ -77,4 +78,21 @@ func without(set []staking.Member, id string) (share float64) {
 		}
 	}
 	return sumOf(set).Without(staking.Member{})
+}
+
+func TestIsolatedNodesSeeLessThanHalfWhileAnotherSeesAQuorum(t *testing.T) {
+	for _, c := range []struct{ connected, isolated map[string]float64 }{
+		{map[string]float64{"a": 0.8, "b": 0.5, "c": 0.49, "d": 0}, map[string]float64{"c": 1, "d": 1}},
+		{map[string]float64{"a": 0.79, "b": 0.1}, nil}, // nobody is well connected: the network may have split
+		{map[string]float64{"a": 0.1}, nil},
+		{nil, nil},
+	} {
+		got := map[string]float64{}
+		for n := range staking.Isolated(c.connected) {
+			got[n] = 1
+		}
+		if !maps.Equal(got, c.isolated) {
+			t.Errorf("%v: %v are isolated, want %v", c.connected, got, c.isolated)
+		}
+	}
 }

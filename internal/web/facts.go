@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
 // facts is what pages read: the state of the jobs at one time, and their valid samples. Only the families that a page shows are read.
@@ -100,27 +101,33 @@ type values map[labels]float64
 
 // by returns the values of a family by these labels.
 func (f *facts) by(family string, names ...string) values {
-	return f.merge(family, func(_, value float64) float64 { return value }, names...)
-}
-
-// least returns the lowest values of a family by these labels.
-func (f *facts) least(family string, names ...string) values {
-	return f.merge(family, func(a, b float64) float64 { return min(a, b) }, names...)
-}
-
-// merge merges the samples that have the same values of these labels.
-func (f *facts) merge(family string, merge func(a, b float64) float64, names ...string) values {
 	samples := f.of(family)
 	v := make(values, len(samples))
 	for _, s := range samples {
-		l := s.pick(names)
-		if old, has := v[l]; has {
-			v[l] = merge(old, s.Value)
-		} else {
-			v[l] = s.Value
-		}
+		v[s.pick(names)] = s.Value
 	}
 	return v
+}
+
+// connectedWeights returns the connected weight of each L1, as the node with the lowest one reports it. Isolated nodes do not count.
+func (f *facts) connectedWeights() values {
+	connected := map[string]float64{}
+	for l, share := range f.by("avax_node_connected_stake_ratio", "node") {
+		connected[l[0]] = share
+	}
+	return f.by("avax_l1_connected_weight", "chain", "node").least(staking.Isolated(connected))
+}
+
+// least returns the lowest values by the first of two labels, without those whose second label is left out.
+func (v values) least(without map[string]bool) values {
+	lowest := values{}
+	for l, value := range v {
+		first := labels{l[0]}
+		if old, has := lowest[first]; !without[l[1]] && (!has || value < old) {
+			lowest[first] = value
+		}
+	}
+	return lowest
 }
 
 // share returns, by these labels, the sum of the values of a family and the number of its samples.

@@ -13,7 +13,7 @@ import (
 
 var l1Meanings = [][2]string{
 	{"Active weight", "Share of the total weight whose validators have a balance to pay their fee. Inactive validators count in the total."},
-	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share."},
+	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share. Nodes that are connected to less than half of the stake do not count if another one is well connected."},
 	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
 	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
 	{"Top-up", "Amount that keeps the validator active for 30 days."},
@@ -59,7 +59,7 @@ func (v *view) l1Facts(chains []string) *l1Facts {
 	f := &l1Facts{
 		weight: v.by("avax_l1_weight", "chain"), active: v.by("avax_l1_active_weight", "chain"), validators: v.by("avax_l1_validators", "chain", "state"),
 		loss: v.by("avax_l1_quorum_loss_seconds", "chain", "quorum"), topUp: v.by("avax_l1_top_up_avax", "chain", "days"), subnets: map[string]string{},
-		connected: v.least("avax_l1_connected_weight", "chain"), members: map[string][]string{}, nodeIDs: map[string]string{}, topUps: map[string]uint64{},
+		connected: v.connectedWeights(), members: map[string][]string{}, nodeIDs: map[string]string{}, topUps: map[string]uint64{},
 		ofOne: of("weight"), isActive: of("active"), balance: of("balance_avax"), left: of("runway_seconds"), burn: of("burn_avax_per_day"),
 		ends: of("end_timestamp_seconds"), safe: these.by("avax_l1_safe_to_stop", "chain", "node_id"),
 	}

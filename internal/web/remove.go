@@ -69,7 +69,7 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 		}
 	}
 	var against, unknown []string
-	total, connected := f.by("avax_l1_weight", "chain").of(a.Chain), f.least("avax_l1_connected_weight", "chain").of(a.Chain)
+	total, connected := f.by("avax_l1_weight", "chain").of(a.Chain), f.connectedWeights().of(a.Chain)
 	switch safe := f.by("avax_l1_safe_to_stop", "chain", "node_id").of(a.Chain, a.NodeID); {
 	case total == nil || connected == nil || *total == 0:
 		unknown = append(unknown, "how much weight is connected: "+f.why(of("l1_views")))

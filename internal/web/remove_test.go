@@ -8,11 +8,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// removing is a site with four validators, of which b is inactive and c is not connected.
+// removing is a site with four validators, of which b is inactive and c is not connected. The node z is isolated: its view does not count.
 func removing(t *testing.T) *Site {
 	s := siteWith(t, `
 		avax_l1_weight{chain="one"} 100
 		avax_l1_connected_weight{chain="one",node="x"} 65
+		avax_l1_connected_weight{chain="one",node="z"} 5
+		avax_node_connected_stake_ratio{node="x"} 0.8
+		avax_node_connected_stake_ratio{node="z"} 0.49
 		avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="a"} 15
 		avax_l1_validator_weight{chain="one",node_id="NodeID-b",validation_id="b"} 20
 		avax_l1_validator_weight{chain="one",node_id="NodeID-c",validation_id="c"} 15

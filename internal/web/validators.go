@@ -23,7 +23,7 @@ func (v *view) validators() g.Node {
 	present, start, end, required := of("present"), of("start_timestamp_seconds"), of("end_timestamp_seconds"), of("uptime_requirement_ratio")
 	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
 	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
-	leastUptime := v.least("avax_validator_uptime_ratio", "node_id")
+	leastUptime := v.by("avax_validator_uptime_ratio", "node_id", "node").least(nil)
 	connected, seers := v.share("avax_validator_connected", "node_id")
 	votes := v.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
 	ownVotes := v.by("avax_node_uptime_rewarding_stake_ratio", "node")
