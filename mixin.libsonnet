@@ -10,6 +10,7 @@ local groups(text) = std.parseYaml(text).groups;
   prometheusRules+:: {},
   grafanaDashboards+:: {
     'avax-chains.json': import 'dashboards/chains.json',
+    'avax-delegator.json': import 'dashboards/delegator.json',
     'avax-exporter.json': import 'dashboards/exporter.json',
     'avax-l1.json': import 'dashboards/l1.json',
     'avax-network.json': import 'dashboards/network.json',

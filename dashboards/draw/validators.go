@@ -64,7 +64,6 @@ var validators = board{
 					value("Other asset", "sum by (type) ("+maxOf("avax_rewards_other_assets_total", onValidators)+")", "none", 0, 90, nil),
 					value("Last", "max by (type) ("+maxOf("avax_rewards_last_timestamp_seconds", onValidators)+") * 1000", "dateTimeFromNow", 0, 120, nil),
 				).size(12, 8),
-				delegationsTable().size(24, 7),
 				payoutsTable().size(14, 7),
 				newPeriodsTable().size(10, 7),
 			},
