@@ -76,14 +76,17 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 				nodes = append(nodes, name+"="+urls[name])
 			}
 			exporter := testworld.StartExporter(t,
-				"AVAX_TRUST_LOOPBACK=true", "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,auto",
+				"AVAX_TRUST_LOOPBACK=true", "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID, // not examplepoa, whose quorum bravo costs
 				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, routesTo(t, outside.URL)).URL)
-			exporter.Ready()
-			eventually(t, func() string {
-				if page := body(t, exporter.URL+"/metrics"); !strings.Contains(page, "\navax_l1_connected_weight{") {
-					return "the exporter does not know the connected weight of the L1 yet"
+			exporter.Until("healthy for two minutes", func(s testworld.Samples) error {
+				weight := s[`avax_l1_weight{chain="examplel1"}`]
+				if connected := s[`avax_l1_connected_weight{node="alpha",chain="examplel1"}`]; connected == 0 || connected < 0.8*weight {
+					return fmt.Errorf("%v of %v connected", connected, weight)
 				}
-				return ""
+				if lasts := s["avax_exporter_history_seconds"]; lasts < 120 {
+					return fmt.Errorf("rules are evaluated for %v s", lasts)
+				}
+				return nil
 			})
 
 			about := func(severity string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
