@@ -86,6 +86,12 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 				i.End(w.Network)
 			}
 		}
+		// No incident ends a staking period.
+		for _, m := range []string{"golf", "hotel"} {
+			w.Network.EndDelegations(m, time.Now().Add(15*time.Minute))
+		}
+		time.Sleep(30 * time.Minute)
+		look()
 		if len(missing) > 0 {
 			t.Errorf("never exported: %v\nlog:\n%s", missing, w.Log.String())
 		}

@@ -93,8 +93,8 @@ func fillsEveryPanel(t *testing.T, prometheus *testworld.PrometheusServer) {
 					}
 					series += len(found)
 				}
-				// The demo has no metrics of the node itself.
-				if series == 0 && file != "node.json" {
+				// The demo has no metrics of the node itself, and no staking period ends in it.
+				if series == 0 && file != "node.json" && p.Title != "Periods that ended" {
 					return errors.New("empty")
 				}
 				return nil
