@@ -63,7 +63,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	if err = ups.Data.orStored(name, ifUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !HasSamples(err) {
 		return err
 	}
-	noteAhead(out, ahead)
+	noteFuture(out, ahead)
 	events.set(out, assetTransactionsRead, asset)
 	for kind, count := range counts.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)

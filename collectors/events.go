@@ -233,8 +233,8 @@ func (l *eventList) set(out *metric.Batch, read *metric.Family, labels ...string
 	}
 }
 
-// noteAhead notes events that are dated ahead of the clock or of the newest block.
-func noteAhead(out *metric.Batch, ahead int) {
+// noteFuture notes events that are dated ahead of the clock or of the newest block.
+func noteFuture(out *metric.Batch, ahead int) {
 	if ahead > 0 {
 		out.Note("%d events are dated in the future: they count, and reading continues before them", ahead)
 	}

@@ -33,9 +33,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.prom; read the difference before you commit it")
 
-// scene returns a simulated network in which every family has a sample. It has an inactive L1 validator, a benched
+// goldenNetwork returns a simulated network in which every family has a sample. It has an inactive L1 validator, a benched
 // peer, a silent peer, an offline peer, an upgrade that only peers announce, and a plugin of another release.
-func scene() *simnet.Network {
+func goldenNetwork() *simnet.Network {
 	n := simnet.New(simnet.Options{Seed: 1})
 	n.SetBalance("examplel1", "foxtrot", 0)
 	n.Node("alpha").Bench("golf", "C")
@@ -142,7 +142,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 	for _, spec := range collectors.All() {
 		t.Run(spec.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				network := scene()
+				network := goldenNetwork()
 				ups := upstreams(t, network.Transport(), network)
 				ups.SetNodes(append(slices.Clone(ups.Nodes()), watch(t, network.Transport())))
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}

@@ -167,7 +167,7 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 		}
 		return older > 0 && (fresh == 0 || sorted && !p.Sweep)
 	})
-	noteAhead(out, ahead)
+	noteFuture(out, ahead)
 	if b.Events.Pass == nil {
 		b.readFrom = p.From
 	}

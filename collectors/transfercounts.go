@@ -68,7 +68,7 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 		if err = ups.Data.orStored(name, err); err != nil && !HasSamples(err) {
 			return none, err
 		}
-		noteAhead(out, ahead)
+		noteFuture(out, ahead)
 		events.set(out, list.read, c.Name, address)
 		out.Set(list.family, float64(counts.In), c.Name, address, "in")
 		out.Set(list.family, float64(counts.Out), c.Name, address, "out")

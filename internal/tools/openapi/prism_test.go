@@ -204,7 +204,7 @@ func (r replay) RoundTrip(*http.Request) (*http.Response, error) {
 
 // Prism answers from the descriptions, with examples and with random values.
 func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
-	const turns = 20 // with random values
+	const repetitions = 20 // with random values
 	for mode, args := range map[string][]string{"static": nil, "dynamic": {"--dynamic", "--seed", "avax"}} {
 		t.Run(mode, func(t *testing.T) {
 			for _, service := range []string{"data", "metrics"} {
@@ -215,7 +215,7 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 					for method := range operations.(map[string]any) {
 						method = strings.ToUpper(method)
 						if i := slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Verb == method && m.Path == path }); i >= 0 {
-							for range turns {
+							for range repetitions {
 								answer, err := fetch(t, base, method, path)
 								if err == nil {
 									err = decodes(t, data.Methods()[i], answer)
@@ -233,7 +233,7 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 							if err != nil {
 								t.Fatal(err)
 							}
-							for range turns {
+							for range repetitions {
 								for _, err := range metrics.New(u).Daily(t.Context(), "43114", metrics.AvgTPSMetric) {
 									if err != nil {
 										t.Errorf("%s: %v", path, err)
