@@ -2,12 +2,11 @@ package collectors
 
 import (
 	"context"
-	"slices"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -47,6 +46,7 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 		return err
 	}
 	down, stopped := ups.Unreachable(maxAge), ups.ChainStopped(c.Ref)
+	benched := benchedBy(ctx, n)
 	var connected uint64
 	for _, v := range set {
 		if v.IsActive && (v.IsConnected && !down.IDs[v.NodeID] || v.NodeID == self) && !stopped[v.NodeID] {
@@ -55,7 +55,7 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 		if v.NodeID == self {
 			continue
 		}
-		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && benches(ctx, n, v.NodeID)) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && benched(v.NodeID)) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptime, v.UptimePercentage.Ratio(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptimeSeconds, v.UptimeSeconds.Seconds(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 	}
@@ -63,12 +63,22 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 	return nil
 }
 
-// benches reports whether the node has benched a validator: for a limited time it does not query the validator, and reports it as
-// disconnected on all chains.
-func benches(ctx context.Context, n *nodes.Node, id string) bool {
-	if n.Observer {
-		return false
-	}
-	answer, err := n.Peers(ctx)
-	return err == nil && slices.ContainsFunc(answer.Peers, func(p node.Peer) bool { return p.NodeID == id && len(p.Benched) > 0 })
+// benchedBy returns a function that reports whether the node has benched a validator: for a limited time the node does not query the
+// validator, and reports it as disconnected on all chains. The function requests the peers once, and only if it is called.
+func benchedBy(ctx context.Context, n *nodes.Node) func(id string) bool {
+	ids := sync.OnceValue(func() map[string]bool {
+		found := map[string]bool{}
+		if n.Observer {
+			return found
+		}
+		answer, err := n.Peers(ctx)
+		if err != nil {
+			return found
+		}
+		for _, p := range answer.Peers {
+			found[p.NodeID] = len(p.Benched) > 0
+		}
+		return found
+	})
+	return func(id string) bool { return ids()[id] }
 }

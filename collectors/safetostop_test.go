@@ -165,6 +165,21 @@ func TestBenchedPeerIsConnected(t *testing.T) {
 	})
 }
 
+// A failed request for the peers is not repeated for each disconnected validator.
+func TestPeersAreRequestedOnceForAllDisconnectedValidators(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+		w.network.Disconnect("bravo")
+		w.network.Disconnect("charlie")
+		time.Sleep(time.Minute)
+		w.network.Node("alpha").Inject(simnet.WrongShape(), "info.peers")
+		if w.page(t, "l1_views"); w.callCount("alpha", "info.peers") != 1 {
+			t.Errorf("info.peers called %d times", w.callCount("alpha", "info.peers"))
+		}
+	})
+}
+
 // wantLine checks the value of the first series whose text begins with start.
 func wantLine(t *testing.T, page, start, end string) {
 	t.Helper()

@@ -40,6 +40,7 @@ func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 	if err != nil {
 		return err
 	}
+	benched := benchedBy(ctx, n)
 	for v := range entries {
 		if v.NodeID == self {
 			continue
@@ -48,7 +49,7 @@ func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 			out.Set(validatorUptime, v.Uptime.Ratio(), n.Name(), v.NodeID)
 		}
 		if v.Connected != nil {
-			out.SetBool(validatorConnected, *v.Connected || benches(ctx, n, v.NodeID), n.Name(), v.NodeID)
+			out.SetBool(validatorConnected, *v.Connected || benched(v.NodeID), n.Name(), v.NodeID)
 		}
 	}
 	return nil

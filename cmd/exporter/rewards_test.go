@@ -10,17 +10,16 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // A spreadsheet program that imports the CSV reads times as times and amounts as numbers, and runs no text as a formula.
 func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
-	soffice, err := exec.LookPath("soffice")
-	if err != nil {
-		t.Skip("needs libreoffice")
-	}
+	testworld.Full(t)
+	testworld.Needs(t, "soffice")
 	dir, price := t.TempDir(), 21.55
 	var text strings.Builder
-	err = rewardsCSV(&text, []app.Payment{
+	err := rewardsCSV(&text, []app.Payment{
 		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Price: &price, Hundredths: big.NewInt(1_035_698)},
 		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3)},
 	}, "usd")
@@ -30,7 +29,7 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "rewards.csv"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	convert := exec.CommandContext(t.Context(), soffice, "--headless", "-env:UserInstallation=file://"+dir+"/profile", "--convert-to", "fods", "--outdir", dir, filepath.Join(dir, "rewards.csv"))
+	convert := exec.CommandContext(t.Context(), "soffice", "--headless", "-env:UserInstallation=file://"+dir+"/profile", "--convert-to", "fods", "--outdir", dir, filepath.Join(dir, "rewards.csv"))
 	if out, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

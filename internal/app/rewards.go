@@ -73,7 +73,7 @@ func (p Payment) Note() string {
 
 // Rewards returns the payments, oldest first.
 func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment, error) {
-	queries := []map[string]any{{"addresses": q.Addresses, "nodeIds": q.Nodes}}
+	queries := []rewardParams{{Addresses: q.Addresses, NodeIDs: q.Nodes}}
 	if len(q.Addresses)+len(q.Nodes) == 0 {
 		var err error
 		if queries, err = configuredRewards(ctx, cfg); err != nil {
@@ -83,13 +83,8 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	found := map[string]bool{}
 	var payments []Payment
 	for _, query := range queries {
-		for name, list := range query {
-			if list, isList := list.([]string); isList && len(list) == 0 {
-				delete(query, name)
-			}
-		}
-		query["currency"] = cmp.Or(q.Currency, cfg.Currency)
-		for r, err := range listed[data.Reward](ctx, cfg, "data.rewards", query) {
+		query.Currency = cmp.Or(q.Currency, cfg.Currency)
+		for r, err := range listedRewards(ctx, cfg, query) {
 			if err != nil {
 				return nil, err
 			}
@@ -109,23 +104,29 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	return payments, nil
 }
 
-// listed yields the items of a list of the Data service. A malformed item is an error, because a ledger without it is wrong.
-func listed[T any](ctx context.Context, cfg *config.Config, name string, query map[string]any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
+// rewardParams are the parameters of data.rewards.
+type rewardParams struct {
+	Addresses []string `json:"addresses,omitempty"`
+	NodeIDs   []string `json:"nodeIds,omitempty"`
+	Currency  string   `json:"currency"`
+}
+
+// listedRewards yields the rewards that the Data service lists. A malformed item is an error, because a ledger without it is wrong.
+func listedRewards(ctx context.Context, cfg *config.Config, query rewardParams) iter.Seq2[data.Reward, error] {
+	return func(yield func(data.Reward, error) bool) {
 		params, err := json.Marshal(query)
 		if err != nil {
-			yield(none, err)
+			yield(data.Reward{}, err)
 			return
 		}
-		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == name })]
+		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == "data.rewards" })]
 		for answer, err := range Call(ctx, cfg, Request{Method: method, Params: params, All: true}) {
-			var page data.Page[T]
+			var page data.Page[data.Reward]
 			if err == nil {
 				err = wire.Decode(wire.NewDecoder(bytes.NewReader(answer)), &page)
 			}
 			if err != nil {
-				yield(none, err)
+				yield(data.Reward{}, err)
 				return
 			}
 			for _, item := range page.Items {
@@ -215,7 +216,7 @@ func (p Payment) valued() Payment {
 }
 
 // configuredRewards returns the queries for what the configuration monitors.
-func configuredRewards(ctx context.Context, cfg *config.Config) (queries []map[string]any, err error) {
+func configuredRewards(ctx context.Context, cfg *config.Config) (queries []rewardParams, err error) {
 	ids := cfg.Watch.Validators.IDs
 	if len(ids) == 0 && len(cfg.Source.Nodes) > 0 {
 		t, err := newTargets(cfg, nil, nil)
@@ -231,14 +232,14 @@ func configuredRewards(ctx context.Context, cfg *config.Config) (queries []map[s
 		}
 	}
 	if len(ids) > 0 {
-		queries = append(queries, map[string]any{"nodeIds": ids})
+		queries = append(queries, rewardParams{NodeIDs: ids})
 	}
 	var addresses []string
 	for _, d := range cfg.Watch.Delegators {
 		addresses = append(addresses, d.Address)
 	}
 	if len(addresses) > 0 {
-		queries = append(queries, map[string]any{"addresses": addresses})
+		queries = append(queries, rewardParams{Addresses: addresses})
 	}
 	if len(queries) == 0 {
 		return nil, config.InputError{Err: errors.New("no validator and no address: write --node or --address, or set AVAX_VALIDATORS or AVAX_WATCH_DELEGATORS")}

@@ -156,7 +156,7 @@ func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 		return m.clock
 	}})
 	w.Use(m.network, modelNodes...)
-	m.faults = &faulty{network: m.network.Transport(), over: map[string]fault{}}
+	m.faults = &faulty{network: m.network.Transport(), over: map[string]fault{}, hit: map[string]time.Time{}}
 	w.Transport = m.faults
 	delete(w.Env, "METRICS_URL")
 	w.Env["VALIDATORS"] = w.NodeID("alpha") + "," + w.NodeID("bravo")
@@ -357,8 +357,8 @@ func (m *randomTest) check() (wrong []string) {
 				if chunk.Family.Name == "avax_chain_fork_detected" && value == "0" && m.existed(strings.Replace(series, chunk.Family.Name, "avax_chain_height", 1), now.Add(-longest)) {
 					continue // the compared blocks may be answers of different times, at which never two nodes answered at once
 				}
-				if chunk.Family.Name == "avax_l1_validator_connected" && value == "0" && m.monitors(series) {
-					continue // the node's chain does not answer because of a fault, which the observer does not suffer
+				if chunk.Family.Name == "avax_l1_validator_connected" && value == "0" && m.suffered(series, now.Add(-longest)) {
+					continue // the node's chain does not answer, but the observer does not suffer the fault
 				}
 				if !m.wasTrue(series, value, now.Add(-longest)) {
 					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector, job.Good.Target, now.Sub(job.Good.At), m.history(series)))
@@ -369,9 +369,11 @@ func (m *randomTest) check() (wrong []string) {
 	return wrong
 }
 
-// monitors reports whether the series is about a validator whose node is configured.
-func (m *randomTest) monitors(series string) bool {
-	return slices.ContainsFunc(modelNodes, func(name string) bool { return strings.Contains(series, `node_id="`+m.network.NodeID(name)+`"`) })
+// suffered reports whether the series is about a validator whose node suffered a fault since then.
+func (m *randomTest) suffered(series string, since time.Time) bool {
+	return slices.ContainsFunc(modelNodes, func(name string) bool {
+		return strings.Contains(series, `node_id="`+m.network.NodeID(name)+`"`) && m.faults.last(name).After(since)
+	})
 }
 
 func (m *randomTest) history(series string) string {
@@ -432,7 +434,15 @@ type faulty struct {
 	network http.RoundTripper
 
 	mu   sync.Mutex
-	over map[string]fault // by node
+	over map[string]fault     // by node
+	hit  map[string]time.Time // the last call that a fault changed, by node
+}
+
+// last returns when a fault changed a call of the node for the last time.
+func (w *faulty) last(name string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hit[name]
 }
 
 func (w *faulty) set(name string, f fault) {
@@ -459,6 +469,9 @@ func (w *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.do == nil || spared {
 		return ask()
 	}
+	w.mu.Lock()
+	w.hit[name] = time.Now()
+	w.mu.Unlock()
 	return f.do(r, ask)
 }
 
