@@ -74,13 +74,10 @@ type Options struct {
 type Source interface {
 	// Groups returns the groups of rules, in the order of their file.
 	Groups(ctx context.Context) ([]Group, error)
-	// Query evaluates an expression at one time. A scalar result becomes a vector of one sample without
-	// labels.
-	Query(ctx context.Context, expr string, at time.Time) (model.Vector, error)
+	// Query evaluates an expression at one time.
+	Query(ctx context.Context, expr string, at time.Time) (model.Value, error)
 	// QueryRange evaluates an expression at start and every step until end.
 	QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error)
-	// Samples returns the stored samples of a selector after from, until to.
-	Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error)
 }
 
 var _ Source = (*Alerting)(nil)
@@ -93,38 +90,52 @@ const (
 
 // Group is a group of rules, as in Prometheus' /api/v1/rules.
 type Group struct {
-	Name, File string
-	Interval   time.Duration
-	Limit      int
-	Took       time.Duration
-	Evaluated  time.Time // time of the last evaluation; zero before the first
-	Rules      []Rule
+	Name      string    `json:"name"`
+	File      string    `json:"file"`
+	Interval  Seconds   `json:"interval"`
+	Limit     int       `json:"limit"`
+	Took      Seconds   `json:"evaluationTime"`
+	Evaluated time.Time `json:"lastEvaluation"` // zero before the first evaluation
+	Rules     []Rule    `json:"rules"`
 }
 
-// Rule is an alerting rule if Alerting is true, otherwise a recording rule.
+// Rule is an alerting rule or a recording rule.
 type Rule struct {
-	Name, Query   string
-	Alerting      bool
-	State         string // of an alerting rule: inactive, Pending or Firing
-	For           time.Duration
-	KeepFiringFor time.Duration
-	Labels        map[string]string
-	Annotations   map[string]string
-	Alerts        []Alert
-	Health        string // ok, err or unknown
-	LastError     string
-	Took          time.Duration
-	Evaluated     time.Time
+	Name          string            `json:"name"`
+	Query         string            `json:"query"`
+	Type          string            `json:"type"`           // AlertingRule or RecordingRule
+	State         string            `json:"state,omitzero"` // of an alerting rule: inactive, Pending or Firing
+	For           Seconds           `json:"duration"`
+	KeepFiringFor Seconds           `json:"keepFiringFor"`
+	Labels        map[string]string `json:"labels"`
+	Annotations   map[string]string `json:"annotations"`
+	Alerts        []Alert           `json:"alerts"`
+	Health        string            `json:"health"` // ok, err or unknown
+	LastError     string            `json:"lastError,omitzero"`
+	Took          Seconds           `json:"evaluationTime"`
+	Evaluated     time.Time         `json:"lastEvaluation"`
 }
+
+// Seconds is a duration as Prometheus' API writes it.
+type Seconds float64
+
+// Duration returns the duration.
+func (s Seconds) Duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
+
+// The types of rules.
+const (
+	AlertingRule  = "alerting"
+	RecordingRule = "recording"
+)
 
 // Alert is one active alert of a rule.
 type Alert struct {
-	Labels          map[string]string
-	Annotations     map[string]string
-	State           string
-	ActiveAt        time.Time
-	KeepFiringSince time.Time // time at which the expression stopped returning the alert; zero: it still returns the alert
-	Value           float64
+	Labels          map[string]string `json:"labels"`
+	Annotations     map[string]string `json:"annotations"`
+	State           string            `json:"state"`
+	ActiveAt        time.Time         `json:"activeAt"`
+	KeepFiringSince time.Time         `json:"keepFiringSince,omitzero"` // time at which the expression stopped returning the alert; zero: it still returns the alert
+	Value           model.SampleValue `json:"value"`
 }
 
 // Receiver is an Alertmanager.

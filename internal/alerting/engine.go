@@ -35,7 +35,7 @@ type engine struct {
 	clock    *wallClock
 	store    *Store
 	promQL   *promql.Engine // for rules
-	queries  *promql.Engine // for pages and requests
+	queries  PromQL         // for pages and requests
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
@@ -80,7 +80,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	}
 	e.promQL = promql.NewEngine(limits)
 	limits.MaxSamples, limits.Timeout = querySamples, queryTimeout
-	e.queries = promql.NewEngine(limits)
+	e.queries = PromQL{promql.NewEngine(limits), e.store}
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,

@@ -13,7 +13,7 @@ func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
 		for _, r := range g.Rules {
-			if !r.Alerting {
+			if r.Type == RecordingRule {
 				recorded[r.Name] = append(recorded[r.Name], r.Query)
 			}
 		}

@@ -3,13 +3,15 @@ package alerting
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/prometheus/client_golang/api"
 	v1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	httpconfig "github.com/prometheus/common/config"
@@ -27,6 +29,7 @@ type PrometheusConfig struct {
 
 // Prometheus is a Source over the HTTP API of a Prometheus.
 type Prometheus struct {
+	client  api.Client
 	api     v1.API
 	timeout time.Duration
 }
@@ -50,7 +53,7 @@ func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus
 	if err != nil {
 		return nil, err
 	}
-	return &Prometheus{v1.NewAPI(apiClient), c.Timeout}, nil
+	return &Prometheus{apiClient, v1.NewAPI(apiClient), c.Timeout}, nil
 }
 
 // limited limits the size of an answer in bytes.
@@ -68,36 +71,49 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Groups implements Source. It returns only rules about this exporter's families, because the Prometheus may have other rules.
-// The API client does not decode limit and keep_firing_for, so these fields are zero.
-func (p *Prometheus) Groups(ctx context.Context) ([]Group, error) {
+func (p *Prometheus) Groups(ctx context.Context) (groups []Group, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	result, err := p.api.Rules(ctx, nil)
+	all, err := p.allGroups(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("rules of Prometheus: %w", err)
 	}
-	var groups []Group
-	for _, g := range result.Groups {
-		group := Group{Name: g.Name, File: g.File, Interval: seconds(g.Interval)}
+	for _, g := range all {
+		g.Rules = slices.DeleteFunc(g.Rules, func(r Rule) bool { return !aboutUs(r) })
+		g.Took, g.Evaluated = 0, time.Time{}
 		for _, r := range g.Rules {
-			rule, err := ruleOf(r)
-			if err != nil {
-				return nil, fmt.Errorf("rules of Prometheus: group %s: %w", g.Name, err)
-			}
-			if !aboutUs(rule) {
-				continue
-			}
-			group.Rules = append(group.Rules, rule)
-			group.Took += rule.Took
-			if rule.Evaluated.After(group.Evaluated) {
-				group.Evaluated = rule.Evaluated
+			g.Took += r.Took
+			if r.Evaluated.After(g.Evaluated) {
+				g.Evaluated = r.Evaluated
 			}
 		}
-		if len(group.Rules) > 0 {
-			groups = append(groups, group)
+		if len(g.Rules) > 0 {
+			groups = append(groups, g)
 		}
 	}
 	return groups, nil
+}
+
+// allGroups asks for the rules. The API client would not decode the fields that keep_firing_for sets.
+func (p *Prometheus) allGroups(ctx context.Context) ([]Group, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.client.URL("/api/v1/rules", nil).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, body, err := p.client.Do(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Status string                   `json:"status"`
+		Error  string                   `json:"error"`
+		Data   struct{ Groups []Group } `json:"data"`
+	}
+	err = json.Unmarshal(body, &answer, json.MatchCaseInsensitiveNames(true))
+	if err != nil || answer.Status != "success" {
+		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, cmp.Or(err, errors.New(answer.Error)))
+	}
+	return answer.Data.Groups, nil
 }
 
 var ours = regexp.MustCompile(`\bavax[_:]`)
@@ -107,55 +123,15 @@ func aboutUs(r Rule) bool {
 	return strings.HasPrefix(r.Name, "Avax") || ours.MatchString(r.Name) || ours.MatchString(r.Query)
 }
 
-func ruleOf(r any) (Rule, error) {
-	switch r := r.(type) {
-	case v1.RecordingRule:
-		return Rule{
-			Name: r.Name, Query: r.Query, Labels: texts(r.Labels), Health: string(r.Health), LastError: r.LastError,
-			Took: seconds(r.EvaluationTime), Evaluated: r.LastEvaluation,
-		}, nil
-	case v1.AlertingRule:
-		rule := Rule{
-			Name: r.Name, Query: r.Query, Alerting: true, State: r.State, For: seconds(r.Duration), Labels: texts(r.Labels), Annotations: texts(r.Annotations),
-			Health: string(r.Health), LastError: r.LastError, Took: seconds(r.EvaluationTime), Evaluated: r.LastEvaluation,
-		}
-		for _, a := range r.Alerts {
-			value, err := strconv.ParseFloat(a.Value, 64)
-			if err != nil {
-				return rule, fmt.Errorf("alert %s: the value %q is not a number", r.Name, a.Value)
-			}
-			rule.Alerts = append(rule.Alerts, Alert{Labels: texts(a.Labels), Annotations: texts(a.Annotations), State: string(a.State), ActiveAt: a.ActiveAt, Value: value})
-		}
-		return rule, nil
-	}
-	return Rule{}, fmt.Errorf("unknown type of rule: %T", r)
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func texts(set model.LabelSet) map[string]string {
-	all := make(map[string]string, len(set))
-	for name, value := range set {
-		all[string(name)] = string(value)
-	}
-	return all
-}
-
 // Query implements Source.
-func (p *Prometheus) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+func (p *Prometheus) Query(ctx context.Context, expr string, at time.Time) (model.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	value, _, _, err := p.api.Query(ctx, expr, at)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
-	switch value := value.(type) {
-	case *model.Scalar:
-		return model.Vector{{Metric: model.Metric{}, Value: value.Value, Timestamp: value.Timestamp}}, nil
-	case model.Vector:
-		return value, nil
-	}
-	return nil, fmt.Errorf("query %s: the result is a %s: write an expression that returns an instant vector or a scalar", expr, value.Type())
+	return value, nil
 }
 
 // QueryRange implements Source.
@@ -173,14 +149,12 @@ func (p *Prometheus) QueryRange(ctx context.Context, expr string, start, end tim
 	return matrix, nil
 }
 
-// Samples implements Source. Each server with this API returns the samples for an instant query of a range selector.
+// Samples returns the stored samples of a selector after from, until to.
 func (p *Prometheus) Samples(ctx context.Context, selector string, from, to time.Time) (model.Matrix, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
 	query := fmt.Sprintf("%s[%dms]", selector, to.Sub(from).Milliseconds())
-	value, _, _, err := p.api.Query(ctx, query, to)
+	value, err := p.Query(ctx, query, to)
 	if err != nil {
-		return nil, fmt.Errorf("query %s: %w", query, err)
+		return nil, err
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {

@@ -44,28 +44,28 @@ func TestPrometheusGroupsAreFilteredByJob(t *testing.T) {
 	p := overHTTP(t, &answers{status: http.StatusOK, bodies: map[string]string{"/prefix/api/v1/rules": `{"status":"success","data":{"groups":[
 		{"name":"others","file":"o.yml","interval":15,"rules":[
 			{"type":"alerting","name":"DiskFull","query":"node_filesystem_avail_bytes == 0","state":"inactive","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]},
-		{"name":"avax","file":"r.yml","interval":30,"rules":[
+		{"name":"avax","file":"r.yml","interval":30,"limit":7,"rules":[
 			{"type":"recording","name":"avax:stake:sum","query":"sum(avax_stake)","health":"ok","evaluationTime":0.25,"lastEvaluation":"2026-01-02T03:04:05Z"},
-			{"type":"alerting","name":"NodeDown","query":"avax_node_up == 0","duration":300,"state":"firing","health":"err","lastError":"why","labels":{"severity":"page"},
+			{"type":"alerting","name":"NodeDown","query":"avax_node_up == 0","duration":300,"keepFiringFor":60.5,"state":"firing","health":"err","lastError":"why","labels":{"severity":"page"},
 			 "annotations":{"summary":"s"},"evaluationTime":0.25,"lastEvaluation":"2026-01-02T03:04:06Z",
-			 "alerts":[{"labels":{"alertname":"NodeDown","node":"alpha"},"annotations":{"summary":"alpha"},"state":"firing","activeAt":"2026-01-02T03:00:00Z","value":"2.5e+00"}]},
+			 "alerts":[{"labels":{"alertname":"NodeDown","node":"alpha"},"annotations":{"summary":"alpha"},"state":"firing","activeAt":"2026-01-02T03:00:00Z","keepFiringSince":"2026-01-02T03:04:06Z","value":"2.5e+00"}]},
 			{"type":"alerting","name":"AvaxWatchdog","query":"vector(1)","state":"firing","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]}]}}`}})
 	got, err := p.Groups(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	want := []Group{{Name: "avax", File: "r.yml", Interval: 30 * time.Second, Took: time.Second / 2, Evaluated: at.Add(time.Second), Rules: []Rule{
-		{Name: "avax:stake:sum", Query: "sum(avax_stake)", Labels: map[string]string{}, Health: "ok", Took: time.Second / 4, Evaluated: at},
+	want := []Group{{Name: "avax", File: "r.yml", Interval: 30, Limit: 7, Took: 0.5, Evaluated: at.Add(time.Second), Rules: []Rule{
+		{Name: "avax:stake:sum", Query: "sum(avax_stake)", Type: RecordingRule, Health: "ok", Took: 0.25, Evaluated: at},
 		{
-			Name: "NodeDown", Query: "avax_node_up == 0", Alerting: true, State: Firing, For: 5 * time.Minute, Labels: map[string]string{"severity": "page"},
-			Annotations: map[string]string{"summary": "s"}, Health: "err", LastError: "why", Took: time.Second / 4, Evaluated: at.Add(time.Second),
+			Name: "NodeDown", Query: "avax_node_up == 0", Type: AlertingRule, State: Firing, For: 300, KeepFiringFor: 60.5, Labels: map[string]string{"severity": "page"},
+			Annotations: map[string]string{"summary": "s"}, Health: "err", LastError: "why", Took: 0.25, Evaluated: at.Add(time.Second),
 			Alerts: []Alert{{
 				Labels: map[string]string{"alertname": "NodeDown", "node": "alpha"}, Annotations: map[string]string{"summary": "alpha"},
-				State: Firing, ActiveAt: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Value: 2.5,
+				State: Firing, ActiveAt: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), KeepFiringSince: at.Add(time.Second), Value: 2.5,
 			}},
 		},
-		{Name: "AvaxWatchdog", Query: "vector(1)", Alerting: true, State: Firing, Labels: map[string]string{}, Annotations: map[string]string{}, Health: "ok", Evaluated: at},
+		{Name: "AvaxWatchdog", Query: "vector(1)", Type: AlertingRule, State: Firing, Health: "ok", Evaluated: at},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -78,7 +78,7 @@ func TestPrometheusAnswersAreDecoded(t *testing.T) {
 		"/prefix/api/v1/query_range": `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"node":"a"},"values":[[1,"2.5"],[2,"3"]]}]}}`,
 	}}
 	p := overHTTP(t, a)
-	vector, err := p.Query(t.Context(), "avax_node_peers", time.Now())
+	vector, err := Vector(p.Query(t.Context(), "avax_node_peers", time.Now()))
 	if want := (model.Vector{{Metric: model.Metric{"node": "a"}, Value: 2.5, Timestamp: 1000}}); err != nil || cmp.Diff(want, vector) != "" {
 		t.Errorf("%v, %v", vector, err)
 	}
@@ -88,7 +88,7 @@ func TestPrometheusAnswersAreDecoded(t *testing.T) {
 		t.Errorf("%v, %v", matrix, err)
 	}
 	a.bodies["/prefix/api/v1/query"] = `{"status":"success","data":{"resultType":"scalar","result":[1,"2.5"]}}`
-	scalar, err := p.Query(t.Context(), "2.5", time.Now())
+	scalar, err := Vector(p.Query(t.Context(), "2.5", time.Now()))
 	if want := (model.Vector{{Metric: model.Metric{}, Value: 2.5, Timestamp: 1000}}); err != nil || cmp.Diff(want, scalar) != "" {
 		t.Errorf("%v, %v", scalar, err)
 	}
@@ -117,7 +117,7 @@ func TestInvalidPrometheusAnswersAreErrors(t *testing.T) {
 		"redirect":            {http.StatusFound, http.Header{"Location": {"http://elsewhere/"}}, vector(`{}`), "302"},
 	} {
 		a := &answers{status: test.status, header: test.header, bodies: test.bodies}
-		v, err := overHTTP(t, a).Query(t.Context(), "up", time.Now())
+		v, err := Vector(overHTTP(t, a).Query(t.Context(), "up", time.Now()))
 		if err == nil || !strings.Contains(err.Error(), test.want) || a.last.URL.Host != "prometheus:9090" {
 			t.Errorf("%s: %v, %v, want an error with %q", name, v, err, test.want)
 		}

@@ -33,7 +33,7 @@ func TestQueriesOfPages(t *testing.T) {
 			`3 * 4`:                       `{} => 12`,
 			`avax_height > 100`:           ``,
 		} {
-			got, err := a.Query(t.Context(), expr, time.Now())
+			got, err := Vector(a.Query(t.Context(), expr, time.Now()))
 			if err != nil {
 				t.Errorf("%s: %v", expr, err)
 			}
@@ -49,9 +49,9 @@ func TestQueriesOfPages(t *testing.T) {
 			}
 		}
 
-		stored, err := a.Samples(t.Context(), `avax_height{node="bravo"}`, time.Now().Add(-3*time.Minute), time.Now())
-		if err != nil || len(stored) != 1 || stored[0].Values[0].Value != 7 || len(stored[0].Values) < 7 {
-			t.Errorf("samples %v (%v)", stored, err)
+		samples, err := a.Query(t.Context(), `avax_height{node="bravo"}[3m]`, time.Now())
+		if stored, _ := samples.(model.Matrix); err != nil || len(stored) != 1 || stored[0].Values[0].Value != 7 || len(stored[0].Values) < 7 {
+			t.Errorf("samples %v (%v)", samples, err)
 		}
 
 		matrix, err := a.QueryRange(t.Context(), `sum(avax_height)`, time.Now().Add(-2*time.Minute), time.Now(), 30*time.Second)
@@ -81,13 +81,8 @@ func TestQueriesOfPages(t *testing.T) {
 			t.Errorf("cancelled query: %v and %v", v, err)
 		}
 		for _, bad := range []string{`sum(`, `avax_height[5m]`, `"text"`} {
-			if v, err := a.Query(t.Context(), bad, time.Now()); err == nil || !strings.Contains(err.Error(), bad) {
+			if v, err := Vector(a.Query(t.Context(), bad, time.Now())); err == nil {
 				t.Errorf("%s: %v and %v", bad, v, err)
-			}
-		}
-		for _, step := range []time.Duration{0, -time.Second, time.Millisecond} {
-			if m, err := a.QueryRange(t.Context(), `avax_height`, time.Now().Add(-time.Hour), time.Now(), step); err == nil {
-				t.Errorf("step %s: %v", step, m)
 			}
 		}
 	})
@@ -100,7 +95,7 @@ func TestBucketsOfOwnHistogramsAreNotStored(t *testing.T) {
 		a, stop := w.start()
 		defer stop()
 		time.Sleep(time.Minute)
-		all, err := a.Query(t.Context(), `{__name__=~".+"}`, time.Now())
+		all, err := Vector(a.Query(t.Context(), `{__name__=~".+"}`, time.Now()))
 		if err != nil {
 			t.Fatal(err)
 		}

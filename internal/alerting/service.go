@@ -420,7 +420,7 @@ func (a *Alerting) groups() []Group {
 	a.mu.Unlock()
 	groups := make([]Group, 0, len(order))
 	for _, g := range e.rules.RuleGroups() {
-		out := Group{Name: g.Name(), File: g.File(), Interval: g.Interval(), Limit: g.Limit(), Took: g.GetEvaluationTime(), Evaluated: g.GetLastEvaluation()}
+		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(), Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
 			out.Rules = append(out.Rules, convert(r))
 		}
@@ -433,8 +433,8 @@ func (a *Alerting) groups() []Group {
 // convert returns a rule of the rule manager as a Rule.
 func convert(r rules.Rule) Rule {
 	out := Rule{
-		Name: r.Name(), Query: r.Query().String(), Labels: r.Labels().Map(), Health: string(r.Health()),
-		Took: r.GetEvaluationDuration(), Evaluated: r.GetEvaluationTimestamp(),
+		Name: r.Name(), Query: r.Query().String(), Type: RecordingRule, Labels: r.Labels().Map(), Health: string(r.Health()),
+		Took: Seconds(r.GetEvaluationDuration().Seconds()), Evaluated: r.GetEvaluationTimestamp(),
 	}
 	if err := r.LastError(); err != nil {
 		out.LastError = err.Error()
@@ -443,13 +443,13 @@ func convert(r rules.Rule) Rule {
 	if !ok {
 		return out
 	}
-	out.Alerting, out.State = true, rule.State().String()
-	out.For, out.KeepFiringFor = rule.HoldDuration(), rule.KeepFiringFor()
+	out.Type, out.State = AlertingRule, rule.State().String()
+	out.For, out.KeepFiringFor = Seconds(rule.HoldDuration().Seconds()), Seconds(rule.KeepFiringFor().Seconds())
 	out.Annotations = rule.Annotations().Map()
 	for _, alert := range rule.ActiveAlerts() {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
-			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: alert.Value,
+			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: model.SampleValue(alert.Value),
 		})
 	}
 	return out

@@ -44,7 +44,7 @@ groups:
 				if a.current() == before {
 					t.Fatal("engine not replaced after a clock step")
 				}
-				if v, err := a.Query(t.Context(), "count_over_time(up_node[10m])", time.Now()); err != nil || len(v) != 1 || v[0].Value > 5 {
+				if v, err := Vector(a.Query(t.Context(), "count_over_time(up_node[10m])", time.Now())); err != nil || len(v) != 1 || v[0].Value > 5 {
 					t.Errorf("samples from before the step: %v (%v)", v, err)
 				}
 				if begun, _ := w.paged("Pending"); len(begun) > 0 {

@@ -44,7 +44,7 @@ func (a *App) working() error {
 			if g.Evaluated.IsZero() {
 				return fmt.Errorf("%w: the rules of group %s have not been evaluated yet", notify.ErrStarting, g.Name)
 			}
-			if ago := time.Since(g.Evaluated); ago > staleAfter+g.Interval {
+			if ago := time.Since(g.Evaluated); ago > staleAfter+g.Interval.Duration() {
 				return fmt.Errorf("the rules of group %s have not been evaluated for %s", g.Name, ago.Round(time.Second))
 			}
 		}

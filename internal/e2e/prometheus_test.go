@@ -62,7 +62,7 @@ groups:
 
 	for expr, want := range map[string]float64{`avax_node_up{node="bravo"}`: 1, "avax:up:sum": 1, "6 * 7": 42} {
 		testworld.Await(t, expr, func() error {
-			got, err := source.Query(t.Context(), expr, time.Now())
+			got, err := alerting.Vector(source.Query(t.Context(), expr, time.Now()))
 			if err == nil && (len(got) != 1 || float64(got[0].Value) != want) {
 				err = fmt.Errorf("it is %v, want %v", got, want)
 			}

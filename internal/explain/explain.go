@@ -42,7 +42,7 @@ func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name,
 	e.readNames()
 	rules := e.rules(name)
 	switch {
-	case len(rules) > 0 && rules[0].Alerting:
+	case len(rules) > 0 && rules[0].Type == alerting.AlertingRule:
 		e.alert(rules)
 	case len(rules) > 0:
 		e.expression(name, "", "")
@@ -91,7 +91,7 @@ func (e *explanation) query(expr string) model.Vector {
 	if e.err != nil {
 		return nil
 	}
-	vector, err := e.source.Query(e.ctx, expr, e.now)
+	vector, err := alerting.Vector(e.source.Query(e.ctx, expr, e.now))
 	e.err = err
 	slices.SortFunc(vector, func(a, b *model.Sample) int { return strings.Compare(a.Metric.String(), b.Metric.String()) })
 	return vector
@@ -151,7 +151,7 @@ func metricOf(labels map[string]string) model.Metric {
 func (e *explanation) alert(rules []alerting.Rule) {
 	for _, r := range rules {
 		unit := unitOf(r)
-		e.printf("%s, severity %s, fires after %s\n", r.Name+labelled("within", r.Labels), cmp.Or(r.Labels["severity"], "none"), model.Duration(r.For))
+		e.printf("%s, severity %s, fires after %s\n", r.Name+labelled("within", r.Labels), cmp.Or(r.Labels["severity"], "none"), model.Duration(r.For.Duration()))
 		active := 0
 		for _, a := range r.Alerts {
 			labels := metricOf(a.Labels)
@@ -159,7 +159,7 @@ func (e *explanation) alert(rules []alerting.Rule) {
 				continue
 			}
 			if active++; active <= maxPrinted {
-				e.printf("  %s: %s, value %s %s\n", e.state(r, a), cmp.Or(a.Annotations["summary"], r.Name), format(a.Value, unit), subject(labels))
+				e.printf("  %s: %s, value %s %s\n", e.state(r, a), cmp.Or(a.Annotations["summary"], r.Name), format(float64(a.Value), unit), subject(labels))
 			}
 		}
 		e.rest(active, "alerts")
@@ -189,9 +189,9 @@ func (e *explanation) state(r alerting.Rule, a alerting.Alert) string {
 	since := fmt.Sprintf("since %s (%s)", a.ActiveAt.UTC().Format("2006-01-02 15:04:05 UTC"), span(e.now.Sub(a.ActiveAt)))
 	switch {
 	case a.State == alerting.Pending:
-		return "pending " + since + ", fires in " + span(max(0, a.ActiveAt.Add(r.For).Sub(e.now)))
+		return "pending " + since + ", fires in " + span(max(0, a.ActiveAt.Add(r.For.Duration()).Sub(e.now)))
 	case !a.KeepFiringSince.IsZero():
-		return "over since " + span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + span(r.KeepFiringFor)
+		return "over since " + span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + span(r.KeepFiringFor.Duration())
 	}
 	return "firing " + since
 }
@@ -260,7 +260,7 @@ func (e *explanation) samples(name string) {
 		return
 	}
 	e.done[name] = true
-	if recorded := e.rules(name); len(recorded) > 0 && !recorded[0].Alerting {
+	if recorded := e.rules(name); len(recorded) > 0 && recorded[0].Type == alerting.RecordingRule {
 		for _, r := range recorded {
 			for _, name := range read(r.Query) {
 				e.samples(name)

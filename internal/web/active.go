@@ -69,7 +69,7 @@ func (a *active) mark() mark {
 }
 
 // fires returns when a pending alert will fire if its expression stays true.
-func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For) }
+func (a *active) fires() time.Time { return a.ActiveAt.Add(a.rule.For.Duration()) }
 
 // action returns the first action that the alert recommends. There is none if its cause is over.
 func (a *active) action() string {

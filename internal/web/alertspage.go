@@ -111,7 +111,7 @@ func (v *view) subjectLinks(a *active) g.Node {
 func ruleRow(r alerting.Rule, now time.Time) g.Node {
 	state, evaluated := "recording", "not yet"
 	m := mark{}
-	if r.Alerting {
+	if r.Type == alerting.AlertingRule {
 		state = r.State
 		for _, a := range r.Alerts {
 			m = m.worse(mark{severityOf(a.Labels), a.State != alerting.Firing})

@@ -2,15 +2,16 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
@@ -54,6 +55,17 @@ func badData(format string, args ...any) error {
 	return &apiError{http.StatusBadRequest, "bad_data", fmt.Errorf(format, args...)}
 }
 
+// errNoSource means that there is no source of alerts.
+var errNoSource = notFoundError("alerts are not evaluated here: set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on")
+
+// errRemote is the error for a query while the source is a Prometheus. This Prometheus may have samples that clients of the
+// exporter must not read with the exporter's credentials.
+var errRemote = notFoundError("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that Prometheus")
+
+func notFoundError(text string) error {
+	return &apiError{http.StatusNotFound, "not_found", errors.New(text)}
+}
+
 // api answers every client. All requests within a second share an answer.
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	var latest shared
@@ -66,7 +78,7 @@ func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 			if err != nil {
 				return err
 			}
-			return json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": data})
+			return json.MarshalWrite(w, success{"success", data}, json.Deterministic(true))
 		})
 		if err != nil {
 			writeError(w, err)
@@ -79,7 +91,7 @@ func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 
 // query answers clients that have access, one at a time. The next query begins when the answer is written, or when the client has not
 // read it in time.
-func (s *Site) query(answer func(*http.Request) (any, error)) http.HandlerFunc {
+func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.Access.Allows(r) {
 			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(denied)})
@@ -104,13 +116,22 @@ func (s *Site) query(answer func(*http.Request) (any, error)) http.HandlerFunc {
 			writeError(w, &apiError{http.StatusServiceUnavailable, "timeout", errors.New("another query is running: retry later")})
 			return
 		}
-		data, err := answer(r.WithContext(ctx))
+		value, err := answer(r.WithContext(ctx))
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(queryTimeout)) // a recorder in tests has none
 		if err != nil {
 			writeError(w, err)
 			return
 		}
-		writeAPI(w, http.StatusOK, map[string]any{"status": "success", "data": data})
+		text, err := json.Marshal(success{"success", map[string]any{"resultType": value.Type().String(), "result": value}}, json.Deterministic(true))
+		if err == nil && len(text) > maxAnswer {
+			err = fmt.Errorf("the answer has %d MiB, the maximum is %d: select fewer series or use a longer step", len(text)>>20, maxAnswer>>20)
+		}
+		if err != nil {
+			writeError(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text)
 	}
 }
 
@@ -123,28 +144,18 @@ func writeError(w http.ResponseWriter, err error) {
 	default:
 		failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
 	}
-	writeAPI(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
+	writeJSON(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
 }
 
-func writeAPI(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body)
-	if err != nil { // for example a value that JSON cannot represent
-		status, text = http.StatusInternalServerError, []byte(`{"status":"error","errorType":"internal","error":"the answer cannot be encoded as JSON"}`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n'))
-}
-
-// groupsOf returns the rule groups.
-func (s *Site) groupsOf(ctx context.Context) ([]alerting.Group, error) {
+// groups returns the rules with their alerts.
+func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
 	if s.Source == nil {
-		return nil, &apiError{http.StatusNotFound, "not_found", errNoSource}
+		return nil, errNoSource
 	}
 	return s.Source.Groups(ctx)
 }
 
-func (s *Site) apiQuery(r *http.Request) (any, error) {
+func (s *Site) apiQuery(r *http.Request) (model.Value, error) {
 	source, expr, err := s.exprOf(r)
 	if err != nil {
 		return nil, err
@@ -153,28 +164,10 @@ func (s *Site) apiQuery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := expr.(*parser.MatrixSelector); ok {
-		matrix, err := source.Samples(r.Context(), m.VectorSelector.String(), at.Add(-m.Range), at)
-		if err != nil {
-			return nil, err
-		}
-		return matrixResult(matrix)
-	}
-	vector, err := source.Query(r.Context(), expr.String(), at)
-	if err != nil {
-		return nil, err
-	}
-	size := 0
-	for _, sample := range vector {
-		size += sizeOf(sample.Metric, 1)
-	}
-	if vector == nil {
-		vector = model.Vector{}
-	}
-	return resultOf(model.ValVector, vector, size)
+	return source.Query(r.Context(), expr, at)
 }
 
-func (s *Site) apiQueryRange(r *http.Request) (any, error) {
+func (s *Site) apiQueryRange(r *http.Request) (model.Value, error) {
 	source, expr, err := s.exprOf(r)
 	if err != nil {
 		return nil, err
@@ -200,56 +193,20 @@ func (s *Site) apiQueryRange(r *http.Request) (any, error) {
 	case end.Sub(start)/time.Duration(step) > maxSteps:
 		return nil, badData("more than %d steps: use a longer step", maxSteps)
 	}
-	matrix, err := source.QueryRange(r.Context(), expr.String(), start, end, time.Duration(step))
-	if err != nil {
-		return nil, err
-	}
-	return matrixResult(matrix)
+	return source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
 }
-
-func matrixResult(matrix model.Matrix) (any, error) {
-	size := 0
-	for _, series := range matrix {
-		size += sizeOf(series.Metric, len(series.Values))
-	}
-	if matrix == nil {
-		matrix = model.Matrix{}
-	}
-	return resultOf(model.ValMatrix, matrix, size)
-}
-
-// sizeOf returns the approximate size of a series in JSON, in bytes.
-func sizeOf(metric model.Metric, samples int) int {
-	const perSample, perLabel = 32, 6
-	size := samples * perSample
-	for name, value := range metric {
-		size += len(name) + len(value) + perLabel
-	}
-	return size
-}
-
-func resultOf(kind model.ValueType, result any, size int) (any, error) {
-	if size > maxAnswer {
-		return nil, fmt.Errorf("the answer has %d MiB, the maximum is %d: select fewer series or use a longer step", size>>20, maxAnswer>>20)
-	}
-	return map[string]any{"resultType": kind.String(), "result": result}, nil
-}
-
-// errRemote is the error for a query while the source is a Prometheus. This Prometheus may have samples that clients of the
-// exporter must not read with the exporter's credentials.
-var errRemote = errors.New("the samples are in the Prometheus of AVAX_PROMETHEUS_URL: query that Prometheus")
 
 // exprOf returns the query and its source.
-func (s *Site) exprOf(r *http.Request) (alerting.Source, parser.Expr, error) {
+func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
-		return nil, nil, &apiError{http.StatusNotFound, "not_found", errNoSource}
+		return nil, "", errNoSource
 	}
 	if _, remote := s.Source.(*alerting.Prometheus); remote {
-		return nil, nil, &apiError{http.StatusNotFound, "not_found", errRemote}
+		return nil, "", errRemote
 	}
-	expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.FormValue("query"))
-	if err != nil {
-		return nil, nil, badData("query: %w", err)
+	expr := r.FormValue("query")
+	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
+		return nil, "", badData("query: %w", err)
 	}
 	return s.Source, expr, nil
 }
@@ -270,48 +227,11 @@ func timeOf(r *http.Request, name string, fallback time.Time) (time.Time, error)
 	return t, nil
 }
 
-// The JSON of Prometheus' API.
+// The JSON of Prometheus' API. Package alerting has that of rules and alerts.
 type (
-	apiAlert struct {
-		Labels          map[string]string `json:"labels"`
-		Annotations     map[string]string `json:"annotations"`
-		State           string            `json:"state"`
-		ActiveAt        time.Time         `json:"activeAt"`
-		KeepFiringSince *time.Time        `json:"keepFiringSince,omitempty"`
-		Value           string            `json:"value"`
-	}
-	apiEvaluation struct {
-		Health         string    `json:"health"`
-		LastError      string    `json:"lastError,omitempty"`
-		EvaluationTime float64   `json:"evaluationTime"`
-		LastEvaluation time.Time `json:"lastEvaluation"`
-		Type           string    `json:"type"`
-	}
-	apiAlertingRule struct {
-		State         string            `json:"state"`
-		Name          string            `json:"name"`
-		Query         string            `json:"query"`
-		Duration      float64           `json:"duration"`
-		KeepFiringFor float64           `json:"keepFiringFor"`
-		Labels        map[string]string `json:"labels"`
-		Annotations   map[string]string `json:"annotations"`
-		Alerts        []apiAlert        `json:"alerts"`
-		apiEvaluation
-	}
-	apiRecordingRule struct {
-		Name   string            `json:"name"`
-		Query  string            `json:"query"`
-		Labels map[string]string `json:"labels,omitempty"`
-		apiEvaluation
-	}
-	apiGroup struct {
-		Name           string    `json:"name"`
-		File           string    `json:"file"`
-		Rules          []any     `json:"rules"`
-		Interval       float64   `json:"interval"`
-		Limit          int       `json:"limit"`
-		EvaluationTime float64   `json:"evaluationTime"`
-		LastEvaluation time.Time `json:"lastEvaluation"`
+	success struct {
+		Status string `json:"status"`
+		Data   any    `json:"data"`
 	}
 	apiTarget struct {
 		DiscoveredLabels   map[string]string `json:"discoveredLabels"`
@@ -335,14 +255,14 @@ type (
 )
 
 func (s *Site) apiAlerts(r *http.Request) (any, error) {
-	groups, err := s.groupsOf(r.Context())
+	groups, err := s.groups(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	active := []apiAlert{}
+	active := []alerting.Alert{}
 	for _, group := range groups {
 		for _, rule := range group.Rules {
-			active = append(active, apiAlertsOf(rule)...)
+			active = append(active, rule.Alerts...)
 		}
 	}
 	return map[string]any{"alerts": active}, nil
@@ -350,46 +270,17 @@ func (s *Site) apiAlerts(r *http.Request) (any, error) {
 
 func (s *Site) apiRules(r *http.Request) (any, error) {
 	kind := r.FormValue("type")
-	if kind != "" && kind != "alert" && kind != "record" {
+	leftOut, known := map[string]string{"": "", "alert": alerting.RecordingRule, "record": alerting.AlertingRule}[kind]
+	if !known {
 		return nil, badData("type=%s: write alert or record", kind)
 	}
-	all, err := s.groupsOf(r.Context())
-	if err != nil {
-		return nil, err
+	all, err := s.groups(r.Context())
+	var groups []alerting.Group
+	for _, g := range all {
+		g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r alerting.Rule) bool { return r.Type == leftOut })
+		groups = append(groups, g)
 	}
-	groups := []apiGroup{}
-	for _, group := range all {
-		out := apiGroup{
-			Name: group.Name, File: group.File, Rules: []any{}, Interval: group.Interval.Seconds(), Limit: group.Limit,
-			EvaluationTime: group.Took.Seconds(), LastEvaluation: group.Evaluated,
-		}
-		for _, rule := range group.Rules {
-			evaluation := apiEvaluation{rule.Health, rule.LastError, rule.Took.Seconds(), rule.Evaluated, "recording"}
-			switch {
-			case rule.Alerting && kind != "record":
-				evaluation.Type = "alerting"
-				out.Rules = append(out.Rules, apiAlertingRule{
-					rule.State, rule.Name, rule.Query, rule.For.Seconds(), rule.KeepFiringFor.Seconds(), rule.Labels, rule.Annotations, apiAlertsOf(rule), evaluation,
-				})
-			case !rule.Alerting && kind != "alert":
-				out.Rules = append(out.Rules, apiRecordingRule{rule.Name, rule.Query, rule.Labels, evaluation})
-			}
-		}
-		groups = append(groups, out)
-	}
-	return map[string]any{"groups": groups}, nil
-}
-
-func apiAlertsOf(r alerting.Rule) []apiAlert {
-	out := []apiAlert{}
-	for _, a := range r.Alerts {
-		one := apiAlert{a.Labels, a.Annotations, a.State, a.ActiveAt, nil, strconv.FormatFloat(a.Value, 'e', -1, 64)}
-		if !a.KeepFiringSince.IsZero() {
-			one.KeepFiringSince = &a.KeepFiringSince
-		}
-		out = append(out, one)
-	}
-	return out
+	return map[string]any{"groups": groups}, err
 }
 
 // apiTargets returns the collectors' jobs as scrape targets, with last run, duration and error.

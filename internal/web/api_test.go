@@ -58,6 +58,8 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 		"RFC 3339": {
 			"query", []string{"query", "avax_node_peers", "time", time.Now().Format(time.RFC3339Nano)}, "vector", `"7"`,
 		},
+		"scalar":    {"query", []string{"query", "3 * 4", "time", unix(now)}, "scalar", `"12"`},
+		"samples":   {"query", []string{"query", "avax_node_peers[1m]", "time", unix(now)}, "matrix", `"7"`},
 		"no series": {"query", []string{"query", "absent_family"}, "vector", `[]`},
 		"range": {
 			"query_range", []string{"query", "avax_node_peers", "start", unix(now), "end", unix(now + 30), "step", "15s"}, "matrix", `"7"`,
@@ -108,7 +110,7 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 // hanging is a source whose queries end with their context.
 type hanging struct{ alerting.Source }
 
-func (hanging) Query(ctx context.Context, _ string, _ time.Time) (model.Vector, error) {
+func (hanging) Query(ctx context.Context, _ string, _ time.Time) (model.Value, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -155,12 +157,8 @@ type answering struct {
 
 func (answering) Groups(context.Context) ([]alerting.Group, error) { return nil, nil }
 
-func (a answering) Query(context.Context, string, time.Time) (model.Vector, error) {
+func (a answering) Query(context.Context, string, time.Time) (model.Value, error) {
 	return a.vector, nil
-}
-
-func (answering) Samples(context.Context, string, time.Time, time.Time) (model.Matrix, error) {
-	return nil, nil
 }
 
 func (a answering) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {

@@ -95,7 +95,7 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 	var names []string // a Prometheus may have other alerts
 	for _, group := range v.groups {
 		for _, r := range group.Rules {
-			if r.Alerting {
+			if r.Type == alerting.AlertingRule {
 				names = appendNew(names, r.Name)
 			}
 		}

@@ -81,9 +81,6 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
-// errNoSource means that there is no source of alerts.
-var errNoSource = errors.New("alerts are not evaluated here: set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on")
-
 // renderTimeout limits the queries of one page.
 const renderTimeout = 10 * time.Second
 
@@ -157,14 +154,6 @@ func (s *Site) view(ctx context.Context, ask parameters, base string, now time.T
 	}
 	v.judgement = judge(groups, inhibition, v.silent)
 	return v
-}
-
-// groups returns the rules with their alerts.
-func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
-	if s.Source == nil {
-		return nil, errNoSource
-	}
-	return s.Source.Groups(ctx)
 }
 
 func (s *Site) statusPage(ctx context.Context, ask parameters, now time.Time) g.Node {
@@ -242,7 +231,7 @@ func stateOf(a *active, now time.Time) string {
 	switch {
 	case a.kept():
 		over := "over since " + span(now.Sub(a.KeepFiringSince))
-		if left := a.KeepFiringSince.Add(a.rule.KeepFiringFor).Sub(now); left > 0 {
+		if left := a.KeepFiringSince.Add(a.rule.KeepFiringFor.Duration()).Sub(now); left > 0 {
 			over += ", clears in " + span(left) + " unless it returns"
 		}
 		return over

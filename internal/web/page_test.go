@@ -155,7 +155,7 @@ func TestProblemsAreSortedWorstFirst(t *testing.T) {
 }
 
 func TestCellColorsFollowAlerts(t *testing.T) {
-	record := alerting.Rule{Name: "avax:bad_peers", Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
+	record := alerting.Rule{Name: "avax:bad_peers", Type: alerting.RecordingRule, Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
 	few := rule("Few", "warn", alerting.Firing, map[string]string{"node": "a"})
 	few.Query = "avax:bad_peers > 0 and avax_node_connected_stake_ratio > 0"
 	j := judge([]alerting.Group{group(record, few)}, notify.Inhibition{}, nil)

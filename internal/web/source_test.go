@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/common/model"
 	promlabels "github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
-	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/util/teststorage"
 
@@ -22,7 +21,7 @@ type stored struct {
 	groups  []alerting.Group
 	err     error // for all calls
 	failing error // for queries
-	engine  *promql.Engine
+	alerting.PromQL
 	storage *teststorage.TestStorage
 	queries int
 }
@@ -40,7 +39,7 @@ func newSource(t testing.TB, groups ...alerting.Group) *stored {
 	t.Helper()
 	storage := teststorage.New(t)
 	t.Cleanup(func() { storage.Close() })
-	return &stored{groups: groups, engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), storage: storage}
+	return &stored{groups: groups, PromQL: alerting.PromQL{Engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), Store: storage}, storage: storage}
 }
 
 // stale is the value of a series that has ended.
@@ -86,27 +85,12 @@ func (s *stored) read(t testing.TB, site *Site) {
 
 func (s *stored) Groups(context.Context) ([]alerting.Group, error) { return s.groups, s.err }
 
-func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Vector, error) {
+func (s *stored) Query(ctx context.Context, expr string, at time.Time) (model.Value, error) {
 	s.queries++
 	if err := cmp.Or(s.err, s.failing); err != nil {
 		return nil, err
 	}
-	query, err := s.engine.NewInstantQuery(ctx, s.storage, nil, expr, at)
-	if err != nil {
-		return nil, err
-	}
-	defer query.Close()
-	result := query.Exec(ctx)
-	vector, err := result.Vector()
-	out := model.Vector{}
-	for _, one := range vector {
-		out = append(out, &model.Sample{Metric: metricOf(one.Metric), Value: model.SampleValue(one.F), Timestamp: model.Time(one.T)})
-	}
-	return out, err
-}
-
-func (*stored) Samples(context.Context, string, time.Time, time.Time) (model.Matrix, error) {
-	return nil, nil
+	return s.PromQL.Query(ctx, expr, at)
 }
 
 func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
@@ -114,32 +98,12 @@ func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Ti
 	if err := cmp.Or(s.err, s.failing); err != nil {
 		return nil, err
 	}
-	query, err := s.engine.NewRangeQuery(ctx, s.storage, nil, expr, start, end, step)
-	if err != nil {
-		return nil, err
-	}
-	defer query.Close()
-	matrix, err := query.Exec(ctx).Matrix()
-	out := model.Matrix{}
-	for _, series := range matrix {
-		stream := &model.SampleStream{Metric: metricOf(series.Metric)}
-		for _, p := range series.Floats {
-			stream.Values = append(stream.Values, model.SamplePair{Timestamp: model.Time(p.T), Value: model.SampleValue(p.F)})
-		}
-		out = append(out, stream)
-	}
-	return out, err
-}
-
-func metricOf(l promlabels.Labels) model.Metric {
-	m := model.Metric{}
-	l.Range(func(l promlabels.Label) { m[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
-	return m
+	return s.PromQL.QueryRange(ctx, expr, start, end, step)
 }
 
 // rule returns an alerting rule whose alerts have been active for a minute.
 func rule(name, severity, state string, alerts ...map[string]string) alerting.Rule {
-	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Alerting: true, For: 3 * time.Minute, State: state, Labels: map[string]string{"severity": severity}}
+	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Type: alerting.AlertingRule, For: 3 * 60, State: state, Labels: map[string]string{"severity": severity}}
 	for _, l := range alerts {
 		a := alerting.Alert{State: state, ActiveAt: time.Now().Add(-time.Minute), Labels: map[string]string{"alertname": name, "severity": severity}, Annotations: map[string]string{}}
 		for label, value := range l {

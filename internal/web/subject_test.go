@@ -65,7 +65,7 @@ func TestAlertsThatAreOverSaySo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		over := rule("Down", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: down", "action": "Log in to a."})
-		over.KeepFiringFor, over.Alerts[0].KeepFiringSince = 10*time.Minute, time.Now().Add(-2*time.Minute)
+		over.KeepFiringFor, over.Alerts[0].KeepFiringSince = 10*60, time.Now().Add(-2*time.Minute)
 		sourced(t, s, group(over, rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"})))
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
 		demand(t, page, "a: down</strong> <span class=\"dim\">over since 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over", `<li class="well" id="Down">`, "<title>small, since ")
