@@ -244,8 +244,8 @@ type subject [][2]string
 // about returns the mark of a row.
 func (j *judgement) about(s subject) mark { return j.mark(s, func(*active) bool { return true }) }
 
-// value returns the mark of a cell with values of these families. An alert is about the first family from which its value is computed.
-func (j *judgement) value(s subject, families ...string) mark {
+// color returns the mark of a cell with values of these families. An alert is about the first family from which its value is computed.
+func (j *judgement) color(s subject, families ...string) mark {
 	return j.mark(s, func(a *active) bool { return j.reads(a, families...) })
 }
 

@@ -49,16 +49,16 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 			v.episodeTable(func(func(string) string) bool { return true }),
 			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
-				table("", "Alertmanagers", []string{"Alertmanager", "State"}, g.Map(receivers, func(r alerting.Receiver) g.Node {
+				table("", "Alertmanagers", "Alertmanager", mapped(receivers, func(r alerting.Receiver) tableRow {
 					state := "accepts alerts since " + clockTime(now, r.Since)
 					if !r.Up {
 						state = "does not accept alerts since " + clockTime(now, r.Since) + ": " + r.Err
 					}
-					return tableRow("", mark{}, g.Text(r.Name), textCell("State", state, v.about(subject{{"alertmanager", r.Name}})))
+					return tableRow{header: g.Text(r.Name), cells: []cell{textCell("State", state, v.about(subject{{"alertmanager", r.Name}}))}}
 				})))),
 			section("rules", "Rules", nil, g.Map(v.groups, func(of alerting.Group) g.Node {
 				return h.Details(h.Summary(g.Text(of.Name+", "+plural(len(of.Rules), "rule", "rules"))),
-					table("", "Rules of "+of.Name, []string{"Rule", "State", "Evaluated"}, g.Map(of.Rules, func(r alerting.Rule) g.Node { return ruleRow(r, now) })))
+					table("", "Rules of "+of.Name, "Rule", mapped(of.Rules, func(r alerting.Rule) tableRow { return ruleRow(r, now) })))
 			})),
 		),
 		v.bottom(),
@@ -108,7 +108,7 @@ func (v *view) subjectLinks(a *active) g.Node {
 	return g.Group(links)
 }
 
-func ruleRow(r alerting.Rule, now time.Time) g.Node {
+func ruleRow(r alerting.Rule, now time.Time) tableRow {
 	state, evaluated := "recording", "not yet"
 	m := mark{}
 	if r.Type == alerting.AlertingRule {
@@ -123,5 +123,5 @@ func ruleRow(r alerting.Rule, now time.Time) g.Node {
 	if r.LastError != "" {
 		state, m = "cannot be evaluated: "+r.LastError, mark{level: bad}
 	}
-	return tableRow("", mark{}, g.Group{h.B(g.Text(r.Name)), h.Code(g.Text(r.Query))}, textCell("State", state, m), textCell("Evaluated", evaluated, mark{}))
+	return tableRow{header: named(r.Name, r.Query), cells: []cell{textCell("State", state, m), textCell("Evaluated", evaluated, mark{})}}
 }

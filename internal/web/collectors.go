@@ -39,12 +39,12 @@ func collectorSections(jobs []*metric.Job, j *judgement, now time.Time) g.Node {
 
 func factTable(t metric.JobTable) g.Node {
 	shown := t.Rows[:min(len(t.Rows), maxFacts)]
-	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns, g.Map(shown, func(cells []string) g.Node {
+	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns[0], mapped(shown, func(cells []string) tableRow {
 		out := []cell{}
 		for i, text := range cells[1:] {
 			out = append(out, textCell(t.Columns[i+1], text, mark{}))
 		}
-		return tableRow("", mark{}, g.Text(cells[0]), out...)
+		return tableRow{header: g.Text(cells[0]), cells: out}
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
@@ -89,7 +89,7 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 			c.late++
 		}
 	}
-	return table("runs", "Collectors", []string{"Collector", "Targets", "State", "Last run", "Took", "Series"}, g.Map(all, func(c *runs) g.Node {
+	return table("runs", "Collectors", "Collector", mapped(all, func(c *runs) tableRow {
 		state := "good"
 		switch {
 		case c.late > 0:
@@ -98,9 +98,10 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 			state = number(c.fails) + " failed"
 		}
 		m := j.about(subject{{"collector", c.name}})
-		return tableRow("", m, link(manual("metrics.md#"+c.name), c.name),
+		return tableRow{"", m, link(manual("metrics.md#"+c.name), c.name), []cell{
 			textCell("Targets", number(c.targets), mark{}), textCell("State", state, m), textCell("Last run", since(now, c.oldest), mark{}),
-			textCell("Took", took(c.longest), mark{}), textCell("Series", number(c.series), mark{}))
+			textCell("Took", took(c.longest), mark{}), textCell("Series", number(c.series), mark{}),
+		}}
 	}))
 }
 

@@ -16,6 +16,7 @@ type facts struct {
 	jobs    []*metric.Job
 	chunks  map[string][]chunk // by family
 	samples map[string][]sample
+	values  map[string]values // by family and labels
 }
 
 // chunk is the samples of one family in one run.
@@ -39,7 +40,7 @@ func (s sample) label(name string) string {
 
 // factsAt returns the facts at one time. At the zero time no sample has expired.
 func factsAt(jobs []*metric.Job, now time.Time) *facts {
-	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}}
+	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}, map[string]values{}}
 	for _, j := range jobs {
 		chunks := j.Fresh(now)
 		for i := range chunks {
@@ -101,13 +102,63 @@ type values map[labels]float64
 
 // by returns the values of a family by these labels.
 func (f *facts) by(family string, names ...string) values {
-	samples := f.of(family)
-	v := make(values, len(samples))
-	for _, s := range samples {
-		v[s.pick(names)] = s.Value
+	key := family + " " + strings.Join(names, " ")
+	v, known := f.values[key]
+	if !known {
+		v = values{}
+		for _, s := range f.of(family) {
+			v[s.pick(names)] = s.Value
+		}
+		f.values[key] = v
 	}
 	return v
 }
+
+// value returns the value of a family about a subject, or nil if there is none.
+func (f *facts) value(s subject, family string) *float64 {
+	var names, of []string
+	for _, l := range s {
+		names, of = append(names, l[0]), append(of, l[1])
+	}
+	return f.by(family, names...).of(of...)
+}
+
+// is reports whether there is a value and it equals this one.
+func (f *facts) is(value float64, s subject, family string) bool {
+	got := f.value(s, family)
+	return got != nil && *got == value
+}
+
+// texts returns the values of one label of a family by those of another.
+func (f *facts) texts(family, key, label string) map[string]string {
+	texts := map[string]string{}
+	for _, s := range f.of(family) {
+		texts[s.label(key)] = s.label(label)
+	}
+	return texts
+}
+
+// lists returns the values of one label by those of another, sorted, of the samples of these families with an accepted value.
+func (f *facts) lists(key, label string, accepted func(float64) bool, families ...string) map[string][]string {
+	lists, seen := map[string][]string{}, map[[2]string]bool{}
+	for _, family := range families {
+		for _, s := range f.of(family) {
+			pair := [2]string{s.label(key), s.label(label)}
+			if !seen[pair] && accepted(s.Value) {
+				seen[pair] = true
+				lists[pair[0]] = append(lists[pair[0]], pair[1])
+			}
+		}
+	}
+	for _, list := range lists {
+		slices.SortFunc(list, compareChains)
+	}
+	return lists
+}
+
+func anyValue(float64) bool { return true }
+func isZero(v float64) bool { return v == 0 }
+func isOne(v float64) bool  { return v == 1 }
 
 // connectedWeights returns the connected weight of each L1, as the node with the lowest one reports it. Isolated nodes do not count.
 func (f *facts) connectedWeights() values {
@@ -130,16 +181,6 @@ func (v values) least(without map[string]bool) values {
 	return lowest
 }
 
-// share returns, by these labels, the sum of the values of a family and the number of its samples.
-func (f *facts) share(family string, names ...string) (sum, number values) {
-	sum, number = values{}, values{}
-	for _, s := range f.of(family) {
-		sum[s.pick(names)] += s.Value
-		number[s.pick(names)]++
-	}
-	return sum, number
-}
-
 // names returns the values of the first of these labels, sorted.
 func (v values) names() []string {
 	var names []string
@@ -160,12 +201,6 @@ func (v values) of(names ...string) *float64 {
 	return nil
 }
 
-// is reports whether there is a value and it equals this one.
-func (v values) is(value float64, names ...string) bool {
-	got := v.of(names...)
-	return got != nil && *got == value
-}
-
 // ratioOf returns part divided by whole, or nil if one is absent.
 func ratioOf(part, whole *float64) *float64 {
 	if part == nil || whole == nil || *whole == 0 {
@@ -179,23 +214,20 @@ func ratioOf(part, whole *float64) *float64 {
 type nodeNames struct {
 	all    []string            // configured names
 	ids    map[string]string   // node IDs by configured names
-	called map[string][]string // configured names by node ID; two names may have the same ID
+	called map[string][]string // configured names by node ID, sorted; two names may have the same ID
 }
 
 func nodesOf(jobs []*metric.Job) nodeNames {
-	n := nodeNames{ids: map[string]string{}, called: map[string][]string{}}
 	ever := factsAt(jobs, time.Time{})
-	for l := range ever.by("avax_node_info", "node", "node_id") {
-		n.ids[l[0]], n.called[l[1]] = l[1], appendNew(n.called[l[1]], l[0])
+	return nodeNames{
+		ever.by("avax_node_up", "node").names(), ever.texts("avax_node_info", "node", "node_id"), ever.lists("node_id", "node", anyValue, "avax_node_info"),
 	}
-	n.all = ever.by("avax_node_up", "node").names()
-	return n
 }
 
 // nameOf returns the configured name of a node ID, or an empty string.
 func (n nodeNames) nameOf(id string) string {
 	if names := n.called[id]; len(names) > 0 {
-		return slices.Min(names)
+		return names[0]
 	}
 	return ""
 }
@@ -260,11 +292,4 @@ func compareChains(a, b string) int {
 		return len(primary)
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
-}
-
-func namesOf(rows []row) (names []string) {
-	for _, r := range rows {
-		names = append(names, r.name)
-	}
-	return names
 }

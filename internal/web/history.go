@@ -105,13 +105,15 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 	title := "Alerts of the last " + span(v.past.long())
 	return section("history", title, nil,
 		g.If(len(all) == 0, dim("No alert fired.")),
-		g.If(len(all) > 0, table("", title, []string{"Alert", "Severity", "Began", "Ended", "Notified"}, g.Map(shown, func(e episode) g.Node {
+		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e episode) tableRow {
 			ended := "fires"
 			if !e.end.IsZero() {
 				ended = clockTime(v.now, e.end) + ", after " + span(e.end.Sub(e.began))
 			}
-			return tableRow("", mark{}, named(e.labels["alertname"], subjectOf(e.labels)), textCell("Severity", e.labels["severity"], mark{}),
-				textCell("Began", clockTime(v.now, e.began), mark{}), textCell("Ended", ended, mark{}), textCell("Notified", v.notified(e), mark{}))
+			return tableRow{header: named(e.labels["alertname"], subjectOf(e.labels)), cells: []cell{
+				textCell("Severity", e.labels["severity"], mark{}), textCell("Began", clockTime(v.now, e.began), mark{}),
+				textCell("Ended", ended, mark{}), textCell("Notified", v.notified(e), mark{}),
+			}}
 		}))),
 		more(len(all)-len(shown), " more"))
 }

@@ -24,54 +24,31 @@ var nodeMeanings = [][2]string{
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
 
-// nodeFacts are the samples of the nodes section.
-type nodeFacts struct {
-	up, validating, votes, uptime, connected, peers, inbound, newer, safe values
-	bootstrapped, present, height, behind, made, forked                   values
-	versions                                                              map[string]string
-	chains                                                                map[string][]string
-	checks                                                                map[string][]string
-	words                                                                 map[[2]string]string // error texts, by node and check
-	strips                                                                map[string]*strip
+// nodeSection is the view of the nodes that a page shows.
+type nodeSection struct {
+	*view
+	behind                    values
+	chains, failing, versions map[string][]string  // by node
+	words                     map[[2]string]string // error texts, by node and check
+	strips                    map[string]*strip
 }
 
-func (v *view) nodeFacts(shown []string) *nodeFacts {
-	these := v.from(shown, nil)
-	of := func(family string) values { return these.by(family, "node") }
-	at := func(family string) values { return these.by(family, "node", "chain") }
-	f := &nodeFacts{
-		up: of("avax_node_up"), validating: of("avax_node_validating"), votes: of("avax_node_uptime_rewarding_stake_ratio"),
-		uptime: of("avax_node_uptime_weighted_ratio"), connected: of("avax_node_connected_stake_ratio"), peers: of("avax_node_peers"),
-		inbound: of("avax_node_peers_inbound"), newer: of("avax_node_newer_version_stake_ratio"), safe: of("avax_node_safe_to_stop"),
-		bootstrapped: at("avax_node_chain_bootstrapped"), present: at("avax_node_chain_present"),
-		height: at("avax_chain_height"), behind: v.behind(), made: at("avax_chain_head_timestamp_seconds"), forked: at("avax_chain_fork_detected"),
-		versions: map[string]string{}, chains: map[string][]string{}, checks: map[string][]string{}, words: map[[2]string]string{},
-		strips: v.past.strips(shown),
-	}
-	for l := range these.by("avax_node_info", "node", "version") {
-		f.versions[l[0]] = l[1]
-	}
-	for _, family := range []values{f.present, f.bootstrapped, f.height} {
-		for l := range family {
-			f.chains[l[0]] = appendNew(f.chains[l[0]], l[1])
-		}
-	}
-	for _, chains := range f.chains {
-		slices.SortFunc(chains, compareChains)
-	}
-	for l, failing := range these.by("avax_node_health_check_failing", "node", "check") {
-		if failing == 1 {
-			f.checks[l[0]] = append(f.checks[l[0]], l[1])
-		}
+func (v *view) nodeSection(shown []string) *nodeSection {
+	these := *v
+	these.facts = v.from(shown, nil)
+	n := &nodeSection{
+		&these, v.behind(), these.lists("node", "chain", anyValue, "avax_node_chain_present", "avax_node_chain_bootstrapped", "avax_chain_height"),
+		these.lists("node", "check", isOne, "avax_node_health_check_failing"), these.lists("node", "version", anyValue, "avax_node_info"),
+		map[[2]string]string{}, v.past.strips(shown),
 	}
 	for _, t := range metric.Tables(these.jobs, v.now) {
 		if t.Collector == healthCollector {
 			for _, words := range t.Rows {
-				f.words[[2]string{words[0], words[1]}] = words[len(words)-1]
+				n.words[[2]string{words[0], words[1]}] = words[len(words)-1]
 			}
 		}
 	}
-	return f
+	return n
 }
 
 // healthCollector is the collector with a table of failing health checks: node, check, error.
@@ -80,12 +57,6 @@ const healthCollector = "health"
 // nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
 	up := v.by("avax_node_up", "node")
-	isUp := 0
-	for _, value := range up {
-		if value == 1 {
-			isUp++
-		}
-	}
 	v.noNodes = len(up) == 0
 	if v.noNodes && v.observing > 0 {
 		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
@@ -103,20 +74,15 @@ func (v *view) nodes() (g.Node, []string) {
 	rows := v.nodeRows()
 	left := max(0, len(rows)-limit)
 	rows = rows[:len(rows)-left]
-	var shown []string
-	for _, r := range rows {
-		shown = append(shown, r.node)
-	}
-	f := v.nodeFacts(shown)
+	n := v.nodeSection(mapped(rows, func(r nodeRow) string { return r.node }))
 	var body g.Node
 	if len(up) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return v.nodeCard(f, r) }))
+		body = h.Div(h.Class("cards"), g.Map(rows, n.card))
 	} else {
-		columns := []string{"Node", "State", "History", "Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"}
-		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", columns, g.Map(rows, func(r nodeRow) g.Node { return v.nodeTableRow(f, r) }))}
+		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, n.row))}
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.ask.with("nodes", "all"), "show all"))),
-		[]string{number(isUp) + " of " + plural(len(up), "node", "nodes") + " up"}
+		[]string{number(len(v.lists("", "node", isOne, "avax_node_up")[""])) + " of " + plural(len(up), "node", "nodes") + " up"}
 }
 
 // nodeRow is a node with its state and the color of its alerts.
@@ -129,10 +95,7 @@ func (v *view) rowOf(s state) nodeRow { return nodeRow{s, v.about(subject{{"node
 
 // nodeRows returns the nodes that the request asks for, worst first or by a column.
 func (v *view) nodeRows() (rows []nodeRow) {
-	versions := map[string]string{}
-	for l := range v.by("avax_node_info", "node", "version") {
-		versions[l[0]] = l[1]
-	}
+	versions := v.texts("avax_node_info", "node", "version")
 	var given map[string][]string
 	if v.site.Labels != nil {
 		given = v.site.Labels()
@@ -178,97 +141,98 @@ func (v *view) nodeFilter() g.Node {
 		})))
 }
 
-func (r nodeRow) class() string { return r.mark.worse(mark{level: r.state.level}).class() }
+// color is the color of the node's state and alerts.
+func (r nodeRow) color() mark { return r.mark.worse(mark{level: r.state.level}) }
 
-func (v *view) nodeTableRow(f *nodeFacts, r nodeRow) g.Node {
-	cells := []cell{textCell("State", r.text, mark{level: r.state.level}), {name: "History", nodes: []g.Node{f.strips[r.node].svg(r.node, false)}}}
-	if f.up.is(0, r.node) { // the last values of a node that is down are not current
-		for _, name := range []string{"Chains", "Votes for reward", "Connected stake", "Peers", "Safe to stop", "Version"} {
-			cells = append(cells, textCell(name, "–", mark{}))
-		}
-	} else {
-		cells = append(cells, cell{name: "Chains", nodes: []g.Node{v.chips(f, r.node, true)}})
-		for _, c := range v.nodeFigures(f, r.node) {
-			if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
-				cells = append(cells, c)
-			}
-		}
-		cells = append(cells, textCell("Version", cmp.Or(f.versions[r.node], "–"), mark{}))
-	}
-	return tableRow("node-"+r.node, r.mark.worse(mark{level: r.state.level}), h.B(v.link("node/"+url.PathEscape(r.node), r.node)), cells...)
+func (n *nodeSection) isDown(node string) bool {
+	return n.is(0, subject{{"node", node}}, "avax_node_up")
 }
 
-func (v *view) nodeCard(f *nodeFacts, r nodeRow) g.Node {
-	return h.Article(h.Class("card "+r.class()), h.ID("node-"+r.node),
-		h.Header(h.H3(v.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
-		g.If(f.versions[r.node] != "", h.Span(h.Class("dim"), g.Text(f.versions[r.node]))),
-		g.If(v.ids[r.node] != "", h.Code(h.Class("id"), g.Text(v.ids[r.node]))),
-		f.strips[r.node].svg(r.node, true),
-		g.Iff(!f.up.is(0, r.node), func() g.Node {
-			return g.Group{v.chips(f, r.node, false), figures(v.nodeFigures(f, r.node)), v.failingChecks(f, r.node)}
+func (n *nodeSection) row(r nodeRow) tableRow {
+	cells := []cell{{name: "Chains", nodes: []g.Node{n.chips(r.node, true)}}}
+	for _, c := range n.figures(r.node) {
+		if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
+			cells = append(cells, c)
+		}
+	}
+	cells = append(cells, textCell("Version", cmp.Or(strings.Join(n.versions[r.node], ", "), "–"), mark{}))
+	if n.isDown(r.node) { // its last values are not current
+		for i := range cells {
+			cells[i] = textCell(cells[i].name, "–", mark{})
+		}
+	}
+	return tableRow{"node-" + r.node, r.color(), h.B(n.link("node/"+url.PathEscape(r.node), r.node)), append([]cell{
+		textCell("State", r.text, mark{level: r.state.level}), {name: "History", nodes: []g.Node{n.strips[r.node].svg(r.node, false)}},
+	}, cells...)}
+}
+
+func (n *nodeSection) card(r nodeRow) g.Node {
+	return h.Article(h.Class("card "+r.color().class()), h.ID("node-"+r.node),
+		h.Header(h.H3(n.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
+		g.If(n.versions[r.node] != nil, h.Span(h.Class("dim"), g.Text(strings.Join(n.versions[r.node], ", ")))),
+		g.If(n.ids[r.node] != "", h.Code(h.Class("id"), g.Text(n.ids[r.node]))),
+		n.strips[r.node].svg(r.node, true),
+		g.Iff(!n.isDown(r.node), func() g.Node {
+			return g.Group{n.chips(r.node, false), figures(n.figures(r.node)), n.failingChecks(r.node)}
 		}),
 		g.Iff(r.failure != nil, func() g.Node { return r.failure.text() }),
 	)
 }
 
-func (v *view) nodeFigures(f *nodeFacts, name string) []cell {
-	about := subject{{"node", name}}
-	one := func(title string, from values, format func(float64) string, family string) cell {
-		return textCell(title, show(from.of(name), format), v.value(about, family))
-	}
-	peers := one("Peers", f.peers, count, "avax_node_peers")
-	if in := f.inbound.of(name); in != nil {
-		peers = textCell("Peers", show(f.peers.of(name), count)+", "+count(*in)+" inbound", v.value(about, "avax_node_peers", "avax_node_peers_inbound"))
+func (n *nodeSection) figures(node string) []cell {
+	about := subject{{"node", node}}
+	peers := n.cell("Peers", about, count, "avax_node_peers")
+	if in := n.value(about, "avax_node_peers_inbound"); in != nil {
+		peers = textCell("Peers", show(n.value(about, "avax_node_peers"), count)+", "+count(*in)+" inbound", n.color(about, "avax_node_peers", "avax_node_peers_inbound"))
 	}
 	cells := []cell{
-		one("Validating", f.validating, yesNo, "avax_node_validating"),
-		one("Votes for reward", f.votes, percent, "avax_node_uptime_rewarding_stake_ratio"),
-		one("Weighted uptime", f.uptime, percent, "avax_node_uptime_weighted_ratio"),
-		one("Connected stake", f.connected, percent, "avax_node_connected_stake_ratio"),
+		n.cell("Validating", about, yesNo, "avax_node_validating"),
+		n.cell("Votes for reward", about, percent, "avax_node_uptime_rewarding_stake_ratio"),
+		n.cell("Weighted uptime", about, percent, "avax_node_uptime_weighted_ratio"),
+		n.cell("Connected stake", about, percent, "avax_node_connected_stake_ratio"),
 		peers,
-		one("Safe to stop", f.safe, yesNo, "avax_node_safe_to_stop"),
+		n.cell("Safe to stop", about, yesNo, "avax_node_safe_to_stop"),
 	}
-	if newer := f.newer.of(name); newer != nil && *newer > 0 {
-		cells = append(cells, one("Stake on newer versions", f.newer, percent, "avax_node_newer_version_stake_ratio"))
+	if newer := n.value(about, "avax_node_newer_version_stake_ratio"); newer != nil && *newer > 0 {
+		cells = append(cells, n.cell("Stake on newer versions", about, percent, "avax_node_newer_version_stake_ratio"))
 	}
 	return cells
 }
 
 // chips shows the state of the node on each chain, in a table without heights.
-func (v *view) chips(f *nodeFacts, node string, inTable bool) g.Node {
-	chips := make([]g.Node, 0, len(f.chains[node]))
-	for _, chain := range f.chains[node] {
+func (n *nodeSection) chips(node string, inTable bool) g.Node {
+	return g.If(len(n.chains[node]) > 0, h.Ul(h.Class("chips"), g.Map(n.chains[node], func(chain string) g.Node {
+		about := subject{{"node", node}, {"chain", chain}}
 		state := ""
 		switch {
-		case f.forked.is(1, node, chain):
+		case n.is(1, about, "avax_chain_fork_detected"):
 			state = " forked"
-		case f.bootstrapped.is(0, node, chain):
+		case n.is(0, about, "avax_node_chain_bootstrapped"):
 			state = " bootstrapping"
-		case f.present.is(0, node, chain):
+		case n.is(0, about, "avax_node_chain_present"):
 			state = " not run"
 		}
-		if height := f.height.of(node, chain); height != nil {
-			var parts []string
-			if made := f.made.of(node, chain); !inTable {
+		var parts []string
+		if height := n.value(about, "avax_chain_height"); height != nil {
+			if !inTable {
 				parts = append(parts, count(*height))
-				if made != nil {
-					parts = append(parts, moment(v.now, made))
+				if made := n.value(about, "avax_chain_head_timestamp_seconds"); made != nil {
+					parts = append(parts, moment(n.now, made))
 				}
 			}
-			if behind := f.behind.of(node, chain); behind != nil && *behind > 0 {
+			if behind := n.behind.of(node, chain); behind != nil && *behind > 0 {
 				parts = append(parts, count(*behind)+" behind")
 			}
-			if len(parts) > 0 {
-				state += " " + strings.Join(parts, ", ")
-			}
 		}
-		m := v.about(subject{{"node", node}, {"chain", chain}})
-		if !slices.ContainsFunc(v.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
+		if len(parts) > 0 {
+			state += " " + strings.Join(parts, ", ")
+		}
+		m := n.about(about)
+		if !slices.ContainsFunc(n.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
 			m = mark{} // the alerts are about the whole node
 		}
-		chips = append(chips, h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state)))
-	}
-	return g.If(len(chips) > 0, h.Ul(h.Class("chips"), g.Group(chips)))
+		return h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state))
+	})))
 }
 
 // behind returns how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
@@ -289,20 +253,19 @@ func (f *facts) behind() values {
 }
 
 // failingChecks shows the failing checks of the node with their error texts. Checks with the same text are grouped.
-func (v *view) failingChecks(f *nodeFacts, node string) g.Node {
-	checks := f.checks[node]
-	slices.SortFunc(checks, compareChains)
+func (n *nodeSection) failingChecks(node string) g.Node {
+	checks := n.failing[node]
 	same := map[string][]string{}
 	var texts []string
 	for _, check := range checks {
-		text := f.words[[2]string{node, check}]
+		text := n.words[[2]string{node, check}]
 		same[text] = append(same[text], check)
 		texts = appendNew(texts, text)
 	}
 	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
 		var m mark
 		for _, check := range same[text] {
-			m = m.worse(v.value(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
+			m = m.worse(n.color(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
 		}
 		return g.Group{h.P(h.Class(m.class()), g.Text(strings.Join(same[text], ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
 	})))

@@ -1,8 +1,6 @@
 package web
 
 import (
-	"slices"
-
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -16,63 +14,46 @@ var observerMeanings = [][2]string{
 
 // observers shows the observers; nil if there are none.
 func (v *view) observers() g.Node {
-	up, mismatch := v.by("avax_observer_up", "node"), v.by("avax_observer_network_mismatch", "node")
 	names := v.by("avax_observer_info", "node").names()
 	v.observing = len(names)
 	if v.observing == 0 {
 		return nil
 	}
 	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
-	height, made := v.by("avax_chain_height", "node", "chain"), v.by("avax_chain_head_timestamp_seconds", "node", "chain")
-	offered := v.by("avax_observer_method_offered", "node", "method")
-
+	chains := v.lists("node", "chain", anyValue, "avax_chain_height")
+	methods := v.lists("node", "method", anyValue, "avax_observer_method_offered")
+	missing := v.lists("node", "method", isZero, "avax_observer_method_offered")
+	limit := "–"
+	if v.site.ObserverBudget > 0 {
+		limit = number(v.site.ObserverBudget) + " calls per minute"
+	}
 	return section("observers", "Observers", observerMeanings,
-		table("", "Observers, worst first", []string{"Observer", "State", "Heads", "Methods", "Limit"}, g.Map(rows, func(r row) g.Node {
+		table("", "Observers, worst first", "Observer", mapped(rows, func(r row) tableRow {
+			about := subject{{"node", r.name}}
 			state := "not known"
 			switch {
-			case mismatch.is(1, r.name):
+			case v.is(1, about, "avax_observer_network_mismatch"):
 				state = "other network"
-			case up.is(1, r.name):
+			case v.is(1, about, "avax_observer_up"):
 				state = "up"
-			case up.is(0, r.name):
+			case v.is(0, about, "avax_observer_up"):
 				state = "down"
 			}
-			var chains, missing []string
-			for l := range height {
-				if l[0] == r.name {
-					chains = append(chains, l[1])
-				}
+			all, without := methods[r.name], missing[r.name]
+			offered := number(len(all)-len(without)) + " of " + number(len(all))
+			if len(without) > 0 {
+				offered += ", without " + brief(without)
 			}
-			slices.SortFunc(chains, compareChains)
-			all := 0
-			for l, is := range offered {
-				if l[0] == r.name {
-					all++
-					if is == 0 {
-						missing = append(missing, l[1])
-					}
-				}
-			}
-			slices.Sort(missing)
-			methods := number(all-len(missing)) + " of " + number(all)
-			if len(missing) > 0 {
-				methods += ", without " + brief(missing)
-			}
-			limit := "–"
-			if v.site.ObserverBudget > 0 {
-				limit = number(v.site.ObserverBudget) + " calls per minute"
-			}
-			return tableRow("observer-"+r.name, r.mark, named(r.name, ""),
-				textCell("State", state, v.value(subject{{"node", r.name}}, "avax_observer_up", "avax_observer_network_mismatch")),
-				cell{name: "Heads", nodes: []g.Node{h.Ul(h.Class("chips"), g.Map(chains, func(chain string) g.Node {
-					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(height.of(r.name, chain), count)+", "+moment(v.now, made.of(r.name, chain))))
+			return tableRow{"observer-" + r.name, r.mark, named(r.name, ""), []cell{
+				textCell("State", state, v.color(about, "avax_observer_up", "avax_observer_network_mismatch")),
+				{name: "Heads", nodes: []g.Node{h.Ul(h.Class("chips"), g.Map(chains[r.name], func(chain string) g.Node {
+					on := subject{{"node", r.name}, {"chain", chain}}
+					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(v.value(on, "avax_chain_height"), count)+", "+moment(v.now, v.value(on, "avax_chain_head_timestamp_seconds"))))
 				}))}},
-				textCell("Methods", methods, mark{}),
+				textCell("Methods", offered, mark{}),
 				textCell("Limit", limit, mark{}),
-			)
-		})),
-		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
-	)
+			}}
+		})), v.moreRows(left))
 }
 
 // viewers returns a noun for the upstreams that report whether a validator is connected.

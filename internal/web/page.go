@@ -314,21 +314,45 @@ type cell struct {
 	nodes []g.Node
 }
 
+// cell returns a cell with the value of the first of these families about a subject, in the color of the alerts about all of them.
+func (v *view) cell(name string, s subject, format func(float64) string, families ...string) cell {
+	return textCell(name, show(v.value(s, families[0]), format), v.color(s, families...))
+}
+
 func textCell(name, text string, m mark) cell { return cell{name, m, []g.Node{g.Text(text)}} }
 
-// table has a caption, column names, and for each row a header and cells.
-func table(class, caption string, columns []string, rows ...g.Node) g.Node {
+// tableRow is a row of a table.
+type tableRow struct {
+	anchor string
+	mark   mark
+	header g.Node
+	cells  []cell
+}
+
+// table has a caption, and a header for the first column. The other columns have the names of the cells.
+func table(class, caption, header string, rows []tableRow) g.Node {
+	columns := []string{header}
+	if len(rows) > 0 {
+		for _, c := range rows[0].cells {
+			columns = append(columns, c.name)
+		}
+	}
 	return h.Div(h.Class("table"), h.TabIndex("0"), h.Role("group"), h.Aria("label", caption), h.Table(g.If(class != "", h.Class(class)),
 		h.Caption(g.Text(caption)),
 		h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), g.Text(name)) }))),
-		h.TBody(rows...),
+		h.TBody(g.Map(rows, func(r tableRow) g.Node {
+			return h.Tr(g.If(r.anchor != "", h.ID(r.anchor)), h.Class(r.mark.class()), h.Th(h.Scope("row"), r.header), g.Map(r.cells, func(c cell) g.Node {
+				return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), g.Group(c.nodes))
+			}))
+		})),
 	))
 }
 
-func tableRow(anchor string, m mark, header g.Node, cells ...cell) g.Node {
-	return h.Tr(g.If(anchor != "", h.ID(anchor)), h.Class(m.class()), h.Th(h.Scope("row"), header), g.Map(cells, func(c cell) g.Node {
-		return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), g.Group(c.nodes))
-	}))
+func mapped[T, U any](items []T, to func(T) U) (all []U) {
+	for _, item := range items {
+		all = append(all, to(item))
+	}
+	return all
 }
 
 // named shows a name above an ID.
@@ -357,6 +381,11 @@ func prose(text string) g.Node {
 		}
 	}
 	return g.Group(nodes)
+}
+
+// moreRows returns a line with the number of rows that a table of subjects does not show.
+func (v *view) moreRows(n int) g.Node {
+	return more(n, " more, with no worse alert: see ", v.link("metrics", "the metrics"))
 }
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }

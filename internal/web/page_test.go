@@ -168,7 +168,7 @@ func TestCellColorsFollowAlerts(t *testing.T) {
 		{"a", "avax_node_connected_stake_ratio", mark{}},
 		{"b", "avax_node_peers", mark{}},
 	} {
-		if got := j.value(subject{{"node", test.node}}, test.family); got != test.want {
+		if got := j.color(subject{{"node", test.node}}, test.family); got != test.want {
 			t.Errorf("%s of %s: %v, want %v", test.family, test.node, got, test.want)
 		}
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -68,16 +67,19 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 			return k.Collector == collector && (k.Target.Chain == a.Chain || k.Target.Chain == "")
 		}
 	}
+	on := subject{{"chain", a.Chain}}
 	var against, unknown []string
-	total, connected := f.by("avax_l1_weight", "chain").of(a.Chain), f.connectedWeights().of(a.Chain)
-	switch safe := f.by("avax_l1_safe_to_stop", "chain", "node_id").of(a.Chain, a.NodeID); {
+	total, connected := f.value(on, "avax_l1_weight"), f.connectedWeights().of(a.Chain)
+	switch safe := f.value(subject{{"chain", a.Chain}, {"node_id", a.NodeID}}, "avax_l1_safe_to_stop"); {
 	case total == nil || connected == nil || *total == 0:
 		unknown = append(unknown, "how much weight is connected: "+f.why(of("l1_views")))
 	case safe == nil:
 		unknown = append(unknown, "how much weight would stay connected: "+f.why(isStop))
 	default:
 		up := *connected
-		if f.by("avax_l1_validator_active", "validation_id").is(1, id) && !f.unseen(id) {
+		const reports = "avax_l1_validator_connected"
+		unseen := f.lists("validation_id", "node", anyValue, reports)[id] != nil && f.lists("validation_id", "node", isOne, reports)[id] == nil // a node does not report itself
+		if f.is(1, subject{{"validation_id", id}}, "avax_l1_validator_active") && !unseen {
 			up = max(up-weight, 0)
 		}
 		dry, removed := up / *total, 0.0
@@ -89,12 +91,12 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, percent(removed)))
 		}
 	}
-	switch left := f.by("avax_l1_proposers_left", "chain").of(a.Chain); {
+	switch left := f.value(on, "avax_l1_proposers_left"); {
 	case left == nil:
 		unknown = append(unknown, "who can build the next block: "+f.why(of("l1_proposers")))
 	default:
 		others := *left
-		if f.by("avax_l1_proposer_can_build", "chain", "node_id").is(1, a.Chain, a.NodeID) {
+		if f.is(1, subject{{"chain", a.Chain}, {"node_id", a.NodeID}}, "avax_l1_proposer_can_build") {
 			others--
 		}
 		a.Proposers = &others
@@ -120,10 +122,4 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 	a.Reason = fmt.Sprintf("yes: without it %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; validators that can build the next block without it: %.0f",
 		percent(*a.Removed), a.Chain, percent(*a.Dry), *a.Proposers)
 	return http.StatusOK, a
-}
-
-// unseen reports whether no node is connected to the validator. A node does not report itself.
-func (f *facts) unseen(validationID string) bool {
-	reports := slices.DeleteFunc(slices.Clone(f.of("avax_l1_validator_connected")), func(s sample) bool { return s.label("validation_id") != validationID })
-	return len(reports) > 0 && !slices.ContainsFunc(reports, func(s sample) bool { return s.Value == 1 })
 }

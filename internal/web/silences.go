@@ -35,11 +35,7 @@ func (s *Site) silences(ctx context.Context, node string, may bool, now time.Tim
 	if err != nil {
 		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+err.Error())))
 	}
-	columns := []string{"Alerts with", "Until", "By", "Comment"}
-	if may {
-		columns = append(columns, "End")
-	}
-	rows := g.Map(all, func(one notify.Silence) g.Node {
+	rows := mapped(all, func(one notify.Silence) tableRow {
 		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + span(one.Ends.Sub(now)) + " left"
 		if one.Starts.After(now) {
 			until += ", begins in " + span(one.Starts.Sub(now))
@@ -49,11 +45,11 @@ func (s *Site) silences(ctx context.Context, node string, may bool, now time.Tim
 			cells = append(cells, cell{"End", mark{}, []g.Node{h.Form(h.Method("post"), h.Action("alerts/end"),
 				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))}})
 		}
-		return tableRow("", mark{}, h.Code(g.Text(one.Matches)), cells...)
+		return tableRow{header: h.Code(g.Text(one.Matches)), cells: cells}
 	})
 	return section("silences", "Silences", nil,
 		g.If(len(all) == 0, dim("No silences.")),
-		g.If(len(all) > 0, table("", "Silences", columns, rows)),
+		g.If(len(all) > 0, table("", "Silences", "Alerts with", rows)),
 		g.If(may, silenceForm(node)),
 		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, run "),
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(node, "NODE")+" 30m")),

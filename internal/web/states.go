@@ -23,36 +23,29 @@ type state struct {
 
 // states returns the states of the nodes, worst first. answered returns when a node last answered.
 func (f *facts) states(answered func(node string) time.Time) (states []state) {
-	up := f.by("avax_node_up", "node")
-	chains, checks := map[string][]string{}, map[string]int{}
-	for l, bootstrapped := range f.by("avax_node_chain_bootstrapped", "node", "chain") {
-		if bootstrapped == 0 {
-			chains[l[0]] = append(chains[l[0]], l[1])
-		}
-	}
-	for l, failing := range f.by("avax_node_health_check_failing", "node", "check") {
-		checks[l[0]] += int(failing)
-	}
+	isDown := func(node string) bool { return f.is(0, subject{{"node", node}}, "avax_node_up") }
+	chains := f.lists("node", "chain", isZero, "avax_node_chain_bootstrapped")
+	checks := f.lists("node", "check", isOne, "avax_node_health_check_failing")
 	failures := map[string]*failure{}
 	for _, j := range f.jobs {
 		node := j.Last.Target.Node
 		if chain := j.Last.Target.Chain; scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping && chain != "" {
 			chains[node] = appendNew(chains[node], chain)
 		}
-		if j.Last.Err != nil && up.is(0, node) && failures[node] == nil {
+		if j.Last.Err != nil && isDown(node) && failures[node] == nil {
 			failures[node] = failureOf(j.Last.Err)
 		}
 	}
-	for _, name := range up.names() {
+	for _, name := range f.by("avax_node_up", "node").names() {
 		s := state{node: name, level: well, text: "up"}
 		slices.SortFunc(chains[name], compareChains)
 		switch {
-		case up.is(0, name):
+		case isDown(name):
 			s = f.notUp(name, answered(name), failures[name])
 		case len(chains[name]) > 0:
 			s.level, s.text = warn, "bootstrapping "+brief(chains[name])
-		case checks[name] > 0:
-			s.level, s.text = warn, "unhealthy: "+plural(checks[name], "check fails", "checks fail")
+		case len(checks[name]) > 0:
+			s.level, s.text = warn, "unhealthy: "+plural(len(checks[name]), "check fails", "checks fail")
 		}
 		states = append(states, s)
 	}

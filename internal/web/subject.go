@@ -28,7 +28,6 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
 		v := s.view(ctx, parameters{}, "../", time.Now())
-		f := v.nodeFacts([]string{name})
 		row := v.rowOf(state{node: name, text: "no recent samples"})
 		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
 			row = v.rowOf(v.states[i])
@@ -41,7 +40,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
-			v.nodeCard(f, row),
+			v.nodeSection([]string{name}).card(row),
 		}, isIts)
 	})
 }
@@ -55,8 +54,8 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
 		v := s.view(ctx, parameters{l1: chain}, "../", time.Now())
-		f := v.l1Facts([]string{chain})
-		return v.subjectPage(chain, []g.Node{v.l1Card(f, row{chain, v.about(subject{{"chain", chain}})}, true)},
+		card := v.l1Section([]string{chain}).card(row{chain, v.about(subject{{"chain", chain}})}, true)
+		return v.subjectPage(chain, []g.Node{card},
 			func(label func(string) string) bool { return label("chain") == chain })
 	})
 }
@@ -120,8 +119,8 @@ func (v *view) sampleTable(isIts func(label func(string) string) bool) g.Node {
 	const limit = 1000
 	shown := lines[:min(len(lines), limit)]
 	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(plural(len(lines), "sample", "samples"))),
-		table("facts", "Samples", []string{"Series", "Value"}, g.Map(shown, func(l line) g.Node {
-			return tableRow("", mark{}, h.Code(g.Text(l.series)), textCell("Value", l.value, mark{}))
+		table("facts", "Samples", "Series", mapped(shown, func(l line) tableRow {
+			return tableRow{header: h.Code(g.Text(l.series)), cells: []cell{textCell("Value", l.value, mark{})}}
 		})), more(len(lines)-limit, " more: see ", v.link("metrics", "the metrics"))))
 }
 

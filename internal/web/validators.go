@@ -19,64 +19,62 @@ var validatorMeanings = [][2]string{
 
 // validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
-	of := func(family string) values { return v.by("avax_validator_"+family, "node_id") }
-	present, start, end, required := of("present"), of("start_timestamp_seconds"), of("end_timestamp_seconds"), of("uptime_requirement_ratio")
-	budget, used, uptime := of("downtime_budget_seconds"), of("downtime_used_seconds"), of("weighted_uptime_ratio")
-	reward, reachable := of("potential_reward_avax"), of("reward_reachable")
-	leastUptime := v.by("avax_validator_uptime_ratio", "node_id", "node").least(nil)
-	connected, seers := v.share("avax_validator_connected", "node_id")
-	votes := v.by("avax_validator_votes_yes_ratio", "node_id", "requirement")
-	ownVotes := v.by("avax_node_uptime_rewarding_stake_ratio", "node")
+	present := v.by("avax_validator_present", "node_id")
 	if len(present) == 0 {
 		return nil
 	}
 	rows, left := rowsOf(present.names(), v.aboutValidator, maxRows)
-
+	seers := v.lists("node_id", "node", anyValue, "avax_validator_connected")
+	connected := v.lists("node_id", "node", isOne, "avax_validator_connected")
+	leastUptime := v.by("avax_validator_uptime_ratio", "node_id", "node").least(nil)
 	return section("validators", "Validators of the primary network", validatorMeanings,
-		table("", "Monitored validators, worst first", []string{"Validator", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward"},
-			g.Map(rows, func(r row) g.Node {
-				id := r.name
-				state := "not known"
-				switch {
-				case present.is(1, id):
-					state = "validating"
-				case present.is(0, id):
-					state = "not in the set"
+		table("", "Monitored validators, worst first", "Validator", mapped(rows, func(r row) tableRow {
+			id := r.name
+			of := func(family string) *float64 { return v.value(subject{{"node_id", id}}, "avax_validator_"+family) }
+			text := func(name, text string, families []string) cell {
+				return textCell(name, text, v.ofValidator(id, families))
+			}
+			state := show(of("present"), func(present float64) string {
+				if present == 1 {
+					return "validating"
 				}
-				if nodes := seers.of(id); nodes != nil {
-					state += fmt.Sprintf(", %s of %s %s connected", show(connected.of(id), count), count(*nodes), v.viewers())
-				}
-				seen := uptime.of(id)
-				if seen == nil {
-					seen = leastUptime.of(id)
-				}
-				need := required.of(id)
-				uptimeText := show(seen, percent)
-				if need != nil {
-					uptimeText += ", required " + percent(*need)
-				}
-				bar := []g.Node{g.Text("–")}
-				if a, u, from, to := budget.of(id), used.of(id), start.of(id), end.of(id); a != nil && u != nil && from != nil && to != nil && *to > *from {
-					passed := (float64(v.now.Unix()) - *from) / (*to - *from)
-					bar = []g.Node{budgetBar(*u, *a, passed, date(unixTime(*to)))}
-				} else if a != nil && u != nil {
-					bar = []g.Node{g.Text(seconds(*u) + " of " + seconds(*a))}
-				}
-				rewardText := show(reward.of(id), avax)
-				if reachable.is(0, id) {
-					rewardText += ", out of reach"
-				}
-				return tableRow("validator-"+id, r.mark, named(v.nameOf(id), id),
-					textCell("State", state, v.ofValidator(id, stateFamilies)),
-					textCell("Ends", moment(v.now, end.of(id)), v.ofValidator(id, endFamilies)),
-					textCell("Uptime", uptimeText, v.ofValidator(id, uptimeFamilies)),
-					cell{"Downtime budget", v.ofValidator(id, budgetFamilies), bar},
-					textCell("Votes", show(cmp.Or(ownVotes.of(v.nameOf(id)), votesOf(votes, id, need)), percent), v.ofValidator(id, votesFamilies)),
-					textCell("Reward", rewardText, v.ofValidator(id, rewardFamilies)),
-				)
-			})),
-		more(left, " more, with no worse alert: see ", link("metrics", "the metrics")),
-	)
+				return "not in the set"
+			})
+			if nodes := len(seers[id]); nodes > 0 {
+				state += fmt.Sprintf(", %s of %s %s connected", number(len(connected[id])), number(nodes), v.viewers())
+			}
+			need := of("uptime_requirement_ratio")
+			uptime := show(cmp.Or(of("weighted_uptime_ratio"), leastUptime.of(id)), percent)
+			if need != nil {
+				uptime += ", required " + percent(*need)
+			}
+			reward := show(of("potential_reward_avax"), avax)
+			if v.is(0, subject{{"node_id", id}}, "avax_validator_reward_reachable") {
+				reward += ", out of reach"
+			}
+			votes := cmp.Or(v.value(subject{{"node", v.nameOf(id)}}, "avax_node_uptime_rewarding_stake_ratio"), v.votesOf(id, need))
+			return tableRow{"validator-" + id, r.mark, named(v.nameOf(id), id), []cell{
+				text("State", state, stateFamilies),
+				text("Ends", moment(v.now, of("end_timestamp_seconds")), endFamilies),
+				text("Uptime", uptime, uptimeFamilies),
+				{"Downtime budget", v.ofValidator(id, budgetFamilies), []g.Node{
+					v.budget(of("downtime_used_seconds"), of("downtime_budget_seconds"), of("start_timestamp_seconds"), of("end_timestamp_seconds")),
+				}},
+				text("Votes", show(votes, percent), votesFamilies),
+				text("Reward", reward, rewardFamilies),
+			}}
+		})), v.moreRows(left))
+}
+
+// budget shows the used and the allowed downtime of a staking period.
+func (v *view) budget(used, allowed, start, end *float64) g.Node {
+	switch {
+	case used == nil || allowed == nil:
+		return g.Text("–")
+	case start == nil || end == nil || *end <= *start:
+		return g.Text(seconds(*used) + " of " + seconds(*allowed))
+	}
+	return budgetBar(*used, *allowed, (float64(v.now.Unix())-*start)/(*end-*start), date(unixTime(*end)))
 }
 
 // The families of a validator's cells.
@@ -97,20 +95,20 @@ func (v *view) aboutValidator(id string) mark {
 
 // ofValidator returns the mark of a cell with values of these families.
 func (v *view) ofValidator(id string, families []string) mark {
-	m := v.value(subject{{"node_id", id}, {"chain", ""}}, families...)
+	m := v.color(subject{{"node_id", id}, {"chain", ""}}, families...)
 	if node := v.nameOf(id); node != "" {
-		m = m.worse(v.value(subject{{"node", node}}, families...))
+		m = m.worse(v.color(subject{{"node", node}}, families...))
 	}
 	return m
 }
 
 // votesOf returns the share of stake that would vote yes under the current requirement. For your own validator it is the value
 // of its node, so that this table, the table of nodes and the alerts show the same value.
-func votesOf(votes values, id string, required *float64) *float64 {
+func (v *view) votesOf(id string, required *float64) *float64 {
 	if required == nil {
 		return nil
 	}
-	for l, yes := range votes {
+	for l, yes := range v.by("avax_validator_votes_yes_ratio", "node_id", "requirement") {
 		if of, err := strconv.ParseFloat(l[1], 64); err == nil && l[0] == id && of == *required {
 			return &yes
 		}
