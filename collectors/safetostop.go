@@ -143,9 +143,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	primary, err := primaryViews(ctx, ups, ids, own, viewers)
 	wg.Wait()
 	down = ups.Unreachable(maxAge) // again, because nodes may have stopped during the run
-	counted := down.Counted()
-	out.Facts.Unreachable = &counted
-	out.Facts.Chains, out.Facts.StopViews = []string{}, map[[2]string]string{}
+	out.Facts.Unreachable, out.Facts.StopViews = down.Counted(), map[[2]string]string{}
 	for _, c := range monitored {
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)
 	}

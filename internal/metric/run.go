@@ -38,10 +38,9 @@ type Run struct {
 type Facts struct {
 	// L1 is the validator set of the run's chain.
 	L1 *staking.L1
-	// Unreachable lists the configured nodes that the run counted as not connected, because they did not answer. It is nil if the run
-	// did not check for such nodes.
-	Unreachable *[]string
-	// Chains lists the chains of subnets that the run counted; nil if the run counts none.
+	// Unreachable lists the configured nodes that the run counted as not connected, because they did not answer.
+	Unreachable []string
+	// Chains lists the chains of subnets that the run counted.
 	Chains []string
 	// StopViews are the names of the nodes whose views decide whether a node can stop, by the names of the node and of the chain.
 	StopViews map[[2]string]string

@@ -109,23 +109,12 @@ type judgement struct {
 	families map[*alerting.Rule]string // the first family from which the value of a rule is computed
 }
 
-// compare sorts by rank, then by severity, then firing before pending, then by age.
+// compare sorts by rank, then by severity, then firing before pending (their names sort so), then by age.
 func compare(a, b *active) int {
 	return cmp.Or(
-		cmp.Compare(a.rank, b.rank), cmp.Compare(b.level, a.level), first(a.firing, b.firing), a.ActiveAt.Compare(b.ActiveAt),
+		cmp.Compare(a.rank, b.rank), cmp.Compare(b.level, a.level), strings.Compare(a.State, b.State), a.ActiveAt.Compare(b.ActiveAt),
 		strings.Compare(a.Annotations["summary"], b.Annotations["summary"]),
 	)
-}
-
-// first compares two values: true comes before false.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // judge groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when

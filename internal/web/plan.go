@@ -151,8 +151,8 @@ func (s *Site) noPlan(jobs []*metric.Job, chain string, known *staking.L1, now t
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}
-	if ran, of := s.Progress(); ran < of || of == 0 {
-		return &planError{status: http.StatusServiceUnavailable, Error: fmt.Sprintf("not known yet: %d of %d collectors have run", ran, of)}
+	if why := s.starting(); why != "" {
+		return &planError{status: http.StatusServiceUnavailable, Error: why}
 	}
 	return &planError{status: http.StatusNotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: monitored}
 }

@@ -55,8 +55,7 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 		}
 	}
 	if a.Chain == "" {
-		if ran, of := s.Progress(); ran < of || of == 0 {
-			a.Reason = fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
+		if a.Reason = s.starting(); a.Reason != "" {
 			return http.StatusServiceUnavailable, a
 		}
 		a.Reason = "unknown validation: no monitored chain has it: avax_l1_validator_info lists the validation IDs"

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,13 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// stop is the predicted effect of stopping one node, computed from the samples.
-type stop struct {
-	safe   *float64   // 1 if every share is known and sufficient, nil if unknown
-	leaves []setShare // shares that remain, smallest first
-}
-
-// setShare is the share of a chain's weight, or of the stake for P, that stays active and connected.
+// setShare is the share of a chain's weight, or of the stake for P, that stays active and connected when a node stops.
 type setShare struct {
 	Chain  string  `json:"chain"`
 	Leaves float64 `json:"leaves"`
@@ -42,44 +35,30 @@ func (s setShare) whole() string {
 	return "weight"
 }
 
-// stops returns the predicted effect for each node.
-func (f *facts) stops() map[string]*stop {
-	all := map[string]*stop{}
-	of := func(node string) *stop {
-		if all[node] == nil {
-			all[node] = &stop{}
-		}
-		return all[node]
+// stopCollector is the collector that exports whether a node can be stopped.
+const stopCollector = "safe_to_stop"
+
+func isStop(k metric.Key) bool { return k.Collector == stopCollector }
+
+// stopRun returns the last good run of this collector; empty if there is none.
+func stopRun(jobs []*metric.Job) *metric.Run {
+	if i := slices.IndexFunc(jobs, func(j *metric.Job) bool { return isStop(j.Last.Key) }); i >= 0 {
+		return jobs[i].Good
 	}
-	var views map[[2]string]string
-	for _, j := range f.jobs {
-		if isStop(j.Last.Key) && f.now.Before(j.Good.Until) {
-			views = j.Good.Facts.StopViews
-		}
-	}
-	for l, safe := range f.by("avax_node_safe_to_stop", "node") {
-		of(l[0]).safe = &safe
-	}
+	return &metric.Run{}
+}
+
+// shares returns the shares that remain when a node stops, smallest first.
+func (f *facts) shares(node string) (shares []setShare) {
 	for l, leaves := range f.by("avax_node_stop_leaves_ratio", "node", "chain") {
-		s := of(l[0])
-		s.leaves = append(s.leaves, setShare{l[1], leaves, views[[2]string{l[0], l[1]}]})
+		if l[0] == node {
+			shares = append(shares, setShare{l[1], leaves, stopRun(f.jobs).Facts.StopViews[[2]string{node, l[1]}]})
+		}
 	}
-	for _, s := range all {
-		slices.SortFunc(s.leaves, func(a, b setShare) int {
-			return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), compareChains(a.Chain, b.Chain))
-		})
-	}
-	return all
-}
-
-// against returns the chains whose remaining share is too small.
-func (s *stop) against() []setShare {
-	return slices.DeleteFunc(slices.Clone(s.leaves), func(l setShare) bool { return l.Leaves >= staking.Quorum })
-}
-
-// reason returns why a node may not be stopped.
-func (s setShare) reason() string {
-	return fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, percent(s.Leaves), s.whole(), s.seen())
+	slices.SortFunc(shares, func(a, b setShare) int {
+		return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), compareChains(a.Chain, b.Chain))
+	})
+	return shares
 }
 
 // stopAnswer is the JSON of safeToStop. Safe is absent if it is unknown.
@@ -126,6 +105,11 @@ func writeVerdict(w http.ResponseWriter, r *http.Request, status int, answer any
 	fmt.Fprintln(w, reason)
 }
 
+// missing returns the names that are not in the list.
+func missing(names, list []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(list, name) })
+}
+
 // silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
 func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
 	if s.Probe == nil {
@@ -133,15 +117,8 @@ func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	return slices.DeleteFunc(s.Probe(ctx), func(name string) bool {
-		return slices.ContainsFunc(jobs, func(j *metric.Job) bool {
-			return isStop(j.Last.Key) && j.Good.Facts.Unreachable != nil && slices.Contains(*j.Good.Facts.Unreachable, name)
-		})
-	})
+	return missing(s.Probe(ctx), stopRun(jobs).Facts.Unreachable)
 }
-
-// stopCollector is the collector that exports whether a node can be stopped.
-const stopCollector = "safe_to_stop"
 
 func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
 	if nameOrID == "" {
@@ -152,62 +129,58 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 	if names := nodes.called[nameOrID]; len(names) > 0 {
 		a.Node, a.NodeID = names[0], nameOrID
 	}
-	found := f.stops()[a.Node]
-	own := slices.Contains(nodes.all, a.Node) || found != nil // true for a configured node of this shard
+	own := slices.Contains(nodes.all, a.Node)
 	if !own {
 		a.NodeID = nameOrID
 	}
-	if found == nil {
-		found = &stop{}
+	a.Chains = f.shares(a.Node)
+	if run := stopRun(f.jobs); f.now.Before(run.Until) {
+		a.AsOf = &run.At
 	}
-	verdicts := map[string]float64{} // safe to stop, by L1 that the node validates
-	for l, safe := range f.by("avax_l1_safe_to_stop", "node_id", "chain") {
-		if l[0] == a.NodeID && a.NodeID != "" {
-			verdicts[l[1]] = safe
-		}
-	}
-	a.Chains = found.leaves
-	for _, j := range f.jobs {
-		if j.Last.Collector == stopCollector && f.now.Before(j.Good.Until) {
-			a.AsOf = &j.Good.At
-		}
-	}
-
 	var against []string
-	for _, l := range found.against() {
-		against = append(against, l.reason())
+	known := map[string]bool{}
+	for _, l := range a.Chains {
+		if known[l.Chain] = true; l.Leaves < staking.Quorum {
+			against = append(against, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", l.Chain, percent(l.Leaves), l.whole(), l.seen()))
+		}
 	}
-	for _, chain := range slices.Sorted(maps.Keys(verdicts)) {
-		if known := slices.ContainsFunc(found.leaves, func(l setShare) bool { return l.Chain == chain }); !known && verdicts[chain] == 0 {
+	l1s := f.lists("node_id", "chain", anyValue, "avax_l1_safe_to_stop")[a.NodeID]
+	for _, chain := range l1s {
+		if !known[chain] && f.is(0, subject{{"node_id", a.NodeID}, {"chain", chain}}, "avax_l1_safe_to_stop") {
 			against = append(against, chain+": less than 80 % of weight would stay connected")
 		}
 	}
+	safe := f.value(subject{{"node", a.Node}}, "avax_node_safe_to_stop")
 	yes, no := true, false
 	switch {
 	case len(against) > 0:
 		a.Safe, a.Reason = &no, "no: "+strings.Join(against, "; ")
 		return http.StatusConflict, a
-	case found.safe != nil && *found.safe == 1:
+	case safe != nil && *safe == 1:
 		if missed := s.uncounted(f); missed != "" {
 			a.Reason = "not known: " + missed
 			break
 		}
 		a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
-		if len(found.leaves) > 0 {
-			least := found.leaves[0]
+		if len(a.Chains) > 0 {
+			least := a.Chains[0]
 			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s", percent(least.Leaves), least.whole(), least.Chain, least.seen())
 		}
 		return http.StatusOK, a
-	case found.safe != nil: // 0, although no known share is too small
+	case safe != nil: // 0, although no known share is too small
 		a.Safe, a.Reason = &no, "no: avax_node_safe_to_stop is 0"
 		return http.StatusConflict, a
 	case own:
-		a.Reason = "not known: " + f.missingOf(a, verdicts)
-	case len(verdicts) > 0:
+		unknown := slices.DeleteFunc(append([]string{"P"}, l1s...), func(chain string) bool { return known[chain] })
+		what := "whether it validates further chains"
+		if len(unknown) > 0 {
+			what = "how much of " + strings.Join(unknown, ", ") + " would stay connected"
+		}
+		a.Reason = "not known: " + what + ": " + f.why(isStop)
+	case len(l1s) > 0:
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
 	default:
-		if ran, of := s.Progress(); ran < of || of == 0 {
-			a.Reason = fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
+		if a.Reason = s.starting(); a.Reason != "" {
 			break
 		}
 		a.Reason = "unknown node: the nodes are " + brief(nodes.all)
@@ -216,49 +189,36 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 	return http.StatusServiceUnavailable, a
 }
 
-// uncounted returns why the last good run may be incomplete or outdated: the chains of a node are not known yet, the run is old or
-// did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
-func (s *Site) uncounted(f *facts) string {
-	if s.Undiscovered != nil {
-		if missing := s.Undiscovered(); len(missing) > 0 {
-			return "the chains of " + brief(missing) + " are not known yet: retry in a few seconds"
-		}
-	}
-	for _, j := range f.jobs {
-		if j.Last.Collector != stopCollector {
-			continue
-		}
-		oldest := j.Good.Period * 3 / 2 // a run may take half a period
-		if age := f.now.Sub(j.Good.At); age > oldest {
-			return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), f.why(isStop))
-		}
-		if s.Chains != nil && j.Good.Facts.Chains != nil {
-			if added := slices.DeleteFunc(s.Chains(), func(chain string) bool { return slices.Contains(j.Good.Facts.Chains, chain) }); len(added) > 0 {
-				return "chain " + brief(added) + " is not counted yet: retry in a few seconds"
-			}
-		}
-		if s.Unreachable == nil || j.Good.Facts.Unreachable == nil {
-			continue
-		}
-		missed := slices.DeleteFunc(s.Unreachable(oldest), func(name string) bool { return slices.Contains(*j.Good.Facts.Unreachable, name) })
-		if len(missed) > 0 {
-			return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
-		}
+// starting returns why nothing is known while the collectors run for the first time; empty afterwards.
+func (s *Site) starting() string {
+	if ran, of := s.Progress(); ran < of || of == 0 {
+		return fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
 	}
 	return ""
 }
 
-func isStop(k metric.Key) bool { return k.Collector == stopCollector }
-
-// missingOf returns which values have no valid sample, and why.
-func (f *facts) missingOf(a stopAnswer, verdicts map[string]float64) string {
-	chains := slices.Sorted(maps.Keys(verdicts))
-	chains = slices.DeleteFunc(append([]string{"P"}, chains...), func(chain string) bool {
-		return slices.ContainsFunc(a.Chains, func(l setShare) bool { return l.Chain == chain })
-	})
-	text := "how much of " + strings.Join(chains, ", ") + " would stay connected"
-	if len(chains) == 0 {
-		text = "whether it validates further chains"
+// uncounted returns why the last good run may be incomplete or outdated: the chains of a node are not known yet, the run is old or
+// did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
+func (s *Site) uncounted(f *facts) string {
+	if s.Undiscovered != nil {
+		if nodes := s.Undiscovered(); len(nodes) > 0 {
+			return "the chains of " + brief(nodes) + " are not known yet: retry in a few seconds"
+		}
 	}
-	return text + ": " + f.why(isStop)
+	run := stopRun(f.jobs)
+	oldest := run.Period * 3 / 2 // a run may take half a period
+	if age := f.now.Sub(run.At); age > oldest && run.Collector != "" {
+		return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), f.why(isStop))
+	}
+	if s.Chains != nil {
+		if added := missing(s.Chains(), run.Facts.Chains); len(added) > 0 {
+			return "chain " + brief(added) + " is not counted yet: retry in a few seconds"
+		}
+	}
+	if s.Unreachable != nil {
+		if missed := missing(s.Unreachable(oldest), run.Facts.Unreachable); len(missed) > 0 {
+			return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
+		}
+	}
+	return ""
 }

@@ -172,7 +172,7 @@ func TestSafeToStopNeedsARecentRun(t *testing.T) {
 		b.Set(safe, 1, "a")
 		s.Store.Put(metric.Run{
 			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &counted},
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: counted},
 		})
 		silent := counted
 		s.Unreachable = func(within time.Duration) []string {
@@ -237,7 +237,7 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 		b.Set(safe, 1, "a")
 		s.Store.Put(metric.Run{
 			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &[]string{"down"}, Chains: []string{"one"}},
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}},
 		})
 		undiscovered, chains, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "c"}
 		s.Undiscovered = func() []string { return undiscovered }
@@ -267,7 +267,7 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 		undiscovered = nil
 		s.Store.Put(metric.Run{
 			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: &[]string{"down"}, Chains: []string{"one"}},
+			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}},
 		})
 		want(503, "not known: chain two is not counted yet: retry in a few seconds")
 		chains = []string{"one"}
