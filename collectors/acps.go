@@ -18,7 +18,6 @@ var acps = &Spec{
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectACPs),
 }
 

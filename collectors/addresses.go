@@ -29,7 +29,6 @@ var addresses = &Spec{
 	Calls:    []string{"platform.getBalance", "avm.getUTXOs", "avm.getBalance", "avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
-	Scope:    metric.ScopeItem,
 	Bind:     perItem(Watchlist.addresses, collectAddress),
 }
 

@@ -25,7 +25,6 @@ var admin = &Spec{
 	Every:    5 * time.Minute,
 	Off:      true,
 	Families: []*metric.Family{nodeLogLevel, nodeChainAlias},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectAdmin),
 }
 

@@ -18,7 +18,6 @@ var assets = &Spec{
 	Calls:    []string{"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{assetInfo},
-	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		if len(ups.Watch.Assets)+len(ups.Watch.Addresses) == 0 {
 			return nil

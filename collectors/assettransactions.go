@@ -19,7 +19,6 @@ var assetTransactions = &Spec{
 	Calls:    []string{opAssetTransactions, "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
-	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.assets, collectAssetTransactions)),
 	Cost:     calls(opAssetTransactions, 1),
 }

@@ -12,28 +12,31 @@ import (
 // and observer reports separately. perNetwork and perChain are for facts that any node can report.
 
 type (
-	nodeCollect      func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error
-	nodeChainCollect func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error
+	// binding returns the jobs of a collector.
+	binding = func(*Upstreams) []Job
+
+	chainCollect     = func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error
+	nodeCollect      = func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error
+	nodeChainCollect = func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error
+
+	chainsOf = func(*nodes.Pool) []nodes.Chain
 )
 
 // perNode binds a collector to every node.
-func perNode(collect nodeCollect) func(*Upstreams) []Job { return collect.bind((*nodes.Pool).Nodes) }
-
-// perNodeOrObserver binds a collector to every node and every observer.
-func perNodeOrObserver(collect nodeCollect) func(*Upstreams) []Job {
-	return nodeCollect(func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-		return n.Run(func() error { return collect(ctx, ups, n, out) })
-	}).bind((*nodes.Pool).All)
-}
+func perNode(collect nodeCollect) binding { return perNodeOf((*nodes.Pool).Nodes, collect) }
 
 // perObserver binds a collector to every observer.
-func perObserver(collect nodeCollect) func(*Upstreams) []Job {
-	return collect.bind((*nodes.Pool).Observers)
+func perObserver(collect nodeCollect) binding { return perNodeOf((*nodes.Pool).Observers, collect) }
+
+// perNodeOrObserver binds a collector to every node and every observer.
+func perNodeOrObserver(collect nodeCollect) binding {
+	return perNodeOf((*nodes.Pool).All, func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+		return n.Run(func() error { return collect(ctx, ups, n, out) })
+	})
 }
 
-func (collect nodeCollect) bind(nodesOf func(*nodes.Pool) []*nodes.Node) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
+func perNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, collect nodeCollect) binding {
+	return func(ups *Upstreams) (jobs []Job) {
 		for _, n := range nodesOf(ups.Pool) {
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups, n, out)
@@ -43,56 +46,16 @@ func (collect nodeCollect) bind(nodesOf func(*nodes.Pool) []*nodes.Node) func(*U
 	}
 }
 
-// perNodeAndChain binds a collector to every pair of a node and a chain.
-func perNodeAndChain(chains func(*nodes.Pool) []nodes.Chain, collect nodeChainCollect) func(*Upstreams) []Job {
-	return collect.bind((*nodes.Pool).Nodes, chains)
-}
-
-// perNodeOrObserverAndChain binds a collector to every pair of a node or observer, and a chain.
-func perNodeOrObserverAndChain(chains func(*nodes.Pool) []nodes.Chain, collect nodeChainCollect) func(*Upstreams) []Job {
-	return nodeChainCollect(func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-		return n.Run(func() error { return collect(ctx, ups, n, c, out) })
-	}).bind((*nodes.Pool).All, chains)
-}
-
-func (collect nodeChainCollect) bind(nodesOf func(*nodes.Pool) []*nodes.Node, chains func(*nodes.Pool) []nodes.Chain) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, n := range nodesOf(ups.Pool) {
-			for _, c := range chains(ups.Pool) {
-				jobs = append(jobs, Job{metric.Target{Node: n.Name(), Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-					return collect(ctx, ups, n, c, out)
-				}})
-			}
-		}
-		return jobs
-	}
-}
-
-// perChain binds a collector to every monitored chain. A job may call any node or observer.
-func perChain(collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, c := range ups.Chains() {
-			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				return collect(ctx, ups, c, out)
-			}})
-		}
-		return jobs
-	}
-}
-
 // perNetwork binds a collector to the network. There is one job, which may call any node or observer.
-func perNetwork(collect func(ctx context.Context, ups *Upstreams, out *metric.Batch) error) func(*Upstreams) []Job {
+func perNetwork(collect func(ctx context.Context, ups *Upstreams, out *metric.Batch) error) binding {
 	return func(ups *Upstreams) []Job {
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error { return collect(ctx, ups, out) }}}
 	}
 }
 
 // perItem binds a collector to every item of a watch list.
-func perItem(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
+func perItem(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error) binding {
+	return func(ups *Upstreams) (jobs []Job) {
 		for _, item := range items(ups.Watch) {
 			jobs = append(jobs, Job{metric.Target{Item: item}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups, item, out)
@@ -102,24 +65,61 @@ func perItem(items func(Watchlist) []string, collect func(ctx context.Context, u
 	}
 }
 
-// perItemAndChain binds a collector to every item of a watch list on every monitored chain.
-func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string, out *metric.Batch) error) func(*Upstreams) []Job {
-	return func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, item := range items(ups.Watch) {
-			for _, c := range ups.Chains() {
-				jobs = append(jobs, Job{metric.Target{Item: item, Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-					return collect(ctx, ups, c, item, out)
-				}})
+// onEach joins the jobs of each chain.
+func onEach(chains chainsOf, bind func(nodes.Chain) binding) binding {
+	return func(ups *Upstreams) (jobs []Job) {
+		for _, c := range chains(ups.Pool) {
+			for _, j := range bind(c)(ups) {
+				j.Target.Chain = c.Name
+				jobs = append(jobs, j)
 			}
 		}
 		return jobs
 	}
 }
 
+// perChain binds a collector to every monitored chain. A job may call any node or observer.
+func perChain(collect chainCollect) binding {
+	return perChainOf((*nodes.Pool).Chains, func() chainCollect { return collect })
+}
+
+// perChainOf binds a collector that keeps for each chain what it needs to know from earlier runs. No lock is needed for that, because
+// the runs of a job do not overlap.
+func perChainOf(chains chainsOf, begin func() chainCollect) binding {
+	return onEach(chains, func(c nodes.Chain) binding {
+		collect := begin()
+		return perNetwork(func(ctx context.Context, ups *Upstreams, out *metric.Batch) error { return collect(ctx, ups, c, out) })
+	})
+}
+
+// perNodeAndChain binds a collector to every pair of a node and a chain.
+func perNodeAndChain(chains chainsOf, collect nodeChainCollect) binding {
+	return onEach(chains, func(c nodes.Chain) binding { return perNode(collectOn(c, collect)) })
+}
+
+// perNodeOrObserverAndChain binds a collector to every pair of a node or observer, and a chain.
+func perNodeOrObserverAndChain(chains chainsOf, collect nodeChainCollect) binding {
+	return onEach(chains, func(c nodes.Chain) binding { return perNodeOrObserver(collectOn(c, collect)) })
+}
+
+func collectOn(c nodes.Chain, collect nodeChainCollect) nodeCollect {
+	return func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+		return collect(ctx, ups, n, c, out)
+	}
+}
+
+// perItemAndChain binds a collector to every item of a watch list on every monitored chain.
+func perItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string, out *metric.Batch) error) binding {
+	return onEach((*nodes.Pool).Chains, func(c nodes.Chain) binding {
+		return perItem(items, func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error {
+			return collect(ctx, ups, c, item, out)
+		})
+	})
+}
+
 // withData wraps the field Bind of a collector that calls the Data service. If that service is not configured, there
 // are no jobs. Each job determines the network before it calls the service.
-func withData(bind func(*Upstreams) []Job) func(*Upstreams) []Job {
+func withData(bind binding) binding {
 	return func(ups *Upstreams) []Job {
 		if ups.Data == nil {
 			return nil

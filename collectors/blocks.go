@@ -32,7 +32,6 @@ var blocks = &Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee, minGasPrice, gasTarget, minBlockDelay},
-	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectBlocks),
 }
 

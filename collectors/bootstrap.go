@@ -25,7 +25,6 @@ var bootstrap = &Spec{
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectBootstrap),
 }
 

@@ -24,7 +24,6 @@ var chainConfig = &Spec{
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
-	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeAndChain((*nodes.Pool).Chains, collectChainConfig),
 }
 

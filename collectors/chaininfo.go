@@ -20,27 +20,22 @@ var chainInfo = &Spec{
 	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
-	Scope:    metric.ScopeChain,
-	Bind: func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, c := range ups.Chains() {
-			evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
-			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				b, err := ups.Blockchain(ctx, c)
-				if err != nil {
-					return err
-				}
-				id, err := evmChainID(ctx, ups, c)
-				switch {
-				case err == nil:
-					evm = strconv.FormatUint(id, 10)
-				case !errors.Is(err, nodes.ErrNotOffered):
-					return err
-				}
-				out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
-				return nil
-			}})
+	Bind: perChainOf((*nodes.Pool).Chains, func() chainCollect {
+		evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
+		return func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+			b, err := ups.Blockchain(ctx, c)
+			if err != nil {
+				return err
+			}
+			id, err := evmChainID(ctx, ups, c)
+			switch {
+			case err == nil:
+				evm = strconv.FormatUint(id, 10)
+			case !errors.Is(err, nodes.ErrNotOffered):
+				return err
+			}
+			out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
+			return nil
 		}
-		return jobs
-	},
+	}),
 }

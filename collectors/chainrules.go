@@ -24,7 +24,6 @@ var chainRules = &Spec{
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},
-	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectChainRules),
 }
 

@@ -19,7 +19,6 @@ var chainStatus = &Spec{
 	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectChainStatus),
 }
 

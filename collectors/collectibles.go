@@ -19,7 +19,6 @@ var collectibles = &Spec{
 	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Scope:    metric.ScopeItemChain,
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectCollectibles)),
 	Cost:     calls(opCollectibles, 1),
 }

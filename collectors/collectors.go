@@ -38,8 +38,6 @@ type Spec struct {
 	OnChange bool
 	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
-	// Scope is the set of the kinds of targets that the collector's jobs have.
-	Scope metric.Scope
 	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
 	Bind func(*Upstreams) []Job
 	// Cost estimates how often each method in Calls is called at the Data service if all jobs of the collector run once.

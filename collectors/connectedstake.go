@@ -33,7 +33,6 @@ var connectedStake = &Spec{
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectConnectedStake),
 }
 

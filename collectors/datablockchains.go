@@ -16,7 +16,6 @@ var dataBlockchains = &Spec{
 	Calls:    []string{opBlockchains, "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
-	Scope:    metric.ScopeItem,
 	Bind:     withData(bindDataBlockchains),
 	Cost:     calls(opBlockchains, blockchainPages),
 }

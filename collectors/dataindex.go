@@ -33,7 +33,6 @@ var dataIndex = &Spec{
 	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
-	Scope:    metric.ScopeChain,
 	Bind:     withData(perChain(collectDataIndex)),
 	Cost:     calls(opBlock, maxLookups),
 }

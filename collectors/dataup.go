@@ -22,7 +22,6 @@ var dataUp = &Spec{
 	Calls:    []string{opBlockchains},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
-	Scope:    metric.ScopeItem,
 	Bind:     bindDataUp,
 	Cost:     calls(opBlockchains, 1),
 }

@@ -33,7 +33,6 @@ var delegations = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", opPendingRewards},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
-	Scope:    metric.ScopeItem,
 	Bind:     perItem(Watchlist.delegators, collectDelegations),
 	Cost:     calls(opPendingRewards, 1),
 }

@@ -17,7 +17,6 @@ var deployments = &Spec{
 	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Scope:    metric.ScopeItemChain,
 	Bind:     withData(perItemAndChain(Watchlist.contracts, collectDeployments)),
 	Cost:     calls(opDeployments, 1),
 }

@@ -39,8 +39,7 @@ var feeConfig = &Spec{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
 	},
-	Scope: metric.ScopeChain,
-	Bind:  perChain(collectFeeConfig),
+	Bind: perChain(collectFeeConfig),
 }
 
 func collectFeeConfig(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {

@@ -33,7 +33,6 @@ var fleet = &Spec{
 	Every:    time.Minute,
 	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
-	Scope:    metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		s := &knownNodes{byName: map[string]*knownNode{}}
 		return perNetwork(s.collect)(ups)

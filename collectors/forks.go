@@ -18,7 +18,6 @@ var forks = &Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    time.Minute,
 	Families: []*metric.Family{forkDetected},
-	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectForks),
 }
 

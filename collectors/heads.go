@@ -30,7 +30,6 @@ var heads = &Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    headsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
-	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
 

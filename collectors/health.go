@@ -54,8 +54,7 @@ var health = &Spec{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio,
 	},
-	Scope: metric.ScopeNode,
-	Bind:  func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
+	Bind: func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
 }
 
 func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {

@@ -36,7 +36,6 @@ var icm = &Spec{
 	Calls:    []string{opICMMessages, opICMMessage, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
-	Scope:    metric.ScopeItem,
 	Bind:     withData(perItem(Watchlist.evm, collectICM)),
 	Cost: func(_ Watchlist, jobs int) map[string]int {
 		return map[string]int{opICMMessages: jobs, opICMMessage: jobs}

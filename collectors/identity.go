@@ -34,7 +34,6 @@ var identity = &Spec{
 	},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectIdentity),
 }
 

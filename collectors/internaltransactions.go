@@ -21,7 +21,6 @@ var internalTransactions = &Spec{
 	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
-	Scope:    metric.ScopeItemChain,
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectInternalTransactions)),
 	Cost:     calls(opInternalTransactions, 1),
 }

@@ -51,8 +51,7 @@ var l1 = &Spec{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
-	Scope: metric.ScopeChain,
-	Bind:  perChain(collectL1),
+	Bind: perChain(collectL1),
 }
 
 func collectL1(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {

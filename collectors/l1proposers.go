@@ -38,21 +38,12 @@ var l1Proposers = &Spec{
 	Every:    headsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
 	OnChange: true,
 	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
-	Scope:    metric.ScopeChain,
-	Bind: func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, c := range ups.SubnetChains() {
-			v := &proposerView{sets: map[uint64]map[string]uint64{}}
-			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				return v.collect(ctx, ups, c, out)
-			}})
-		}
-		return jobs
-	},
+	Bind: perChainOf((*nodes.Pool).SubnetChains, func() chainCollect {
+		return (&proposerView{sets: map[uint64]map[string]uint64{}}).collect
+	}),
 }
 
-// proposerView holds what a run needs to know from earlier runs. No lock is needed, because the runs of a job do not
-// overlap.
+// proposerView holds what a run needs to know from earlier runs.
 type proposerView struct {
 	sets    map[uint64]map[string]uint64 // weights by node ID, by P-Chain height; they never change
 	heights []heightAt                   // of the P-Chain, oldest first

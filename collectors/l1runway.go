@@ -38,22 +38,11 @@ var l1Runway = &Spec{
 	},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
-	Scope:    metric.ScopeChain,
-	Bind: func(ups *Upstreams) []Job {
-		var jobs []Job
-		for _, c := range ups.Chains() {
-			m := meters{}
-			jobs = append(jobs, Job{metric.Target{Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
-				return m.collect(ctx, ups, c, out)
-			}})
-		}
-		return jobs
-	},
+	Bind:     perChainOf((*nodes.Pool).Chains, func() chainCollect { return meters{}.collect }),
 }
 
 // meters measure the burn rates of the validators of one chain, by validation ID. A burn rate is the decrease of a
-// balance per second. Meters are used if the nodes do not report the fee. No lock is needed, because the runs of a job
-// do not overlap.
+// balance per second. Meters are used if the nodes do not report the fee.
 type meters map[string]*staking.Meter
 
 func (m meters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {

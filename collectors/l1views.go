@@ -31,7 +31,6 @@ var l1Views = &Spec{
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Scope:    metric.ScopeNodeChain,
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
 }
 

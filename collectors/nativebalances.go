@@ -24,7 +24,6 @@ var nativeBalances = &Spec{
 	Calls:    []string{"eth_getBalance", opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressValue},
-	Scope:    metric.ScopeItemChain,
 	Bind:     perItemAndChain(Watchlist.evm, collectNativeBalance),
 	Cost:     calls(opNativeBalance, 1),
 }

@@ -28,7 +28,6 @@ var network = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
-	Scope:    metric.ScopeNetwork | metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
 		return append(perNetwork(collectNetwork)(ups), perChain(collectSubnetSize)(ups)...)
 	},

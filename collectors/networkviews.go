@@ -19,7 +19,6 @@ var networkViews = &Spec{
 	Every:    fullSetEvery,
 	Shares:   true,
 	Families: []*metric.Family{networkConnectedStake},
-	Scope:    metric.ScopeNode | metric.ScopeNodeChain,
 	Bind: func(ups *Upstreams) []Job {
 		return append(perNode(collectPrimaryView)(ups), perNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
 	},

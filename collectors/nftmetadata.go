@@ -27,7 +27,6 @@ var nftMetadata = &Spec{
 	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
-	Scope:    metric.ScopeItemChain,
 	Bind:     withData(bindNFTMetadata),
 	Cost: func(w Watchlist, jobs int) map[string]int {
 		reindexed := 0

@@ -27,7 +27,6 @@ var observer = &Spec{
 	Calls:    []string{"info.getNetworkID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{observerInfo, observerUp, observerMismatch, observerOffers},
-	Scope:    metric.ScopeNode,
 	Bind:     perObserver(collectObserver),
 }
 

@@ -33,7 +33,6 @@ var payouts = &Spec{
 	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
-	Scope:    metric.ScopeNetwork,
 	Bind:     perNetwork(collectPayouts),
 }
 

@@ -35,7 +35,6 @@ var peers = &Spec{
 	Calls:    []string{"info.peers", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodeSubnetPeers, nodePeersSilent},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectPeers),
 }
 

@@ -52,8 +52,7 @@ var rewardBudget = &Spec{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
-	Scope: metric.ScopeNetwork,
-	Bind:  perNetwork(collectRewardBudget),
+	Bind: perNetwork(collectRewardBudget),
 }
 
 // requirements are the uptime requirements for which votes are counted, each with its value of the label requirement.

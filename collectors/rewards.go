@@ -41,7 +41,6 @@ var rewards = &Spec{
 	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
-	Scope:    metric.ScopeNode | metric.ScopeItem,
 	Bind:     withData(bindRewards),
 	Cost:     calls(opRewards, 1),
 }

@@ -36,7 +36,6 @@ var safeToStop = &Spec{
 	Shares:   true,
 	OnChange: true,
 	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
-	Scope:    metric.ScopeNetwork,
 	Bind:     perNetwork(collectSafeToStop),
 }
 

@@ -23,7 +23,6 @@ var signatures = &Spec{
 	Calls:    []string{opSignatures, "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Scope:    metric.ScopeItem,
 	Bind:     withData(bindSignatures),
 	Cost:     calls(opSignatures, 1),
 }

@@ -29,7 +29,6 @@ var subnets = &Spec{
 	Calls:    []string{"platform.getSubnet", opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
-	Scope:    metric.ScopeChain,
 	Bind:     perChain(collectOwners),
 	Cost:     calls(opSubnet, 1),
 }

@@ -27,7 +27,6 @@ var supply = &Spec{
 	Calls:    []string{"platform.getCurrentSupply", "platform.getBlockchains", "platform.getFeeState", "platform.getValidatorFeeState"},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{networkSupply, networkBlockchains, platformGasPrice, platformValidatorFee},
-	Scope:    metric.ScopeNetwork,
 	Bind:     perNetwork(collectSupply),
 }
 

@@ -24,7 +24,6 @@ var tps = &Spec{
 	Calls:    []string{"GET /v1/avg_tps/{chainId}", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
-	Scope:    metric.ScopeChain,
 	Bind: func(ups *Upstreams) []Job {
 		if ups.Metrics == nil {
 			return nil

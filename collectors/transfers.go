@@ -21,7 +21,6 @@ var transfers = &Spec{
 	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
-	Scope:    metric.ScopeItemChain,
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectTransfers)),
 	Cost:     calls(opERC721Transfers, 1),
 }

@@ -27,7 +27,6 @@ var up = &Spec{
 	Every:    15 * time.Second,
 	Probe:    true,
 	Families: []*metric.Family{nodeUp, nodeProbeDuration},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUp),
 }
 

@@ -17,7 +17,6 @@ var upgrades = &Spec{
 	Calls:    []string{"info.upgrades"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{upgradeTimestamp},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUpgrades),
 }
 

@@ -25,7 +25,6 @@ var uptime = &Spec{
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
-	Scope:    metric.ScopeNode,
 	Bind:     perNode(collectUptime),
 }
 

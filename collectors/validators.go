@@ -55,7 +55,6 @@ var validators = &Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Scope: metric.ScopeNetwork,
 	Bind: func(ups *Upstreams) []Job {
 		s := &expectedValidators{}
 		return perNetwork(s.collect)(ups)

@@ -24,7 +24,6 @@ var validatorViews = &Spec{
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
-	Scope:    metric.ScopeNode,
 	Bind: func(ups *Upstreams) []Job {
 		jobs, count := perNodeOrObserver(collectViews)(ups), len(ups.Nodes())
 		return slices.Delete(jobs, min(count, maxViews), count)

@@ -25,7 +25,6 @@ var variants = &Spec{
 	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},
-	Scope:    metric.ScopeNetwork,
 	Bind:     perNetwork(collectVariants),
 }
 

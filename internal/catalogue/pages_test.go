@@ -3,13 +3,18 @@ package catalogue
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 //go:generate go test -run TestMetricsPageIsCurrent -update .
@@ -31,7 +36,7 @@ runs once per period. A sample that is not updated for three periods disappears:
 `)
 	p.WriteString("\n## Collectors\n\nThe column *every* has the default period. An item is an address, asset, contract, NFT,\ntransaction or validator that a variable lists, or the Data service itself.\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
 	for _, s := range collectors.All() {
-		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), s.Scope)
+		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), targetsOf(t, s))
 	}
 	for _, s := range collectors.All() {
 		fmt.Fprintf(&p, "\n## %s\n\n", s.Name)
@@ -46,6 +51,44 @@ runs once per period. A sample that is not updated for three periods disappears:
 		line(&p, r)
 	}
 	return p.String()
+}
+
+// targetsOf names the kinds of targets that the jobs of a collector have, such as "node, node and chain".
+func targetsOf(t *testing.T, s *collectors.Spec) string {
+	up, err := scrape.New(scrape.Options{Name: "upstream", URL: "http://upstream.sim"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := []string{"item"}
+	found := map[string]bool{}
+	for _, validators := range [][]string{nil, item} {
+		for _, j := range s.Bind(&collectors.Upstreams{
+			Pool:    nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))}, []nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
+			Metrics: metrics.New(up),
+			Data:    &collectors.DataService{},
+			Watch: collectors.Watchlist{
+				Validators: collectors.Validators{IDs: validators}, Addresses: item, Delegators: []collectors.Delegator{{Name: "item"}}, Assets: item, EVM: item, Contracts: item,
+				Tokens: []collectors.Token{{Chain: "one"}}, Signatures: []collectors.Probe{{Name: "probe"}},
+			},
+		}) {
+			kind := "network"
+			switch of := j.Target; {
+			case of.Node != "" && of.Chain != "":
+				kind = "node and chain"
+			case of.Item != "" && of.Chain != "":
+				kind = "item and chain"
+			case of.Node != "":
+				kind = "node"
+			case of.Item != "":
+				kind = "item"
+			case of.Chain != "":
+				kind = "chain"
+			}
+			found[kind] = true
+		}
+	}
+	kinds := []string{"network", "node", "node and chain", "chain", "item", "item and chain"}
+	return strings.Join(slices.DeleteFunc(kinds, func(kind string) bool { return !found[kind] }), ", ")
 }
 
 func table(p *strings.Builder) {

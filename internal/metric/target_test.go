@@ -7,31 +7,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-func TestTargetTextAndScope(t *testing.T) {
+func TestTargetTextAndGroup(t *testing.T) {
 	for want, c := range map[string]struct {
 		target metric.Target
-		scope  metric.Scope
 		group  string
 	}{
-		"network":  {metric.Target{}, metric.ScopeNetwork, "network"},
-		"alpha":    {metric.Target{Node: "alpha"}, metric.ScopeNode, "alpha"},
-		"alpha/C":  {metric.Target{Node: "alpha", Chain: "C"}, metric.ScopeNodeChain, "alpha"},
-		"C":        {metric.Target{Chain: "C"}, metric.ScopeChain, "C"},
-		"0x1f":     {metric.Target{Item: "0x1f"}, metric.ScopeItem, "0x1f"},
-		"0x1f/7/C": {metric.Target{Item: "0x1f/7", Chain: "C"}, metric.ScopeItemChain, "0x1f/7"},
+		"network":  {metric.Target{}, "network"},
+		"alpha":    {metric.Target{Node: "alpha"}, "alpha"},
+		"alpha/C":  {metric.Target{Node: "alpha", Chain: "C"}, "alpha"},
+		"C":        {metric.Target{Chain: "C"}, "C"},
+		"0x1f":     {metric.Target{Item: "0x1f"}, "0x1f"},
+		"0x1f/7/C": {metric.Target{Item: "0x1f/7", Chain: "C"}, "0x1f/7"},
 	} {
 		if got := c.target.String(); got != want {
 			t.Errorf("%+v reads %q, want %q", c.target, got, want)
 		}
-		if got := c.target.Scope(); got != c.scope {
-			t.Errorf("%s: scope %s, want %s", want, got, c.scope)
-		}
 		if got := c.target.Group().String(); got != c.group {
 			t.Errorf("%s: group %s, want %s", want, got, c.group)
 		}
-	}
-	if got := (metric.ScopeNode | metric.ScopeNodeChain).String(); got != "node, node and chain" {
-		t.Errorf("two scopes: %q", got)
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Scheduler) CallsChanged(node string) {
 func (s *Scheduler) ChainsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.Target.Scope() == metric.ScopeNode }, wakeGap)
+	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.Target.Node != "" && j.Target.Chain == "" }, wakeGap)
 }
 
 // wakeFailing wakes failing jobs that may succeed now that the node answers. The caller holds s.mu.
