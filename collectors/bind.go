@@ -23,21 +23,30 @@ type (
 )
 
 // perNode binds a collector to every node.
-func perNode(collect nodeCollect) binding { return perNodeOf((*nodes.Pool).Nodes, collect) }
+func perNode(collect nodeCollect) binding {
+	return perNodeOf((*nodes.Pool).Nodes, func() nodeCollect { return collect })
+}
 
 // perObserver binds a collector to every observer.
-func perObserver(collect nodeCollect) binding { return perNodeOf((*nodes.Pool).Observers, collect) }
+func perObserver(collect nodeCollect) binding {
+	return perNodeOf((*nodes.Pool).Observers, func() nodeCollect { return collect })
+}
 
 // perNodeOrObserver binds a collector to every node and every observer.
 func perNodeOrObserver(collect nodeCollect) binding {
-	return perNodeOf((*nodes.Pool).All, func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-		return n.Run(func() error { return collect(ctx, ups, n, out) })
+	return perNodeOf((*nodes.Pool).All, func() nodeCollect {
+		return func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+			return n.Run(func() error { return collect(ctx, ups, n, out) })
+		}
 	})
 }
 
-func perNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, collect nodeCollect) binding {
+// perNodeOf binds a collector that keeps for each node what it needs to know from earlier runs. No lock is needed for that, because
+// the runs of a job do not overlap.
+func perNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, begin func() nodeCollect) binding {
 	return func(ups *Upstreams) (jobs []Job) {
 		for _, n := range nodesOf(ups.Pool) {
+			collect := begin()
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups, n, out)
 			}})
@@ -83,8 +92,7 @@ func perChain(collect chainCollect) binding {
 	return perChainOf((*nodes.Pool).Chains, func() chainCollect { return collect })
 }
 
-// perChainOf binds a collector that keeps for each chain what it needs to know from earlier runs. No lock is needed for that, because
-// the runs of a job do not overlap.
+// perChainOf is like perNodeOf, for each chain.
 func perChainOf(chains chainsOf, begin func() chainCollect) binding {
 	return onEach(chains, func(c nodes.Chain) binding {
 		collect := begin()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -41,7 +40,6 @@ var fleet = &Spec{
 
 // knownNodes holds the last known identity of each node, by its configured name.
 type knownNodes struct {
-	mu     sync.Mutex
 	byName map[string]*knownNode
 }
 
@@ -100,8 +98,6 @@ func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric
 	if err != nil {
 		return err
 	}
-	seen.mu.Lock()
-	defer seen.mu.Unlock()
 	seen.forget(ups.Nodes())
 	names := map[string][]string{} // by node ID
 	networks := map[uint64]int{}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -54,10 +53,10 @@ var health = &Spec{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio,
 	},
-	Bind: func(ups *Upstreams) []Job { return perNode(new(checkErrors).collect)(ups) },
+	Bind: perNodeOf((*nodes.Pool).Nodes, func() nodeCollect { return new(healthBefore).collect }),
 }
 
-func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func (before *healthBefore) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	answer, err := nodes.Optional(n.Health(ctx))
 	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
 		return fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
@@ -68,7 +67,7 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 	table := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
 	failing := map[string]string{}
 	waiting := false
-	still := shown.still(n.Name(), answer)
+	still := before.still(answer)
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	for called, check := range answer.Checks {
 		name := ups.ChainName(called)
@@ -104,7 +103,7 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 	if answer.Healthy || len(failing) > 0 || !waiting {
 		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
 	}
-	first := shown.first(n.Name(), failing)
+	first := before.first(failing)
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		table.Rows = append(table.Rows, []string{n.Name(), name, failing[name]})
 		out.Note("health check %s of %s fails: %s", name, n.Name(), first[name])
@@ -119,27 +118,39 @@ func (shown *checkErrors) collect(ctx context.Context, ups *Upstreams, n *nodes.
 // the node repeats its last results.
 const maxStill = 90 * time.Second
 
+// healthBefore is what a run needs to know from earlier runs for the same node.
+type healthBefore struct {
+	// texts are the first error texts of the failing checks. The text often changes while a check fails, but only the first one is logged.
+	texts map[string]string
+	// oldest is the time of the check that ran the longest time ago, in the answers since a time.
+	oldest, since time.Time
+}
+
 // still returns for how long the oldest check has not run. It compares answers, so that it does not depend on the node's clock.
-func (e *checkErrors) still(name string, answer node.Health) time.Duration {
+func (before *healthBefore) still(answer node.Health) time.Duration {
 	var oldest time.Time
 	for _, check := range answer.Checks {
 		if at := check.Timestamp.Time; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.oldest == nil {
-		e.oldest = map[string]seenCheck{}
+	if before.since.IsZero() || !before.oldest.Equal(oldest) {
+		before.oldest, before.since = oldest, time.Now()
 	}
-	if last, known := e.oldest[name]; !known || !last.ran.Equal(oldest) {
-		e.oldest[name] = seenCheck{oldest, time.Now()}
-	}
-	return time.Since(e.oldest[name].since)
+	return time.Since(before.since)
 }
 
-// seenCheck is the time of the oldest check in the answers since a time.
-type seenCheck struct{ ran, since time.Time }
+// first returns the first error texts of the checks that fail now, and stores them.
+func (before *healthBefore) first(failing map[string]string) map[string]string {
+	first := maps.Clone(failing)
+	for check := range failing {
+		if text, known := before.texts[check]; known {
+			first[check] = text
+		}
+	}
+	before.texts = first
+	return first
+}
 
 // startFailed is a part of the error text of a chain's health check. It means that the node could not start the chain.
 const startFailed = "failed to create chain"
@@ -158,29 +169,4 @@ func omits(ctx context.Context, n *nodes.Node, c nodes.Chain) bool {
 	}
 	h, err := n.Health(scrape.MaxAge(ctx, time.Minute))
 	return err == nil && isPartialSync(h)
-}
-
-// checkErrors holds the first error text of each failing check, by the name of the node. The text often changes while a
-// check fails, but only the first text is logged.
-type checkErrors struct {
-	mu     sync.Mutex
-	byNode map[string]map[string]string
-	oldest map[string]seenCheck // by the name of the node
-}
-
-// first returns the first error texts of the checks that fail now, and stores them.
-func (e *checkErrors) first(name string, failing map[string]string) map[string]string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	first := maps.Clone(failing)
-	for check := range failing {
-		if text, known := e.byNode[name][check]; known {
-			first[check] = text
-		}
-	}
-	if e.byNode == nil {
-		e.byNode = map[string]map[string]string{}
-	}
-	e.byNode[name] = first
-	return first
 }

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -64,14 +63,9 @@ var validators = &Spec{
 // expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
 // These are the IDs in AVAX_VALIDATORS, and the IDs that an earlier run found in the set. A configured node that was
 // never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
-type expectedValidators struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
+type expectedValidators struct{ ids map[string]bool }
 
 func (expected *expectedValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	expected.mu.Lock()
-	defer expected.mu.Unlock()
 	if expected.ids == nil {
 		expected.ids = map[string]bool{}
 		for _, id := range ups.Watch.Validators.IDs {
