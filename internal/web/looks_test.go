@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -49,37 +47,7 @@ func violations(c *chromium, axe string) string {
 // pages are pages in several situations, by name, as the server sends them.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	for name, change := range map[string]func(n *simnet.Network){
-		"healthy":        func(*simnet.Network) {},
-		"node-down":      func(n *simnet.Network) { n.Node("bravo").Stop() },
-		"reward-at-risk": func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
-		"l1-runs-dry": func(n *simnet.Network) {
-			for i := range 10 {
-				n.SetBalance("examplel1", fmt.Sprintf("member%d", i), 512*60*60*uint64(20+30*i))
-			}
-		},
-		"many-troubles": func(n *simnet.Network) {
-			n.Node("bravo").Stop()
-			n.Node("charlie").SetChain("C", simnet.Bootstrapping)
-			n.Node("alpha").SetObservedUptime(70)
-			n.SetBalance("examplel1", "echo", 0)
-			n.RemoveValidator("P", "charlie")
-			n.AnnounceUpgrade(time.Now().Add(100*time.Hour), "delta", "echo", "golf", "hotel")
-		},
-	} {
-		inWorld(t, alerts.Rules, func(s *world) {
-			s.wait(30 * time.Minute)
-			change(s.network)
-			s.wait(25 * time.Minute)
-			found[name] = s.get("/")
-			if name == "many-troubles" {
-				for name, path := range map[string]string{"alerts": "/alerts", "node": "/node/charlie", "l1": "/l1/examplel1", "runbook": "/runbook/AvaxNodeDown"} {
-					found[name] = s.get(path)
-				}
-			}
-		})
-	}
+	found := WorldPages(t)
 	get := func(s *Site) string { return read(t, ask(t, s, http.MethodGet, "/").Body) }
 	found["fleet-of-50"] = get(fleet(t, 50, 3))
 

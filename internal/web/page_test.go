@@ -4,15 +4,11 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
-	"fmt"
 	"html"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
-	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +17,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -54,82 +48,6 @@ func demand(t *testing.T, page string, words ...string) {
 		if want, not := strings.CutPrefix(word, "!"); strings.Contains(text, want) == not {
 			t.Errorf("page contains %q: %v", want, not)
 		}
-	}
-}
-
-// Each case changes the healthy network in two independent ways. The page must show the alerts of the real rules, both while they are
-// pending and when they fire.
-func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
-	healthy := []string{"4 of 4 nodes up", `<h1 class="well">No active alerts`, `<details class="card off" id="l1-examplel1"><summary>`, "!problems\""}
-	for name, test := range map[string]struct {
-		change          func(n *simnet.Network)
-		after           time.Duration
-		problems        []string // as problemsOf returns them
-		pending, firing []string // texts on the page
-	}{
-		"a node is down and a chain bootstraps": {
-			change: func(n *simnet.Network) {
-				n.Node("bravo").Stop()
-				n.Node("charlie").SetChain("C", simnet.Bootstrapping)
-			}, after: 14 * time.Minute,
-			problems: []string{"AvaxChainNotBootstrapped: bad", "AvaxNodeDown: bad"},
-			pending: []string{"3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad" id="node-bravo">`, "bravo: no answer for ",
-				"<b>C</b> bootstrapping"},
-			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", `href="runbook/AvaxNodeDown"`,
-				`<span class="tag bad">no answer for `, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
-		},
-		"a reward is at risk and an L1 runs out of balance": {
-			change: func(n *simnet.Network) {
-				n.Node("alpha").SetObservedUptime(70)
-				for i := range 10 {
-					n.SetBalance("examplel1", fmt.Sprintf("member%d", i), 512*60*60*20) // 20 hours
-				}
-			}, after: 20 * time.Minute,
-			problems: []string{"AvaxL1QuorumLossForecast: bad", "AvaxRewardStakeLow: bad"},
-			pending:  []string{"pending for", ", fires in", `<td data-name="Votes" class="bad pending">`},
-			firing: []string{`<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`,
-				`id="l1-examplel1" open`, "forecast of the active weight without top-ups", "below 67 % in", `href="api/v1/l1/examplel1/plan"`},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inWorld(t, alerts.Rules, func(s *world) {
-				demand(t, s.get("/"), healthy...)
-				test.change(s.network)
-				s.wait(2 * time.Minute)
-				demand(t, s.get("/"), test.pending...)
-				s.wait(test.after)
-				page := s.get("/")
-				problems := problemsOf(page)
-				for _, want := range test.problems {
-					if !slices.Contains(problems, want) {
-						t.Errorf("problems %q, without %q; title %s", problems, want, title(page))
-					}
-				}
-				demand(t, page, test.firing...)
-			})
-		})
-	}
-}
-
-// Only the rules file defines problems.
-func TestRulesFileDefinesProblems(t *testing.T) {
-	const raised = `groups: [{name: test, rules: [{alert: Few, expr: 'avax_node_peers < %s', labels: {severity: warn}}]}]`
-	problems := func(bar string, change func(*world)) (names []string) {
-		inWorld(t, []byte(fmt.Sprintf(raised, bar)), func(s *world) {
-			change(s)
-			names = problemsOf(s.get("/"))
-		})
-		return names
-	}
-	if got := problems("1", func(s *world) {
-		s.network.Node("bravo").Stop()
-		s.wait(10 * time.Minute)
-	}); len(got) > 0 {
-		t.Errorf("without a rule about nodes: %q", got)
-	}
-	if got := problems("100000", func(*world) {}); !slices.Equal(got, []string{"Few: warn"}) {
-		t.Errorf("with a high threshold: %q", got)
 	}
 }
 
@@ -313,45 +231,6 @@ func TestMarkupIsEscaped(t *testing.T) {
 	if page := read(t, ask(t, s, http.MethodGet, "/").Body); strings.Contains(page, "<img") || strings.Contains(page, "<iframe") {
 		t.Error("markup in the landing page")
 	}
-}
-
-func TestLinksAreValid(t *testing.T) {
-	inWorld(t, alerts.Rules, func(s *world) {
-		s.network.Node("bravo").Stop()
-		s.wait(10 * time.Minute)
-		for _, path := range []string{"/", "/alerts", "/node/bravo", "/l1/examplel1"} {
-			page := s.get(path)
-			var ids []string
-			for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-				if anchor := html.UnescapeString(m[1]); slices.Contains(ids, anchor) {
-					t.Errorf("%s: duplicate anchor %s", path, anchor)
-				} else {
-					ids = append(ids, anchor)
-				}
-			}
-			for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
-				link := html.UnescapeString(m[1])
-				switch file, inDocs := strings.CutPrefix(link, repository+"/blob/main/"); {
-				case strings.HasPrefix(link, "data:"):
-				case strings.HasPrefix(link, "#"):
-					if anchor, err := url.PathUnescape(link[1:]); err != nil || !slices.Contains(ids, anchor) {
-						t.Errorf("%s: broken link %s: %v", path, link, err)
-					}
-				case inDocs:
-					file, _, _ = strings.Cut(file, "#")
-					if _, err := os.Stat("../../" + file); err != nil {
-						t.Errorf("%s: %s: %v", path, link, err)
-					}
-				case strings.Contains(link, ":") || strings.HasPrefix(link, "/"):
-					t.Errorf("%s: forbidden link %s", path, link)
-				default:
-					if answer := ask(s.t, s.site, http.MethodGet, "/"+strings.TrimPrefix(strings.TrimPrefix(link, "../"), "./")); answer.StatusCode == http.StatusNotFound {
-						t.Errorf("%s: /%s: status %s", path, link, answer.Status)
-					}
-				}
-			}
-		}
-	})
 }
 
 func TestEveryAnswerHasStrictHeaders(t *testing.T) {

@@ -1,198 +1,311 @@
-package web
+package web_test
 
 import (
-	"context"
-	"errors"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
-	"log/slog"
-	"net"
+	"html"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
-	"sync"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
-	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/metric"
-	pool "github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/metrics"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
-// world is a site with the simulated network and the real rules, in synthetic time. Its collectors run once a minute.
-type world struct {
-	t       *testing.T
-	network *simnet.Network
-	site    *Site
-	jobs    []schedule.Job
-	ctx     context.Context
-}
-
-// TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the network.
 func TestMain(m *testing.M) {
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("name resolution is disabled in tests")
-	}}
-	if errShipped != nil {
-		panic(errShipped)
-	}
-	name, _ := os.Hostname()
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+	apptest.Main()
+	web.WorldPages = worldPages
 	os.Exit(m.Run())
 }
 
-// oneStarts serializes starts of alerting: the resolver's lock is shared by all synthetic times.
-var oneStarts sync.Mutex
+// world is an exporter with four nodes.
+type world struct {
+	*apptest.World
+	t *testing.T
+}
 
-// inWorld runs a world with these rules until the function returns.
-func inWorld(t *testing.T, rules []byte, do func(*world)) {
+// inWorld runs an exporter with these rules and environment variables: name, value, name, value.
+func inWorld(t *testing.T, rules []byte, do func(world), env ...string) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		s := newWorld(t, ctx)
-		s.run()
-		oneStarts.Lock()
-		running, err := alerting.Start(ctx, alerting.Options{
-			Config: alerting.Config{
-				Rules: rules, Alertmanagers: []string{"http://alertmanager.sim"}, Job: "avax-exporter", Instance: "exporter:9865", Interval: 30 * time.Second,
-			},
-			Metrics: s.site.Handler(), Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Transport: accepting{},
-		})
-		synctest.Wait()
-		oneStarts.Unlock()
-		if err != nil {
-			t.Fatal(err)
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
+		network.SetBlockPeriod("X", 20*time.Second)
+		for i := range 10 { // so much stake and weight that the loss of one node does not affect other nodes
+			network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
+			network.AddL1Validator("examplel1", fmt.Sprintf("member%d", i), 100, 100e9)
+			network.AddL1Validator("examplepoa", fmt.Sprintf("member%d", i), 20, 100e9)
 		}
-		s.site.Source, s.site.Receivers = running, running.Receivers
-		s.wait(3 * time.Minute)
-		do(s)
-		cancel()
-		running.Wait()
+		for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
+			network.SetBalance("examplel1", name, 100e9)
+		}
+		w.Use(network, "alpha", "bravo", "charlie", "foxtrot")
+		w.Env["CHAINS"] += ",examplepoa=" + network.Chain("examplepoa").ID
+		w.Notify(t)
+		w.Env["RULES_FILE"] = testworld.File(t, string(rules))
+		for pair := range slices.Chunk(env, 2) {
+			w.Env[pair[0]] = pair[1]
+		}
+		w.Start(t)
+		time.Sleep(3 * time.Minute)
+		do(world{w, t})
 	})
 }
 
-// accepting is an Alertmanager that accepts everything.
-type accepting struct{}
-
-func (accepting) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: r}, nil
+// get returns the page at a path.
+func (w world) get(path string) string {
+	w.t.Helper()
+	time.Sleep(2 * time.Second) // pages are shared for a second
+	status, page := w.Get(w.t, path)
+	if status != http.StatusOK {
+		w.t.Fatalf("%s: status %d: %s", path, status, page)
+	}
+	return page
 }
 
-func newWorld(t *testing.T, ctx context.Context) *world {
-	t.Helper()
-	network := simnet.New(simnet.Options{Seed: 1, Validators: 60})
-	network.SetBlockPeriod("X", 20*time.Second)
-	for i := range 10 { // so much stake and weight that the loss of one node does not affect other nodes
-		network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
-		network.AddL1Validator("examplel1", fmt.Sprintf("member%d", i), 100, 100e9)
-		network.AddL1Validator("examplepoa", fmt.Sprintf("member%d", i), 20, 100e9)
-	}
-	for _, name := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
-		network.SetBalance("examplel1", name, 100e9)
-	}
-	open := func(name string) *scrape.Upstream {
-		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: network.Transport()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return up
-	}
-	var nodes []*pool.Node
-	for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
-		nodes = append(nodes, pool.New(node.New(open(name))))
-	}
-	ups := &collectors.Upstreams{Metrics: metrics.New(open("metrics")), Pool: pool.NewPool(nodes, []pool.Chain{
-		{Name: "C", Ref: "C"},
-		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
-		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
-	})}
-	s := &world{t: t, network: network, site: newSite(), ctx: ctx}
-	registry := s.site.Registry.(*prometheus.Registry)
-	registry.MustRegister(s.site.Store)
-	for _, spec := range collectors.All() {
-		if spec.Off {
-			continue
-		}
-		for _, j := range spec.Bind(ups) {
-			s.jobs = append(s.jobs, schedule.Job{
-				Key: metric.Key{Collector: spec.Name, Target: j.Target}, Families: spec.Families, Collect: j.Collect,
+// Each case changes the healthy network in two independent ways. The page must show the alerts of the real rules, both while they are
+// pending and when they fire.
+func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
+	healthy := []string{"4 of 4 nodes up", `<h1 class="well">No active alerts`, `<details class="card off" id="l1-examplel1"><summary>`, "!problems\""}
+	for name, test := range map[string]struct {
+		change          func(n *simnet.Network)
+		after           time.Duration
+		problems        []string // as problemsOf returns them
+		pending, firing []string // texts on the page
+	}{
+		"a node is down and a chain bootstraps": {
+			change: func(n *simnet.Network) {
+				n.Node("bravo").Stop()
+				n.Node("charlie").SetChain("C", simnet.Bootstrapping)
+			}, after: 14 * time.Minute,
+			problems: []string{"AvaxChainNotBootstrapped: bad", "AvaxNodeDown: bad"},
+			pending: []string{"3 of 4 nodes up", "pending for", ", fires in", `<article class="card bad" id="node-bravo">`, "bravo: no answer for ",
+				"<b>C</b> bootstrapping"},
+			firing: []string{`<article class="card bad" id="node-bravo">`, "<strong>No connection.</strong>", `href="runbook/AvaxNodeDown"`,
+				`<span class="tag bad">no answer for `, `class="down"`, `<li class="bad"><b>C</b> bootstrapping`, "Failing checks", `class="bootstrapping"`},
+		},
+		"a reward is at risk and an L1 runs out of balance": {
+			change: func(n *simnet.Network) {
+				n.Node("alpha").SetObservedUptime(70)
+				for i := range 10 {
+					n.SetBalance("examplel1", fmt.Sprintf("member%d", i), 512*60*60*20) // 20 hours
+				}
+			}, after: 20 * time.Minute,
+			problems: []string{"AvaxL1QuorumLossForecast: bad", "AvaxRewardStakeLow: bad"},
+			pending:  []string{"pending for", ", fires in", `<td data-name="Votes" class="bad pending">`},
+			firing: []string{`<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`,
+				`id="l1-examplel1" open`, "forecast of the active weight without top-ups", "below 67 % in", `href="api/v1/l1/examplel1/plan"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, alerts.Rules, func(s world) {
+				web.Demand(t, s.get("/"), healthy...)
+				test.change(s.Network)
+				time.Sleep(2 * time.Minute)
+				web.Demand(t, s.get("/"), test.pending...)
+				time.Sleep(test.after)
+				page := s.get("/")
+				problems := web.ProblemsOf(page)
+				for _, want := range test.problems {
+					if !slices.Contains(problems, want) {
+						t.Errorf("problems %q, without %q; title %s", problems, want, web.Title(page))
+					}
+				}
+				web.Demand(t, page, test.firing...)
 			})
-		}
-	}
-	return s
-}
-
-// shipped are the shipped inhibit rules. They are parsed before synthetic time begins.
-var shipped, errShipped = notify.ParseInhibition(alertmanager.Config)
-
-// newSite is a site with an empty store, whose collectors have all run.
-func newSite() *Site {
-	return &Site{
-		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
-		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() notify.Inhibition { return shipped },
-		Answered: func(string) time.Time { return time.Now().Add(-time.Minute) },
-		Log:      slog.New(slog.DiscardHandler),
-		Access:   everyone,
-	}
-}
-
-// everyone allows every client.
-var everyone = Access{Authenticates: func() bool { return true }}
-
-// run runs every collector once.
-func (s *world) run() {
-	var runs sync.WaitGroup
-	defer runs.Wait()
-	for _, j := range s.jobs {
-		runs.Go(func() {
-			batch := metric.NewBatch(j.Families)
-			r := metric.Run{Key: j.Key, At: time.Now()}
-			err := j.Collect(scrape.MaxAge(s.ctx, time.Millisecond), batch)
-			r.Took, r.Until = time.Since(r.At), r.At.Add(3*time.Minute)
-			if err == nil || errors.Is(err, pool.ErrNotOffered) {
-				r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
-			} else {
-				r.Err = err
-			}
-			s.site.Store.Put(r)
 		})
 	}
 }
 
-// wait lets time pass, while the collectors run once a minute.
-func (s *world) wait(long time.Duration) {
-	for end := time.Now().Add(long); time.Now().Before(end); {
-		time.Sleep(min(time.Minute, time.Until(end)))
-		s.run()
+// Only the rules file defines problems.
+func TestRulesFileDefinesProblems(t *testing.T) {
+	const raised = `groups: [{name: test, rules: [{alert: Few, expr: 'avax_node_peers < %s', labels: {severity: warn}}]}]`
+	problems := func(bar string, change func(world)) (names []string) {
+		inWorld(t, []byte(fmt.Sprintf(raised, bar)), func(s world) {
+			change(s)
+			names = web.ProblemsOf(s.get("/"))
+		})
+		return names
 	}
-	time.Sleep(35 * time.Second) // until the evaluation after the last run
+	if got := problems("1", func(s world) {
+		s.Node("bravo").Stop()
+		time.Sleep(10 * time.Minute)
+	}); len(got) > 0 {
+		t.Errorf("without a rule about nodes: %q", got)
+	}
+	if got := problems("100000", func(world) {}); !slices.Equal(got, []string{"Few: warn"}) {
+		t.Errorf("with a high threshold: %q", got)
+	}
 }
 
-// get returns the page at a path.
-func (s *world) get(path string) string {
-	s.t.Helper()
-	time.Sleep(2 * time.Second)
-	answer := ask(s.t, s.site, http.MethodGet, path)
-	text := read(s.t, answer.Body)
-	if answer.StatusCode != http.StatusOK {
-		s.t.Fatalf("%s: status %s: %s", path, answer.Status, text)
-	}
-	return text
+func TestLinksAreValid(t *testing.T) {
+	inWorld(t, alerts.Rules, func(s world) {
+		s.Node("bravo").Stop()
+		time.Sleep(10 * time.Minute)
+		for _, path := range []string{"/", "/alerts", "/node/bravo", "/l1/examplel1"} {
+			page := s.get(path)
+			var ids []string
+			for _, m := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+				if anchor := html.UnescapeString(m[1]); slices.Contains(ids, anchor) {
+					t.Errorf("%s: duplicate anchor %s", path, anchor)
+				} else {
+					ids = append(ids, anchor)
+				}
+			}
+			for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+				link := html.UnescapeString(m[1])
+				switch file, inDocs := strings.CutPrefix(link, web.Repository+"/blob/main/"); {
+				case strings.HasPrefix(link, "data:"):
+				case strings.HasPrefix(link, "#"):
+					if anchor, err := url.PathUnescape(link[1:]); err != nil || !slices.Contains(ids, anchor) {
+						t.Errorf("%s: broken link %s: %v", path, link, err)
+					}
+				case inDocs:
+					file, _, _ = strings.Cut(file, "#")
+					if _, err := os.Stat("../../" + file); err != nil {
+						t.Errorf("%s: %s: %v", path, link, err)
+					}
+				case strings.Contains(link, ":") || strings.HasPrefix(link, "/"):
+					t.Errorf("%s: forbidden link %s", path, link)
+				default:
+					if status, _ := s.Get(s.t, "/"+strings.TrimPrefix(strings.TrimPrefix(link, "../"), "./")); status == http.StatusNotFound {
+						t.Errorf("%s: /%s: status %d", path, link, status)
+					}
+				}
+			}
+		}
+	})
 }
 
-func serve(t testing.TB, s *Site) string {
+// worldPages are pages in several situations, by name, as the server sends them.
+func worldPages(t *testing.T) map[string]string {
 	t.Helper()
-	server := httptest.NewServer(s.Handler())
-	t.Cleanup(server.Close)
-	return server.URL
+	found := map[string]string{}
+	for name, change := range map[string]func(n *simnet.Network){
+		"healthy":        func(*simnet.Network) {},
+		"node-down":      func(n *simnet.Network) { n.Node("bravo").Stop() },
+		"reward-at-risk": func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
+		"l1-runs-dry": func(n *simnet.Network) {
+			for i := range 10 {
+				n.SetBalance("examplel1", fmt.Sprintf("member%d", i), 512*60*60*uint64(20+30*i))
+			}
+		},
+		"many-troubles": func(n *simnet.Network) {
+			n.Node("bravo").Stop()
+			n.Node("charlie").SetChain("C", simnet.Bootstrapping)
+			n.Node("alpha").SetObservedUptime(70)
+			n.SetBalance("examplel1", "echo", 0)
+			n.RemoveValidator("P", "charlie")
+			n.AnnounceUpgrade(time.Now().Add(100*time.Hour), "delta", "echo", "golf", "hotel")
+		},
+	} {
+		inWorld(t, alerts.Rules, func(s world) {
+			time.Sleep(30 * time.Minute)
+			change(s.Network)
+			time.Sleep(25 * time.Minute)
+			found[name] = s.get("/")
+			if name == "many-troubles" {
+				for name, path := range map[string]string{"alerts": "/alerts", "node": "/node/charlie", "l1": "/l1/examplel1", "runbook": "/runbook/AvaxNodeDown"} {
+					found[name] = s.get(path)
+				}
+			}
+		})
+	}
+	return found
+}
+
+const nodeDown = `
+groups:
+  - name: nodes
+    rules:
+      - {alert: NodeDown, expr: avax_node_up == 0, labels: {severity: page}, annotations: {summary: "{{ $labels.node }} is down"}}
+`
+
+// post submits a form as the user olga, and returns the status and the redirect.
+func (w world) post(path string, form url.Values, headers ...string) (status int, to, body string) {
+	w.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.SetBasicAuth("olga", "secret")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	answer := w.Ask(w.t, r)
+	return answer.Code, answer.Header().Get("Location"), answer.Body.String()
+}
+
+var form = url.Values{"node": {"bravo"}, "for": {"45m"}, "comment": {"upgrade <1.15>"}}
+
+func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
+	inWorld(t, []byte(nodeDown), func(s world) {
+		s.Node("bravo").Stop()
+		time.Sleep(3 * time.Minute)
+		web.Demand(t, s.get("/alerts"), "No silences", `href="alerts?silence=bravo#silences"`)
+		web.Demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?node=bravo"`)
+		if status, to, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther || to != "../alerts#silences" {
+			t.Fatalf("status %d, redirect %q: %s", status, to, body)
+		}
+		page := s.get("/alerts")
+		web.Demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!No silences")
+		ids := regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(page, -1)
+		if len(ids) != 2 {
+			t.Fatalf("%d silences with an end button, want 2", len(ids))
+		}
+		for _, id := range ids {
+			if status, _, body := s.post("/alerts/end", url.Values{"id": {id[1]}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
+				t.Fatalf("%d: %s", status, body)
+			}
+		}
+		web.Demand(t, s.get("/alerts"), "No silences")
+		for _, wrong := range []url.Values{
+			{"node": {"nobody"}, "for": {"30m"}}, {"node": {"bravo"}, "for": {"-1h"}}, {"node": {"bravo"}, "for": {"tomorrow"}}, {"node": {""}, "for": {"1h"}},
+		} {
+			if status, _, _ := s.post("/alerts/silence", wrong); status != http.StatusBadRequest {
+				t.Errorf("%v: status %d", wrong, status)
+			}
+		}
+		web.Demand(t, s.get("/alerts"), "No silences")
+	})
+}
+
+func TestSilencesRejectCrossSiteRequests(t *testing.T) {
+	inWorld(t, []byte(nodeDown), func(s world) {
+		for _, headers := range [][]string{
+			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
+		} {
+			if status, _, _ := s.post("/alerts/silence", form, headers...); status != http.StatusForbidden {
+				t.Errorf("%s: %s: status %d", headers[0], headers[1], status)
+			}
+		}
+		web.Demand(t, s.get("/alerts"), "No silences")
+		if status, _ := s.Get(s.t, "/alerts/silence?"+form.Encode()); status == http.StatusSeeOther || status == http.StatusOK {
+			t.Errorf("GET: status %d", status)
+		}
+		web.Demand(t, s.get("/alerts"), "No silences")
+	})
+}
+
+func TestSilenceFormNeedsAccess(t *testing.T) {
+	inWorld(t, []byte(nodeDown), func(s world) {
+		r := httptest.NewRequest(http.MethodPost, "/alerts/silence", strings.NewReader(form.Encode()))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}
+		if answer := s.Ask(s.t, r); answer.Code != http.StatusSeeOther {
+			t.Errorf("with a client certificate: status %d: %s", answer.Code, answer.Body)
+		}
+		web.Demand(t, s.get("/alerts?silence=alpha"), `node="bravo"`, `avax-exporter silence --comment "why" alpha 30m`, "!<form", "!<button")
+		if status, _, _ := s.post("/alerts/silence", form); status != http.StatusForbidden {
+			t.Errorf("status %d", status)
+		}
+	}, "TRUST_LOOPBACK", "false")
 }
