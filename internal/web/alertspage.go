@@ -33,7 +33,7 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
 // which the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
 func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
-	v := s.view(ctx, parameters{}, "", now)
+	v := s.view(ctx, nil, "", now)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
 		receivers = s.Receivers()

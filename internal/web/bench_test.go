@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"runtime"
 	"strings"
@@ -157,7 +158,7 @@ func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
 	runtime.GC()
 	before, pages := spent(), 0
 	for b.Loop() {
-		if err := s.statusPage(b.Context(), parameters{}, time.Now()).Render(io.Discard); err != nil {
+		if err := s.statusPage(b.Context(), url.Values{}, time.Now()).Render(io.Discard); err != nil {
 			b.Fatal(err)
 		}
 		pages++

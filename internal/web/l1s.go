@@ -30,10 +30,11 @@ func (v *view) l1s() g.Node {
 		return nil
 	}
 	rows, left := rowsOf(chains, func(chain string) mark { return v.about(subject{{"chain", chain}}) }, maxRows)
-	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == v.ask.l1 }); i >= 0 {
+	asked := v.ask.Get("l1")
+	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == asked }); i >= 0 {
 		rows = append([]row{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
-	} else if slices.Contains(chains, v.ask.l1) {
-		rows = append([]row{{v.ask.l1, mark{}}}, rows...)
+	} else if slices.Contains(chains, asked) {
+		rows = append([]row{{asked, mark{}}}, rows...)
 	}
 	shown := mapped(rows[:min(len(rows), maxL1s)], func(r row) string { return r.name })
 	l1 := v.l1Section(shown)
@@ -98,7 +99,7 @@ func (v *l1Section) card(r row, shown bool) g.Node {
 		facts = append(facts, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
 	}
 	subnet := v.texts("avax_chain_info", "chain", "subnet_id")[chain]
-	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || in("inactive") > 0 || chain == v.ask.l1, g.Attr("open")),
+	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || in("inactive") > 0 || chain == v.ask.Get("l1"), g.Attr("open")),
 		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
 		h.P(v.link("l1/"+url.PathEscape(chain), "Page of "+chain)),
 		g.If(subnet != "", h.Code(h.Class("id"), g.Text(subnet))),

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -57,7 +58,6 @@ const healthCollector = "health"
 // nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
 	up := v.by("avax_node_up", "node")
-	v.noNodes = len(up) == 0
 	if v.noNodes && v.observing > 0 {
 		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
 	}
@@ -68,7 +68,7 @@ func (v *view) nodes() (g.Node, []string) {
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
 	limit := maxRows
-	if v.ask.allNodes {
+	if v.ask.Get("nodes") == "all" {
 		limit = len(up)
 	}
 	rows := v.nodeRows()
@@ -81,7 +81,7 @@ func (v *view) nodes() (g.Node, []string) {
 	} else {
 		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, n.row))}
 	}
-	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.ask.with("nodes", "all"), "show all"))),
+	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.with("nodes", "all"), "show all"))),
 		[]string{number(len(v.lists("", "node", isOne, "avax_node_up")[""])) + " of " + plural(len(up), "node", "nodes") + " up"}
 }
 
@@ -100,29 +100,31 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	if v.site.Labels != nil {
 		given = v.site.Labels()
 	}
-	label, _, _ := strings.Cut(v.ask.label, "=")
-	known := false // another parameter is no label
-	for _, labels := range given {
-		known = known || slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(l, label+"=") })
+	var wanted []string // labels
+	for name := range v.ask {
+		for _, labels := range given {
+			if slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(l, name+"=") }) { // else the parameter is no label
+				wanted = appendNew(wanted, name+"="+v.ask.Get(name))
+			}
+		}
 	}
 	for _, state := range v.states {
 		labels := given[state.node]
-		if known && !slices.Contains(labels, v.ask.label) {
-			continue
-		}
-		if v.ask.filter == "" || strings.Contains(state.node+" "+state.text+" "+versions[state.node]+" "+strings.Join(labels, " "), v.ask.filter) {
+		text := state.node + " " + state.text + " " + versions[state.node] + " " + strings.Join(labels, " ")
+		if strings.Contains(text, v.ask.Get("filter")) && len(missing(wanted, labels)) == 0 {
 			rows = append(rows, v.rowOf(state))
 		}
 	}
+	by := v.ask.Get("sort")
 	family := map[string]string{
 		"votes": "avax_node_uptime_rewarding_stake_ratio", "stake": "avax_node_connected_stake_ratio", "peers": "avax_node_peers", "safe": "avax_node_safe_to_stop",
-	}[v.ask.sort]
+	}[by]
 	values := v.by(family, "node")
 	slices.SortStableFunc(rows, func(a, b nodeRow) int {
 		switch {
-		case v.ask.sort == "name":
+		case by == "name":
 			return strings.Compare(a.node, b.node)
-		case v.ask.sort == "version":
+		case by == "version":
 			return cmp.Or(strings.Compare(versions[a.node], versions[b.node]), strings.Compare(a.node, b.node))
 		case family != "":
 			return cmp.Compare(values[labels{a.node}], values[labels{b.node}]) // lowest first
@@ -132,12 +134,19 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	return rows
 }
 
+// with returns the address of the nodes with one parameter changed.
+func (v *view) with(name, value string) string {
+	query := maps.Clone(v.ask)
+	query.Set(name, value)
+	return "?" + query.Encode() + "#nodes"
+}
+
 // nodeFilter shows how to filter and sort the table of nodes.
 func (v *view) nodeFilter() g.Node {
 	return h.Form(h.Class("silence"), h.Method("get"),
-		h.Label(g.Text("Name, state, version or label contains "), h.Input(h.Name("filter"), h.Value(v.ask.filter))), h.Button(g.Text("Filter")),
+		h.Label(g.Text("Name, state, version or label contains "), h.Input(h.Name("filter"), h.Value(v.ask.Get("filter")))), h.Button(g.Text("Filter")),
 		h.Span(h.Class("dim"), g.Text("Sort by "), g.Map([]string{"state", "name", "votes", "stake", "peers", "safe", "version"}, func(by string) g.Node {
-			return g.Group{link(v.ask.with("sort", by), by), g.Text(" ")}
+			return g.Group{link(v.with("sort", by), by), g.Text(" ")}
 		})))
 }
 

@@ -14,12 +14,10 @@ var observerMeanings = [][2]string{
 
 // observers shows the observers; nil if there are none.
 func (v *view) observers() g.Node {
-	names := v.by("avax_observer_info", "node").names()
-	v.observing = len(names)
 	if v.observing == 0 {
 		return nil
 	}
-	rows, left := rowsOf(names, func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
+	rows, left := rowsOf(v.by("avax_observer_info", "node").names(), func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
 	chains := v.lists("node", "chain", anyValue, "avax_chain_height")
 	methods := v.lists("node", "method", anyValue, "avax_observer_method_offered")
 	missing := v.lists("node", "method", isZero, "avax_observer_method_offered")

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,40 +44,17 @@ var policy = func() string {
 		"'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 }()
 
-// parameters are those of a request for the page.
-type parameters struct {
-	allNodes bool   // ?nodes=all: all nodes
-	filter   string // ?filter=text: nodes whose name, state, version or labels contain the text
-	sort     string // ?sort=column: nodes by this column instead of their state
-	l1       string // ?l1=chain: the validators of this L1
-	label    string // ?owner=acme: nodes with this label, as owner=acme
-}
-
-// with returns the address of the nodes with one parameter changed.
-func (c parameters) with(name, value string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"filter": c.filter, "sort": c.sort, "l1": c.l1} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if name, value, ok := strings.Cut(c.label, "="); ok {
-		query.Set(name, value)
-	}
-	query.Set(name, value)
-	return "?" + query.Encode() + "#nodes"
-}
-
-// status serves the status page. The source provides rules and samples, the store provides the state of the collectors.
+// status serves the status page. The source provides rules and samples, the store provides the state of the collectors. Parameters:
+//
+//   - nodes=all: all nodes
+//   - filter=TEXT: nodes whose name, state, version or labels contain the text
+//   - sort=COLUMN: nodes by this column instead of their state
+//   - owner=acme: nodes with this label
+//   - l1=CHAIN: the validators of this L1
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	ask := parameters{query.Get("nodes") == "all", query.Get("filter"), query.Get("sort"), query.Get("l1"), ""}
-	for name := range query {
-		if !slices.Contains([]string{"nodes", "filter", "sort", "l1", "refresh"}, name) {
-			ask.label = max(ask.label, name+"="+query.Get(name)) // one, always the same
-		}
-	}
-	s.servePage(w, r, &s.page, fmt.Sprint(ask), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
+	ask := r.URL.Query()
+	ask.Del("refresh")
+	s.servePage(w, r, &s.page, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
 // renderTimeout limits the queries of one page.
@@ -127,23 +103,24 @@ type view struct {
 	*judgement
 	nodeNames
 	site   *Site
-	base   string // path from the page to the status page
-	ask    parameters
-	states []state  // of the nodes, worst first
-	silent []string // nodes that do not answer
+	base   string     // path from the page to the status page
+	ask    url.Values // of the status page
+	states []state    // of the nodes, worst first
+	silent []string   // nodes that do not answer
 	past   *history
 	err    error // why there are no alerts; may be nil
 
 	observing     int  // observers
-	noNodes       bool // no node is configured
+	noNodes       bool // no node is configured, or none has been asked yet
 	ran, jobCount int  // see Site.Progress
 }
 
 // view reads the data of a page.
-func (s *Site) view(ctx context.Context, ask parameters, base string, now time.Time) *view {
+func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
 	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.ran, v.jobCount = s.Progress()
+	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
 	v.states = v.facts.states(s.Answered)
 	v.silent = silent(v.states)
 	var groups []alerting.Group
@@ -156,23 +133,20 @@ func (s *Site) view(ctx context.Context, ask parameters, base string, now time.T
 	return v
 }
 
-func (s *Site) statusPage(ctx context.Context, ask parameters, now time.Time) g.Node {
+func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.Node {
 	v := s.view(ctx, ask, "", now)
-	observers := v.observers()
 	nodes, nodeSums := v.nodes()
-	validators := v.validators()
-	l1s := v.l1s()
 	verdict := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	return document(verdict,
 		v.top(),
 		h.Main(
 			verdictSection(verdict, append(sums, v.sums()...)),
-			g.If(len(v.problems) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(maxLines))),
+			g.If(len(v.problems) > 0, h.Section(h.Aria("label", "Problems"), v.problemList())),
 			g.Iff(v.past.err != nil, func() g.Node {
 				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
 			}),
-			nodes, validators, l1s, observers,
+			nodes, v.validators(), v.l1s(), v.observers(),
 			collectorSections(v.jobs, v.judgement, now),
 		),
 		v.bottom(),
@@ -193,22 +167,20 @@ func (v *view) sums() []string {
 	return sums
 }
 
-// problemList shows the problems, each with at most limit alerts.
-func (v *view) problemList(limit int) g.Node {
+// problemList shows the problems, each with at most maxLines alerts.
+func (v *view) problemList() g.Node {
 	return h.Ul(h.Class("problems"), g.Map(v.problems, func(p *problem) g.Node {
 		worst := p.worst()
-		shown := p.alerts[:min(len(p.alerts), limit)]
+		shown := p.alerts[:min(len(p.alerts), maxLines)]
+		var lines g.Group
+		for i, a := range shown {
+			lines = append(lines, h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))))
+			if action := v.action(a); action != "" && (i+1 == len(shown) || v.action(shown[i+1]) != action) { // else it follows the next alert
+				lines = append(lines, h.P(h.Class("action"), prose(action)))
+			}
+		}
 		return h.Li(h.Class(worst.mark().class()), h.ID(p.name),
-			mapIndexed(shown, func(i int, a *active) g.Node {
-				action := v.action(a)
-				if i+1 < len(shown) && v.action(shown[i+1]) == action {
-					action = "" // it follows the next alert
-				}
-				return g.Group{
-					h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))),
-					g.If(action != "", h.P(h.Class("action"), prose(action))),
-				}
-			}),
+			lines,
 			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
 			h.P(h.Class("dim"),
 				g.Text(p.name+" · "+worst.Labels["severity"]+" · "), v.runbookLink(worst), g.Text(" · "), v.subjectLinks(worst),
@@ -216,14 +188,6 @@ func (v *view) problemList(limit int) g.Node {
 			),
 		)
 	}))
-}
-
-func mapIndexed[T any](items []T, node func(i int, item T) g.Node) g.Group {
-	var all g.Group
-	for i, item := range items {
-		all = append(all, node(i, item))
-	}
-	return all
 }
 
 // stateOf returns since when an alert fires, when it will fire, or when it clears.

@@ -107,7 +107,7 @@ func writeVerdict(w http.ResponseWriter, r *http.Request, status int, answer any
 
 // missing returns the names that are not in the list.
 func missing(names, list []string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(list, name) })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(list, name) })
 }
 
 // silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.

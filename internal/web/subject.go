@@ -27,7 +27,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
-		v := s.view(ctx, parameters{}, "../", time.Now())
+		v := s.view(ctx, nil, "../", time.Now())
 		row := v.rowOf(state{node: name, text: "no recent samples"})
 		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
 			row = v.rowOf(v.states[i])
@@ -53,7 +53,7 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
-		v := s.view(ctx, parameters{l1: chain}, "../", time.Now())
+		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
 		card := v.l1Section([]string{chain}).card(row{chain, v.about(subject{{"chain", chain}})}, true)
 		return v.subjectPage(chain, []g.Node{card},
 			func(label func(string) string) bool { return label("chain") == chain })

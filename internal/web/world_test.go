@@ -111,7 +111,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 			inWorld(t, alerts.Rules, func(s world) {
 				web.Demand(t, s.get("/"), healthy...)
 				test.change(s.Network)
-				time.Sleep(2 * time.Minute)
+				time.Sleep(4 * time.Minute) // a run, an answer that it shares, a scrape and an evaluation
 				web.Demand(t, s.get("/"), test.pending...)
 				time.Sleep(test.after)
 				page := s.get("/")
