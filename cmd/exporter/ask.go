@@ -4,18 +4,27 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// exporterURL returns the address of the exporter for a command: --from, or the exporter on this machine.
-func exporterURL(from string, cfg *config.Config) string {
-	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/")
+// exporterOf returns the address of the exporter for a command: --from, or the exporter on this machine. It also returns the
+// configuration.
+func exporterOf(from string) (address string, cfg *config.Config, err error) {
+	if u, err := url.Parse(from); from != "" && (err != nil || u.Host == "") {
+		return "", nil, usageError{errors.New("--from: invalid URL: write one like http://127.0.0.1:9865")} // without the URL, which may contain a password
+	}
+	if cfg, err = configured(config.LoadServing()); err != nil {
+		return "", nil, err
+	}
+	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/"), cfg, nil
 }
 
 // maxAnswer is the maximum size of an exporter's answer in bytes.
@@ -28,6 +37,16 @@ func askURL(ctx context.Context, address string) (*http.Response, error) {
 		return nil, err
 	}
 	return http.DefaultClient.Do(req)
+}
+
+// askText requests a text of at most this number of bytes from an exporter.
+func askText(ctx context.Context, address string, limit int64) (resp *http.Response, text string, err error) {
+	if resp, err = askURL(ctx, address); err != nil {
+		return nil, "", unreachable(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	return resp, string(body), err
 }
 
 // unreachable adds a remedy to an error of askURL.

@@ -77,42 +77,43 @@ type backtestRequest struct {
 
 // parseBacktest parses the arguments. The error is flag.ErrHelp, or it contains a remedy.
 func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) {
-	flags := flag.NewFlagSet("backtest", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&r.prometheus, "prometheus", "", "")
-	flags.StringVar(&r.httpConfig, "http-config", "", "")
-	flags.StringVar(&r.rules, "rules", "", "")
-	flags.StringVar(&r.profile, "profile", alerts.ProfileAll, "")
-	flags.StringVar(&r.alertmanager, "alertmanager", "", "")
-	flags.StringVar(&r.alert, "alert", "", "")
-	flags.StringVar(&r.target, "target", "", "")
-	flags.StringVar(&r.checkpoint, "checkpoint", "", "")
-	flags.BoolVar(&r.list, "list", false, "")
-	flags.BoolVar(&r.json, "json", false, "")
-	from, to, at := flags.String("from", "30d", ""), flags.String("to", "", ""), flags.String("at", "", "")
-	interval, matchers := flags.String("interval", "15s", ""), flags.String("labels", "", "")
-	flags.Func("set", "", func(text string) error {
-		t, err := backtest.ParseThreshold(text)
-		r.thresholds = append(r.thresholds, t)
-		return err
+	var from, to, at, interval, matchers string
+	err = parseFlags(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&r.prometheus, "prometheus", "", "")
+		flags.StringVar(&r.httpConfig, "http-config", "", "")
+		flags.StringVar(&r.rules, "rules", "", "")
+		flags.StringVar(&r.profile, "profile", alerts.ProfileAll, "")
+		flags.StringVar(&r.alertmanager, "alertmanager", "", "")
+		flags.StringVar(&r.alert, "alert", "", "")
+		flags.StringVar(&r.target, "target", "", "")
+		flags.StringVar(&r.checkpoint, "checkpoint", "", "")
+		flags.BoolVar(&r.list, "list", false, "")
+		flags.BoolVar(&r.json, "json", false, "")
+		flags.StringVar(&from, "from", "30d", "")
+		flags.StringVar(&to, "to", "0s", "")
+		flags.StringVar(&at, "at", "", "")
+		flags.StringVar(&interval, "interval", "15s", "")
+		flags.StringVar(&matchers, "labels", "", "")
+		flags.Func("set", "", func(text string) error {
+			t, err := backtest.ParseThreshold(text)
+			r.thresholds = append(r.thresholds, t)
+			return err
+		})
 	})
-	words, err := parseAnywhere(flags, args)
 	switch {
 	case err != nil:
 		return r, err
-	case len(words) > 0:
-		return r, fmt.Errorf("unexpected argument %q", words[0])
 	case r.prometheus == "":
 		return r, errors.New("--prometheus is missing: write the URL of the server with the history, such as http://localhost:9090")
 	}
-	if r.to, err = timeBefore(cmp.Or(*to, "0s"), now); err != nil {
+	if r.to, err = timeBefore(cmp.Or(to, "0s"), now); err != nil {
 		return r, fmt.Errorf("--to: %w", err)
 	}
-	if r.from, err = timeBefore(*from, now); err != nil {
+	if r.from, err = timeBefore(from, now); err != nil {
 		return r, fmt.Errorf("--from: %w", err)
 	}
-	if *at != "" {
-		if r.at, err = timeBefore(*at, now); err != nil {
+	if at != "" {
+		if r.at, err = timeBefore(at, now); err != nil {
 			return r, fmt.Errorf("--at: %w", err)
 		}
 	}
@@ -125,12 +126,12 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 	if !r.from.Before(r.to) {
 		return r, errors.New("--from must be before --to")
 	}
-	every, err := model.ParseDuration(*interval)
+	every, err := model.ParseDuration(interval)
 	if r.interval = time.Duration(every); err != nil || r.interval < time.Second {
-		return r, fmt.Errorf("--interval: invalid duration %q: write one of at least 1s, such as 15s", *interval)
+		return r, fmt.Errorf("--interval: invalid duration %q: write one of at least 1s, such as 15s", interval)
 	}
-	if *matchers != "" {
-		parsed, err := backtest.ParseMatchers(*matchers)
+	if matchers != "" {
+		parsed, err := backtest.ParseMatchers(matchers)
 		if err != nil {
 			return r, fmt.Errorf("--labels: %w", err)
 		}
@@ -154,11 +155,8 @@ func timeBefore(text string, now time.Time) (time.Time, error) {
 // runBacktest evaluates the rules over history and prints the report.
 func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	r, err := parseBacktest(args, time.Now())
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
 	if err != nil {
-		return inputError("backtest: %w: see avax-exporter help backtest", err)
+		return usageError{err}
 	}
 	rules, err := r.ruleFile()
 	if err != nil {

@@ -66,20 +66,21 @@ const (
 
 // runRules prints the alert rules of all profiles, or of one profile.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
-	flags := flag.NewFlagSet("rules", flag.ContinueOnError)
-	profile := flags.String("profile", alerts.ProfileAll, "")
-	format := flags.String("format", "prometheus", "")
-	labels := flags.String("labels", os.Getenv("AVAX_ALERT_LABELS"), "")
-	out, err := parseBuiltIn(flags, args, rulesArgs)
-	if err != nil {
-		return err
+	var profile, format, labels, out string
+	if err := parseFlags(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&profile, "profile", alerts.ProfileAll, "")
+		flags.StringVar(&format, "format", "prometheus", "")
+		flags.StringVar(&labels, "labels", os.Getenv("AVAX_ALERT_LABELS"), "")
+		flags.StringVar(&out, "out", "", "")
+	}); err != nil {
+		return usageError{err}
 	}
-	rules, err := alerts.Profile(*profile)
+	rules, err := alerts.Profile(profile)
 	if err != nil {
 		return inputError("rules: %v", err)
 	}
 	companion := alerts.Companion
-	names, err := config.ParseAlertLabels(*labels)
+	names, err := config.ParseAlertLabels(labels)
 	if err != nil {
 		return inputError("rules: %v", err)
 	}
@@ -91,27 +92,28 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 			return err
 		}
 	}
-	switch *format {
+	switch format {
 	case "prometheus":
 	case "prometheusrule":
 		rules, companion = alerts.PrometheusRule("avax-exporter", rules), alerts.PrometheusRule("avax-exporter-companion", companion)
 	case "grafana":
 		rules, companion = alerts.GrafanaManaged(rules), alerts.GrafanaManaged(companion)
 	default:
-		return inputError("rules: unknown format %q: use prometheus, prometheusrule or grafana", *format)
+		return inputError("rules: unknown format %q: use prometheus, prometheusrule or grafana", format)
 	}
 	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
 }
 
 // runDashboards prints the overview dashboard of all profiles, or of one profile.
 func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
-	flags := flag.NewFlagSet("dashboards", flag.ContinueOnError)
-	profile := flags.String("profile", "all", "")
-	out, err := parseBuiltIn(flags, args, dashboardsArgs)
-	if err != nil {
-		return err
+	var profile, out string
+	if err := parseFlags(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&profile, "profile", "all", "")
+		flags.StringVar(&out, "out", "", "")
+	}); err != nil {
+		return usageError{err}
 	}
-	overview, err := dashboards.Overview(*profile)
+	overview, err := dashboards.Overview(profile)
 	if err != nil {
 		return inputError("dashboards: %v", err)
 	}
@@ -131,23 +133,6 @@ func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error 
 		files = append(files, builtInFile{name, content})
 	}
 	return files.print(out, stdout)
-}
-
-// parseBuiltIn parses the arguments and returns the value of --out. The error is flag.ErrHelp, or it says what to write.
-func parseBuiltIn(flags *flag.FlagSet, args []string, usage string) (out string, err error) {
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&out, "out", "", "")
-	err = flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return "", err
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	if err != nil {
-		return "", inputError("%s: %v: write %[1]s %[3]s", flags.Name(), err, usage)
-	}
-	return out, nil
 }
 
 // print prints the first file, or writes all files into the directory out.

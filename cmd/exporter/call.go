@@ -47,13 +47,13 @@ Methods with their parameters (? means optional):
 
 // parseCall parses the arguments of the command call. The error is flag.ErrHelp, or it contains a remedy.
 func parseCall(args []string) (r app.Request, err error) {
-	flags := flag.NewFlagSet("call", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&r.Node, "node", "", "")
-	flags.StringVar(&r.Chain, "chain", "", "")
-	flags.BoolVar(&r.All, "all", false, "")
-	yes := flags.Bool("yes", false, "")
-	words, err := parseAnywhere(flags, args)
+	yes := false
+	words, err := parse(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&r.Node, "node", "", "")
+		flags.StringVar(&r.Chain, "chain", "", "")
+		flags.BoolVar(&r.All, "all", false, "")
+		flags.BoolVar(&yes, "yes", false, "")
+	})
 	if err != nil {
 		return r, err
 	}
@@ -94,7 +94,7 @@ func parseCall(args []string) (r app.Request, err error) {
 	if err := r.Method.Check(r.Params); err != nil {
 		return r, err
 	}
-	if r.Method.Changes != "" && !*yes {
+	if r.Method.Changes != "" && !yes {
 		return r, fmt.Errorf("%s would %s; add --yes to do it", name, r.Method.Changes)
 	}
 	service, _, _ := strings.Cut(name, ".")
@@ -116,19 +116,6 @@ func parseCall(args []string) (r app.Request, err error) {
 	return r, nil
 }
 
-// parseAnywhere parses flags at any position among the arguments. It returns the other arguments.
-func parseAnywhere(flags *flag.FlagSet, args []string) (words []string, err error) {
-	for rest := args; len(rest) > 0; {
-		if err := flags.Parse(rest); err != nil {
-			return nil, err
-		}
-		if rest = flags.Args(); len(rest) > 0 {
-			words, rest = append(words, rest[0]), rest[1:]
-		}
-	}
-	return words, nil
-}
-
 // callHelp lists every method with its parameters.
 func callHelp() string {
 	var b strings.Builder
@@ -142,11 +129,8 @@ func callHelp() string {
 // runCall makes one call and prints the result.
 func runCall(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	r, err := parseCall(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
 	if err != nil {
-		return inputError("call: %w: see avax-exporter help call", err)
+		return usageError{err}
 	}
 	cfg, err := configured(config.Load())
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
@@ -40,10 +38,7 @@ type wanted struct{ from, name, target string }
 
 // parseExplain parses the arguments of the command explain. The error is flag.ErrHelp, or it contains a remedy.
 func parseExplain(args []string) (w wanted, err error) {
-	flags := flag.NewFlagSet("explain", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&w.from, "from", "", "")
-	words, err := parseAnywhere(flags, args)
+	words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&w.from, "from", "", "") })
 	switch {
 	case err != nil:
 		return w, err
@@ -51,9 +46,6 @@ func parseExplain(args []string) (w wanted, err error) {
 		return w, errors.New("name an alert or a family, and optionally a target")
 	case len(words) > 2:
 		return w, errors.New("name one target at most")
-	}
-	if u, err := url.Parse(w.from); w.from != "" && (err != nil || u.Host == "") {
-		return w, errors.New("--from: invalid URL: write one like http://127.0.0.1:9865") // without the URL, which may contain a password
 	}
 	w.name = words[0]
 	if len(words) == 2 {
@@ -65,32 +57,24 @@ func parseExplain(args []string) (w wanted, err error) {
 // runExplain prints the running exporter's explanation of an alert or a family.
 func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	w, err := parseExplain(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
 	if err != nil {
-		return inputError("explain: %w: see avax-exporter help explain", err)
+		return usageError{err}
 	}
-	cfg, err := configured(config.LoadServing())
+	exporter, _, err := exporterOf(w.from)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, err := askURL(ctx, exporterURL(w.from, cfg)+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
-	if err != nil {
-		return unreachable(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	resp, text, err := askText(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode(), maxAnswer)
 	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode == http.StatusNotFound:
-		return config.InputError{Err: errors.New(strings.TrimSpace(string(text)))}
+		return inputError("%s", strings.TrimSpace(text))
 	case resp.StatusCode != http.StatusOK:
 		return fmt.Errorf("%s answers %s; name an exporter with --from", resp.Request.URL.Redacted(), resp.Status)
 	}
-	_, err = out.Write(text)
+	_, err = io.WriteString(out, text)
 	return err
 }

@@ -101,8 +101,42 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return printHelp(c, stdout)
 	}
 	err = c.run(ctx, args, stdout, stderr)
-	if errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		return printHelp(c, stdout)
+	case errors.As(err, new(usageError)):
+		return inputError("%s: %w: see avax-exporter help %[1]s", c.name, err)
+	}
+	return err
+}
+
+// usageError is an error in the arguments of a command, with a remedy.
+type usageError struct{ error }
+
+// Unwrap returns the error.
+func (e usageError) Unwrap() error { return e.error }
+
+// parse parses the arguments of a command. Flags may be at any position. It returns the other arguments.
+func parse(args []string, declare func(*flag.FlagSet)) (words []string, err error) {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	declare(flags)
+	for rest := args; len(rest) > 0; {
+		if err := flags.Parse(rest); err != nil {
+			return nil, err
+		}
+		if rest = flags.Args(); len(rest) > 0 {
+			words, rest = append(words, rest[0]), rest[1:]
+		}
+	}
+	return words, nil
+}
+
+// parseFlags is parse for a command without other arguments.
+func parseFlags(args []string, declare func(*flag.FlagSet)) error {
+	words, err := parse(args, declare)
+	if err == nil && len(words) > 0 {
+		err = fmt.Errorf("unexpected argument %q", words[0])
 	}
 	return err
 }

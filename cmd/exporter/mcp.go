@@ -18,7 +18,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/docs"
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 const mcpArgs = "[--from URL]"
@@ -102,23 +101,11 @@ func alertHistory(v url.Values) error {
 
 // runMCP serves the tools until the client closes standard input.
 func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
-	flags := flag.NewFlagSet("mcp", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	from := flags.String("from", "", "")
-	words, err := parseAnywhere(flags, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return err
-	case err == nil && len(words) > 0:
-		err = fmt.Errorf("unexpected argument %q", words[0])
+	var from string
+	if err := parseFlags(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") }); err != nil {
+		return usageError{err}
 	}
-	if err != nil {
-		return inputError("mcp: %w: see avax-exporter help mcp", err)
-	}
-	if u, err := url.Parse(*from); *from != "" && (err != nil || u.Host == "") {
-		return inputError("mcp: --from: invalid URL: write one like http://127.0.0.1:9865")
-	}
-	cfg, err := configured(config.LoadServing())
+	exporter, _, err := exporterOf(from)
 	if err != nil {
 		return err
 	}
@@ -128,7 +115,7 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 	for _, t := range tools {
 		server.AddTool(&mcp.Tool{Name: t.name, Description: t.about, InputSchema: t.schema(), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 			func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-				text, err := t.answer(ctx, exporterURL(*from, cfg), r.Params.Arguments)
+				text, err := t.answer(ctx, exporter, r.Params.Arguments)
 				if err != nil {
 					text = err.Error()
 				}
@@ -194,16 +181,10 @@ func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMes
 
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, err := askURL(ctx, exporter+path+"?"+query.Encode())
-	if err != nil {
-		return "", unreachable(err)
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxToolAnswer+1))
+	resp, text, err := askText(ctx, exporter+path+"?"+query.Encode(), maxToolAnswer+1)
 	if err != nil {
 		return "", err
 	}
-	text := string(body)
 	if len(text) > maxToolAnswer {
 		text = strings.ToValidUTF8(text[:maxToolAnswer], "") + "\n[the answer is longer than 48 KiB, the rest is left out: ask for less]"
 	}

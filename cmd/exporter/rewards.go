@@ -50,36 +50,33 @@ Examples:
 // runRewards prints the ledger of rewards.
 func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	var q app.RewardQuery
-	flags := flag.NewFlagSet("rewards", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	from, to := flags.String("from", "", ""), flags.String("to", "0s", "")
-	asCSV, asJSON := flags.Bool("csv", false, ""), flags.Bool("json", false, "")
+	var from, to string
+	var asCSV, asJSON bool
 	list := func(into *[]string) func(string) error {
 		return func(item string) error { *into = append(*into, item); return nil }
 	}
-	flags.Func("node", "", list(&q.Nodes))
-	flags.Func("address", "", list(&q.Addresses))
-	flags.StringVar(&q.Currency, "currency", "", "")
-	flags.BoolVar(&q.Verify, "verify", false, "")
-	words, err := parseAnywhere(flags, args)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
+	err := parseFlags(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&from, "from", "", "")
+		flags.StringVar(&to, "to", "0s", "")
+		flags.BoolVar(&asCSV, "csv", false, "")
+		flags.BoolVar(&asJSON, "json", false, "")
+		flags.Func("node", "", list(&q.Nodes))
+		flags.Func("address", "", list(&q.Addresses))
+		flags.StringVar(&q.Currency, "currency", "", "")
+		flags.BoolVar(&q.Verify, "verify", false, "")
+	})
 	now := time.Now()
-	if err == nil && len(words) > 0 {
-		err = fmt.Errorf("unexpected argument %q", words[0])
-	}
-	if err == nil && *asCSV && *asJSON {
+	if err == nil && asCSV && asJSON {
 		err = errors.New("write --csv or --json, not both")
 	}
-	if err == nil && *from != "" {
-		q.From, err = timeBefore(*from, now)
+	if err == nil && from != "" {
+		q.From, err = timeBefore(from, now)
 	}
 	if err == nil {
-		q.To, err = timeBefore(*to, now)
+		q.To, err = timeBefore(to, now)
 	}
 	if err != nil {
-		return inputError("rewards: %w: see avax-exporter help rewards", err)
+		return usageError{err}
 	}
 	cfg, err := configured(config.Load())
 	if err != nil {
@@ -93,9 +90,9 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		q.Currency = cfg.Currency
 	}
 	switch {
-	case *asCSV:
+	case asCSV:
 		err = rewardsCSV(stdout, payments, q.Currency)
-	case *asJSON:
+	case asJSON:
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]app.Payment{}, payments...), "months": monthsOf(payments)})

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 const safeToStopHelp = `
@@ -47,24 +45,19 @@ Options:
 func safeTo(action, parameter string) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	name := "safe-to-" + action
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
-		flags := flag.NewFlagSet(name, flag.ContinueOnError)
-		flags.SetOutput(io.Discard)
-		from := flags.String("from", "", "")
-		words, err := parseAnywhere(flags, args)
-		switch {
-		case errors.Is(err, flag.ErrHelp):
-			return err
-		case err == nil && len(words) != 1:
+		var from string
+		words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") })
+		if err == nil && len(words) != 1 {
 			err = fmt.Errorf("name one %s", parameter)
 		}
 		if err != nil {
-			return inputError("%s: %w: see avax-exporter help %s", name, err, name)
+			return usageError{err}
 		}
-		cfg, err := configured(config.LoadServing())
+		exporter, _, err := exporterOf(from)
 		if err != nil {
 			return err
 		}
-		status, answer, err := askSafe(ctx, exporterURL(*from, cfg)+"/"+name+"?"+url.Values{parameter: words}.Encode())
+		status, answer, err := askSafe(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
 		switch {
 		case err != nil:
 			return err
@@ -80,11 +73,9 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 
 // askSafe requests a verdict. The answer is one line.
 func askSafe(ctx context.Context, address string) (status int, answer string, err error) {
-	resp, err := askURL(ctx, address)
+	resp, text, err := askText(ctx, address, 64<<10)
 	if err != nil {
-		return 0, "", unreachable(err)
+		return 0, "", err
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-	return resp.StatusCode, strings.TrimSpace(string(text)), err
+	return resp.StatusCode, strings.TrimSpace(text), nil
 }

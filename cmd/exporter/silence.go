@@ -20,7 +20,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
@@ -60,13 +59,12 @@ type maintenance struct {
 }
 
 func parseSilence(args []string) (m maintenance, err error) {
-	flags := flag.NewFlagSet("silence", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.StringVar(&m.from, "from", "", "")
-	flags.StringVar(&m.alertmanager, "alertmanager", "", "")
-	flags.StringVar(&m.comment, "comment", "maintenance", "")
-	flags.BoolVar(&m.check, "check", false, "")
-	words, err := parseAnywhere(flags, args)
+	words, err := parse(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&m.from, "from", "", "")
+		flags.StringVar(&m.alertmanager, "alertmanager", "", "")
+		flags.StringVar(&m.comment, "comment", "maintenance", "")
+		flags.BoolVar(&m.check, "check", false, "")
+	})
 	if err != nil {
 		return m, err
 	}
@@ -83,19 +81,15 @@ func parseSilence(args []string) (m maintenance, err error) {
 // runSilence silences the alerts of a node.
 func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	m, err := parseSilence(args)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
 	if err != nil {
-		return inputError("silence: %w: see avax-exporter help silence", err)
+		return usageError{err}
 	}
-	cfg, err := configured(config.LoadServing())
+	exporter, cfg, err := exporterOf(m.from)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	exporter := exporterURL(m.from, cfg)
 	if m.check {
 		if err := mayStop(ctx, exporter, m.node); err != nil {
 			return err
