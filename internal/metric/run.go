@@ -9,8 +9,8 @@ import (
 
 // Key identifies a job: collector and target.
 type Key struct {
-	Collector string
-	Target    Target
+	Collector string `json:"collector"`
+	Target    Target `json:"target"`
 }
 
 func (k Key) compare(o Key) int {
@@ -50,12 +50,12 @@ type Facts struct {
 // replaces it as a whole.
 type Table struct {
 	// About describes the rows in one sentence.
-	About   string
-	Columns []string
+	About   string   `json:"about"`
+	Columns []string `json:"columns"`
 	// Rows have one cell per column, in display order. A cell is plain text, possibly from an upstream.
-	Rows [][]string
+	Rows [][]string `json:"rows"`
 	// LeftOut is the number of dropped rows.
-	LeftOut int
+	LeftOut int `json:"left_out,omitzero"`
 }
 
 // MaxRows is the maximum number of table rows of one run.

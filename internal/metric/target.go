@@ -47,6 +47,9 @@ func (t Target) Compare(o Target) int {
 	return cmp.Or(order, cmp.Compare(t.Node, o.Node), cmp.Compare(t.Chain, o.Chain))
 }
 
+// MarshalText returns the text.
+func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
 // Group returns the group of the target's job. Jobs of one group start together and share answers. If the target has a node or an
 // item, the group is the target without its chain. Otherwise it is the target itself.
 func (t Target) Group() Target {

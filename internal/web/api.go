@@ -244,14 +244,6 @@ type (
 		LastScrapeDuration float64           `json:"lastScrapeDuration"`
 		Health             string            `json:"health"`
 	}
-	apiTable struct {
-		Collector string     `json:"collector"`
-		Target    string     `json:"target"`
-		About     string     `json:"about"`
-		Columns   []string   `json:"columns"`
-		Rows      [][]string `json:"rows"`
-		LeftOut   int        `json:"left_out,omitempty"`
-	}
 )
 
 func (s *Site) apiAlerts(r *http.Request) (any, error) {
@@ -301,9 +293,5 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 
 // apiTables returns facts that are not samples, such as the error text of a failing health check.
 func (s *Site) apiTables(*http.Request) (any, error) {
-	tables := []apiTable{}
-	for _, t := range metric.Tables(s.Store.Jobs(), time.Now()) {
-		tables = append(tables, apiTable{t.Collector, t.Target.String(), t.About, t.Columns, t.Rows, t.LeftOut})
-	}
-	return tables, nil
+	return metric.Tables(s.Store.Jobs(), time.Now()), nil
 }
