@@ -49,6 +49,8 @@ type l1Section struct {
 	connected       values              // connected weight by chain
 	members         map[string][]string // validation IDs by chain
 	nodeIDs         map[string]string   // by validation ID
+	subnets         map[string]string   // by chain
+	days            map[string][]string // values of the label days of top-ups, by chain
 	topUps          map[string]uint64   // nAVAX that keep a validator active for staking.TopUpDays, by validation ID
 	seen, observers map[string][]string // nodes that are connected, and nodes that report whether they are, by validation ID
 }
@@ -57,7 +59,8 @@ func (v *view) l1Section(chains []string) *l1Section {
 	these := v.from(nil, chains)
 	s := &l1Section{
 		v, these, v.connectedWeights(), these.lists("chain", "validation_id", anyValue, "avax_l1_validator_weight"),
-		these.texts("avax_l1_validator_weight", "validation_id", "node_id"), map[string]uint64{},
+		these.texts("avax_l1_validator_weight", "validation_id", "node_id"), v.texts("avax_chain_info", "chain", "subnet_id"),
+		v.lists("chain", "days", anyValue, "avax_l1_top_up_avax"), map[string]uint64{},
 		these.lists("validation_id", "node", isOne, "avax_l1_validator_connected"), these.lists("validation_id", "node", anyValue, "avax_l1_validator_connected"),
 	}
 	for _, l1 := range l1sOf(these.jobs, v.now) {
@@ -95,14 +98,13 @@ func (v *l1Section) card(r row, shown bool) g.Node {
 	if after := v.value(subject{{"chain", chain}, {"quorum", staking.Quorums[0].Label}}, "avax_l1_quorum_loss_seconds"); after != nil {
 		facts = append(facts, textCell("Active below 80 %", left(*after), v.color(about, "avax_l1_quorum_loss_seconds")))
 	}
-	for _, days := range v.lists("chain", "days", anyValue, "avax_l1_top_up_avax")[chain] {
+	for _, days := range v.days[chain] {
 		facts = append(facts, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
 	}
-	subnet := v.texts("avax_chain_info", "chain", "subnet_id")[chain]
 	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || in("inactive") > 0 || chain == v.ask.Get("l1"), g.Attr("open")),
 		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
 		h.P(v.link("l1/"+url.PathEscape(chain), "Page of "+chain)),
-		g.If(subnet != "", h.Code(h.Class("id"), g.Text(subnet))),
+		g.If(v.subnets[chain] != "", h.Code(h.Class("id"), g.Text(v.subnets[chain]))),
 		figures(facts),
 		g.Iff(shown, func() g.Node { return v.validators(chain) }),
 		g.If(!shown, h.P(link("?l1="+url.QueryEscape(chain)+"#l1-"+chain, "Show its validators"))),
