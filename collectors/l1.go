@@ -56,11 +56,8 @@ var l1 = &Spec{
 
 func collectL1(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
-	}
-	if b.SubnetID == node.PrimaryNetworkID {
-		return nil
 	}
 	set, err := subnetSet(ctx, ups, b.SubnetID)
 	if err != nil {

@@ -47,11 +47,8 @@ type meters map[string]*staking.Meter
 
 func (m meters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
-	}
-	if b.SubnetID == node.PrimaryNetworkID {
-		return nil
 	}
 	found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (timedSet, error) { return timedSetOf(ctx, n, b.SubnetID) })
 	if err != nil {

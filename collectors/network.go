@@ -60,11 +60,8 @@ func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 // the other chains.
 func collectSubnetSize(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, "size of "+b.SubnetID) {
 		return err
-	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, "size of "+b.SubnetID) {
-		return nil
 	}
 	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), ups, b.SubnetID) // the collector named l1 makes the same call
 	if err != nil {

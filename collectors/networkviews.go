@@ -36,11 +36,8 @@ func collectPrimaryView(ctx context.Context, ups *Upstreams, n *nodes.Node, out 
 
 func collectSubnetView(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
 		return err
-	}
-	if b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
-		return nil
 	}
 	self, err := n.ID(ctx)
 	if err != nil {
