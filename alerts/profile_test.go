@@ -21,7 +21,7 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit int
 		has   string
-	}{"validator": {35, "AvaxNodeDown"}, "l1": {50, "AvaxNodeDown"}, "rpc": {35, "AvaxNodeDown"}, "delegator": {21, "AvaxValidatorDisconnected"}} {
+	}{"validator": {36, "AvaxNodeDown"}, "l1": {50, "AvaxNodeDown"}, "rpc": {35, "AvaxNodeDown"}, "delegator": {21, "AvaxValidatorDisconnected"}} {
 		content, err := Profile(name)
 		if err != nil {
 			t.Fatal(err)

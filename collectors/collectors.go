@@ -131,6 +131,7 @@ func All() []*Spec {
 		chainStatus,
 		chainInfo,
 		chainConfig,
+		transactionPool,
 		chainRules,
 		feeConfig,
 		l1,

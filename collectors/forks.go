@@ -16,7 +16,7 @@ var forks = &Spec{
 	Paged:    true,
 	Help:     "Nodes that disagree about a block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
-	Every:    time.Minute,
+	Every:    90 * time.Second,
 	Families: []*metric.Family{forkDetected},
 	Bind:     perChain(collectForks),
 }

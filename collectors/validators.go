@@ -27,6 +27,10 @@ var (
 		"Length in seconds of the next period of an auto-renewed validator. 0 if the current period is the last. Absent for other validators.", "node_id")
 	validatorAutoCompound = metric.New("avax_validator_auto_compound_ratio",
 		"Share (0 to 1) of the reward that an auto-renewed validator stakes again in its next period. Absent for other validators.", "node_id")
+	validatorAuthority = metric.New("avax_validator_authority_info",
+		"1 for each address that may change the period and the restaked share of an auto-renewed validator. Absent for other validators.", "node_id", "address")
+	validatorRestaked = metric.New("avax_validator_restaked_reward_avax",
+		"Rewards in AVAX that an auto-renewed validator staked again so far. kind is validation or delegation. AvalancheGo 1.15.0 does not report it.", "node_id", "kind")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
@@ -51,7 +55,7 @@ var validators = &Spec{
 	Every:    time.Minute,
 	EveryFor: monitoredPeriod,
 	Families: []*metric.Family{
-		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound,
+		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
 	Bind: func(ups *Upstreams) []Job {
@@ -112,6 +116,17 @@ func setValidator(out *metric.Batch, v node.Validator) {
 	}
 	if v.AutoCompoundRewardShares != nil {
 		out.Set(validatorAutoCompound, float64(*v.AutoCompoundRewardShares)/1e6, v.NodeID)
+	}
+	if v.ValidatorAuthority != nil {
+		for _, address := range v.ValidatorAuthority.Addresses {
+			out.Set(validatorAuthority, 1, v.NodeID, address)
+		}
+	}
+	if v.RestakedValidationRewards != nil {
+		out.Set(validatorRestaked, v.RestakedValidationRewards.AVAX(), v.NodeID, "validation")
+	}
+	if v.RestakedDelegateeRewards != nil {
+		out.Set(validatorRestaked, v.RestakedDelegateeRewards.AVAX(), v.NodeID, "delegation")
 	}
 	out.Set(validatorStake, wire.NanoAVAX(v.Weight).AVAX(), v.NodeID)
 	if v.DelegatorWeight != nil {

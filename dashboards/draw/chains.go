@@ -47,8 +47,10 @@ var chains = board{
 					highest("time() - max without (node) ("+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains)+")")).unit("s", 0).between(0, nil).upTo(60).opening("avax-chains", "chain", "chain"),
 				graph("Longest votes", "How long the oldest block has been in voting: the 10 longest times.", "{{node}} {{chain}}",
 					highest(maxOf("avax_chain_longest_processing_seconds", onNodes))).unit("s", 0).between(0, nil).upTo(10).none("No health API").opening("avax-node", "node", "node"),
+				graph("Pending transactions", "Transactions in a node's pool that wait for a block: the 10 highest numbers.", "{{node}} {{chain}}",
+					highest(maxOf("avax_node_pool_transactions", onNodes, onChains, `state="pending"`))).unit("none", 0).between(0, nil).upTo(10).none("No pool API").opening("avax-node", "node", "node").size(12, 8),
 				graph("Blocks not executed or settled", "Blocks that a node has accepted and not executed, or executed and not settled: the 10 highest.", "{{node}} {{chain}} {{stage}}",
-					highest(maxOf("avax:execution_lag", onNodes, onChains))).counts().none("No health API"),
+					highest(maxOf("avax:execution_lag", onNodes, onChains))).counts().none("No health API").size(12, 8),
 				timeline("Bootstrapped", "The 20 chains of nodes that were bootstrapped least in the time range.", "{{node}} {{chain}}",
 					minOf("avax_node_chain_bootstrapped", onNodes, onChains)+" and on (job, node, chain) bottomk(20, min without (instance, pod) (avg_over_time("+of("avax_node_chain_bootstrapped", onNodes, onChains)+"[$__range] @ end())))").
 					judged(steps(step{nil, bad}, step{1.0, good})).mapped([]object{mapping("0", "bootstrapping", bad), mapping("1", "yes", good)}).size(24, 9).opening("avax-node", "node", "node"),

@@ -69,8 +69,10 @@ var l1s = board{
 					named(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1", "node_id", "node_id"),
 				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
 					highest("max without (node_id, validation_id) ("+maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
+				graph("P-Chain blocks until a message is usable", "Blocks of the P-Chain from the height of the chain's epoch to the newest. A message of another chain that was signed at the newest height can be verified after so many.", "{{chain}}",
+					highest(maxOf("avax:l1_epoch_lag_blocks", onChains))).unit("none", 0).between(0, nil).size(12, 8),
 				graph("Validators by state", "Active and inactive validators, and legacy validators of a former permissioned subnet.", "{{chain}} {{state}}",
-					highest(maxOf("avax_l1_validators", onChains)+" > 0")).counts().steady(),
+					highest(maxOf("avax_l1_validators", onChains)+" > 0")).counts().steady().size(12, 8),
 			},
 		},
 		{

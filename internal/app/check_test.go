@@ -75,7 +75,7 @@ func TestCheckConnectsToAlertmanagers(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
-	has(t, printed, "ok  alerting         Alertmanager 1")
+	has(t, printed, "ok  alerting          Alertmanager 1")
 	_ = listener.Close()
 	printed, err = checked(t, "partial_sync", func(env config.Environment) { env["ALERTMANAGERS"] = address })
 	if err == nil {

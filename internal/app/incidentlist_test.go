@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
@@ -319,6 +320,26 @@ var stakeIncidents = []incident{
 		begin: func(w *world) { w.SetStakeEnd("charlie", time.Now().Add(20*time.Hour)) },
 		end:   func(w *world) { w.SetStakeEnd("charlie", time.Now().Add(60*day)) },
 		warns: []string{"AvaxStakeEndsSoon"}, within: 8 * time.Minute,
+	},
+	{
+		what: "somebody shortens the next period of an auto-renewed validator",
+		change: func(env config.Environment) {
+			env["VALIDATORS"] = simnet.New(simnet.Options{Seed: 1}).NodeID("golf")
+		},
+		begin: func(w *world) { w.SetNextPeriod("golf", 2*day) },
+		warns: []string{"AvaxValidatorRenewalChanged"}, within: 5 * time.Minute, heals: 2 * time.Hour,
+	},
+	{
+		what: "the C-Chain makes no blocks, and transactions wait",
+		begin: func(w *world) {
+			w.SetBlockPeriod("C", 0)
+			w.SetPendingTransactions("C", 3)
+		},
+		end: func(w *world) {
+			w.SetBlockPeriod("C", 2*time.Second)
+			w.SetPendingTransactions("C", 0)
+		},
+		warns: []string{"AvaxTransactionsWait"}, within: 22 * time.Minute,
 	},
 }
 

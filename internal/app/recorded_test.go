@@ -283,12 +283,13 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 		// Two validators were replaced without a block in between, and no longer run the chains. No health check shows it.
 		name: "proposer_frozen", layers: []string{"proposer_frozen"}, chains: thirdNetwork,
 		want: map[string]float64{
-			`avax_l1_proposers{chain="poa"}`:                           2,
-			`avax_l1_proposers_left{chain="poa"}`:                      0,
-			`avax_l1_proposers_left_ratio{chain="poa"}`:                0,
-			`avax_l1_proposers_left{chain="l1b"}`:                      0,
-			`avax_l1_proposer_view_height{chain="poa"}`:                32,
-			`avax_node_health_check_failing{node="local",check="poa"}`: 0,
+			`avax_l1_proposers{chain="poa"}`:                                        2,
+			`avax_l1_proposers_left{chain="poa"}`:                                   0,
+			`avax_l1_proposers_left_ratio{chain="poa"}`:                             0,
+			`avax_node_pool_transactions{node="local",chain="poa",state="pending"}`: 1,
+			`avax_l1_proposers_left{chain="l1b"}`:                                   0,
+			`avax_l1_proposer_view_height{chain="poa"}`:                             32,
+			`avax_node_health_check_failing{node="local",check="poa"}`:              0,
 		},
 	})
 	counts := make([]map[string]int, len(situations)) // series of each family

@@ -372,6 +372,11 @@ func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
 	})
 }
 
+// SetPendingTransactions sets how many transactions wait in the pool of each node of a chain. No block removes them.
+func (n *Network) SetPendingTransactions(chain string, count uint64) {
+	n.change(func(time.Time) { n.mustChain(chain).pending = count })
+}
+
 // SetFeeConfig changes the fee configuration of a Subnet-EVM chain in a new block.
 func (n *Network) SetFeeConfig(chain string, config FeeConfig) {
 	n.change(func(now time.Time) {

@@ -220,7 +220,7 @@ func (e evm) clientVersion([]json.RawMessage) (any, error) {
 }
 
 func (e evm) poolStatus([]json.RawMessage) (any, error) {
-	return map[string]string{"pending": "0x0", "queued": "0x0"}, nil
+	return map[string]string{"pending": quantity(e.chain.pending), "queued": "0x0"}, nil
 }
 
 // FeeConfig is the fee configuration of a Subnet-EVM chain. Fees are in wei, the rate is in seconds.

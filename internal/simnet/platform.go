@@ -57,6 +57,8 @@ type primaryValidator struct {
 	ValidatorAuthority     *owner               `json:"validatorAuthority,omitempty"`
 	NextPeriod             string               `json:"nextPeriod,omitempty"`
 	AutoCompoundShares     string               `json:"autoCompoundRewardShares,omitempty"`
+	RestakedValidation     string               `json:"restakedValidationRewards,omitempty"`
+	RestakedDelegatee      string               `json:"restakedDelegateeRewards,omitempty"`
 	DelegatorCount         string               `json:"delegatorCount"`
 	DelegatorWeight        string               `json:"delegatorWeight"`
 	Delegators             *[]platformDelegator `json:"delegators,omitempty"`
@@ -105,6 +107,9 @@ func (v *view) renderPrimary(s *staker, delegators bool) primaryValidator {
 		p.ValidatorAuthority = &theOwner
 		p.NextPeriod = strconv.Itoa(int(s.renewal.period.Seconds()))
 		p.AutoCompoundShares = u64(s.renewal.shares)
+		if v.me.version > "1.15.0" {
+			p.RestakedValidation, p.RestakedDelegatee = u64(s.restaked), "0"
+		}
 	}
 	if delegators {
 		list := []platformDelegator{}

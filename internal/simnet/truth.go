@@ -133,6 +133,7 @@ type chain struct {
 	// precompiles are active from genesis; Subnet-EVM only.
 	precompiles []string
 	upgrades    []precompileUpgrade
+	pending     uint64        // transactions in the pool of each node
 	frozen      time.Duration // the time between blocks before nobody could build blocks; 0: somebody can
 }
 

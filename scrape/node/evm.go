@@ -38,6 +38,17 @@ func (c *Client) EthFeeConfig(ctx context.Context, chain string) (FeeConfig, err
 	return call(ctx, c, getFeeConfig, chain, nil)
 }
 
+// PoolStatus is the number of transactions in a node's pool.
+type PoolStatus struct {
+	Pending wire.HexUint64 `json:"pending"`
+	Queued  wire.HexUint64 `json:"queued"` // wait for another transaction of their sender
+}
+
+// TxPoolStatus calls txpool_status. A Subnet-EVM chain offers it only if its configuration has the API internal-tx-pool: see IsNotOffered.
+func (c *Client) TxPoolStatus(ctx context.Context, chain string) (PoolStatus, error) {
+	return call(ctx, c, getPoolStatus, chain, nil)
+}
+
 // EthChainID calls eth_chainId: the number that identifies the chain to wallets and to the Data service.
 func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 	n, err := call(ctx, c, getChainID, chain, nil)

@@ -102,6 +102,8 @@ var (
 	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}})
 	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true})
 
+	getPoolStatus = declare[PoolStatus](scrape.Method{Name: "txpool_status", Path: evmPath, Positional: true})
+
 	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath})
 	_               = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath})
 

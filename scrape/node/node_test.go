@@ -81,6 +81,7 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 		DelegationFee: new(wire.Percent(10)), Uptime: new(wire.Percent(100)), Connected: new(true),
 		DelegatorCount: new(wire.Uint64(0)), DelegatorWeight: new(wire.NanoAVAX(0)),
 		NextPeriod: &wire.Seconds{Duration: 10 * time.Minute}, AutoCompoundRewardShares: new(wire.Uint64(300000)),
+		ValidatorAuthority: &node.Owner{Threshold: 1, Addresses: []string{"P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"}},
 	}
 	feeConfig := node.FeeConfig{}
 	feeConfig.FeeConfig.GasLimit = 20000000

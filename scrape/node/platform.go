@@ -43,6 +43,11 @@ type Validator struct {
 
 	NextPeriod               *wire.Seconds `json:"nextPeriod"`
 	AutoCompoundRewardShares *wire.Uint64  `json:"autoCompoundRewardShares"` // in millionths
+	ValidatorAuthority       *Owner        `json:"validatorAuthority"`       // may change the two above
+
+	// Rewards that an auto-renewed validator has staked again. AvalancheGo 1.15.0 does not report them.
+	RestakedValidationRewards *wire.NanoAVAX `json:"restakedValidationRewards"`
+	RestakedDelegateeRewards  *wire.NanoAVAX `json:"restakedDelegateeRewards"`
 
 	ValidationID          string         `json:"validationID,omitzero"` // empty except on an L1
 	RemainingBalanceOwner *Owner         `json:"remainingBalanceOwner"`

@@ -67,6 +67,9 @@ type entry struct {
 	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
 	NextPeriod             *wire.Seconds  `json:"nextPeriod"`
 	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
+	Authority              *Owner         `json:"validatorAuthority"`
+	RestakedValidation     *wire.NanoAVAX `json:"restakedValidationRewards"`
+	RestakedDelegatee      *wire.NanoAVAX `json:"restakedDelegateeRewards"`
 }
 
 func (e entry) id() string { return e.NodeID }
@@ -83,6 +86,9 @@ type member struct {
 	delegatorWeight        wire.NanoAVAX
 	nextPeriod             time.Duration
 	autoCompoundShares     wire.Uint64
+	authority              *Owner // of the few auto-renewed validators
+	restakedValidation     wire.NanoAVAX
+	restakedDelegatee      wire.NanoAVAX
 	connected              bool
 	has                    fields
 }
@@ -101,10 +107,12 @@ const (
 	hasDelegatorWeight
 	hasNextPeriod
 	hasAutoCompoundShares
+	hasRestakedValidation
+	hasRestakedDelegatee
 )
 
 func (e entry) member() member {
-	m := member{nodeID: e.NodeID, weight: e.Weight, start: e.StartTime.Unix()}
+	m := member{nodeID: e.NodeID, weight: e.Weight, start: e.StartTime.Unix(), authority: e.Authority}
 	if e.EndTime != nil {
 		m.end, m.has = e.EndTime.Unix(), m.has|hasEnd
 	}
@@ -112,6 +120,8 @@ func (e entry) member() member {
 		m.nextPeriod, m.has = e.NextPeriod.Duration, m.has|hasNextPeriod
 	}
 	take(&m, &m.autoCompoundShares, e.AutoCompoundShares, hasAutoCompoundShares)
+	take(&m, &m.restakedValidation, e.RestakedValidation, hasRestakedValidation)
+	take(&m, &m.restakedDelegatee, e.RestakedDelegatee, hasRestakedDelegatee)
 	take(&m, &m.potentialReward, e.PotentialReward, hasPotentialReward)
 	take(&m, &m.accruedDelegateeReward, e.AccruedDelegateeReward, hasAccruedDelegateeReward)
 	take(&m, &m.delegationFee, e.DelegationFee, hasDelegationFee)
@@ -130,7 +140,7 @@ func take[T any](m *member, into, from *T, has fields) {
 }
 
 func (m member) validator() Validator {
-	v := Validator{NodeID: m.nodeID, Weight: m.weight, StartTime: wire.UnixTime{Time: time.Unix(m.start, 0).UTC()}}
+	v := Validator{NodeID: m.nodeID, Weight: m.weight, StartTime: wire.UnixTime{Time: time.Unix(m.start, 0).UTC()}, ValidatorAuthority: m.authority}
 	if m.has&hasEnd != 0 {
 		v.EndTime = &wire.UnixTime{Time: time.Unix(m.end, 0).UTC()}
 	}
@@ -138,6 +148,8 @@ func (m member) validator() Validator {
 		v.NextPeriod = &wire.Seconds{Duration: m.nextPeriod}
 	}
 	v.AutoCompoundRewardShares = give(m, m.autoCompoundShares, hasAutoCompoundShares)
+	v.RestakedValidationRewards = give(m, m.restakedValidation, hasRestakedValidation)
+	v.RestakedDelegateeRewards = give(m, m.restakedDelegatee, hasRestakedDelegatee)
 	v.PotentialReward = give(m, m.potentialReward, hasPotentialReward)
 	v.AccruedDelegateeReward = give(m, m.accruedDelegateeReward, hasAccruedDelegateeReward)
 	v.DelegationFee = give(m, m.delegationFee, hasDelegationFee)

@@ -21,8 +21,9 @@ func TestValidatorSetEqualsTheList(t *testing.T) {
 		for i, v := range want {
 			want[i] = node.Validator{
 				NodeID: v.NodeID, Weight: v.Weight, StartTime: v.StartTime, EndTime: v.EndTime, NextPeriod: v.NextPeriod,
-				AutoCompoundRewardShares: v.AutoCompoundRewardShares,
-				PotentialReward:          v.PotentialReward, AccruedDelegateeReward: v.AccruedDelegateeReward, DelegationFee: v.DelegationFee,
+				AutoCompoundRewardShares: v.AutoCompoundRewardShares, ValidatorAuthority: v.ValidatorAuthority,
+				RestakedValidationRewards: v.RestakedValidationRewards, RestakedDelegateeRewards: v.RestakedDelegateeRewards,
+				PotentialReward: v.PotentialReward, AccruedDelegateeReward: v.AccruedDelegateeReward, DelegationFee: v.DelegationFee,
 				Uptime: v.Uptime, Connected: v.Connected, DelegatorCount: v.DelegatorCount, DelegatorWeight: v.DelegatorWeight,
 			}
 		}
