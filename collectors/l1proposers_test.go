@@ -167,3 +167,33 @@ func TestFrozenChainIsKnownWithoutState(t *testing.T) {
 		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "0")
 	})
 }
+
+// A node of yours counts while it runs the chain, and while it does not answer but a peer is connected to it. The peers of a node that
+// does not run the chain do not count, because such a node does not know who does.
+func TestOwnNodesCountWhileTheyRunTheChain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha") // no node is its own peer
+		run := w.proposers(t, "examplepoa")
+		left := func(want string) {
+			t.Helper()
+			time.Sleep(2 * time.Minute)
+			wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, want)
+		}
+		left("3")
+		w.setNodes(t, "alpha", "foxtrot")
+		run = w.proposers(t, "examplepoa")
+		w.network.Node("alpha").Inject(simnet.Refused(-32000, "no"), "eth_getBlockByNumber")
+		left("3")
+		w.network.Node("alpha").Recover()
+		w.network.Node("alpha").SetChain("examplepoa", simnet.Untracked)
+		left("2")
+		w.network.Node("bravo").Stop()
+		left("1")
+		w.network.Node("foxtrot").SetChain("examplepoa", simnet.Untracked)
+		time.Sleep(2 * time.Minute)
+		_, job := w.job(t, "l1_proposers", "examplepoa")
+		if err := job.Collect(t.Context(), metric.NewBatch(nil)); err == nil {
+			t.Error("no node runs the chain, and no error")
+		}
+	})
+}

@@ -47,7 +47,7 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		var from string
 		words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") })
-		if err == nil && len(words) != 1 {
+		if err == nil && (len(words) != 1 || words[0] == "") {
 			err = fmt.Errorf("name one %s", parameter)
 		}
 		if err != nil {
