@@ -7,6 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -34,6 +35,10 @@ var l1Views = &Spec{
 	Bind:     perNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
 }
 
+// unknownFor is the time after a validator was added in which nodes report it as disconnected: they update their uptime trackers once a
+// minute. An L1 that adds a large validator must not look as if it lost that weight.
+const unknownFor = 3 * time.Minute
+
 func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	maxAge := nodes.MaxAnswerAge(ctx)
 	self, err := n.ID(ctx)
@@ -45,16 +50,19 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 		return err
 	}
 	down, stopped := ups.Unreachable(maxAge), ups.ChainStopped(c.Ref)
-	benched := benchedBy(ctx, n)
+	peer := peersOf(ctx, n)
 	var connected uint64
 	for _, v := range set {
+		if v.IsActive && !v.IsConnected && time.Since(v.StartTimestamp.Time) < unknownFor {
+			v.IsConnected = peer(v.NodeID).NodeID != ""
+		}
 		if v.IsActive && (v.IsConnected && !down.IDs[v.NodeID] || v.NodeID == self) && !stopped[v.NodeID] {
 			connected += uint64(v.Weight)
 		}
 		if v.NodeID == self {
 			continue
 		}
-		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && benched(v.NodeID)) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && len(peer(v.NodeID).Benched) > 0) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptime, v.UptimePercentage.Ratio(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptimeSeconds, v.UptimeSeconds.Seconds(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 	}
@@ -62,11 +70,12 @@ func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.
 	return nil
 }
 
-// benchedBy returns a function that reports whether the node has benched a validator: for a limited time the node does not query the
-// validator, and reports it as disconnected on all chains. The function requests the peers once, and only if it is called.
-func benchedBy(ctx context.Context, n *nodes.Node) func(id string) bool {
-	ids := sync.OnceValue(func() map[string]bool {
-		found := map[string]bool{}
+// peersOf returns a function that returns the node's peer with an ID, or the zero Peer. Which validators are its peers explains what it
+// reports about them: for a limited time it does not query a validator that it has benched, and reports it as disconnected on all
+// chains. The function requests the peers once, and only if it is called.
+func peersOf(ctx context.Context, n *nodes.Node) func(id string) node.Peer {
+	list := sync.OnceValue(func() map[string]node.Peer {
+		found := map[string]node.Peer{}
 		if n.Observer {
 			return found
 		}
@@ -75,9 +84,9 @@ func benchedBy(ctx context.Context, n *nodes.Node) func(id string) bool {
 			return found
 		}
 		for _, p := range answer.Peers {
-			found[p.NodeID] = len(p.Benched) > 0
+			found[p.NodeID] = p
 		}
 		return found
 	})
-	return func(id string) bool { return ids()[id] }
+	return func(id string) node.Peer { return list()[id] }
 }

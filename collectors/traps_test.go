@@ -592,3 +592,17 @@ func TestDifferentChainConfigsHaveDifferentHashes(t *testing.T) {
 		wantNoSeries(t, page, "helicon")
 	})
 }
+
+// A node reports a validator as disconnected until it updates its uptime tracker. An L1 that adds a large validator loses no weight.
+func TestNewL1ValidatorIsConnected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		time.Sleep(50 * time.Second) // the trackers are updated ten seconds later
+		w.network.AddL1Validator("examplel1", "newcomer", 1000, 1e9)
+		w.network.AddL1Validator("examplel1", "absent", 5, 1e9)
+		w.network.Disconnect("absent")
+		for range 8 {
+			time.Sleep(20 * time.Second)
+			wantSeries(t, w.page(t, "l1_views"), `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "1370")
+		}
+	})
+}

@@ -39,7 +39,7 @@ func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 	if err != nil {
 		return err
 	}
-	benched := benchedBy(ctx, n)
+	peer := peersOf(ctx, n)
 	for v := range entries {
 		if v.NodeID == self {
 			continue
@@ -48,7 +48,7 @@ func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 			out.Set(validatorUptime, v.Uptime.Ratio(), n.Name(), v.NodeID)
 		}
 		if v.Connected != nil {
-			out.SetBool(validatorConnected, *v.Connected || benched(v.NodeID), n.Name(), v.NodeID)
+			out.SetBool(validatorConnected, *v.Connected || len(peer(v.NodeID).Benched) > 0, n.Name(), v.NodeID)
 		}
 	}
 	return nil

@@ -143,8 +143,8 @@ func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
 		before := w.Samples(t)[weight]
 		w.Network.AddL1Validator("examplel1", "hotel", 30, 1e9)
 		time.Sleep(45 * time.Second)
-		if got, told := w.Samples(t)[weight]; !told || got != before {
-			t.Errorf("%s: %v, exported %v, want %v", weight, got, told, before)
+		if got, told := w.Samples(t)[weight]; !told || got < before {
+			t.Errorf("%s: %v, exported %v, want at least %v", weight, got, told, before)
 		}
 		time.Sleep(2 * time.Minute)
 		if got := w.Samples(t)[weight]; got <= before {
