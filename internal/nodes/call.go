@@ -109,7 +109,7 @@ func Each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 func noAnswer(errs []error) error {
 	switch len(errs) {
 	case 0:
-		return &SettingError{"AVAX_NODES", errors.New("no node to call")}
+		return &SettingError{"AVAX_NODES or AVAX_OBSERVERS", errors.New("no node or observer belongs to the expected network")}
 	case 1:
 		return errs[0]
 	}
