@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -42,13 +41,11 @@ const maxDelegatedTo = 50
 
 func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *metric.Batch) error {
 	address := ups.Watch.Delegators[slices.IndexFunc(ups.Watch.Delegators, func(d Delegator) bool { return d.Name == name })].Address
-	t := metric.Table{About: "Delegations of " + name + ".", Columns: []string{"Validator", "Stake in AVAX", "Ends", "Expected reward in AVAX"}}
 	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
 		labels = []string{address, name, nodeID, txID}
 		out.SetTime(delegationEnd, end, labels...)
 		out.Set(delegationStake, stake.AVAX(), labels...)
 		out.Set(delegationReward, reward.AVAX(), labels...)
-		t.Rows = append(t.Rows, []string{nodeID, fmt.Sprint(stake.AVAX()), end.UTC().Format("2006-01-02 15:04"), fmt.Sprint(reward.AVAX())})
 		return labels
 	}
 	pending, err := pendingDelegations(ctx, ups, address)
@@ -63,12 +60,7 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 		if err != nil {
 			out.Note("only the validators in AVAX_VALIDATORS: %v", err)
 		}
-		if err := listDelegations(ctx, ups, name, address, pending, out, set); err != nil {
-			return err
-		}
-	}
-	if len(t.Rows) > 0 {
-		out.Table(t)
+		return listDelegations(ctx, ups, name, address, pending, out, set)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 				if !firing["AvaxDelegationEndsSoon 7d"] || !firing["AvaxDelegationEndsSoon 24h"] {
 					t.Errorf("alerts: %v", firing)
 				}
-				if _, page := w.Get(t, "/"); !strings.Contains(page, "Delegations of treasury") {
+				if _, page := w.Get(t, "/"); !strings.Contains(page, "Delegations, worst first") {
 					t.Error("no delegations on the status page")
 				}
 			})

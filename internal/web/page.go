@@ -146,7 +146,7 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 			g.Iff(v.past.err != nil, func() g.Node {
 				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
 			}),
-			nodes, v.validators(), v.l1s(), v.observers(),
+			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
 			collectorSections(v.jobs, v.judgement, now),
 		),
 		v.bottom(),
