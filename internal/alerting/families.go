@@ -22,11 +22,11 @@ func ValueFamilies(groups []Group, expr string) []string {
 	seen := map[string]bool{}
 	var add func(expr string)
 	add = func(expr string) {
-		parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+		parsed, err := promQL.ParseExpr(expr)
 		if err != nil {
 			return // a rule of a Prometheus may use functions that this parser does not know
 		}
-		for _, name := range valueNames(parsed) {
+		for _, name := range ValueNames(parsed) {
 			switch {
 			case seen[name]:
 			case recorded[name] != nil:
@@ -42,6 +42,17 @@ func ValueFamilies(groups []Group, expr string) []string {
 	}
 	add(expr)
 	return families
+}
+
+// ValueNames returns the names of the series from which the value of an expression is computed, each once. It omits the same series as
+// ValueFamilies.
+func ValueNames(e parser.Expr) (names []string) {
+	for _, name := range valueNames(e) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func valueNames(e parser.Node) []string {
@@ -62,4 +73,30 @@ func valueNames(e parser.Node) []string {
 		names = append(names, valueNames(child)...)
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// Operand is a part of an expression: the whole has a result according to the operands, joined by their operators.
+type Operand struct {
+	Operator string // and, or or unless; empty for the first
+	parser.Expr
+}
+
+// Operands splits an expression at the set operators, also within an aggregation.
+func Operands(expr parser.Expr) []Operand {
+	switch e := expr.(type) {
+	case *parser.ParenExpr:
+		return Operands(e.Expr)
+	case *parser.BinaryExpr:
+		if e.Op.IsSetOperator() {
+			right := Operands(e.RHS)
+			right[0].Operator = e.Op.String()
+			return append(Operands(e.LHS), right...)
+		}
+	case *parser.AggregateExpr:
+		inner := Operands(e.Expr)
+		if c, ok := inner[0].Expr.(*parser.BinaryExpr); len(inner) > 1 || ok && c.Op.IsComparisonOperator() {
+			return inner
+		}
+	}
+	return []Operand{{Expr: expr}}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
 // Limits of a replay: what it shows before and after the time, and the number of series of one part.
@@ -124,21 +126,14 @@ func shows(ls labels.Labels, target string) (found bool) {
 	return found
 }
 
-// parts returns the operands of an expression whose values decide whether it has a result.
-func parts(expr parser.Expr) []parser.Expr {
-	switch e := expr.(type) {
-	case *parser.ParenExpr:
-		return parts(e.Expr)
-	case *parser.BinaryExpr:
-		if e.Op.IsSetOperator() || e.Op.IsComparisonOperator() {
-			return append(parts(e.LHS), parts(e.RHS)...)
+// parts returns the operands of an expression, and in place of a comparison its two sides, without numbers.
+func parts(expr parser.Expr) (all []parser.Expr) {
+	for _, o := range alerting.Operands(expr) {
+		if c, ok := o.Expr.(*parser.BinaryExpr); ok && c.Op.IsComparisonOperator() {
+			all = append(append(all, parts(c.LHS)...), parts(c.RHS)...)
+		} else if _, number := o.Expr.(*parser.NumberLiteral); !number {
+			all = append(all, o.Expr)
 		}
-	case *parser.AggregateExpr:
-		if inner := parts(e.Expr); len(inner) > 1 {
-			return inner
-		}
-	case *parser.NumberLiteral:
-		return nil
 	}
-	return []parser.Expr{expr}
+	return all
 }

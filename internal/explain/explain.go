@@ -1,5 +1,5 @@
-// Package explain says why an alert fires or does not fire: its state, its value and threshold, the part of its expression that is true,
-// the samples that the expression reads, and the runbook. For a family it prints the samples and the collector.
+// Package explain says why an alert fires or does not fire: its state, the operands of its expression with their values and bounds, the samples
+// from which its value is computed, and the runbook. For a family it prints the samples and the collector.
 package explain
 
 import (
@@ -22,6 +22,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
+
+var promQL = parser.NewParser(parser.Options{})
 
 // maxPrinted is the maximum number of samples, alerts or failures that are printed. Further ones are only counted.
 const maxPrinted = 10
@@ -46,7 +48,9 @@ func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name,
 		e.alert(rules)
 	case len(rules) > 0:
 		e.expression(name, "", "")
-		e.samples(name)
+		for _, family := range append(alerting.ValueFamilies(e.groups, name), name) {
+			e.samples(family)
+		}
 	case specOf(name) != nil:
 		e.family(name)
 	default:
@@ -159,7 +163,7 @@ func (e *explanation) alert(rules []alerting.Rule) {
 				continue
 			}
 			if active++; active <= maxPrinted {
-				e.printf("  %s: %s, value %s %s\n", e.state(r, a), cmp.Or(a.Annotations["summary"], r.Name), format(float64(a.Value), unit), subject(labels))
+				e.printf("  %s: %s, value %s%s\n", e.state(r, a), cmp.Or(a.Annotations["summary"], r.Name), format(float64(a.Value), unit), subject(labels))
 			}
 		}
 		e.rest(active, "alerts")
@@ -170,7 +174,7 @@ func (e *explanation) alert(rules []alerting.Rule) {
 	}
 	e.printf("\n")
 	for _, r := range rules {
-		for _, name := range read(r.Query) {
+		for _, name := range alerting.ValueFamilies(e.groups, r.Query) {
 			e.samples(name)
 		}
 	}
@@ -196,57 +200,53 @@ func (e *explanation) state(r alerting.Rule, a alerting.Alert) string {
 	return "firing " + since
 }
 
-// expression prints each part of an `or` with its result, then the expressions of the recorded series that it reads.
+// expression prints an expression, whether each of its operands has a result about the target, the values and bounds of comparisons, and then
+// the expressions of the recorded series from which its value is computed.
 func (e *explanation) expression(query, unit, indent string) {
-	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	parsed, err := promQL.ParseExpr(query)
 	if err != nil || e.err != nil {
 		return
 	}
-	for _, part := range alternatives(parsed) {
-		result := e.about(part.String())
+	operands := alerting.Operands(parsed)
+	if len(operands) > 1 {
+		e.printf("%s%s\n", indent, oneLine(parsed))
+		indent += "  "
+	}
+	for _, o := range operands {
 		state := "false"
-		if len(result) > 0 {
+		if len(e.about(o.String())) > 0 {
 			state = "true"
 		}
-		e.printf("%s%-5s  %s\n", indent, state, oneLine(part))
-		if c := comparison(part); c != nil {
-			e.compare(c, unit, indent+"       ")
+		e.printf("%s%-5s  %s\n", indent, state, strings.TrimSpace(o.Operator+" "+oneLine(o.Expr)))
+		if c, ok := o.Expr.(*parser.BinaryExpr); ok && c.Op.IsComparisonOperator() {
+			e.values("value", c.LHS, unit, indent+"       ")
+			e.values("bound "+c.Op.String(), c.RHS, unit, indent+"       ")
 		}
 	}
-	for _, s := range selectors(parsed) {
-		recorded := e.rules(s.Name)
-		if isThreshold(s) {
-			for _, threshold := range e.query(s.String()) {
-				e.printf("%sthreshold %s\n", indent, format(float64(threshold.Value), strings.Replace(unit, "Timestamp", "Duration", 1)))
-			}
+	for _, name := range alerting.ValueNames(parsed) {
+		recorded := e.rules(name)
+		if len(recorded) == 0 || e.done["rule "+name] || strings.HasPrefix(name, thresholds) {
 			continue
 		}
-		if len(recorded) == 0 || e.done["rule "+s.Name] {
-			continue
-		}
-		e.done["rule "+s.Name] = true
+		e.done["rule "+name] = true
+		e.printf("%s%s is recorded from\n", indent, name)
 		for _, r := range recorded {
-			e.printf("%s%s is recorded from\n", indent, s.Name)
 			e.expression(r.Query, "", indent+"  ")
 		}
 	}
 }
 
-// compare prints the values on the left of a comparison with their bounds.
-func (e *explanation) compare(c *parser.BinaryExpr, unit, indent string) {
-	values, bounds := e.about(c.LHS.String()), e.query(c.RHS.String())
-	for i, v := range values {
-		if i == maxPrinted {
-			break
-		}
-		bound := slices.IndexFunc(bounds, func(b *model.Sample) bool { return agree(b.Metric, v.Metric) })
-		if bound < 0 {
-			continue
-		}
-		e.printf("%svalue %s, bound %s %s %s\n", indent, format(float64(v.Value), unit), c.Op, format(float64(bounds[bound].Value), unit), subject(v.Metric))
+// values prints the results of an expression about the target.
+func (e *explanation) values(what string, expr parser.Expr, unit, indent string) {
+	values := e.about(expr.String())
+	for _, v := range values[:min(len(values), maxPrinted)] {
+		e.printf("%s%s %s%s\n", indent, what, format(float64(v.Value), unit), subject(v.Metric))
 	}
 	e.rest(len(values), "values")
 }
+
+// thresholds is the prefix of the series of thresholds. Their values are bounds.
+const thresholds = "avax:threshold"
 
 func (e *explanation) rest(n int, of string) {
 	if n > maxPrinted {
@@ -256,17 +256,10 @@ func (e *explanation) rest(n int, of string) {
 
 // samples prints the samples of a series about the target. It omits thresholds and ALERTS, because alert prints them.
 func (e *explanation) samples(name string) {
-	if e.done[name] || strings.HasPrefix(name, "avax:threshold") || name == "ALERTS" {
+	if e.done[name] || strings.HasPrefix(name, thresholds) || name == "ALERTS" {
 		return
 	}
 	e.done[name] = true
-	if recorded := e.rules(name); len(recorded) > 0 && recorded[0].Type == alerting.RecordingRule {
-		for _, r := range recorded {
-			for _, name := range read(r.Query) {
-				e.samples(name)
-			}
-		}
-	}
 	samples := e.about(name)
 	for _, s := range samples[:min(len(samples), maxPrinted)] {
 		labels := s.Metric.Clone()
@@ -292,7 +285,7 @@ func (e *explanation) family(name string) {
 	e.samples(name)
 	if f.Formula != "" {
 		e.printf("= %s\n", f.Formula)
-		for _, name := range read(f.Formula) {
+		for _, name := range alerting.ValueFamilies(nil, f.Formula) {
 			e.samples(name)
 		}
 	}
@@ -339,109 +332,7 @@ func (e *explanation) unknown(name string) error {
 	return UnknownError(fmt.Sprintf("unknown alert or family %q: %s", name, remedy))
 }
 
-// alternatives returns the parts of an `or`, each with the filters of the whole.
-func alternatives(expr parser.Expr) (parts []parser.Expr) {
-	switch x := expr.(type) {
-	case *parser.ParenExpr:
-		return alternatives(x.Expr)
-	case *parser.AggregateExpr:
-		for _, part := range alternatives(x.Expr) {
-			aggregate := *x
-			aggregate.Expr = part
-			parts = append(parts, &aggregate)
-		}
-		return parts
-	case *parser.BinaryExpr:
-		switch x.Op {
-		case parser.LOR:
-			return append(alternatives(x.LHS), alternatives(x.RHS)...)
-		case parser.LAND, parser.LUNLESS:
-			for _, part := range alternatives(x.LHS) {
-				filtered := *x
-				filtered.LHS = part
-				parts = append(parts, &filtered)
-			}
-			return parts
-		}
-	}
-	return []parser.Expr{expr}
-}
-
-// comparison returns the comparison that filters the values of an expression, or nil. Right of `and` it is a comparison with a threshold;
-// other comparisons there only select what the alert is about.
-func comparison(expr parser.Expr) *parser.BinaryExpr {
-	switch x := expr.(type) {
-	case *parser.ParenExpr:
-		return comparison(x.Expr)
-	case *parser.AggregateExpr:
-		return comparison(x.Expr)
-	case *parser.BinaryExpr:
-		switch {
-		case x.Op.IsComparisonOperator() && !x.ReturnBool && x.LHS.Type() == parser.ValueTypeVector:
-			return x
-		case x.Op == parser.LAND || x.Op == parser.LUNLESS:
-			if c := comparison(x.LHS); c != nil || x.Op == parser.LUNLESS {
-				return c
-			}
-			if c := comparison(x.RHS); c != nil && slices.ContainsFunc(selectors(c.RHS), isThreshold) {
-				return c
-			}
-		}
-	}
-	return nil
-}
-
-func isThreshold(s *parser.VectorSelector) bool { return strings.HasPrefix(s.Name, "avax:threshold") }
-
-// read returns the names of the series from which the value of an expression is computed.
-func read(query string) (names []string) {
-	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(query)
-	if err != nil {
-		return nil
-	}
-	for _, s := range selectors(parsed) {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// selectors returns the series from which the value of an expression is computed, and the thresholds of its comparison, each once. What
-// else is right of `and` and `unless` only filters.
-func selectors(expr parser.Node) (all []*parser.VectorSelector) {
-	children := parser.ChildrenIter(expr)
-	switch x := expr.(type) {
-	case *parser.VectorSelector:
-		return []*parser.VectorSelector{x}
-	case *parser.BinaryExpr:
-		if x.Op == parser.LAND || x.Op == parser.LUNLESS {
-			parts := []parser.Node{x.LHS}
-			if c := comparison(x); c != nil {
-				parts = append(parts, c.RHS)
-			}
-			children = slices.Values(parts)
-		}
-	}
-	for child := range children {
-		for _, s := range selectors(child) {
-			if !slices.ContainsFunc(all, func(o *parser.VectorSelector) bool { return o.String() == s.String() }) {
-				all = append(all, s)
-			}
-		}
-	}
-	return all
-}
-
-// agree reports whether two label sets have equal values for the labels that both have.
-func agree(a, b model.Metric) bool {
-	for name, v := range a {
-		if other, both := b[name]; both && other != v {
-			return false
-		}
-	}
-	return true
-}
-
-// subject returns the labels that say what a sample is about.
+// subject returns the labels that say what a sample is about, after a space; empty if there are none.
 func subject(labels model.Metric) string {
 	labels = labels.Clone()
 	for name := range labels {
@@ -449,7 +340,10 @@ func subject(labels model.Metric) string {
 			delete(labels, name)
 		}
 	}
-	return labels.String()
+	if len(labels) == 0 {
+		return ""
+	}
+	return " " + labels.String()
 }
 
 func oneLine(expr parser.Expr) string { return strings.Join(strings.Fields(expr.String()), " ") }

@@ -129,13 +129,14 @@ func demand(t *testing.T, text string, wants ...string) {
 func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 	told := ask(t, 7*time.Minute, [2]string{"AvaxConnectedStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
 		[2]string{"AvaxHealthCheckFailing", "charlie"}, [2]string{"AvaxL1RunwayLow", "examplel1"}, [2]string{"AvaxForkDetected", ""})
-	demand(t, told[0], "AvaxConnectedStakeLow, severity page, fires after", "firing since 2000-01-01 00:0", "threshold 80 %", "value 42 %, bound < 80 %",
-		`{node="alpha"} 0.42`, "Runbook: https://", "docs/runbooks/AvaxConnectedStakeLow.md", "!bravo")
-	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   avax_node_up == 0 unless", "value 0, bound == 0", "false  avg_over_time(", "!alpha")
+	demand(t, told[0], "AvaxConnectedStakeLow, severity page, fires after", "firing since 2000-01-01 00:0", `value 42 % {node="alpha"}`, "bound < 80 %\n",
+		`avax_node_connected_stake_ratio{node="alpha"} 0.42`, "Runbook: https://", "docs/runbooks/AvaxConnectedStakeLow.md", "!bravo")
+	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   or avax_node_up == 0\n", `value 0 {node="bravo"}`, "bound == 0\n",
+		"false  unless ", `avax_node_up{node="bravo"} 0`, "!alpha")
 	demand(t, told[2], "not firing", "false  ", "!firing since")
 	demand(t, told[3], "pending since ", ", fires in 3m", "!ALERTS{alertname=\"AvaxL1RunwayLow\"")
 	// The balance ends in 12 days: both the value and its bound are times, as in the text of the alert.
-	demand(t, told[4], "severity warn", "pending since", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "threshold 30d0h", "!d5h is below")
+	demand(t, told[4], "severity warn", "pending since", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "!d5h is below")
 	demand(t, told[5], "not firing", "has no samples here")
 }
 
