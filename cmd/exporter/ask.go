@@ -24,7 +24,7 @@ func exporterOf(from string) (address string, cfg *config.Config, err error) {
 	if cfg, err = configured(config.LoadServing()); err != nil {
 		return "", nil, err
 	}
-	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(cfg.Listen, cfg.TLS)), "/"), cfg, nil
+	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(string(cfg.Listen), cfg.TLS)), "/"), cfg, nil
 }
 
 // maxAnswer is the maximum size of an exporter's answer in bytes.

@@ -80,8 +80,8 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return inputError("rules: %v", err)
 	}
 	companion := alerts.Companion
-	names, err := config.ParseAlertLabels(labels)
-	if err != nil {
+	var names config.AlertLabels
+	if err := names.Decode(labels); err != nil {
 		return inputError("rules: %v", err)
 	}
 	if len(names) > 0 {

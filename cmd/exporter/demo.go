@@ -39,7 +39,7 @@ func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	if err := demo.Notify(ctx, cfg, log); err != nil {
 		return err
 	}
-	log.Info("simulated network", "nodes", len(cfg.Nodes), "l1", "examplel1", "permissioned", "examplepoa")
+	log.Info("simulated network", "nodes", len(cfg.Upstreams.Nodes), "l1", "examplel1", "permissioned", "examplepoa")
 	return serve(ctx, cfg, log, func(address net.Addr) {
 		log.Info("open the status page", "url", app.OwnURL(address.String(), cfg.TLS))
 		if cfg.Inbox != nil {

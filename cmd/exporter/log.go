@@ -18,9 +18,9 @@ func newLogger(cfg *config.Config, w io.Writer) *slog.Logger {
 	f, isFile := w.(*os.File)
 	terminal := isFile && isTerminal(f)
 	if cfg.LogFormat == "json" || cfg.LogFormat == "auto" && !terminal {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.LogLevel, ReplaceAttr: shown}))
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(cfg.LogLevel), ReplaceAttr: shown}))
 	}
-	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: cfg.LogLevel, TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: shown}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: slog.Level(cfg.LogLevel), TimeFormat: time.TimeOnly, NoColor: !terminal, ReplaceAttr: shown}))
 }
 
 // longestText is the maximum length in bytes of a logged message or attribute. There is a limit, because both may

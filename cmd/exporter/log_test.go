@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -12,9 +11,9 @@ import (
 )
 
 func TestLogLinesAreBounded(t *testing.T) {
-	for _, format := range []string{"json", "text"} {
+	for _, format := range []config.LogFormat{"json", "text"} {
 		var out bytes.Buffer
-		log := newLogger(&config.Config{LogFormat: format, LogLevel: slog.LevelInfo}, &out)
+		log := newLogger(&config.Config{Values: config.Values{LogFormat: format}}, &out)
 		long := strings.Repeat("é", 1<<20)
 		log.Info(long, "text", long, "err", errors.New(long), "n", 1)
 		if size := out.Len(); size < 3*longestText || size > 4*longestText || !strings.Contains(out.String(), "…") {
@@ -31,9 +30,9 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 	if n, err := fmt.Fprint(printableWriter{&out}, hostile+"\n\tend"); n != len(hostile)+5 || err != nil || out.String() != want+"\n\tend" {
 		t.Errorf("%d, %v, %q", n, err, out.String())
 	}
-	for _, format := range []string{"json", "text"} {
+	for _, format := range []config.LogFormat{"json", "text"} {
 		out.Reset()
-		log := newLogger(&config.Config{LogFormat: format, LogLevel: slog.LevelInfo}, &out)
+		log := newLogger(&config.Config{Values: config.Values{LogFormat: format}}, &out)
 		log.Info("message "+hostile, "text", hostile, "err", errors.New(hostile))
 		if strings.ContainsAny(out.String(), "\x1b\x07\r\x00\u009b\u202e\u0085") || strings.Count(out.String(), "]0;c") != 3 {
 			t.Errorf("%s: %q", format, out.String())

@@ -87,7 +87,7 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return fmt.Errorf("rewards: %w", err)
 	}
 	if q.Currency == "" {
-		q.Currency = cfg.Currency
+		q.Currency = string(cfg.Currency)
 	}
 	switch {
 	case asCSV:

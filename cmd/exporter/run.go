@@ -47,7 +47,7 @@ func setGCPercent(nodes int) {
 
 // serve runs the exporter and reloads it on SIGHUP.
 func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, started func(net.Addr)) error {
-	setGCPercent(len(cfg.Nodes))
+	setGCPercent(len(cfg.Upstreams.Nodes))
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

@@ -79,16 +79,16 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
 	config.ExportLabels(registry, a.labelled)
-	a.access = web.Access{TrustLoopback: cfg.TrustLoopback, Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
+	a.access = web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
-		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: defaultNode(targets),
-		Chains: targets.chains, Labels: a.labelsOfNodes, Probe: targets.probe, ObserverBudget: cfg.ObserverBudget, Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
+		Chains: targets.chains, Labels: a.labelsOfNodes, Probe: targets.probe, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
 	}
-	if cfg.AutoChains {
+	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
 	}
 	a.handler = a.routes(site.Handler())
@@ -124,7 +124,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if cfg.HeartbeatURL != "" {
 		go a.heartbeat().Run(ctx, registry)
 	}
-	if cfg.AutoChains {
+	if cfg.Chains.Auto {
 		go a.followChains(ctx)
 	}
 	a.watch = config.NewWatch(&cfg.Source, a.setUpstreams, log, registry)
@@ -136,7 +136,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 func (a *App) labelled() config.Upstreams {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	u := config.Upstreams{Validators: a.cfg.Validators}
+	u := config.Upstreams{Validators: a.cfg.Upstreams.Validators}
 	for _, c := range a.targets.conns {
 		u.Nodes = append(u.Nodes, c.Node)
 	}
@@ -164,13 +164,6 @@ func (t *targets) answeredAt(name string) time.Time {
 	return time.Time{}
 }
 
-// defaultNode reports whether no node is configured, so that the only node is at the default address.
-func defaultNode(t *targets) bool {
-	_, configured := os.LookupEnv("AVAX_NODES")
-	nodes := t.ups.Nodes()
-	return !configured && len(nodes) == 1 && nodes[0].Name() == "local"
-}
-
 // inhibition returns a function that returns the inhibit rules in force: those of the notifier, else the shipped rules.
 func (a *App) inhibition() (func() notify.Inhibition, error) {
 	if a.notifier != nil {
@@ -185,7 +178,7 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	if cfg.StateDir == "" {
 		return nil
 	}
-	dir, err := state.Open(cfg.StateDir)
+	dir, err := state.Open(string(cfg.StateDir))
 	dir.Log = log
 	if err != nil {
 		log.Warn("state directory unusable", "dir", cfg.StateDir, "err", err, "effect", "a restart loses totals and the state of alerts")
@@ -251,7 +244,7 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		}
 	}()
 	server := newServer(a.handler, log)
-	clients := newConnections(listener, maxConnections(cfg.Concurrency, a.nodes(), descriptors(), log))
+	clients := newConnections(listener, maxConnections(int(cfg.Concurrency), a.nodes(), descriptors(), log))
 	clients.limit(server)
 	served := make(chan error, 1)
 	go func() { served <- serve(clients, server, cfg, log) }()

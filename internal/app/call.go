@@ -41,7 +41,7 @@ type Request struct {
 // upstream is not configured or a parameter is invalid, the error is a config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext.Value, error] {
 	return func(yield func(jsontext.Value, error) bool) {
-		cfg.Shard = config.Part{} // a command can call the nodes of every shard
+		cfg.Shard, cfg.TotalShards = 0, 1 // a command can call the nodes of every shard
 		t, err := newTargets(cfg, nil, nil)
 		if err != nil {
 			yield(nil, config.InputError{Err: err})

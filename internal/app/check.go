@@ -34,7 +34,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	}
 	ups := t.ups
 	ctx = scrape.MaxAge(ctx, time.Minute) // send identical calls of several collectors once
-	if cfg.AutoChains {
+	if cfg.Chains.Auto {
 		chains, err := ups.Discover(ctx, ups.Chains())
 		if err != nil {
 			fmt.Fprintf(out, "chain discovery failed: %v\n", err)
@@ -158,7 +158,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return err
 	}
 	observers.runAlone(ctx, all)
-	observers.print(out, cfg.ObserverBudget)
+	observers.print(out, int(cfg.ObserverBudget))
 	if failed > 0 {
 		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), plural(len(troubles), "cause"))
 	}

@@ -13,7 +13,7 @@ import (
 // heartbeat returns the heartbeat of this exporter, which is sent while working returns nil.
 func (a *App) heartbeat() *notify.Heartbeat {
 	return &notify.Heartbeat{
-		URL: a.cfg.HeartbeatURL, Healthy: a.working, Log: a.log,
+		URL: string(a.cfg.HeartbeatURL), Healthy: a.working, Log: a.log,
 		Client: &http.Client{Transport: a.cfg.Transport},
 	}
 }

@@ -156,7 +156,7 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 		notified := a.Configure
 		a.Configure = func(c *config.Config) {
 			notified(c)
-			c.Network = data.Mainnet // the simulated services have no other
+			c.Network.Name = data.Mainnet // the simulated services have no other
 		}
 		if i.change != nil {
 			i.change(a.Env)

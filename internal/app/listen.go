@@ -20,7 +20,7 @@ func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	passed, err := activation.Listeners()
 	switch {
 	case err == nil && len(passed) == 0:
-		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", string(cfg.Listen))
 		if err != nil {
 			return nil, fmt.Errorf("AVAX_LISTEN: %w", err)
 		}
@@ -53,7 +53,7 @@ func serveProfiles(ctx context.Context, cfg *config.Config, log *slog.Logger) er
 	if cfg.PprofListen == "" {
 		return nil
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.PprofListen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", string(cfg.PprofListen))
 	if err != nil {
 		return fmt.Errorf("AVAX_PPROF_LISTEN: %w", err)
 	}

@@ -83,7 +83,7 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	found := map[string]bool{}
 	var payments []Payment
 	for _, query := range queries {
-		query.Currency = cmp.Or(q.Currency, cfg.Currency)
+		query.Currency = cmp.Or(q.Currency, string(cfg.Currency))
 		for r, err := range listedRewards(ctx, cfg, query) {
 			if err != nil {
 				return nil, err

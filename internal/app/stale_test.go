@@ -99,7 +99,7 @@ func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		id := w.Network.Chain("examplel1").ID
 		w.Env["CHAINS"] = "one=" + id
-		w.Configure = func(c *config.Config) { c.Chains = append(c.Chains, nodes.Chain{Name: "two", Ref: id}) }
+		w.Configure = func(c *config.Config) { c.Chains.List = append(c.Chains.List, nodes.Chain{Name: "two", Ref: id}) }
 
 		w.Start(t)
 		typed, text := fetch(t, w, acceptCurl, "identity")

@@ -48,14 +48,14 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
-	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
-	t.ups.NetworkID = cfg.NetworkID
-	first := cfg.Shard.Shard == 0 // one shard calls the services and monitors the watch lists
+	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
+	t.ups.NetworkID = cfg.Network.ID
+	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {
 		t.ups.Watch = collectors.Watchlist{Validators: cfg.Watch.Validators}
 	}
 	if first && cfg.MetricsURL != "" {
-		up, err := t.service(scrape.Options{Name: "metrics", URL: cfg.MetricsURL})
+		up, err := t.service(scrape.Options{Name: "metrics", URL: string(cfg.MetricsURL)})
 		if err != nil {
 			return nil, err
 		}
@@ -67,10 +67,10 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 			return nil, err
 		}
 		t.ups.Data = &collectors.DataService{
-			Client: t.data.Client, Network: cfg.Network, Currency: cfg.Currency, Ledger: collectors.Ledger{State: dir},
+			Client: t.data.Client, Network: cfg.Network.Name, Currency: string(cfg.Currency), Ledger: collectors.Ledger{State: dir},
 		}
 	}
-	conns, err := t.connect(cfg.Nodes)
+	conns, err := t.connect(cfg.Upstreams.Nodes)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 
 // service creates the client of a service.
 func (t *targets) service(o scrape.Options) (*scrape.Upstream, error) {
-	access := t.cfg.Services[o.Name]
+	access := t.cfg.Upstreams.Services[o.Name]
 	o.Host, o.Header, o.TLS, o.MaxWait = access.Host, access.Header, access.TLS, serviceMaxWait
 	up, err := t.upstream(o)
 	if err == nil {
@@ -94,7 +94,7 @@ const serviceMaxWait = 5 * time.Minute
 
 // upstream creates a client with the common limits.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
-	o.Timeout, o.Concurrency = t.cfg.Timeout, cmp.Or(o.Concurrency, t.cfg.Concurrency)
+	o.Timeout, o.Concurrency = time.Duration(t.cfg.Timeout), cmp.Or(o.Concurrency, int(t.cfg.Concurrency))
 	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
 	own := o.Admit
 	o.Admit = func(ctx context.Context, op string) error {
@@ -117,7 +117,7 @@ func (t *targets) connect(nodes []config.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
 	for _, n := range nodes {
-		if !n.Observer && !t.cfg.Shard.Holds(n.Name) {
+		if !n.Observer && !config.Holds(t.cfg.Shard, t.cfg.TotalShards, n.Name) {
 			continue
 		}
 		if c, same := t.present(n); same {
@@ -155,7 +155,7 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 		options.Concurrency, options.MaxWait = observerConcurrency, observerMaxWait
 		options.Share, options.RepeatAfter = observerShare, node.RepeatAfterObserver
 		// Half of the budget is a burst, and the other half is spread over a minute.
-		options.Burst = (t.cfg.ObserverBudget + 1) / 2
+		options.Burst = (int(t.cfg.ObserverBudget) + 1) / 2
 		options.Rate = float64(t.cfg.ObserverBudget) / 2 / time.Minute.Seconds()
 		wrap = nodes.NewObserver
 	}
@@ -266,7 +266,7 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 		}))
 	}
 	a.targets.use(after)
-	a.targets.cfg.Validators = u.Validators
+	a.targets.cfg.Upstreams.Validators = u.Validators
 	a.scheduler.Set(a.targets.jobs())
 	a.warnIfOverBudget()
 	a.log.Info("configuration reloaded", "config", "nodes", "nodes", len(a.targets.ups.Nodes()), "added", added, "removed", len(removed))

@@ -187,7 +187,7 @@ func (m *randomTest) observer(names ...string) *collectors.Upstreams {
 	for _, name := range names {
 		called = append(called, nodes.New(node.New(open(name))))
 	}
-	return &collectors.Upstreams{Pool: nodes.NewPool(called, m.config.Chains), Watch: m.config.Watch}
+	return &collectors.Upstreams{Pool: nodes.NewPool(called, m.config.Chains.List), Watch: m.config.Watch}
 }
 
 // observe records what is true now: the samples that an observer of any nodes gets.

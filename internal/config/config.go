@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -30,57 +29,25 @@ import (
 
 // Config is the parsed and validated environment.
 type Config struct {
-	Listen        string // host:port
-	WebConfigFile string
-	TLS           bool   // whether the web configuration had TLS at the start
-	PprofListen   string // empty: profiling is disabled
-	TrustLoopback bool   // whether clients on this machine have access without a password
+	Values
 
-	Source    Source
-	Upstreams // as read from Source at the start
-	Shard     Part
-	// ObserverBudget is the maximum number of calls to one observer within any minute.
-	ObserverBudget int
-	NetworkID      uint64 // expected network of the nodes; 0: the network of most nodes
+	TLS bool // whether the web configuration had TLS at the start
+	// DefaultNode is true if no node is configured: the only node is at the default address.
+	DefaultNode bool
+	Source      Source
+	Upstreams   Upstreams // as read from Source at the start
+	OnlyData    bool      // no node and no observer is configured
+	Watch       collectors.Watchlist
 
-	Chains     []nodes.Chain
-	AutoChains bool // whether to also monitor the chains that the nodes track
-
-	Collectors []*collectors.Spec
-	Schedules  map[string]schedule.Timetable // by collector; only for collectors with a configured schedule
-
-	Timeout     time.Duration // of one call
-	Concurrency int           // concurrent calls to one upstream
-
-	MetricsURL    string // empty: the Metrics service is not used
-	DataURL       string // empty: the Data service is not used
-	DataPerMinute int    // compute units; 0: no limit
-	DataPerDay    int
-	OnlyData      bool   // no node and no observer is configured
-	Network       string // name in the Data service; empty: that of the nodes
-	Currency      string
-
-	Watch collectors.Watchlist
-
-	StateDir string // empty: state only in memory
 	Alerting alerting.Config
 	Notify   notify.Config
-	// HeartbeatURL is a secret; empty: no heartbeat.
-	HeartbeatURL string
 	// Inbox receives the demo's notifications; nil outside the demo.
 	Inbox *web.Inbox
 	// Prometheus configures the Prometheus that evaluates the rules in place of this process. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 
-	LogLevel  slog.Level
-	LogFormat string // text, json or auto
-
 	// Transport replaces the network connections in tests.
 	Transport http.RoundTripper
-
-	rulesProfile string
-	alertLabels  []string
-	digest       bool
 }
 
 // Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job
@@ -106,30 +73,31 @@ func (e InputError) Unwrap() error { return e.Err }
 
 // Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
-	c := &Config{}
-	c.Collectors, _ = parseCollectors("")
-	c.Schedules = map[string]schedule.Timetable{}
-	decoders := c.decoders()
-	problems := env.unknown(Variables())
+	c := &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}
+	problems := append(env.unknown(), env.decode(&c.Values)...)
 	note := func(variable string, err error) {
 		for _, err := range split(err) {
 			problems = append(problems, fmt.Errorf("%s%s: %w", prefix, variable, err))
 		}
 	}
-	for _, v := range Variables() {
-		value, set := env[v.Name]
-		if value == "" && !(set && v.empty) {
-			value = v.Default
+	if _, listed := env["NODES"]; !listed {
+		if c.DefaultNode = c.NodesFile == ""; !c.DefaultNode {
+			c.Nodes = nil
 		}
-		note(v.Name, decoders[v.Name](value))
+	}
+	c.Watch = collectors.Watchlist{
+		Validators: c.Validators.Validators, Addresses: c.WatchAddresses.Primary, EVM: c.WatchAddresses.EVM, Delegators: c.WatchDelegators,
+		Assets: c.WatchAssets, Contracts: c.WatchContracts, Tokens: c.WatchTokens, Signatures: c.WatchSignatures,
 	}
 	c.validateUpstreams(env, note)
+	c.Source = Source{
+		Nodes: c.Nodes, Observers: c.Observers, NodesFile: c.NodesFile, ValidatorsFile: c.ValidatorsFile,
+		HTTPFile: c.HTTPConfigFile, KeyFile: c.DataAPIKeyFile, Reserved: c.reservedNames(),
+	}
 	var err error
-	c.Source.Reserved = c.reservedNames()
 	if c.Upstreams, err = c.Source.Read(); err != nil {
 		problems = append(problems, split(err)...) // each names its variable
 	}
-	c.Alerting.HTTP, c.Prometheus.HTTP = c.HTTP["alertmanager"], c.HTTP["prometheus"]
 	if c.WebConfigFile != "" {
 		c.TLS, err = checkWebConfig(c.WebConfigFile)
 		note("WEB_CONFIG_FILE", err)
@@ -143,21 +111,20 @@ func (env Environment) Parse() (*Config, error) {
 
 // validateUpstreams checks what several variables about upstreams say together.
 func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
-	withoutNodes := len(c.Source.Nodes) == 0 && c.Source.NodesFile == ""
 	switch {
-	case env["NODES"] != "" || !withoutNodes: // the errors of AVAX_NODES are reported already
-	case len(c.Source.Observers) == 0 && c.DataURL != "":
+	case env["NODES"] != "" || c.NodesFile != "" || len(c.Nodes) > 0: // the errors of AVAX_NODES are reported already
+	case len(c.Observers) == 0 && c.DataURL != "":
 		c.useOnlyData(note)
 	case c.Watch.Validators.All || len(c.Watch.Validators.IDs) > 0:
-	case len(c.Source.Observers) == 0:
+	case len(c.Observers) == 0:
 		note("NODES", errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
 	default:
 		note("VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
 	}
-	if c.Shard.Of > 0 && c.Shard.Shard >= c.Shard.Of {
-		note("SHARD", fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard.Shard, c.Shard.Of-1))
+	if c.TotalShards > 0 && int(c.Shard) >= int(c.TotalShards) {
+		note("SHARD", fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard, c.TotalShards-1))
 	}
-	if c.Shard.Of > 1 && c.AutoChains {
+	if c.TotalShards > 1 && c.Chains.Auto {
 		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
 	}
 	if c.DataURL == "" {
@@ -171,7 +138,7 @@ func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
 		note("WATCH_TOKENS", errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
 	}
 	for _, t := range c.Watch.Tokens { // with auto, the chain may be found later
-		if !c.AutoChains && !slices.ContainsFunc(c.Chains, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
+		if !c.Chains.Auto && !slices.ContainsFunc(c.Chains.List, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
 			note("WATCH_TOKENS", fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
 		}
 	}
@@ -181,13 +148,13 @@ func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
 func (c *Config) useOnlyData(note func(string, error)) {
 	c.OnlyData = true
 	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collectors.Spec) bool { return !s.WithoutNodes() })
-	if c.Network == "" {
+	if c.Network.Name == "" {
 		note("NETWORK", errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
 	}
 	if c.Watch.Validators.All {
 		note("VALIDATORS", errors.New("all needs a node or an observer: list node IDs, or set AVAX_OBSERVERS"))
 	}
-	if c.AutoChains {
+	if c.Chains.Auto {
 		note("CHAINS", errors.New("auto finds the chains of your nodes, but AVAX_NODES is empty: list the chains"))
 	}
 }
@@ -199,9 +166,9 @@ func (c *Config) reservedNames() map[string]string {
 	for name, what := range services {
 		reserved[name] = what
 	}
-	ups := &collectors.Upstreams{Pool: nodes.NewPool(nil, c.Chains), Watch: c.Watch}
+	ups := &collectors.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: c.Watch}
 	if c.DataURL != "" {
-		ups.Data = &collectors.DataService{Network: c.Network}
+		ups.Data = &collectors.DataService{Network: c.Network.Name}
 	}
 	for _, spec := range collectors.All() {
 		for _, j := range spec.Bind(ups) {
@@ -213,36 +180,39 @@ func (c *Config) reservedNames() map[string]string {
 
 // validateAlerting completes and checks the settings of rules and notifications.
 func (c *Config) validateAlerting(note func(string, error)) {
+	c.Alerting = alerting.Config{
+		On: bool(c.EvaluateRules), RulesFile: c.RulesFile, Interval: time.Duration(c.AlertingInterval), Alertmanagers: c.Alertmanagers, HTTP: c.Upstreams.HTTP["alertmanager"],
+		ExternalLabels: c.ExternalLabels, Job: cmp.Or(c.ExternalLabels["job"], "avax-exporter"), Instance: cmp.Or(c.ExternalLabels["instance"], instanceOf(string(c.Listen))),
+	}
 	a := &c.Alerting
-	a.Job, a.Instance = cmp.Or(a.ExternalLabels["job"], "avax-exporter"), cmp.Or(a.ExternalLabels["instance"], instanceOf(c.Listen))
 	delete(a.ExternalLabels, "job")
 	delete(a.ExternalLabels, "instance")
-	a.URL = cmp.Or(a.URL, "http://"+a.Instance)
+	a.URL = cmp.Or(string(c.ExternalURL), "http://"+a.Instance)
 	var err error
-	a.Rules, err = alerts.Profile(c.rulesProfile)
+	a.Rules, err = alerts.Profile(c.RulesProfile)
 	note("RULES_PROFILE", err)
-	if a.RulesFile != "" && c.rulesProfile != alerts.ProfileAll {
+	if a.RulesFile != "" && c.RulesProfile != alerts.ProfileAll {
 		note("RULES_PROFILE", errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
 	}
 	switch {
-	case c.digest && a.RulesFile != "":
+	case bool(c.Digest) && a.RulesFile != "":
 		note("DIGEST", errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
-	case c.digest && err == nil:
+	case bool(c.Digest) && err == nil:
 		a.Rules, err = alerts.WithDigest(a.Rules)
 		note("DIGEST", err)
 	}
 	switch {
-	case len(c.alertLabels) > 0 && a.RulesFile != "":
+	case len(c.AlertLabels) > 0 && a.RulesFile != "":
 		note("ALERT_LABELS", errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
-	case len(c.alertLabels) > 0 && err == nil:
-		a.Rules, err = alerts.WithLabels(a.Rules, c.alertLabels)
+	case len(c.AlertLabels) > 0 && err == nil:
+		a.Rules, err = alerts.WithLabels(a.Rules, c.AlertLabels)
 		note("ALERT_LABELS", err)
 	}
-	c.Notify.InhibitRules, c.Notify.URL = alertmanager.Config, a.URL
+	c.Notify = notify.Config{File: c.NotifyFile, InhibitRules: alertmanager.Config, URL: a.URL}
 	if c.StateDir != "" {
-		c.Notify.StateDir = filepath.Join(c.StateDir, "notify")
+		c.Notify.StateDir = filepath.Join(string(c.StateDir), "notify")
 	}
-	c.Prometheus.Timeout = c.Timeout
+	c.Prometheus = alerting.PrometheusConfig{URL: string(c.PrometheusURL), HTTP: c.Upstreams.HTTP["prometheus"], Timeout: time.Duration(c.Timeout)}
 	if !a.On {
 		const off = "not used with AVAX_ALERTING=off: remove one of the two"
 		for variable, set := range map[string]bool{"ALERTMANAGERS": len(a.Alertmanagers) > 0, "RULES_FILE": a.RulesFile != "", "NOTIFY_FILE": c.Notify.File != ""} {

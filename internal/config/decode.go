@@ -24,153 +24,231 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-func parseListen(s string) (string, error) {
+// Address is an address to listen at, as host:port.
+type Address string
+
+// Decode implements envconfig.Decoder, as in all types of this file.
+func (a *Address) Decode(s string) error {
 	s = strings.TrimSpace(s)
 	_, port, err := net.SplitHostPort(s)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return "", fmt.Errorf("%q: write host:port, or :port for every address, such as :9865", s)
+		return fmt.Errorf("%q: write host:port, or :port for every address, such as :9865", s)
 	}
-	return s, nil
+	*a = Address(s)
+	return nil
 }
 
-func parseDuration(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q: write a duration above zero with its unit, such as 10s or 1m30s", s)
+// Duration is a duration above zero.
+type Duration time.Duration
+
+// Decode parses a duration with its unit.
+func (d *Duration) Decode(s string) error {
+	parsed, err := time.ParseDuration(s)
+	if err != nil || parsed <= 0 {
+		return fmt.Errorf("%q: write a duration above zero with its unit, such as 10s or 1m30s", s)
 	}
-	return d, nil
+	*d = Duration(parsed)
+	return nil
 }
 
-func parseCount(s string) (int, error) {
+// Count is a number of at least 1.
+type Count int
+
+// Decode parses a decimal number.
+func (c *Count) Decode(s string) error { return whole(c, s, 1) }
+
+// Index is a number of at least 0.
+type Index int
+
+// Decode parses a decimal number.
+func (i *Index) Decode(s string) error { return whole(i, s, 0) }
+
+// whole parses a whole number.
+func whole[T ~int](into *T, s string, least int) error {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%q: write a whole number of at least 1", s)
+	if err != nil || n < least {
+		return fmt.Errorf("%q: write a whole number of at least %d", s, least)
 	}
-	return n, nil
+	*into = T(n)
+	return nil
 }
 
-func parseWhole(s string) (int, error) {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("%q: write a whole number of at least 0", s)
+// Switch is on or off.
+type Switch bool
+
+// Decode parses on, off, true or false.
+func (b *Switch) Decode(s string) error {
+	on, known := map[string]bool{"on": true, "true": true, "off": false, "false": false}[s]
+	if !known {
+		return fmt.Errorf("%q: write on or off", s)
 	}
-	return n, nil
+	*b = Switch(on)
+	return nil
 }
 
-func parseBool(s string) (bool, error) {
-	switch s {
-	case "true", "on":
-		return true, nil
-	case "false", "off":
-		return false, nil
+// LogLevel is a level of log messages.
+type LogLevel slog.Level
+
+// Decode parses the name of a level.
+func (l *LogLevel) Decode(s string) error {
+	if (*slog.Level)(l).UnmarshalText([]byte(s)) != nil {
+		return fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", s)
 	}
-	return false, fmt.Errorf("%q: write on or off", s)
+	return nil
 }
 
-func parseLevel(s string) (level slog.Level, err error) {
-	if level.UnmarshalText([]byte(s)) != nil {
-		err = fmt.Errorf("%q: write DEBUG, INFO, WARN or ERROR", s)
+// LogFormat is text, json or auto.
+type LogFormat string
+
+// Decode accepts a known format.
+func (f *LogFormat) Decode(s string) error { return oneOf(f, s, "auto", "text", "json") }
+
+// Currency is a currency of the Data service.
+type Currency string
+
+// Decode accepts a known currency.
+func (c *Currency) Decode(s string) error { return oneOf(c, s, data.Currencies()...) }
+
+// oneOf accepts a fixed set of values.
+func oneOf[T ~string](into *T, s string, values ...string) error {
+	if !slices.Contains(values, s) {
+		return fmt.Errorf("%q: write one of %s", s, strings.Join(values, ", "))
 	}
-	return level, err
+	*into = T(s)
+	return nil
 }
 
-// oneOf returns a parser of a fixed set of values.
-func oneOf(values ...string) func(string) (string, error) {
-	return func(s string) (string, error) {
-		if !slices.Contains(values, s) {
-			return "", fmt.Errorf("%q: write one of %s", s, strings.Join(values, ", "))
-		}
-		return s, nil
-	}
+// Names is a list of names.
+type Names []string
+
+// Decode splits a comma-separated list.
+func (n *Names) Decode(s string) error {
+	*n = slices.Collect(fields(s, ","))
+	return nil
 }
 
-var (
-	parseLogFormat = oneOf("auto", "text", "json")
-	parseCurrency  = oneOf(data.Currencies()...)
-)
+// ServiceURL is the address of a service that the exporter calls.
+type ServiceURL string
 
-func parseNames(s string) ([]string, error) { return slices.Collect(fields(s, ",")), nil }
-
-func parseServiceURL(s string) (string, error) { return s, scrape.CheckURL(s) }
-
-func parseHeartbeat(s string) (string, error) { return s, notify.CheckHeartbeat(s) }
-
-func parseExternalURL(s string) (string, error) {
-	if u, err := url.Parse(s); err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		return "", errors.New("URL missing: write one like https://exporter.example:9865, without user and password")
-	}
-	return strings.TrimSuffix(s, "/"), nil
+// Decode accepts a URL that can be called.
+func (u *ServiceURL) Decode(s string) error {
+	*u = ServiceURL(s)
+	return scrape.CheckURL(s)
 }
 
-func parsePrometheusURL(s string) (string, error) {
-	switch u, err := url.Parse(s); {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("invalid URL: write one like http://127.0.0.1:9090, without /api/v1")
-	case u.User != nil:
-		return "", errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
-	}
-	return s, nil
+// HeartbeatURL is the address of a dead man's switch. It is a secret.
+type HeartbeatURL string
+
+// Decode accepts a URL that can be called.
+func (u *HeartbeatURL) Decode(s string) error {
+	*u = HeartbeatURL(s)
+	return notify.CheckHeartbeat(s)
 }
 
-// parseDir returns an error if no file can be written to a directory. It does not create the directory, because the check may run
+// ExternalURL is the address of this exporter for links.
+type ExternalURL string
+
+// Decode accepts a URL without credentials and query.
+func (u *ExternalURL) Decode(s string) error {
+	if parsed, err := url.Parse(s); err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
+		return errors.New("URL missing: write one like https://exporter.example:9865, without user and password")
+	}
+	*u = ExternalURL(strings.TrimSuffix(s, "/"))
+	return nil
+}
+
+// PrometheusURL is the address of a server with Prometheus' API.
+type PrometheusURL string
+
+// Decode accepts a URL without credentials and query.
+func (u *PrometheusURL) Decode(s string) error {
+	switch parsed, err := url.Parse(s); {
+	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.RawQuery != "" || parsed.Fragment != "":
+		return errors.New("invalid URL: write one like http://127.0.0.1:9090, without /api/v1")
+	case parsed.User != nil:
+		return errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
+	}
+	*u = PrometheusURL(s)
+	return nil
+}
+
+// Directory is a directory in which files can be written.
+type Directory string
+
+// Decode returns an error if no file can be written to the directory. It does not create the directory, because the check may run
 // as another user than the exporter.
-func parseDir(path string) (string, error) {
+func (d *Directory) Decode(path string) error {
+	*d = Directory(path)
 	f, err := os.CreateTemp(path, "check-*.tmp")
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
 	}
 	for _, fault := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO} {
 		if errors.Is(err, fault) {
-			return path, nil // with a full or broken disk, the exporter must start and alert
+			return nil // with a full or broken disk, the exporter must start and alert
 		}
 	}
 	var e *fs.PathError
 	if errors.As(err, &e) {
 		err = fmt.Errorf("%s: %w: create a directory that this user may write to", path, e.Err)
 	}
-	return path, err
+	return err
 }
 
-func (c *Config) decodeNetwork(s string) error {
-	id, known := map[string]uint64{"": 0, "mainnet": 1, "fuji": 5, "testnet": 5}[s]
+// Network is a network of Avalanche. The zero value means the network of most nodes.
+type Network struct {
+	ID   uint64
+	Name string // in the Data service; empty if the Data service does not know the network
+}
+
+// Decode parses a name or number.
+func (n *Network) Decode(s string) error {
+	id, known := map[string]uint64{"mainnet": 1, "fuji": 5, "testnet": 5}[s]
 	if !known {
-		n, err := strconv.ParseUint(s, 10, 32)
-		if err != nil || n == 0 {
+		number, err := strconv.ParseUint(s, 10, 32)
+		if err != nil || number == 0 {
 			return fmt.Errorf("%q: write mainnet, fuji or the network's number", s)
 		}
-		id = n
+		id = number
 	}
-	c.NetworkID, c.Network = id, map[uint64]string{1: data.Mainnet, 5: data.Fuji}[id]
+	*n = Network{id, map[uint64]string{1: data.Mainnet, 5: data.Fuji}[id]}
 	return nil
 }
 
-// decodeBudget parses compute units per minute and per day; 0 means no limit.
-func (c *Config) decodeBudget(s string) error {
-	c.DataPerMinute, c.DataPerDay = 0, 0
-	wrong := fmt.Errorf("%q: write compute units per minute, per day or both, such as 6000/m,1200000/d", s)
+// DataBudget is a maximum number of compute units; 0 means no limit.
+type DataBudget struct{ PerMinute, PerDay int }
+
+// Decode parses limits per minute and per day.
+func (b *DataBudget) Decode(s string) error {
 	for item := range fields(s, ",") {
 		digits, window, _ := strings.Cut(item, "/")
 		n, err := strconv.Atoi(digits)
-		limit, known := map[string]*int{"m": &c.DataPerMinute, "d": &c.DataPerDay}[window]
+		limit, known := map[string]*int{"m": &b.PerMinute, "d": &b.PerDay}[window]
 		if err != nil || n < 1 || !known || *limit != 0 {
-			return wrong
+			*b = DataBudget{}
+			break
 		}
 		*limit = n
 	}
-	if c.DataPerMinute == 0 && c.DataPerDay == 0 {
-		return wrong
+	if *b == (DataBudget{}) {
+		return fmt.Errorf("%q: write compute units per minute, per day or both, such as 6000/m,1200000/d", s)
 	}
 	return nil
 }
 
 var labelForm = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-func parseLabels(s string) (map[string]string, error) {
-	labels := map[string]string{}
-	return labels, each(s, ",", func(item string) error {
+// ExternalLabels are labels of every alert.
+type ExternalLabels map[string]string
+
+// Decode parses a list of name=value.
+func (l *ExternalLabels) Decode(s string) error {
+	labels := ExternalLabels{}
+	*l = labels
+	return each(s, ",", func(item string) error {
 		name, value, ok := strings.Cut(item, "=")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		_, twice := labels[name]
@@ -196,10 +274,17 @@ func each(list, sep string, parse func(item string) error) error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) decodeChains(s string) error {
+// Chains are the chains to monitor in addition to P and X.
+type Chains struct {
+	List []nodes.Chain
+	Auto bool // whether to also monitor the chains that the nodes track
+}
+
+// Decode parses a list of aliases and name=blockchainID.
+func (c *Chains) Decode(s string) error {
 	err := each(s, ",", func(item string) error {
 		if item == "auto" {
-			c.AutoChains = true
+			c.Auto = true
 			return nil
 		}
 		name, ref, ok := strings.Cut(item, "=")
@@ -213,40 +298,53 @@ func (c *Config) decodeChains(s string) error {
 			return fmt.Errorf("%q: P and X are always monitored: remove this entry, or rename the chain if it is another one", item)
 		case name == "network":
 			return fmt.Errorf("%q: network is a reserved name: give the chain another name", item)
-		case slices.ContainsFunc(c.Chains, func(o nodes.Chain) bool { return o.Ref == ref }):
+		case slices.ContainsFunc(c.List, func(o nodes.Chain) bool { return o.Ref == ref }):
 			return fmt.Errorf("duplicate %q: remove one", ref)
-		case slices.ContainsFunc(c.Chains, func(o nodes.Chain) bool { return o.Name == name }):
+		case slices.ContainsFunc(c.List, func(o nodes.Chain) bool { return o.Name == name }):
 			return fmt.Errorf("duplicate chain name %q: rename one of them", name)
 		}
-		c.Chains = append(c.Chains, nodes.Chain{Name: name, Ref: ref})
+		c.List = append(c.List, nodes.Chain{Name: name, Ref: ref})
 		return nil
 	})
-	if s != "" && !c.AutoChains && len(c.Chains) == 0 && err == nil {
+	if !c.Auto && len(c.List) == 0 && err == nil {
 		err = errors.New("the list has no chain: write an alias such as C, or leave the variable empty to monitor only P and X")
 	}
-	if c.AutoChains && !slices.ContainsFunc(c.Chains, func(o nodes.Chain) bool { return o.Ref == "C" || o.Name == "C" }) {
-		c.Chains = append(c.Chains, nodes.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs the C-Chain
+	if c.Auto && !slices.ContainsFunc(c.List, func(o nodes.Chain) bool { return o.Ref == "C" || o.Name == "C" }) {
+		c.List = append(c.List, nodes.Chain{Name: "C", Ref: "C"}) // every node of the primary network runs the C-Chain
 	}
 	return err
 }
 
 var nodeIDForm = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$`)
 
-func parseValidators(s string) (v collectors.Validators, err error) {
+// Validators are the validators to monitor.
+type Validators struct{ collectors.Validators }
+
+// Decode parses own, all, or a list of node IDs.
+func (v *Validators) Decode(s string) (err error) {
 	switch s {
 	case "own":
-		return v, nil
+		return nil
 	case "all":
 		v.All = true
-		return v, nil
+		return nil
 	}
 	if v.IDs, err = parseList(s, nodeIDForm, "write own, all, or node IDs: NodeID- and about 33 letters and digits"); len(v.IDs) == 0 && err == nil {
 		err = errors.New("empty: write own, all, or node IDs")
 	}
-	return v, err
+	return err
 }
 
-func parseCollectors(s string) ([]*collectors.Spec, error) {
+// Collectors are the collectors to run.
+type Collectors []*collectors.Spec
+
+// defaultCollectors returns the collectors that run without a list.
+func defaultCollectors() Collectors {
+	return slices.DeleteFunc(collectors.All(), func(spec *collectors.Spec) bool { return spec.Off })
+}
+
+// Decode parses a list, or changes to the default list.
+func (c *Collectors) Decode(s string) error {
 	all := collectors.All()
 	var names []string
 	for _, spec := range all {
@@ -269,15 +367,21 @@ func parseCollectors(s string) ([]*collectors.Spec, error) {
 	if list && changes {
 		err = errors.Join(err, errors.New("write either a full list, or changes to the defaults with + and -"))
 	}
-	return slices.DeleteFunc(all, func(spec *collectors.Spec) bool {
+	*c = slices.DeleteFunc(all, func(spec *collectors.Spec) bool {
 		on, named := chosen[spec.Name]
 		return !on && (named || list || spec.Off)
-	}), err
+	})
+	return err
 }
 
-func parseSchedules(s string) (map[string]schedule.Timetable, error) {
-	schedules := map[string]schedule.Timetable{}
-	return schedules, each(s, ";", func(item string) error {
+// Schedules are the schedules of collectors, only of those with a configured schedule.
+type Schedules map[string]schedule.Timetable
+
+// Decode parses a list of collector=expression.
+func (all *Schedules) Decode(s string) error {
+	schedules := Schedules{}
+	*all = schedules
+	return each(s, ";", func(item string) error {
 		collector, expression, ok := strings.Cut(item, "=")
 		collector = strings.TrimSpace(collector)
 		_, twice := schedules[collector]
@@ -325,20 +429,31 @@ func parseList(s string, form *regexp.Regexp, remedy string) (items []string, er
 	return items, err
 }
 
-func (c *Config) decodeAddresses(s string) error {
+// Addresses are addresses to monitor.
+type Addresses struct {
+	Primary []string // on the P-Chain and the X-Chain
+	EVM     []string
+}
+
+// Decode parses a list of addresses of any chain.
+func (a *Addresses) Decode(s string) error {
 	monitored, err := parseList(s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
 	for _, address := range monitored {
 		if strings.HasPrefix(address, "0x") {
-			c.Watch.EVM = append(c.Watch.EVM, address)
+			a.EVM = append(a.EVM, address)
 		} else {
-			c.Watch.Addresses = append(c.Watch.Addresses, address)
+			a.Primary = append(a.Primary, address)
 		}
 	}
 	return err
 }
 
-func parseDelegators(s string) (delegators []collectors.Delegator, err error) {
-	err = each(s, ",", func(item string) error {
+// Delegators are addresses whose delegations to monitor.
+type Delegators []collectors.Delegator
+
+// Decode parses a list of addresses, each with an optional name.
+func (all *Delegators) Decode(s string) error {
+	return each(s, ",", func(item string) error {
 		name, address, named := strings.Cut(item, "=")
 		if !named {
 			address = name
@@ -346,60 +461,78 @@ func parseDelegators(s string) (delegators []collectors.Delegator, err error) {
 		switch {
 		case named && !ValidName(name) || !strings.HasPrefix(address, "P-") || !addressForm.MatchString(address):
 			return fmt.Errorf("%q: write P-Chain addresses, each with an optional name, such as treasury=P-avax1…", item)
-		case slices.ContainsFunc(delegators, func(d collectors.Delegator) bool { return d.Name == name || d.Address == address }):
+		case slices.ContainsFunc(*all, func(d collectors.Delegator) bool { return d.Name == name || d.Address == address }):
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
-		delegators = append(delegators, collectors.Delegator{Name: name, Address: address})
+		*all = append(*all, collectors.Delegator{Name: name, Address: address})
 		return nil
 	})
-	return delegators, err
 }
 
-func parseAssets(s string) ([]string, error) {
-	return parseList(s, idForm, "write asset IDs, of about fifty letters and digits")
+// Assets are asset IDs of the X-Chain.
+type Assets []string
+
+// Decode parses a list of asset IDs.
+func (a *Assets) Decode(s string) (err error) {
+	*a, err = parseList(s, idForm, "write asset IDs, of about fifty letters and digits")
+	return err
 }
 
-func parseContracts(s string) ([]string, error) {
-	return parseList(s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
+// Contracts are EVM addresses that deploy contracts.
+type Contracts []string
+
+// Decode parses a list of EVM addresses.
+func (c *Contracts) Decode(s string) (err error) {
+	*c, err = parseList(s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
+	return err
 }
 
-func parseTokens(s string) (tokens []collectors.Token, err error) {
-	err = each(s, ",", func(item string) error {
+// Tokens are NFTs whose metadata to check.
+type Tokens []collectors.Token
+
+// Decode parses a list of chain/contract/id.
+func (all *Tokens) Decode(s string) error {
+	return each(s, ",", func(item string) error {
 		parts := tokenForm.FindStringSubmatch(item)
 		if parts == nil {
 			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex is optional", item)
 		}
 		t := collectors.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
-		if slices.ContainsFunc(tokens, func(o collectors.Token) bool {
+		if slices.ContainsFunc(*all, func(o collectors.Token) bool {
 			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID
 		}) {
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
-		tokens = append(tokens, t)
+		*all = append(*all, t)
 		return data.CheckEVMAddress(t.Contract)
 	})
-	return tokens, err
 }
 
-func parseProbes(s string) (probes []collectors.Probe, err error) {
-	err = each(s, ",", func(item string) error {
+// Probes are transactions whose messages the signature aggregator is asked about.
+type Probes []collectors.Probe
+
+// Decode parses a list of name=txHash.
+func (all *Probes) Decode(s string) error {
+	return each(s, ",", func(item string) error {
 		name, hash, ok := strings.Cut(item, "=")
 		switch {
 		case !ok || !ValidName(name) || !idForm.MatchString(hash):
 			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
-		case slices.ContainsFunc(probes, func(p collectors.Probe) bool { return p.Name == name }):
+		case slices.ContainsFunc(*all, func(p collectors.Probe) bool { return p.Name == name }):
 			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
 		}
-		probes = append(probes, collectors.Probe{Name: name, TxHash: hash})
+		*all = append(*all, collectors.Probe{Name: name, TxHash: hash})
 		return nil
 	})
-	return probes, err
 }
 
-// parseNodes parses a list of nodes or observers.
-func parseNodes(s string) (nodes []Node, err error) {
+// NodeList is a list of nodes or observers.
+type NodeList []Node
+
+// Decode parses a list of name=url.
+func (all *NodeList) Decode(s string) error {
 	number := 0
-	err = each(s, ",", func(item string) error {
+	err := each(s, ",", func(item string) error {
 		number++
 		name, url, ok := strings.Cut(item, "=")
 		name, url = strings.TrimSpace(name), strings.TrimSpace(url)
@@ -408,14 +541,14 @@ func parseNodes(s string) (nodes []Node, err error) {
 			// Do not print the item: it may be half of a password.
 			return fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650; the name consists of letters, digits, dots, dashes and underscores; "+
 				"write a comma in a password as %%2C", number)
-		case slices.ContainsFunc(nodes, func(n Node) bool { return n.Name == name }):
+		case slices.ContainsFunc(*all, func(n Node) bool { return n.Name == name }):
 			return fmt.Errorf("duplicate node name %q: rename one of them", name)
 		}
-		nodes = append(nodes, Node{Name: name, URL: url})
+		*all = append(*all, Node{Name: name, URL: url})
 		return nil
 	})
-	if len(nodes) == 0 && err == nil {
+	if len(*all) == 0 && err == nil {
 		err = errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650")
 	}
-	return nodes, err
+	return err
 }

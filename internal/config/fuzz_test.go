@@ -40,18 +40,18 @@ func FuzzConfigurationIsValidOrAnError(f *testing.F) {
 			}
 			return
 		}
-		if c.Timeout <= 0 || c.Concurrency <= 0 || c.Shard.Of < 1 || c.Shard.Shard < 0 || c.Shard.Shard >= c.Shard.Of {
+		if c.Timeout <= 0 || c.Concurrency <= 0 || c.TotalShards < 1 || c.Shard < 0 || int(c.Shard) >= int(c.TotalShards) {
 			t.Errorf("%s=%q accepted: %+v", v.Name, value, c)
 		}
-		for _, n := range c.Nodes {
+		for _, n := range c.Upstreams.Nodes {
 			if n.Name == "" || n.URL == "" {
 				t.Errorf("%s=%q: node without name or address", v.Name, value)
 			}
 		}
 		seen := map[nodes.Chain]bool{}
-		for _, chain := range c.Chains {
+		for _, chain := range c.Chains.List {
 			if chain.Name == "" || chain.Ref == "" || seen[chain] {
-				t.Errorf("%s=%q: chains %v", v.Name, value, c.Chains)
+				t.Errorf("%s=%q: chains %v", v.Name, value, c.Chains.List)
 			}
 			seen[chain] = true
 		}

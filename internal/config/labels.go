@@ -38,13 +38,13 @@ func checkLabelName(label string) error {
 	return nil
 }
 
-// ParseAlertLabels parses a list of labels for alerts.
-func ParseAlertLabels(s string) (names []string, err error) {
-	for name := range fields(s, ",") {
-		err = errors.Join(err, checkLabelName(name))
-		names = append(names, name)
-	}
-	return names, err
+// AlertLabels are the labels of nodes and validators that each alert gets.
+type AlertLabels []string
+
+// Decode parses a list of names.
+func (l *AlertLabels) Decode(s string) error {
+	*l = slices.Collect(fields(s, ","))
+	return each(s, ",", checkLabelName)
 }
 
 // check validates labels. The error joins all problems.

@@ -255,7 +255,7 @@ func TestShardsAreDisjointAndStable(t *testing.T) {
 		home := func(of int, name string) int {
 			at := -1
 			for shard := range of {
-				if (config.Part{Shard: shard, Of: of}).Holds(name) {
+				if config.Holds(config.Index(shard), config.Count(of), name) {
 					if at >= 0 {
 						t.Fatalf("%q is in shards %d and %d of %d", name, at, shard, of)
 					}
@@ -294,12 +294,12 @@ func TestShardsAreDisjointAndStable(t *testing.T) {
 func TestShardAssignmentNeverChanges(t *testing.T) {
 	for name, want := range map[string]int{"alpha": 1, "bravo": 0, "10.0.0.1-9650": 1} {
 		for shard := range 3 {
-			if got := (config.Part{Shard: shard, Of: 3}).Holds(name); got != (shard == want) {
+			if got := config.Holds(config.Index(shard), 3, name); got != (shard == want) {
 				t.Errorf("shard %d of 3 holds %s: %v, want it in shard %d", shard, name, got, want)
 			}
 		}
 	}
-	if !(config.Part{}).Holds("alpha") {
+	if !config.Holds(0, 1, "alpha") {
 		t.Error("single process does not hold alpha")
 	}
 }

@@ -48,15 +48,14 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	if c.Upstreams, err = c.Source.Read(); err != nil {
 		return err
 	}
-	c.Shard = config.Part{}
-	c.AutoChains = false
-	c.Chains = []nodes.Chain{
+	c.Shard, c.TotalShards, c.DefaultNode = 0, 1, false
+	c.Chains = config.Chains{List: []nodes.Chain{
 		{Name: "C", Ref: "C"},
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
-	}
-	c.MetricsURL, c.DataURL = urls["metrics"], urls["data"]
-	c.Network, c.DataPerMinute, c.DataPerDay = data.Mainnet, unitsPerMinute, 0
+	}}
+	c.MetricsURL, c.DataURL = config.ServiceURL(urls["metrics"]), config.ServiceURL(urls["data"])
+	c.Network.Name, c.DataBudget = data.Mainnet, config.DataBudget{PerMinute: unitsPerMinute}
 	for _, name := range validators {
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
 	}

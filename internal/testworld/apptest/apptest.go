@@ -97,7 +97,7 @@ func (w *World) StartNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.NetworkID = 0 // the simulated nodes have their own network ID, also where the Data service calls their network mainnet
+	c.Network.ID = 0 // the simulated nodes have their own network ID, also where the Data service calls their network mainnet
 	if w.Configure != nil {
 		w.Configure(c)
 	}
