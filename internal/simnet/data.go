@@ -23,15 +23,11 @@ func newData(net *Network) *Service {
 		sign    = "/v1/signatureAggregator/{network}/aggregateSignatures"
 	)
 	s := newService(net, "data", []route{
-		{"GET", "/v1/health-check", medium, (*request).health},
-		{"GET", "/v1/live-check", medium, (*request).health},
 		{"GET", network + "/blockchains", medium, (*request).listBlockchains},
 		{"GET", network + "/blockchains/{blockchainId}/assets/{assetId}/transactions", xl, (*request).assetTransactions},
 		{"GET", network + "/rewards", xl, (*request).historicalRewards},
 		{"GET", network + "/rewards:listPending", xl, (*request).pendingRewards},
 		{"GET", network + "/subnets/{subnetId}", medium, (*request).subnetDetails},
-		{"GET", "/v1/chains", free, (*request).listChains},
-		{"GET", chain, free, (*request).chainDetails},
 		{"GET", chain + "/blocks/{blockId}", small, (*request).evmBlock},
 		{"GET", address + "/balances:getNative", medium, (*request).nativeBalance},
 		{"GET", address + "/balances:listCollectibles", medium, (*request).collectibleBalances},
@@ -60,22 +56,6 @@ func (r *request) ours() bool {
 		name = r.query.Get("network")
 	}
 	return name == "" || r.oneOf("network", name, mainnet, "fuji", "testnet") == mainnet
-}
-
-func (r *request) health() (any, error) {
-	type database struct {
-		Database struct {
-			Status string `json:"status"`
-		} `json:"database"`
-	}
-	var up database
-	up.Database.Status = "up"
-	return struct {
-		Status  string   `json:"status"`
-		Info    database `json:"info"`
-		Error   struct{} `json:"error"`
-		Details database `json:"details"`
-	}{"ok", up, struct{}{}, up}, nil
 }
 
 // order returns the sort order of a list; the default is newest first.

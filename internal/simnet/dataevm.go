@@ -63,54 +63,6 @@ func (c *chain) token() networkToken {
 	return networkToken{"Token of " + c.name, strings.ToUpper(c.name[len("example"):]), 18, ""}
 }
 
-type chainInfo struct {
-	ChainID         string       `json:"chainId"`
-	Status          string       `json:"status"`
-	ChainName       string       `json:"chainName"`
-	Description     string       `json:"description"`
-	PlatformChainID string       `json:"platformChainId"`
-	SubnetID        string       `json:"subnetId"`
-	VMID            string       `json:"vmId"`
-	VMName          string       `json:"vmName"`
-	RPCURL          string       `json:"rpcUrl"`
-	IsTestnet       bool         `json:"isTestnet"`
-	NetworkToken    networkToken `json:"networkToken"`
-	Private         bool         `json:"private"`
-	EnabledFeatures []string     `json:"enabledFeatures"`
-}
-
-func renderChainInfo(c *chain) chainInfo {
-	return chainInfo{
-		u64(c.evmID), "OK", c.name, c.name + " of the simulated network", c.id, c.subnet.id, c.vm, "EVM",
-		"https://rpc.example/ext/bc/" + c.id + "/rpc", false, c.token(), false, []string{"nftIndexing", "webhooks", "teleporter"},
-	}
-}
-
-func (r *request) listChains() (any, error) {
-	list := []chainInfo{}
-	if r.query.Get("feature") != "" {
-		r.option("feature", "nftIndexing", "webhooks", "teleporter")
-	}
-	if r.ours() {
-		for _, c := range r.chains {
-			if c.evmID != 0 {
-				list = append(list, renderChainInfo(c))
-			}
-		}
-	}
-	return struct {
-		Chains []chainInfo `json:"chains"`
-	}{list}, nil
-}
-
-func (r *request) chainDetails() (any, error) {
-	e, err := r.onChain()
-	if err != nil {
-		return nil, err
-	}
-	return renderChainInfo(e.chain), nil
-}
-
 // evmBlock returns a block by number, or one of the latest by hash.
 func (r *request) evmBlock() (any, error) {
 	e, err := r.onChain()

@@ -42,20 +42,13 @@ type evmError struct {
 func (e evmError) Error() string { return e.text }
 
 var evmMethods = map[string]evmMethod{
-	"eth_baseFee":              {answer: evm.baseFee},
-	"eth_blockNumber":          {answer: evm.blockNumber},
-	"eth_chainId":              {answer: evm.chainID},
-	"eth_feeConfig":            {answer: evm.feeConfig, optional: 1, only: onL1},
-	"eth_gasPrice":             {answer: evm.gasPrice},
-	"eth_getBalance":           {answer: evm.balance, required: 2},
-	"eth_getBlockByHash":       {answer: evm.blockByHash, required: 2},
-	"eth_getBlockByNumber":     {answer: evm.blockByNumber, required: 2},
-	"eth_maxPriorityFeePerGas": {answer: evm.priorityFee},
-	"eth_syncing":              {answer: evm.syncing},
-	"net_listening":            {answer: evm.listening},
-	"net_peerCount":            {answer: evm.peerCount},
-	"net_version":              {answer: evm.version},
-	"web3_clientVersion":       {answer: evm.clientVersion},
+	"eth_baseFee":          {answer: evm.baseFee},
+	"eth_blockNumber":      {answer: evm.blockNumber},
+	"eth_chainId":          {answer: evm.chainID},
+	"eth_feeConfig":        {answer: evm.feeConfig, optional: 1, only: onL1},
+	"eth_getBalance":       {answer: evm.balance, required: 2},
+	"eth_getBlockByHash":   {answer: evm.blockByHash, required: 2},
+	"eth_getBlockByNumber": {answer: evm.blockByNumber, required: 2},
 
 	"eth_getActivePrecompilesAt": {answer: evm.activePrecompiles, optional: 1, only: onL1},
 	"eth_getActiveRulesAt":       {answer: evm.activeRules, optional: 1, only: onL1},
@@ -174,19 +167,12 @@ func argument(args []json.RawMessage, i int, into any) (bool, error) {
 func quantity(n uint64) string { return "0x" + strconv.FormatUint(n, 16) }
 
 func (e evm) chainID([]json.RawMessage) (any, error) { return quantity(e.chain.evmID), nil }
-func (e evm) version([]json.RawMessage) (any, error) { return u64(e.chain.evmID), nil }
 func (e evm) blockNumber([]json.RawMessage) (any, error) {
 	return quantity(e.head(e.chain).height), nil
 }
-func (e evm) syncing([]json.RawMessage) (any, error)   { return false, nil }
-func (e evm) listening([]json.RawMessage) (any, error) { return true, nil }
 func (e evm) baseFee([]json.RawMessage) (any, error) {
 	return quantity(e.baseFeeAt(e.head(e.chain).height)), nil
 }
-func (e evm) gasPrice([]json.RawMessage) (any, error) {
-	return quantity(e.tip() + e.baseFeeAt(e.head(e.chain).height)), nil
-}
-func (e evm) priorityFee([]json.RawMessage) (any, error) { return quantity(e.tip()), nil }
 
 func (e evm) tip() uint64 {
 	if e.chain.isL1() {
@@ -202,21 +188,6 @@ func (e evm) balance(args []json.RawMessage) (any, error) {
 		return nil, err
 	}
 	return fmt.Sprintf("%#x", e.wei(e.chain, address, e.head(e.chain).time)), nil
-}
-
-// peerCount is 0 on Subnet-EVM.
-func (e evm) peerCount([]json.RawMessage) (any, error) {
-	if e.chain.isL1() {
-		return "0x0", nil
-	}
-	return quantity(uint64(len(e.peers()))), nil
-}
-
-func (e evm) clientVersion([]json.RawMessage) (any, error) {
-	if e.chain.isL1() {
-		return "v" + e.me.version, nil
-	}
-	return fmt.Sprintf("avalanchego/%s [database=v1.4.5, rpcchainvm=46, commit=%s, go=1.26.8]", e.me.version, e.hex(20, "commit", e.me.version)[2:]), nil
 }
 
 func (e evm) poolStatus([]json.RawMessage) (any, error) {

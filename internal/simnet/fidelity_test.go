@@ -181,8 +181,8 @@ func translated(t *testing.T, net *simnet.Network, node *simnet.Node, r recordin
 	}
 	if node == net.Node("alpha") && r.From != "start_up" {
 		var asset struct{ Result struct{ AssetID string } }
-		question := `{"jsonrpc":"2.0","id":1,"method":"platform.getStakingAssetID"}`
-		_, body, err := ask(net, node, recording{Method: "POST", Path: "/ext/bc/P", Request: &question})
+		question := `{"jsonrpc":"2.0","id":1,"method":"avm.getAssetDescription","params":{"assetID":"AVAX"}}`
+		_, body, err := ask(net, node, recording{Method: "POST", Path: "/ext/bc/X", Request: &question})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,12 +8,6 @@ import (
 	"time"
 )
 
-var healthService = service{"health", map[string]method{
-	"health":    on(healthMethod((*view).healthChecks)),
-	"readiness": on(healthMethod((*view).readinessChecks)),
-	"liveness":  on(healthMethod((*view).livenessChecks)),
-}}
-
 // healthPeriod is the interval of health checks. Between them the API returns the last results.
 const healthPeriod = 30 * time.Second
 
@@ -31,31 +25,17 @@ type healthCheck struct {
 	TimeOfFirstFailure *time.Time `json:"timeOfFirstFailure,omitempty"`
 }
 
-type healthParams struct{ Tags []string }
-
-func healthMethod(checks func(*view, []string) healthResult) func(*view, healthParams) (any, error) {
-	return func(v *view, p healthParams) (any, error) { return checks(v, p.Tags), nil }
-}
-
 // healthReply answers a GET: 503 while a check fails.
-func (v *view) healthReply(q *query, checks func(tags []string) healthResult) reply {
+func (v *view) healthReply(q *query) reply {
 	if q.Method != http.MethodGet {
 		return newReply(http.StatusMethodNotAllowed, "text/plain; charset=utf-8", []byte("rpc: POST method required, received "+q.Method))
 	}
-	r := checks(q.URL.Query()["tag"])
+	r := v.healthChecks(q.URL.Query()["tag"])
 	status := http.StatusOK
 	if !r.Healthy {
 		status = http.StatusServiceUnavailable
 	}
 	return newReply(status, "application/json", encode(r))
-}
-
-func (v *view) livenessChecks([]string) healthResult {
-	return healthResult{map[string]healthCheck{}, true}
-}
-
-func (v *view) readinessChecks([]string) healthResult {
-	return v.run(map[string]check{"bootstrapped": (*view).checkBootstrapped})
 }
 
 // healthChecks runs all checks or, with tags, those of the node itself and of the named subnets.

@@ -159,16 +159,7 @@ func (v *view) route(q *query) reply {
 		}
 		return v.rpc(q, adminService)
 	case "health":
-		if q.Method == http.MethodGet {
-			return v.healthReply(q, v.healthChecks)
-		}
-		return v.rpc(q, healthService)
-	case "health/health":
-		return v.healthReply(q, v.healthChecks)
-	case "health/readiness":
-		return v.healthReply(q, v.readinessChecks)
-	case "health/liveness":
-		return v.healthReply(q, v.livenessChecks)
+		return v.healthReply(q)
 	}
 	// Chains of the primary network are also served without "bc/".
 	name, endpoint, slash := strings.Cut(strings.TrimPrefix(path, "bc/"), "/")

@@ -20,7 +20,6 @@ var platformService = service{"platform", map[string]method{
 	"getFeeState":          on((*view).platformFeeState),
 	"getHeight":            on((*view).platformHeight),
 	"getRewardUTXOs":       on((*view).platformRewardUTXOs),
-	"getStakingAssetID":    on((*view).platformStakingAssetID),
 	"getSubnet":            on((*view).platformSubnet),
 	"getTimestamp":         on((*view).platformTimestamp),
 	"getValidatorsAt":      on((*view).platformValidatorsAt),
@@ -320,12 +319,6 @@ func (v *view) platformRewardUTXOs(p struct {
 		UTXOs      []string `json:"utxos"`
 		Encoding   string   `json:"encoding"`
 	}{strconv.Itoa(len(list)), list, "hex"}, nil
-}
-
-func (v *view) platformStakingAssetID(noParams) (any, error) {
-	return struct {
-		AssetID string `json:"assetID"`
-	}{v.avaxAsset()}, nil
 }
 
 func (v *view) platformCurrentSupply(p struct{ SubnetID idParam }) (any, error) {

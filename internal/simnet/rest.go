@@ -38,7 +38,6 @@ type route struct {
 
 // The costs of endpoints in compute units.
 const (
-	free   = 1
 	small  = 10
 	medium = 20
 	xl     = 100

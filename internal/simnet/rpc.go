@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The JSON-RPC variant of the services info, admin, platform, avm, health and validators. EVM chains use another one, see
+// The JSON-RPC variant of the services info, admin, platform, avm and validators. EVM chains use another one, see
 // evm.go.
 
 // service holds the methods at a path, by their names without the service.

@@ -172,24 +172,6 @@ func (e *Exporter) Get(path string) (status int, body string, err error) {
 	return response.StatusCode, string(text), err
 }
 
-// Page returns a page, which must exist.
-func (e *Exporter) Page(path string) string {
-	e.t.Helper()
-	status, body, err := e.Get(path)
-	if err != nil || status != http.StatusOK {
-		e.t.Fatalf("%s: status %d, %v\n%.2000s", path, status, err, body)
-	}
-	return body
-}
-
-// JSON decodes a page.
-func (e *Exporter) JSON(path string, into any) {
-	e.t.Helper()
-	if err := json.Unmarshal([]byte(e.Page(path)), into); err != nil {
-		e.t.Fatalf("%s: %v", path, err)
-	}
-}
-
 // Scrape requests /metrics.
 func (e *Exporter) Scrape() (Samples, error) {
 	status, body, err := e.Get("/metrics")

@@ -49,9 +49,6 @@ type Page struct {
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
 
-// Methods returns the methods of the service.
-func Methods() []*scrape.Method { return slices.Clone(methods) }
-
 var methods []*scrape.Method
 
 // The table of methods: the two versions of the only series.

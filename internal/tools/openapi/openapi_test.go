@@ -177,18 +177,17 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 		time.Sleep(20*time.Minute + 8*time.Second)
 		d := describe(t, net, "data")
 		l1, poa := net.Chain("examplel1"), net.Chain("examplepoa")
-		asset := find(t, net, "assetID", "POST", "http://alpha.sim/ext/bc/P", `{"jsonrpc":"2.0","id":1,"method":"platform.getStakingAssetID"}`)
+		asset := find(t, net, "assetID", "POST", "http://alpha.sim/ext/bc/X", `{"jsonrpc":"2.0","id":1,"method":"avm.getAssetDescription","params":{"assetID":"AVAX"}}`)
 		conversion := find(t, net, "l1ConversionTransactionHash", "GET", "http://data.sim/v1/networks/mainnet/subnets/"+l1.SubnetID, "")
 		const networks = "/v1/networks/mainnet"
-		d.get("/v1/health-check", "/v1/live-check", "/v1/chains", "/v1/chains?network=fuji")
 		d.get(networks+"/blockchains", networks+"/blockchains?pageSize=1&sortOrder=asc", "/v1/networks/testnet/blockchains")
 		d.get(networks+"/subnets/"+l1.SubnetID, networks+"/subnets/"+poa.SubnetID, networks+"/subnets/11111111111111111111111111111111LpoYY")
-		d.get(networks+"/rewards?nodeIds="+net.NodeID("alpha"), networks+"/rewards?addresses=P-"+simnet.Owner+"&currency=eur&pageSize=100")
+		d.get(networks+"/rewards?nodeIds="+net.NodeID("alpha"), networks+"/rewards?addresses=P-"+simnet.Owner+"&currency=eur&pageSize=100", networks+"/rewards:listPending?nodeIds="+net.NodeID("alpha"))
 		d.get(networks + "/blockchains/x-chain/assets/" + asset + "/transactions?pageSize=100&txTypes=BaseTx&txTypes=CreateAssetTx&txTypes=ImportTx&txTypes=ExportTx")
 		for _, chain := range []simnet.Chain{net.Chain("C"), l1, poa} {
 			for _, id := range []string{fmt.Sprint(chain.EVMChainID), chain.ID} {
 				path := "/v1/chains/" + id
-				d.get(path, path+"/blocks/0", path+"/blocks/8000")
+				d.get(path+"/blocks/0", path+"/blocks/8000")
 				for _, address := range []string{simnet.Account, simnet.Partner, simnet.Relayer, simnet.Items} {
 					for _, question := range []string{
 						"balances:getNative", "balances:listErc721", "balances:listErc1155", "balances:listCollectibles?pageSize=500",
@@ -200,7 +199,8 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 				}
 			}
 		}
-		d.get("/v1/icm/addresses/"+simnet.Account+"/messages?pageSize=100", "/v1/icm/addresses/"+simnet.Partner+"/messages?network=mainnet")
+		message := find(t, net, "messageId", "GET", "http://data.sim/v1/icm/addresses/"+simnet.Account+"/messages", "")
+		d.get("/v1/icm/messages/"+message, "/v1/icm/addresses/"+simnet.Account+"/messages?pageSize=100", "/v1/icm/addresses/"+simnet.Partner+"/messages?network=mainnet")
 
 		const tokens = "/v1/chains/43112/nfts/collections/" + simnet.Collection + "/tokens/"
 		d.ask(201, "POST", tokens+"7:reindex", "")
@@ -239,14 +239,12 @@ func TestSimulatedMetricsServiceMatchesItsDescription(t *testing.T) {
 		net := simnet.New(simnet.Options{Seed: 1})
 		time.Sleep(time.Hour)
 		d := describe(t, net, "metrics")
-		d.get("/v2/health-check", "/v2/chains", "/v2/chains?network=fuji", "/v2/chains/43112")
 		for _, chain := range []string{"43112", "99999", "99998", "12345", "total", "mainnet", "testnet"} {
 			for _, metric := range []string{"avgTps", "maxTps", "avgGps", "maxGps", "txCount", "activeAddresses"} {
-				d.get("/v2/chains/"+chain+"/metrics/"+metric+"?timeInterval=day&pageSize=400", "/v2/chains/"+chain+"/rollingWindowMetrics/"+metric)
+				d.get("/v2/chains/" + chain + "/metrics/" + metric + "?timeInterval=day&pageSize=400")
 			}
 		}
 		d.ask(400, "GET", "/v2/chains/43112/metrics/avgTps?pageSize=2161", "")
-		d.ask(404, "GET", "/v2/chains/12345", "")
 		d.complete()
 	})
 }
