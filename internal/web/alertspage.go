@@ -27,7 +27,7 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 	if may {
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
-	s.servePage(w, r, &s.alertsPages, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
+	s.servePage(w, r, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
 }
 
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with

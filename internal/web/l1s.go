@@ -16,7 +16,7 @@ var l1Meanings = [][2]string{
 	{"Active weight", "Share of the total weight whose validators have a balance to pay their fee. Inactive validators count in the total."},
 	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share. Nodes that are connected to less than half of the stake do not count if another one is well connected."},
 	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
-	{"Forecast", "The active weight without top-ups. Each step is a validator whose balance runs out."},
+	{"Active below 80 %", "When so many balances have run out, without top-ups. “Runs out” is when a validator becomes inactive."},
 	{"Top-up", "Amount that keeps the validator active for 30 days."},
 	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},
 	{"Safe to stop", "Yes if at least 80 % of the weight stays active and connected without this validator."},
@@ -95,8 +95,10 @@ func (v *l1Section) card(r row, shown bool) g.Node {
 		textCell("Active weight", active, v.color(about, "avax_l1_active_weight")),
 		textCell("Connected weight", show(ratioOf(v.connected.of(chain), weight), percent), v.color(about, "avax_l1_connected_weight")),
 	}
-	if after := v.value(subject{{"chain", chain}, {"quorum", staking.Quorums[0].Label}}, "avax_l1_quorum_loss_seconds"); after != nil {
-		facts = append(facts, textCell("Active below 80 %", left(*after), v.color(about, "avax_l1_quorum_loss_seconds")))
+	for _, q := range staking.Quorums {
+		if on := (subject{{"chain", chain}, {"quorum", q.Label}}); v.value(on, "avax_l1_quorum_loss_seconds") != nil {
+			facts = append(facts, v.cell("Active below "+percent(q.Share), on, left, "avax_l1_quorum_loss_seconds"))
+		}
 	}
 	for _, days := range v.days[chain] {
 		facts = append(facts, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
@@ -119,19 +121,16 @@ func left(after float64) string {
 	return "in " + seconds(after)
 }
 
-// validators shows the validators of one L1 and the forecast of its weight.
+// validators shows the validators of one L1.
 func (v *l1Section) validators(chain string) g.Node {
 	about := func(id string) subject { return subject{{"validation_id", id}, {"chain", chain}} }
 	of := func(id, what string) *float64 { return v.of.value(about(id), "avax_l1_validator_"+what) }
-	runways, weights, marks := map[string]float64{}, map[string]float64{}, map[string]mark{}
+	marks, pays := map[string]mark{}, false
 	members := slices.Clone(v.members[chain])
 	for _, id := range members {
-		if after := of(id, "runway_seconds"); after != nil {
-			runways[id] = *after
-		}
-		weights[id], marks[id] = *of(id, "weight"), v.about(about(id))
+		pays = pays || of(id, "runway_seconds") != nil
+		marks[id] = v.about(about(id))
 	}
-	pays := len(runways) > 0
 	end := func(id string) float64 {
 		return *cmp.Or(of(id, "runway_seconds"), of(id, "end_timestamp_seconds"), new(math.Inf(1)))
 	}
@@ -139,12 +138,8 @@ func (v *l1Section) validators(chain string) g.Node {
 		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(end(a), end(b)), cmp.Compare(a, b))
 	})
 	shown := members[:min(len(members), maxRows)]
-	on := subject{{"chain", chain}}
-	active, whole := v.value(on, "avax_l1_active_weight"), v.value(on, "avax_l1_weight")
+	whole := v.value(subject{{"chain", chain}}, "avax_l1_weight")
 	return g.Group{
-		g.Iff(pays && ratioOf(active, whole) != nil, func() g.Node {
-			return h.Figure(h.FigCaption(g.Text("Forecast of the active weight without top-ups")), forecastDrawing(chain, v.now, forecast(runways, weights, *active, *whole)))
-		}),
 		table("l1", "Validators of "+chain+", worst first", "Validator", mapped(shown, func(id string) tableRow {
 			cells := []cell{textCell("State", show(of(id, "active"), func(active float64) string {
 				if active == 1 {

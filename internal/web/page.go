@@ -54,14 +54,15 @@ var policy = func() string {
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	ask := r.URL.Query()
 	ask.Del("refresh")
-	s.servePage(w, r, &s.page, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
+	s.servePage(w, r, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
 // renderTimeout limits the queries of one page.
 const renderTimeout = 10 * time.Second
 
-// servePage serves a page. With ?refresh=SECONDS the browser reloads it. The page is rendered at most once a second. The key identifies the page.
-func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared, key string, build func(context.Context) g.Node) {
+// servePage serves a page. With ?refresh=SECONDS the browser reloads it. The page is rendered at most once a second. The key
+// tells pages of the same path apart.
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, build func(context.Context) g.Node) {
 	if text := r.FormValue("refresh"); text != "" {
 		every, err := strconv.Atoi(text)
 		if err != nil || every < 5 || every > 3600 {
@@ -70,7 +71,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, shared *shared,
 		}
 		w.Header().Set("Refresh", text)
 	}
-	page, err := shared.get(key, func(w io.Writer) error {
+	page, err := s.pages.get(r.URL.Path+" "+key, func(w io.Writer) error {
 		// Rendering continues if this request is cancelled, because other requests get the same page.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
 		defer cancel()

@@ -26,7 +26,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown node: the nodes are "+brief(nodes.all), http.StatusNotFound)
 		return
 	}
-	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
+	s.servePage(w, r, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, nil, "../", time.Now())
 		row := v.rowOf(state{node: name, text: "no recent samples"})
 		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
@@ -52,7 +52,7 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown L1: the L1s are "+brief(chains), http.StatusNotFound)
 		return
 	}
-	s.servePage(w, r, &s.subjectPages, r.URL.Path, func(ctx context.Context) g.Node {
+	s.servePage(w, r, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
 		card := v.l1Section([]string{chain}).card(row{chain, v.about(subject{{"chain", chain}})}, true)
 		return v.subjectPage(chain, []g.Node{card},

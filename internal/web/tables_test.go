@@ -156,14 +156,13 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 		}
 		text := strings.Join(strings.Fields(html.UnescapeString(markup.ReplaceAllString(cards[1], " "))), " ")
 		for _, want := range []string{
-			"one 2 active, 1 inactive · active weight 50 %", "Connected weight 20 %", "Active below 80 % now", "Top-up for 30 days 2.5 AVAX Top-up for 7 days 0.5 AVAX",
-			"Forecast of the active weight without top-ups",
+			"one 2 active, 1 inactive · active weight 50 %", "Connected weight 20 %", "Active below 80 % now Active below 75 % in 3 days Top-up for 30 days 2.5 AVAX Top-up for 7 days 0.5 AVAX",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q missing in %s", want, text)
 			}
 		}
-		demand(t, cards[2], "1 validator · active weight –", "!Forecast")
+		demand(t, cards[2], "1 validator · active weight –", "!Active below")
 		demand(t, cards[3], "– · active weight –") // absent is not zero
 	})
 }

@@ -7,12 +7,13 @@ import (
 	"strconv"
 
 	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 )
 
 var validatorMeanings = [][2]string{
 	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes and observers are connected to it."},
 	{"Uptime", "If known, the uptime that peers observed, weighted by stake. Otherwise the lowest uptime that one of your nodes or observers observed. The second number is the required uptime."},
-	{"Downtime budget", "The whole bar is the downtime that the period allows. The filled part is used. The vertical line shows which part of the period has passed."},
+	{"Downtime budget", "The whole bar is the downtime that the period allows. The filled part is used."},
 	{"Votes", "Share of all stake that would vote for the validator’s reward today."},
 	{"Reward", "Reward at the end of the period, without the delegators’ part."},
 }
@@ -74,7 +75,12 @@ func (v *view) budget(used, allowed, start, end *float64) g.Node {
 	case start == nil || end == nil || *end <= *start:
 		return g.Text(seconds(*used) + " of " + seconds(*allowed))
 	}
-	return budgetBar(*used, *allowed, (float64(v.now.Unix())-*start)/(*end-*start), date(unixTime(*end)))
+	passed := (float64(v.now.Unix()) - *start) / (*end - *start)
+	text := seconds(*used) + " of " + seconds(*allowed) + " used, " + percent(max(0, min(1, passed))) + " of the period is over"
+	return g.Group{
+		g.El("progress", h.Max(strconv.FormatFloat(*allowed, 'f', -1, 64)), h.Value(strconv.FormatFloat(*used, 'f', -1, 64)), h.Aria("label", "Used downtime")),
+		h.Br(), g.Text(text),
+	}
 }
 
 // The families of a validator's cells.

@@ -58,15 +58,13 @@ type Site struct {
 	Version  string
 	Log      *slog.Logger
 
-	wasReady          atomic.Bool
-	firstReady        atomic.Pointer[time.Time] // time of the first request of /-/ready
-	silenceChanges    atomic.Int64
-	page, alertsPages shared
-	inboxPages        shared
-	subjectPages      shared
-	explaining        sync.Mutex
-	alertsAPI         http.HandlerFunc
-	queries           chan struct{} // holds a value for each query in progress
+	wasReady       atomic.Bool
+	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
+	silenceChanges atomic.Int64
+	pages          shared
+	explaining     sync.Mutex
+	alertsAPI      http.HandlerFunc
+	queries        chan struct{} // holds a value for each query in progress
 }
 
 // Handler returns the routes.

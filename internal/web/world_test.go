@@ -103,7 +103,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 			problems: []string{"AvaxL1QuorumLossForecast: bad", "AvaxRewardStakeLow: bad"},
 			pending:  []string{"pending for", ", fires in", `<td data-name="Votes" class="bad pending">`},
 			firing: []string{`<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`,
-				`id="l1-examplel1" open`, "forecast of the active weight without top-ups", "below 67 % in", `href="api/v1/l1/examplel1/plan"`},
+				`id="l1-examplel1" open`, "Active below 67 %", `href="api/v1/l1/examplel1/plan"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,116 @@
+package web
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// The states of a node in a part of its history.
+const (
+	unknown = iota
+	isUp
+	bootstrapping
+	isDown
+)
+
+var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
+
+// stripParts is the number of parts of the history in a strip.
+const stripParts = 120
+
+// strip is the history of one node.
+type strip struct {
+	states [stripParts]uint8
+	step   time.Duration
+}
+
+// strips reads the history of these nodes: the worst state within each part.
+func (h *history) strips(names []string) map[string]*strip {
+	all := map[string]*strip{}
+	step := h.step(stripParts)
+	from := h.now.Add(-step * time.Duration(stripParts-1))
+	read := func(family string, nodes []string, bad, good uint8) {
+		series := family + "{" + among("node", nodes) + "}"
+		expr := "min by (node) (" + series + ")"
+		if step >= time.Minute { // a shorter step may contain no sample
+			expr = fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(step+30*time.Second))
+		}
+		for _, stream := range h.query(expr, step, stripParts) {
+			name := string(stream.Metric["node"])
+			if all[name] == nil {
+				all[name] = &strip{step: step}
+			}
+			for _, v := range stream.Values {
+				part := int((v.Timestamp.Time().Sub(from) + step/2) / step)
+				if part < 0 || part >= stripParts {
+					continue
+				}
+				now := &all[name].states[part]
+				if v.Value == 0 {
+					*now = max(*now, bad)
+				} else {
+					*now = max(*now, good)
+				}
+			}
+		}
+	}
+	read("avax_node_up", names, isDown, isUp)
+	const chains = "avax_node_chain_bootstrapped"
+	var bootstrapped []string // nodes with a chain that was bootstrapping: the history of all chains is expensive
+	past := model.Duration(step*stripParts + alerting.Lookback)
+	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), step, 1) {
+		bootstrapped = append(bootstrapped, string(stream.Metric["node"]))
+	}
+	if len(bootstrapped) > 0 {
+		read(chains, bootstrapped, bootstrapping, unknown)
+	}
+	return all
+}
+
+// among returns a matcher of these values.
+func among(label string, values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = regexp.QuoteMeta(v)
+	}
+	return label + "=~" + strconv.Quote(strings.Join(quoted, "|"))
+}
+
+// svg draws the history, with the duration of each state in a caption.
+func (s *strip) svg(name string, caption bool) g.Node {
+	if s == nil {
+		return nil
+	}
+	counts := [len(stateClasses)]int{}
+	var parts []g.Node
+	for from := 0; from < stripParts; {
+		to := from
+		for to < stripParts && s.states[to] == s.states[from] {
+			to++
+		}
+		counts[s.states[from]] += to - from
+		parts = append(parts, g.El("rect", h.Class(stateClasses[s.states[from]]), g.Attr("x", strconv.Itoa(from)), h.Width(strconv.Itoa(to-from)), h.Height("10")))
+		from = to
+	}
+	text := "Last " + span(s.step*stripParts) + ":"
+	for state, class := range stateClasses {
+		if counts[state] > 0 {
+			text += " " + strings.Replace(class, "unknown", "no data", 1) + " " + span(s.step*time.Duration(counts[state])) + ","
+		}
+	}
+	text = strings.TrimSuffix(text, ",")
+	return g.Group{
+		g.El("svg", h.Class("strip"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d 10", stripParts)), g.Attr("preserveAspectRatio", "none"),
+			h.Aria("label", name+". "+text), g.Group(parts)),
+		g.If(caption, h.P(h.Class("dim small"), g.Text(text))),
+	}
+}
