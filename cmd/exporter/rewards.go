@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -18,14 +20,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--address P-…] [--currency CODE] [--verify] [--csv|--json]"
+const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--verify] [--csv|--json]"
 
 const rewardsHelp = `
-Prints the staking rewards that were paid, as the Data service lists them: a
-line for each payment, and the total of each month. Amounts are whole nAVAX,
-without rounding. The value of a payment is its amount at the price of its day.
+Prints the staking rewards that were paid and the costs of L1 validators, as
+the Data service lists them: a line for each payment, and the totals of each
+month. Amounts are whole nAVAX, without rounding. The value of a payment is its
+amount at the price of its day. The service has prices of rewards only.
+
 A line of kind RESTAKED is what an auto-renewed validator staked again. It is
 paid with the last reward of the validator, so the totals do not include it.
+
+L1_FEE is the fee that an L1 validator paid out of its balance in a month.
+L1_TOP_UP was added to the balance, and L1_REFUND returned from it: do not add
+them to the fees. The fees of transactions are not included. The fee between
+two transactions of a validator is exact. Its division among months is exact
+too if the fee per second did not change in between; the note says if it did.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
@@ -33,12 +43,15 @@ Options:
   --to TIME        end, not included (default: now)
   --node ID        only this validator. May be repeated.
                    (default: AVAX_VALIDATORS, or else your nodes)
-  --address P-…    only payments to this P-Chain address. May be repeated.
-                   (default: AVAX_WATCH_DELEGATORS)
+  --subnet ID      only the validators of this L1. May be repeated.
+                   (default: the L1s in AVAX_CHAINS)
+  --address P-…    only payments to this P-Chain address, and what its
+                   transactions added to balances of L1 validators, without
+                   fees. May be repeated. (default: AVAX_WATCH_DELEGATORS)
   --currency CODE  such as eur (default: AVAX_CURRENCY)
-  --verify         compare each payment with a node or an observer. The note of
-                   a payment says "confirmed", or what the node lists instead.
-                   The exit code is 1 if a payment is not confirmed.
+  --verify         compare each reward with a node or an observer. The note of
+                   a reward says "confirmed", or what the node lists instead.
+                   The exit code is 1 if a reward is not confirmed.
   --csv            print comma-separated values: the payments without totals
   --json           print JSON
 
@@ -61,6 +74,7 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		flags.BoolVar(&asCSV, "csv", false, "")
 		flags.BoolVar(&asJSON, "json", false, "")
 		flags.Func("node", "", list(&q.Nodes))
+		flags.Func("subnet", "", list(&q.Subnets))
 		flags.Func("address", "", list(&q.Addresses))
 		flags.StringVar(&q.Currency, "currency", "", "")
 		flags.BoolVar(&q.Verify, "verify", false, "")
@@ -114,10 +128,10 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 // rewardsCSV writes the payments for a spreadsheet program.
 func rewardsCSV(w io.Writer, payments []app.Payment, currency string) error {
 	table := csv.NewWriter(w)
-	_ = table.Write([]string{"time_utc", "node_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + currency, "value_" + currency, "note"})
+	_ = table.Write([]string{"time_utc", "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + currency, "value_" + currency, "note"})
 	for _, p := range payments {
 		row := []string{
-			p.Time.Format("2006-01-02T15:04:05"), p.Node, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
+			p.Time.Format("2006-01-02T15:04:05"), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
 			p.Amount.String(), decimal(p.Amount, int(p.Decimals)), price(p), hundredths(p.Hundredths), p.Note(),
 		}
 		for i, cell := range row { // a spreadsheet program must not run a text of the service as a formula
@@ -137,54 +151,66 @@ func rewardsText(w io.Writer, payments []app.Payment, currency string) error {
 	for _, p := range payments {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset, price(p), hundredths(p.Hundredths), p.Note())
 	}
-	fmt.Fprintf(t, "\t\t\t\t\t\t\t\nMONTH\t\tPAYMENTS\tAMOUNT\t\t\tVALUE, %s\t\n", strings.ToUpper(currency))
+	fmt.Fprintf(t, "\t\t\t\t\t\t\t\nMONTH\tL1\tTOTAL OF\tAMOUNT\t\t\tVALUE, %s\t\n", strings.ToUpper(currency))
 	for _, m := range monthsOf(payments) {
 		note := ""
 		if m.Unpriced > 0 {
 			note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
 		}
-		fmt.Fprintf(t, "%s\t\t%d\t%s\t%s\t\t%s\t%s\n", m.Month, m.Payments, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths), note)
+		fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", m.Month, m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths), note)
 	}
 	return t.Flush()
 }
 
-// month is the total of a month in one asset.
+// month is the total of a month in one asset: of all rewards, or of one kind of costs of an L1.
 type month struct {
 	Month      string   `json:"month"`
+	Kind       string   `json:"kind"` // REWARDS, or the kind of the payments
+	Subnet     string   `json:"subnet_id,omitempty"`
 	Asset      string   `json:"asset"`
 	Payments   int      `json:"payments"`
 	Amount     *big.Int `json:"amount"`
-	Hundredths *big.Int `json:"value_hundredth"` // of the payments with a price
+	Hundredths *big.Int `json:"value_hundredth"` // of the payments with a price; nil if none has one
 	Unpriced   int      `json:"unpriced"`        // payments without a price
 
 	decimals int
 }
 
-// monthsOf returns the totals, oldest first.
+// monthsOf returns the totals: months in order, and in a month by kind and L1.
 func monthsOf(payments []app.Payment) []*month {
 	found := []*month{}
 	for _, p := range payments {
 		if p.Kind == app.Restaked {
 			continue
 		}
+		kind := "REWARDS"
+		if p.IsL1() {
+			kind = p.Kind
+		}
 		var m *month
 		for _, known := range found {
-			if known.Month == p.Time.Format("2006-01") && known.Asset == p.Asset {
+			if known.Month == p.Time.Format("2006-01") && known.Asset == p.Asset && known.Kind == kind && known.Subnet == p.Subnet {
 				m = known
 			}
 		}
 		if m == nil {
-			m = &month{Month: p.Time.Format("2006-01"), Asset: p.Asset, Amount: new(big.Int), Hundredths: new(big.Int), decimals: int(p.Decimals)}
+			m = &month{Month: p.Time.Format("2006-01"), Kind: kind, Subnet: p.Subnet, Asset: p.Asset, Amount: new(big.Int), decimals: int(p.Decimals)}
 			found = append(found, m)
 		}
 		m.Payments++
 		m.Amount.Add(m.Amount, p.Amount)
 		if p.Hundredths == nil {
 			m.Unpriced++
-		} else {
-			m.Hundredths.Add(m.Hundredths, p.Hundredths)
+			continue
 		}
+		if m.Hundredths == nil {
+			m.Hundredths = new(big.Int)
+		}
+		m.Hundredths.Add(m.Hundredths, p.Hundredths)
 	}
+	slices.SortStableFunc(found, func(a, b *month) int {
+		return cmp.Or(strings.Compare(a.Month, b.Month), -strings.Compare(a.Kind, b.Kind), strings.Compare(a.Subnet, b.Subnet))
+	})
 	return found
 }
 

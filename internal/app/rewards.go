@@ -22,26 +22,29 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// RewardQuery selects payments of rewards. If Addresses and Nodes are empty, it selects the payments for AVAX_VALIDATORS, or else for the
-// configured nodes, and for the P-Chain addresses in AVAX_WATCH_DELEGATORS.
+// RewardQuery selects rewards and the costs of L1 validators. If Addresses, Nodes and Subnets are empty, it selects those of
+// AVAX_VALIDATORS, or else of the configured nodes, of the L1s in AVAX_CHAINS, and of the P-Chain addresses in AVAX_WATCH_DELEGATORS.
 type RewardQuery struct {
 	Addresses, Nodes []string
+	Subnets          []string  // L1s
 	From, To         time.Time // From is included, To is not
 	Currency         string
-	Verify           bool // compare each payment with a node
+	Verify           bool // compare each reward with a node
 }
 
 // Restaked is the kind of a reward that an auto-renewed validator stakes again. It is paid with the last reward of the validator.
 const Restaked = "RESTAKED"
 
-// Payment is a reward that was paid or restaked.
+// Payment is a line of the ledger: a reward that was paid or restaked, or a cost of an L1 validator.
 type Payment struct {
-	Time        time.Time `json:"time"` // end of the stake
+	Time        time.Time `json:"time"` // end of the stake; of a fee: its last second
 	Node        string    `json:"node_id"`
+	Subnet      string    `json:"subnet_id,omitempty"`     // of the L1
+	Validation  string    `json:"validation_id,omitempty"` // of the L1 validator
 	Addresses   []string  `json:"addresses"`
-	Kind        string    `json:"kind"`               // such as data.RewardValidator, or Restaked
+	Kind        string    `json:"kind"`               // such as data.RewardValidator, Restaked or L1Fee
 	Staking     string    `json:"staking_tx"`         // transaction that staked
-	Transaction string    `json:"reward_tx"`          // transaction that paid
+	Transaction string    `json:"reward_tx"`          // transaction that paid; empty for a fee
 	Asset       string    `json:"asset"`              // symbol
 	Decimals    uint64    `json:"decimals"`           // of the amount
 	Amount      *big.Int  `json:"amount"`             // in the smallest unit: nAVAX
@@ -51,7 +54,11 @@ type Payment struct {
 	id          string
 	index       uint64 // of the output
 	staked      uint64 // nAVAX
+	estimated   bool
 }
+
+// IsL1 reports whether the line is a cost of an L1 validator.
+func (p Payment) IsL1() bool { return p.Validation != "" }
 
 // Confirmed is Payment.Verified if a node lists the payment.
 const Confirmed = "confirmed"
@@ -62,7 +69,14 @@ func (p Payment) Note() string {
 	if p.Kind == Restaked {
 		notes = append(notes, "computed from the stake, not in the totals")
 	}
-	if p.Price == nil {
+	if p.estimated {
+		notes = append(notes, "the fee changed: divided evenly among the months")
+	}
+	switch {
+	case p.Price != nil:
+	case p.IsL1():
+		notes = append(notes, "no price: the Data service has prices of rewards only")
+	default:
 		notes = append(notes, "no price yet")
 	}
 	if p.Verified != "" {
@@ -73,29 +87,41 @@ func (p Payment) Note() string {
 
 // Rewards returns the payments, oldest first.
 func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment, error) {
-	queries := []rewardParams{{Addresses: q.Addresses, NodeIDs: q.Nodes}}
-	if len(q.Addresses)+len(q.Nodes) == 0 {
+	selections := []selection{{q.Addresses, q.Nodes, q.Subnets}}
+	if len(q.Addresses)+len(q.Nodes)+len(q.Subnets) == 0 {
 		var err error
-		if queries, err = configuredRewards(ctx, cfg); err != nil {
+		if selections, err = configuredRewards(ctx, cfg); err != nil {
 			return nil, err
 		}
 	}
 	found := map[string]bool{}
-	var payments []Payment
-	for _, query := range queries {
-		query.Currency = cmp.Or(q.Currency, string(cfg.Currency))
-		for r, err := range listedRewards(ctx, cfg, query) {
-			if err != nil {
-				return nil, err
+	var payments, costs []Payment
+	add := func(list *[]Payment, p Payment) {
+		if !found[p.id] {
+			*list, found[p.id] = append(*list, p), true
+		}
+	}
+	for _, s := range selections {
+		if len(s.Addresses)+len(s.Nodes) > 0 {
+			args := map[string]any{"addresses": append([]string{}, s.Addresses...), "nodeIds": append([]string{}, s.Nodes...), "currency": cmp.Or(q.Currency, string(cfg.Currency))}
+			for r, err := range listed[data.Reward](ctx, cfg, "data.rewards", args) {
+				if err != nil {
+					return nil, err
+				}
+				add(&payments, paymentOf(r))
 			}
-			if p := paymentOf(r); !found[p.id] {
-				payments, found[p.id] = append(payments, p), true
-			}
+		}
+		more, err := l1Costs(ctx, cfg, s, q.From, q.To)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range more {
+			add(&costs, p)
 		}
 	}
 	oldestFirst := func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) }
 	slices.SortFunc(payments, oldestFirst)
-	payments = append(payments, restaked(payments)...)
+	payments = slices.Concat(payments, restaked(payments), costs)
 	payments = slices.DeleteFunc(payments, func(p Payment) bool { return p.Time.Before(q.From) || !p.Time.Before(q.To) })
 	slices.SortFunc(payments, oldestFirst)
 	if q.Verify {
@@ -104,34 +130,31 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	return payments, nil
 }
 
-// rewardParams are the parameters of data.rewards.
-type rewardParams struct {
-	Addresses []string `json:"addresses,omitempty"`
-	NodeIDs   []string `json:"nodeIds,omitempty"`
-	Currency  string   `json:"currency"`
-}
+// selection is the part of the ledger that concerns these addresses, validators and L1s.
+type selection struct{ Addresses, Nodes, Subnets []string }
 
-// listedRewards yields the rewards that the Data service lists. A malformed item is an error, because a ledger without it is wrong.
-func listedRewards(ctx context.Context, cfg *config.Config, query rewardParams) iter.Seq2[data.Reward, error] {
-	return func(yield func(data.Reward, error) bool) {
-		params, err := json.Marshal(query)
+// listed yields the items of a list of the Data service. A malformed item is an error, because a ledger without it is wrong.
+func listed[T any](ctx context.Context, cfg *config.Config, name string, args map[string]any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		params, err := json.Marshal(args)
 		if err != nil {
-			yield(data.Reward{}, err)
+			yield(none, err)
 			return
 		}
-		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == "data.rewards" })]
+		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == name })]
 		for answer, err := range Call(ctx, cfg, Request{Method: method, Params: params, All: true}) {
-			var page data.Page[data.Reward]
+			var page data.Page[T]
 			if err == nil {
 				err = wire.Decode(wire.NewDecoder(bytes.NewReader(answer)), &page)
 			}
 			if err != nil {
-				yield(data.Reward{}, err)
+				yield(none, err)
 				return
 			}
 			for _, item := range page.Items {
 				if item.Err != nil {
-					item.Err = fmt.Errorf("the service lists a malformed reward, so the ledger would be incomplete: %w", item.Err)
+					item.Err = fmt.Errorf("%s: the service lists a malformed item, so the ledger would be incomplete: %w", name, item.Err)
 				}
 				if !yield(item.Value, item.Err) || item.Err != nil {
 					return
@@ -169,7 +192,7 @@ func verify(ctx context.Context, cfg *config.Config, payments []Payment) error {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
 	for i, p := range payments {
-		if p.Kind == Restaked {
+		if p.Kind == Restaked || p.IsL1() {
 			continue
 		}
 		payments[i].Verified = "the node lists no such payment"
@@ -215,34 +238,45 @@ func (p Payment) valued() Payment {
 	return p
 }
 
-// configuredRewards returns the queries for what the configuration monitors.
-func configuredRewards(ctx context.Context, cfg *config.Config) (queries []rewardParams, err error) {
-	ids := cfg.Watch.Validators.IDs
-	if len(ids) == 0 && len(cfg.Source.Nodes) > 0 {
-		t, err := newTargets(cfg, nil, nil)
-		if err != nil {
-			return nil, config.InputError{Err: err}
-		}
+// configuredRewards returns what the configuration monitors.
+func configuredRewards(ctx context.Context, cfg *config.Config) (found []selection, err error) {
+	t, err := newTargets(cfg, nil, nil)
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	mine := selection{Nodes: slices.Clone(cfg.Watch.Validators.IDs)}
+	if len(mine.Nodes) == 0 {
 		for _, n := range t.ups.Nodes() {
 			id, err := n.ID(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", n.Name(), err)
 			}
-			ids = append(slices.Clip(ids), id)
+			mine.Nodes = append(mine.Nodes, id)
 		}
 	}
-	if len(ids) > 0 {
-		queries = append(queries, rewardParams{NodeIDs: ids})
+	if len(t.ups.All()) > 0 {
+		for _, c := range t.ups.Chains() {
+			b, err := t.ups.Blockchain(ctx, c)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if b.SubnetID != node.PrimaryNetworkID {
+				mine.Subnets = append(mine.Subnets, b.SubnetID)
+			}
+		}
+	}
+	if len(mine.Nodes)+len(mine.Subnets) > 0 {
+		found = append(found, mine)
 	}
 	var addresses []string
 	for _, d := range cfg.Watch.Delegators {
 		addresses = append(addresses, d.Address)
 	}
 	if len(addresses) > 0 {
-		queries = append(queries, rewardParams{Addresses: addresses})
+		found = append(found, selection{Addresses: addresses})
 	}
-	if len(queries) == 0 {
-		return nil, config.InputError{Err: errors.New("no validator and no address: write --node or --address, or set AVAX_VALIDATORS or AVAX_WATCH_DELEGATORS")}
+	if len(found) == 0 {
+		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or AVAX_WATCH_DELEGATORS")}
 	}
-	return queries, nil
+	return found, nil
 }

@@ -45,7 +45,7 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return payments
+			return slices.DeleteFunc(payments, app.Payment.IsL1)
 		}
 		for day := range 365 {
 			pay(1_000_000_007 + uint64(day)*9_007_199_254_741) // a float64 cannot hold the sum

@@ -257,14 +257,16 @@ func (n *Network) AddL1Validator(chain, participant string, weight, balance uint
 		if m.node == nil && !slices.Contains(m.subnets, s) {
 			m.subnets = append(m.subnets, s) // no request reaches its chains, so it simply runs them
 		}
+		kind := "RegisterL1ValidatorTx"
 		if s.conversion == "" {
+			kind = "ConvertSubnetToL1Tx"
 			s.conversion, s.managerChain, s.manager = n.newID("conversion", s.id), s.chains[0], theManager
 		}
 		now = now.Truncate(time.Second)
 		validationID = n.newID("validation", s.id, m.name, now.Unix())
-		s.l1 = append(s.l1, &l1Validator{
-			member: m, validationID: validationID, weight: weight, start: now, balance: balance, paidAt: now, added: now,
-		})
+		v := &l1Validator{member: m, validationID: validationID, weight: weight, start: now, balance: balance, paidAt: now, added: now}
+		v.changed(now, kind, int64(balance))
+		s.l1 = append(s.l1, v)
 		n.pChain().heads.add(now)
 	})
 	return validationID
@@ -282,6 +284,12 @@ func (n *Network) RemoveValidator(chain, participant string) {
 	n.change(func(now time.Time) {
 		s, m := n.mustChain(chain).subnet, n.mustMember(participant)
 		s.stakers = slices.DeleteFunc(s.stakers, func(v *staker) bool { return v.member == m })
+		if v := s.l1Validator(m); v != nil {
+			v.pay(now.Truncate(time.Second), n.feePrice)
+			v.weight = 0
+			v.fill(0, now.Truncate(time.Second))
+			s.removed = append(s.removed, v)
+		}
 		s.l1 = slices.DeleteFunc(s.l1, func(v *l1Validator) bool { return v.member == m })
 		n.pChain().heads.add(now.Truncate(time.Second))
 	})
@@ -325,7 +333,15 @@ func (n *Network) SetBalance(chain, participant string, balance uint64) {
 }
 
 func (v *l1Validator) fill(balance uint64, now time.Time) {
+	kind, change := "IncreaseL1ValidatorBalanceTx", int64(balance)-int64(v.balance)
+	if change < 0 {
+		kind = "DisableL1ValidatorTx"
+	}
+	if v.weight == 0 {
+		kind = "SetL1ValidatorWeightTx"
+	}
 	v.balance = balance
+	v.changed(now, kind, change)
 	if v.active() {
 		v.inactive.finish(now)
 	} else {
@@ -355,6 +371,20 @@ func (n *Network) SetFeePrice(price uint64) {
 		n.feePrice = price
 		n.pChain().heads.add(now)
 	})
+}
+
+// L1Fees returns the fees that a validator of an L1 paid between two times, in nAVAX.
+func (n *Network) L1Fees(validationID string, from, to time.Time) (paid uint64) {
+	n.change(func(now time.Time) {
+		for _, s := range n.subnets {
+			for _, v := range slices.Concat(s.l1, s.removed) {
+				if v.validationID == validationID {
+					paid = v.feesBetween(from, to, n.feePrice)
+				}
+			}
+		}
+	})
+	return paid
 }
 
 // SetUTXOs sets the number of Owner's unspent outputs of 1,000 AVAX on the X-Chain and the P-Chain.

@@ -27,6 +27,8 @@ func newData(net *Network) *Service {
 		{"GET", network + "/blockchains/{blockchainId}/assets/{assetId}/transactions", xl, (*request).assetTransactions},
 		{"GET", network + "/rewards", xl, (*request).historicalRewards},
 		{"GET", network + "/rewards:listPending", xl, (*request).pendingRewards},
+		{"GET", network + "/l1Validators", medium, (*request).l1Validators},
+		{"GET", network + "/blockchains/{blockchainId}/transactions", xl, (*request).platformTransactions},
 		{"GET", network + "/subnets/{subnetId}", medium, (*request).subnetDetails},
 		{"GET", chain + "/blocks/{blockId}", small, (*request).evmBlock},
 		{"GET", address + "/balances:getNative", medium, (*request).nativeBalance},

@@ -186,14 +186,17 @@ func (t *truth) buildStakers() {
 		weight  uint64
 		balance float64 // AVAX; at 512 nAVAX per second one AVAX lasts 22.6 days
 	}{{"alpha", 100, 10}, {"bravo", 100, 5}, {"foxtrot", 100, 2}, {"charlie", 50, 1}, {"echo", 20, 0.5}} {
-		l1.l1 = append(l1.l1, &l1Validator{
+		added := &l1Validator{
 			member:       t.mustMember(v.name),
 			validationID: t.newID("validation", v.name),
 			weight:       v.weight,
 			start:        t.origin.Add(-40 * day),
 			balance:      uint64(v.balance * avax),
 			paidAt:       t.origin,
-		})
+		}
+		l1.l1 = append(l1.l1, added)
+		spent := 40 * uint64(day/time.Second) * t.feePrice
+		added.changes = []balanceChange{{added.start, "ConvertSubnetToL1Tx", int64(added.balance + spent), added.balance + spent, v.weight}}
 		m := t.mustMember(v.name)
 		m.subnets = append(m.subnets, l1, poa)
 	}

@@ -55,6 +55,7 @@ type subnet struct {
 	chains  []*chain
 	stakers []*staker      // of the primary network, and permissioned validators of other subnets
 	l1      []*l1Validator // validators of an L1
+	removed []*l1Validator // former validators of an L1
 	created time.Time
 	// owner is the current owner, born the first owner.
 	owner, born subnetOwner
@@ -110,6 +111,7 @@ type l1Validator struct {
 	balance      uint64    // nAVAX at paidAt
 	paidAt       time.Time // the fee is paid up to this time
 	before       []funds   // up to paidAt, oldest first
+	changes      []balanceChange
 	inactive     spans
 	added        time.Time // zero for those of the initial network
 }
@@ -119,6 +121,15 @@ type funds struct {
 	balance uint64
 	at      time.Time
 	price   uint64
+	rest    uint64 // charged at that time, because it was less than the fee of a second
+}
+
+// balanceChange is a transaction that changed the balance of an L1 validator.
+type balanceChange struct {
+	at           time.Time
+	kind         string // of the transaction
+	change       int64  // nAVAX; below 0 if it returned the balance to its owner
+	left, weight uint64 // after it
 }
 
 type chain struct {
@@ -245,7 +256,7 @@ func (t *truth) advance(now time.Time) {
 	for _, v := range out {
 		at := v.runsOut(t.feePrice)
 		v.pay(at, t.feePrice)
-		v.balance = 0
+		v.before[len(v.before)-1].rest, v.balance = v.balance, 0
 		v.inactive.begin(at)
 		t.pChain().heads.add(at) // a block is accepted for it, to the second
 		t.recordSets(at)
@@ -303,13 +314,38 @@ func (v *l1Validator) balanceAt(at time.Time, price uint64) uint64 {
 	return v.balance - min(spent, v.balance)
 }
 
+// changed records a transaction that changed the balance to what it is now.
+func (v *l1Validator) changed(at time.Time, kind string, change int64) {
+	v.changes = append(v.changes, balanceChange{at, kind, change, v.balance, v.weight})
+}
+
+// feesBetween returns the fees that the validator paid between two times, in nAVAX.
+func (v *l1Validator) feesBetween(from, to time.Time, price uint64) (paid uint64) {
+	began := v.start
+	charge := func(until time.Time, price, rest uint64) {
+		seconds := min(until.Unix(), to.Unix()) - max(began.Unix(), from.Unix())
+		paid += uint64(max(seconds, 0)) * price
+		if until.After(from) && !until.After(to) {
+			paid += rest
+		}
+		began = until
+	}
+	for _, was := range v.before {
+		charge(was.at, was.price, was.rest)
+	}
+	if v.active() {
+		charge(v.runsOut(price), price, 0)
+	}
+	return paid
+}
+
 // pay charges the fee of an active validator up to a time.
 func (v *l1Validator) pay(at time.Time, price uint64) {
 	if !v.active() {
 		price = 0
 	}
 	v.balance, v.paidAt = v.balanceAt(at, price), at
-	v.before = append(v.before, funds{v.balance, at, price})
+	v.before = append(v.before, funds{v.balance, at, price, 0})
 }
 
 // rewardFor returns about 8 % per year.

@@ -219,7 +219,7 @@ func textsOfJSON(value jsontext.Value) (texts []string, err error) {
 	switch {
 	case json.Unmarshal(value, &one) == nil:
 		return []string{one}, nil
-	case value.Kind() == jsontext.KindNumber:
+	case value.Kind() == jsontext.KindNumber, value.Kind() == jsontext.KindTrue, value.Kind() == jsontext.KindFalse:
 		return []string{value.String()}, nil
 	case json.Unmarshal(value, &many) != nil || many == nil:
 		return nil, errors.New("write a string, a number or a list")

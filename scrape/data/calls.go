@@ -153,8 +153,11 @@ func (c *Client) InternalTransactions(ctx context.Context, chainID, address stri
 	return getPage(ctx, c, listInternals, args, 0, token)
 }
 
-// XChain is the alias of the X-Chain in a path.
-const XChain = "x-chain"
+// The aliases of chains in a path.
+const (
+	PChain = "p-chain"
+	XChain = "x-chain"
+)
 
 // AssetTransaction is a transaction of the X-Chain.
 type AssetTransaction struct {
@@ -286,6 +289,27 @@ func (p PaidAsset) IsAVAX() bool { return p.Symbol == "AVAX" && p.Denomination =
 // RewardPage requests one page of the rewards of a node, newest first. An empty currency means USD.
 func (c *Client) RewardPage(ctx context.Context, network, nodeID, currency string, pageSize int, token string) (Page[Reward], error) {
 	return getPage(ctx, c, listRewards, Args{"network": network, "nodeIds": nodeID, "sortOrder": Descending, "currency": currency}, pageSize, token)
+}
+
+// L1Validator is a validator of an L1. A removed validator has no weight, an inactive one no balance.
+type L1Validator struct {
+	ValidationID     string        `json:"validationId"`
+	NodeID           string        `json:"nodeId"`
+	SubnetID         string        `json:"subnetId"`
+	RemainingBalance wire.NanoAVAX `json:"remainingBalance"`
+}
+
+// L1Transaction is a transaction of the P-Chain that may change the balances of L1 validators.
+type L1Transaction struct {
+	TxHash         string            `json:"txHash"`
+	BlockTimestamp wire.UnixTime     `json:"blockTimestamp"`
+	Validators     []L1BalanceChange `json:"l1ValidatorDetails,omitzero"`
+}
+
+// L1BalanceChange is the state of an L1 validator after a transaction.
+type L1BalanceChange struct {
+	L1Validator
+	BalanceChange wire.Float `json:"balanceChange,omitzero"` // nAVAX, whole; below 0 if the transaction returned the balance to its owner
 }
 
 // The states of an interchain message.

@@ -183,6 +183,8 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 		d.get(networks+"/blockchains", networks+"/blockchains?pageSize=1&sortOrder=asc", "/v1/networks/testnet/blockchains")
 		d.get(networks+"/subnets/"+l1.SubnetID, networks+"/subnets/"+poa.SubnetID, networks+"/subnets/11111111111111111111111111111111LpoYY")
 		d.get(networks+"/rewards?nodeIds="+net.NodeID("alpha"), networks+"/rewards?addresses=P-"+simnet.Owner+"&currency=eur&pageSize=100", networks+"/rewards:listPending?nodeIds="+net.NodeID("alpha"))
+		d.get(networks + "/l1Validators?nodeId=" + net.NodeID("alpha") + "&includeInactiveL1Validators=true")
+		d.get(networks+"/blockchains/p-chain/transactions?l1ValidationId="+net.ValidationID("examplel1", "alpha"), networks+"/blockchains/p-chain/transactions?addresses=P-"+simnet.Owner+"&txTypes=ConvertSubnetToL1Tx")
 		d.get(networks + "/blockchains/x-chain/assets/" + asset + "/transactions?pageSize=100&txTypes=BaseTx&txTypes=CreateAssetTx&txTypes=ImportTx&txTypes=ExportTx")
 		for _, chain := range []simnet.Chain{net.Chain("C"), l1, poa} {
 			for _, id := range []string{fmt.Sprint(chain.EVMChainID), chain.ID} {
