@@ -61,7 +61,7 @@ func (w *world) runJob(ctx context.Context, t *testing.T, collector, target stri
 		t.Errorf("%s of %s: %v", collector, target, err)
 	}
 	for _, c := range batch.Chunks() {
-		samples += string(c.Text())
+		samples += c.String()
 	}
 	return samples, batch.Notes()
 }

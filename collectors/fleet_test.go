@@ -68,7 +68,7 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 			}
 			values := map[string]float64{}
 			for _, c := range batch.Chunks() {
-				for _, s := range c.Samples() {
+				for _, s := range c.Samples {
 					values[strings.TrimPrefix(c.Family.Name, "avax_node_")+" "+s.Labels[0]] = s.Value
 				}
 			}

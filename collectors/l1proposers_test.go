@@ -19,7 +19,7 @@ func (w world) proposers(t *testing.T, chain string) func() string {
 			t.Fatal(err)
 		}
 		for _, c := range batch.Chunks() {
-			text += string(c.Text())
+			text += c.String()
 		}
 		return text
 	}

@@ -134,7 +134,7 @@ func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
 			}
 			var page string
 			for _, c := range batch.Chunks() {
-				page += string(c.Text())
+				page += c.String()
 			}
 			wantSeries(t, page, `avax_node_healthy{node="bravo"}`, want)
 			if noted := strings.Contains(strings.Join(batch.Notes(), ""), "have not run for 2m0s: one of them hangs"); noted != (want == "0") {

@@ -310,7 +310,7 @@ func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
 				t.Fatal(err)
 			}
-			return string(batch.Chunks()[0].Text())
+			return batch.Chunks()[0].String()
 		}
 		first := collectOnce()
 		if strings.Contains(first, `,evm_chain_id=""}`) || !strings.Contains(first, `,evm_chain_id="`) {

@@ -222,7 +222,7 @@ func (w world) once(t *testing.T, collector string, j collectors.Job) (samples s
 		t.Fatal(err)
 	}
 	for _, c := range batch.Chunks() {
-		samples += string(c.Text())
+		samples += c.String()
 	}
 	return samples
 }

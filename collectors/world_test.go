@@ -97,7 +97,7 @@ func (w world) run(t *testing.T, collector, target string) (samples string, err 
 	batch := metric.NewBatch(spec.Families)
 	err = j.Collect(t.Context(), batch)
 	for _, c := range batch.Chunks() {
-		samples += string(c.Text())
+		samples += c.String()
 	}
 	return samples, errors.Join(err, batch.Err())
 }

@@ -60,7 +60,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			batches[i] = metric.NewBatch(j.Families)
 			results[i] = checkJob(observers.with(ctx, j), j, batches[i])
 			for _, chunk := range batches[i].Chunks() {
-				samples[i] += chunk.Series
+				samples[i] += len(chunk.Samples)
 			}
 		})
 	}
@@ -371,7 +371,7 @@ func newSummaryFacts(batches []*metric.Batch) summaryFacts {
 				continue
 			}
 			of := facts[chunk.Family.Name]
-			for _, s := range chunk.Samples() {
+			for _, s := range chunk.Samples {
 				labels := map[string]string{}
 				for i, name := range chunk.Family.Labels {
 					labels[name] = s.Labels[i]
@@ -436,7 +436,7 @@ func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
 		if words == "" {
 			continue
 		}
-		for _, s := range chunk.Samples() {
+		for _, s := range chunk.Samples {
 			if s.Value == bad {
 				labels := make([]any, len(s.Labels))
 				for i, l := range s.Labels {

@@ -175,7 +175,7 @@ var (
 func (w *world) aNodeIsDown() bool {
 	for _, j := range w.Store().Jobs() {
 		for _, c := range j.Fresh(time.Now()) {
-			if c.Family.Name == "avax_node_up" && slices.ContainsFunc(c.Samples(), func(s metric.Sample) bool { return s.Value == 0 }) {
+			if c.Family.Name == "avax_node_up" && slices.ContainsFunc(c.Samples, func(s metric.Sample) bool { return s.Value == 0 }) {
 				return true
 			}
 		}

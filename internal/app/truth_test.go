@@ -208,7 +208,7 @@ func (m *randomTest) observe() {
 					continue
 				}
 				for _, chunk := range batch.Chunks() {
-					for series, value := range linesOf(chunk.Text()) {
+					for series, value := range linesOf(chunk.String()) {
 						if found[series] == nil {
 							found[series] = map[string]bool{}
 						}
@@ -238,11 +238,11 @@ func (m *randomTest) observe() {
 	}
 }
 
-func linesOf(text []byte) func(func(series, value string) bool) {
+func linesOf(text string) func(func(series, value string) bool) {
 	return func(yield func(series, value string) bool) {
-		for line := range bytes.Lines(text) {
-			i := bytes.LastIndexByte(line, ' ')
-			if !yield(string(line[:i]), string(bytes.TrimSpace(line[i:]))) {
+		for line := range strings.Lines(text) {
+			i := strings.LastIndexByte(line, ' ')
+			if !yield(line[:i], strings.TrimSpace(line[i:])) {
 				return
 			}
 		}
@@ -352,7 +352,7 @@ func (m *randomTest) check() (wrong []string) {
 			case "avax_node_subnet_peers":
 				continue // the exporter remembers the subnet of a chain; a new observer cannot learn it while no node answers
 			}
-			for series, value := range linesOf(chunk.Text()) {
+			for series, value := range linesOf(chunk.String()) {
 				m.compared++
 				if chunk.Family.Name == "avax_chain_fork_detected" && value == "0" && m.existed(strings.Replace(series, chunk.Family.Name, "avax_chain_height", 1), now.Add(-longest)) {
 					continue // the compared blocks may be answers of different times, at which never two nodes answered at once

@@ -1,10 +1,10 @@
 package metric
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,20 +27,25 @@ type Batch struct {
 	Facts Facts
 
 	families []*Family
-	chunks   map[*Family]*Chunk
+	samples  map[*Family]*samples
 	seen     map[uint64]struct{} // hashes of the series; two different series have the same hash once in 2^64
-	series   []byte              // the series that Set adds
 	errs     []error             // the first maxErrs mistakes, each once
 	rejected int                 // number of further mistakes
 	notes    []string
 	tables   []Table
 }
 
+// samples are the samples of one family. Above the limit they are only counted.
+type samples struct {
+	set   []Sample
+	count int
+}
+
 // NewBatch returns a batch for samples of the declared families.
 func NewBatch(declared []*Family) *Batch {
-	b := &Batch{families: declared, chunks: make(map[*Family]*Chunk, len(declared)), seen: map[uint64]struct{}{}}
+	b := &Batch{families: declared, samples: make(map[*Family]*samples, len(declared)), seen: map[uint64]struct{}{}}
 	for _, f := range declared {
-		b.chunks[f] = &Chunk{Family: f}
+		b.samples[f] = &samples{}
 	}
 	return b
 }
@@ -51,9 +56,9 @@ const MaxValue = 256
 
 // Set adds a sample. labels are the values of f.Labels, in order.
 func (b *Batch) Set(f *Family, value float64, labels ...string) {
-	c := b.chunks[f]
+	known := b.samples[f]
 	switch {
-	case c == nil:
+	case known == nil:
 		b.reject("%s: not declared by this collector", f.Name)
 		return
 	case len(labels) != len(f.Labels):
@@ -63,25 +68,29 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 		b.reject("%s: %v is not a valid value of a counter", f.Name, value)
 		return
 	}
+	labels = slices.Clone(labels)
+	var series maphash.Hash
+	series.SetSeed(seed)
+	series.WriteString(f.Name)
 	for i, v := range labels {
 		if len(v) > MaxValue {
 			b.reject("%s: a value of the label %s is longer than %d bytes", f.Name, f.Labels[i], MaxValue)
 			return
 		}
+		labels[i] = strings.ToValidUTF8(v, "\uFFFD")
+		series.WriteByte(0xff) // not part of UTF-8
+		series.WriteString(labels[i])
 	}
-	b.series = appendSeries(b.series[:0], f, labels)
-	hash := maphash.Bytes(seed, b.series)
-	if _, duplicate := b.seen[hash]; duplicate {
-		b.reject("%s: duplicate series", b.series)
+	if _, duplicate := b.seen[series.Sum64()]; duplicate {
+		b.reject("%s: duplicate series", appendSeries(nil, f, labels))
 		return
 	}
-	if c.Series++; c.Series > f.max {
-		c.text = nil // Err reports the family, and Chunks leaves it out
+	if known.count++; known.count > f.max {
+		known.set = nil
 		return
 	}
-	b.seen[hash] = struct{}{}
-	c.text = append(append(c.text, b.series...), ' ')
-	c.text = append(strconv.AppendFloat(c.text, value, 'g', -1, 64), '\n')
+	b.seen[series.Sum64()] = struct{}{}
+	known.set = append(known.set, Sample{labels, value})
 }
 
 var seed = maphash.MakeSeed()
@@ -166,7 +175,7 @@ func (b *Batch) Err() error {
 		errs = append(errs, fmt.Errorf("and %d more", b.rejected))
 	}
 	for _, f := range b.families {
-		if n := b.chunks[f].Series; n > f.max {
+		if n := b.samples[f].count; n > f.max {
 			errs = append(errs, fmt.Errorf("%w: %s has %d series and is not served: the limit is %d: check the answers of the upstream",
 				ErrTooMany, f.Name, n, f.max))
 		}
@@ -174,29 +183,51 @@ func (b *Batch) Err() error {
 	return errors.Join(errs...)
 }
 
-// Chunks returns a chunk for each family that has samples, in the order of declaration. Its lines are sorted, because upstreams
+// Chunks returns a chunk for each family that has samples, in the order of declaration. Its samples are sorted, because upstreams
 // send lists in random order, but equal samples should not be compressed again.
 func (b *Batch) Chunks() []Chunk {
 	var chunks []Chunk
 	for _, f := range b.families {
-		if c := b.chunks[f]; c.Series > 0 && c.Series <= f.max {
-			chunks = append(chunks, Chunk{f, c.Series, slices.Concat(slices.SortedFunc(bytes.Lines(c.text), bytes.Compare)...)})
+		if set := b.samples[f].set; len(set) > 0 {
+			set = slices.Clone(set)
+			slices.SortFunc(set, func(a, b Sample) int { return slices.Compare(a.Labels, b.Labels) })
+			chunks = append(chunks, Chunk{f, set})
 		}
 	}
 	return chunks
 }
 
-// Chunk holds the samples of one family in one run, as lines that are the same in the text format and in OpenMetrics. It never
-// changes.
+// Chunk holds the samples of one family in one run. It never changes.
 type Chunk struct {
-	Family *Family
-	Series int
-
-	text []byte
+	Family  *Family
+	Samples []Sample
 }
 
-// Text returns the lines. They must not be changed.
-func (c Chunk) Text() []byte { return c.text }
+// String returns the lines of the samples.
+func (c Chunk) String() string {
+	var lines []byte
+	for _, s := range c.Samples {
+		lines = s.append(lines, c.Family)
+	}
+	return string(lines)
+}
+
+// Sample is the value of one series.
+type Sample struct {
+	// Labels are the values of Family.Labels, in order.
+	Labels []string
+	Value  float64
+}
+
+func (s Sample) equal(o Sample) bool {
+	return math.Float64bits(s.Value) == math.Float64bits(o.Value) && slices.Equal(s.Labels, o.Labels)
+}
+
+// append appends the line of a sample, which is the same in the text format and in OpenMetrics.
+func (s Sample) append(to []byte, f *Family) []byte {
+	to = append(appendSeries(to, f, s.Labels), ' ')
+	return append(strconv.AppendFloat(to, s.Value, 'g', -1, 64), '\n')
+}
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {
 	to = append(to, f.Name...)
@@ -206,52 +237,9 @@ func appendSeries(to []byte, f *Family, labels []string) []byte {
 	for i, name := range f.Labels {
 		to = append(to, "{,"[min(i, 1)])
 		to = append(append(to, name...), `="`...)
-		to = append(to, escapeValue.Replace(strings.ToValidUTF8(labels[i], "\uFFFD"))...)
-		to = append(to, '"')
+		to = append(append(to, escapeValue.Replace(labels[i])...), '"')
 	}
 	return append(to, '}')
 }
 
-var (
-	escapeValue   = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
-	unescapeValue = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\"`, `"`)
-)
-
-// Sample is one line of a chunk.
-type Sample struct {
-	// Labels are the values of Family.Labels, in order.
-	Labels []string
-	Value  float64
-}
-
-func unescape(value string) string {
-	if !strings.Contains(value, `\`) {
-		return value
-	}
-	return unescapeValue.Replace(value)
-}
-
-// Samples parses the lines. The labels of all samples refer to one text.
-func (c Chunk) Samples() []Sample {
-	samples := make([]Sample, 0, c.Series)
-	values := make([]string, 0, c.Series*len(c.Family.Labels))
-	for line := range strings.Lines(string(c.text)) {
-		var s Sample
-		line = line[len(c.Family.Name):]
-		for _, name := range c.Family.Labels {
-			line = line[len(`{`)+len(name)+len(`="`):]
-			end := 0
-			for ; line[end] != '"'; end++ {
-				if line[end] == '\\' {
-					end++
-				}
-			}
-			values = append(values, unescape(line[:end]))
-			line = line[end+1:]
-		}
-		s.Labels = values[len(values)-len(c.Family.Labels):]
-		s.Value, _ = strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(line, "}")), 64) // Set formatted it
-		samples = append(samples, s)
-	}
-	return samples
-}
+var escapeValue = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)

@@ -77,11 +77,3 @@ func (f *Family) AtMost(series int) *Family {
 // escapeHelp escapes the characters that both the text format and OpenMetrics escape. OpenMetrics also escapes quotation marks,
 // but the parsers of both formats accept unescaped quotation marks.
 var escapeHelp = strings.NewReplacer(`\`, `\\`, "\n", `\n`)
-
-// header returns the HELP and TYPE lines in OpenMetrics or in the text format.
-func (f *Family) header(openMetrics bool) string {
-	if openMetrics {
-		return f.openMetrics
-	}
-	return f.text
-}

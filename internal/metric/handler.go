@@ -28,15 +28,15 @@ func (s *Store) Handler(own prometheus.Gatherer, log *slog.Logger) http.Handler 
 		header := w.Header()
 		header.Set("Content-Type", string(format))
 		header.Set("Vary", "Accept, Accept-Encoding")
-		write := writeText
-		if AcceptsGzip(r) {
+		write, compressed := writeText, AcceptsGzip(r)
+		if compressed {
 			header.Set("Content-Encoding", "gzip")
 			write = writeGzip
 		}
 		if r.Method == http.MethodHead {
 			return
 		}
-		page := append(s.page(format.FormatType() == expfmt.TypeOpenMetrics), s.own.get(own, format, log))
+		page := append(s.page(format.FormatType() == expfmt.TypeOpenMetrics, compressed), s.own.get(own, format, log))
 		if err := write(w, page); err != nil {
 			log.Debug("client disconnected", "err", err)
 			panic(http.ErrAbortHandler) // close the connection, so that the scraper does not accept an incomplete page
@@ -60,31 +60,40 @@ func AcceptsGzip(r *http.Request) bool {
 	return false
 }
 
-// block is a part of a page that is compressed at most once.
+// block is a part of a page: a header, samples of one family, or both. It is compressed at most once.
 type block struct {
 	header string
-	parts  []part
+	chunks []*Chunk
 
 	once     sync.Once
 	deflated []byte
+	sum      uint32 // CRC-32 of the text
+	size     int    // of the text, in bytes
 }
 
-// page returns the samples that are valid now. Families that have not changed since the last scrape keep their blocks.
-func (s *Store) page(openMetrics bool) []*block {
+// page returns the samples that are valid now. For a compressed page, what has not changed since the last one keeps its blocks. They
+// then have no chunks any more.
+func (s *Store) page(openMetrics, compressed bool) []*block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(time.Now())
-	page := make([]*block, 0, len(s.families)+1)
+	page := make([]*block, 0, 2*len(s.families)+1)
 	for _, name := range slices.Sorted(maps.Keys(s.families)) {
 		f := s.families[name]
-		b := &f.blocks[0]
-		if header := f.header(openMetrics); header != f.header(false) {
-			b = &f.blocks[1]
+		page = append(page, f.headers[openMetrics])
+		for _, g := range f.groups {
+			b := g.block
+			if b == nil || !compressed {
+				b = &block{}
+				for _, p := range g.parts {
+					b.chunks = append(b.chunks, p.Chunk)
+				}
+			}
+			if compressed {
+				g.block = b
+			}
+			page = append(page, b)
 		}
-		if *b == nil {
-			*b = &block{header: f.header(openMetrics), parts: slices.Clone(f.parts)}
-		}
-		page = append(page, *b)
 	}
 	return page
 }
@@ -122,13 +131,20 @@ func (o *ownPage) get(own prometheus.Gatherer, format expfmt.Format, log *slog.L
 	return o.block
 }
 
+// write writes the text. A bufio.Writer keeps its error.
+func (b *block) write(out *bufio.Writer) {
+	_, _ = out.WriteString(b.header)
+	for _, c := range b.chunks {
+		for _, sample := range c.Samples {
+			_, _ = out.Write(sample.append(out.AvailableBuffer(), c.Family))
+		}
+	}
+}
+
 func writeText(w io.Writer, page []*block) error {
 	out := bufio.NewWriter(w)
 	for _, b := range page {
-		_, _ = out.WriteString(b.header) // a bufio.Writer keeps its error
-		for _, p := range b.parts {
-			_, _ = out.Write(p.text)
-		}
+		b.write(out)
 	}
 	return out.Flush()
 }
@@ -138,13 +154,9 @@ func writeGzip(w io.Writer, page []*block) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.Write([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}) // without name and time
 	var sum, size uint32
-	add := func(text []byte) { sum, size = crc32.Update(sum, crc32.IEEETable, text), size+uint32(len(text)) }
 	for _, b := range page {
 		b.once.Do(b.deflate)
-		add([]byte(b.header))
-		for _, p := range b.parts {
-			add(p.text)
-		}
+		sum, size = appendSum(sum, b.sum, b.size), size+uint32(b.size)
 		if _, err := out.Write(b.deflated); err != nil {
 			return err
 		}
@@ -154,19 +166,35 @@ func writeGzip(w io.Writer, page []*block) error {
 	return out.Flush()
 }
 
+// appendSum returns the CRC-32 of two texts together, from the sums of both and the size of the second. CRC-32 is linear: zeros move the
+// first sum by the size of the second text.
+func appendSum(first, second uint32, size int) uint32 {
+	first = ^first // Update inverts its argument and its result
+	for size > 0 {
+		n := min(size, len(zeros))
+		first = crc32.Update(first, crc32.IEEETable, zeros[:n])
+		size -= n
+	}
+	return ^first ^ second
+}
+
+var zeros [64 << 10]byte
+
 // deflate compresses the text. The result ends at a byte boundary, has no flag of a last block, and refers to no earlier data.
 // Therefore such results may be concatenated.
 func (b *block) deflate() {
 	text := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(text)
 	text.Reset()
-	text.WriteString(b.header)
-	for _, p := range b.parts {
-		text.Write(p.text)
+	out := bufio.NewWriter(text)
+	b.write(out)
+	_ = out.Flush() // a buffer never fails
+	var deflated bytes.Buffer
+	_ = flate.StatelessDeflate(&deflated, text.Bytes(), false, nil)
+	b.deflated, b.sum, b.size = bytes.Clone(deflated.Bytes()), crc32.ChecksumIEEE(text.Bytes()), text.Len()
+	if b.chunks != nil { // a header is also read by pages that are not compressed
+		b.chunks = nil
 	}
-	var out bytes.Buffer
-	_ = flate.StatelessDeflate(&out, text.Bytes(), false, nil) // a buffer never fails
-	b.deflated = bytes.Clone(out.Bytes())
 }
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}

@@ -184,10 +184,10 @@ func TestPageEqualsThatOfARegistry(t *testing.T) {
 				t.Fatalf("rejected: %v", err)
 			}
 			for _, c := range batch.Chunks() {
-				samples := c.Samples()
+				samples := c.Samples
 				for _, s := range samples {
 					if len(s.Labels) != len(c.Family.Labels) || s.Labels[0] != job {
-						t.Fatalf("samples %v of %s", samples, c.Text())
+						t.Fatalf("samples %v of %s", samples, c.Family.Name)
 					}
 				}
 			}

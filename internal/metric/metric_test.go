@@ -24,7 +24,7 @@ var (
 func lines(b *metric.Batch) string {
 	var text strings.Builder
 	for _, c := range b.Chunks() {
-		text.Write(c.Text())
+		text.WriteString(c.String())
 	}
 	return text.String()
 }
@@ -55,7 +55,7 @@ func TestBatchRejectsInvalidSamples(t *testing.T) {
 	b.Set(labeled, 1, "alpha", "C")
 	b.Set(labeled, 2, "alpha", "C")
 
-	if got, want := string(b.Chunks()[0].Text()), "avax_test_labeled{node=\"alpha\",chain=\"C\"} 1\n"; got != want {
+	if got, want := b.Chunks()[0].String(), "avax_test_labeled{node=\"alpha\",chain=\"C\"} 1\n"; got != want {
 		t.Errorf("served %q, want %q", got, want)
 	}
 	err := b.Err()
@@ -110,7 +110,7 @@ func TestLongLabelValuesAreRejected(t *testing.T) {
 	for i := range 100 {
 		b.Set(labeled, 1, "alpha", longest+strconv.Itoa(i))
 	}
-	if got := b.Chunks()[0].Samples(); len(got) != 1 || got[0].Labels[1] != longest {
+	if got := b.Chunks()[0].Samples; len(got) != 1 || got[0].Labels[1] != longest {
 		t.Errorf("served %v", got)
 	}
 	if got, want := b.Err(), "avax_test_labeled: a value of the label chain is longer than 256 bytes"; got == nil || got.Error() != want {
@@ -171,10 +171,10 @@ func TestInvalidUTF8AndNaNKeepThePageValid(t *testing.T) {
 	b := metric.NewBatch([]*metric.Family{plain, labeled})
 	b.Set(plain, math.NaN())
 	b.Set(labeled, math.Inf(-1), "a\xffb", "")
-	if got, want := string(b.Chunks()[1].Text()), "avax_test_labeled{node=\"a\uFFFDb\",chain=\"\"} -Inf\n"; got != want {
+	if got, want := b.Chunks()[1].String(), "avax_test_labeled{node=\"a\uFFFDb\",chain=\"\"} -Inf\n"; got != want {
 		t.Errorf("served %q, want %q", got, want)
 	}
-	if got := b.Chunks()[0].Samples()[0].Value; !math.IsNaN(got) {
+	if got := b.Chunks()[0].Samples[0].Value; !math.IsNaN(got) {
 		t.Errorf("parsed %v, want NaN", got)
 	}
 }

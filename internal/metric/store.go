@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"sync"
@@ -22,10 +21,19 @@ type Store struct {
 
 // family holds the chunks of all jobs with samples of one family.
 type family struct {
-	*Family
-	parts  []part    // ordered by job
-	blocks [2]*block // compressed parts, for the text format and for OpenMetrics; nil after a change
+	headers map[bool]*block // for OpenMetrics and for the text format
+	groups  []*group        // ordered by job, none is empty
 }
+
+// group holds consecutive parts of a family. Each group is compressed separately, so that a change of one part does not compress
+// the whole family again.
+type group struct {
+	parts []part
+	block *block // compressed parts; nil after a change
+}
+
+// maxGroup is the number of series above which a group of several parts is split.
+const maxGroup = 500
 
 // part points to data of the job, because a fleet has a hundred thousand parts.
 type part struct {
@@ -96,10 +104,10 @@ func (s *Store) replace(k *Key, old, chunks []Chunk) {
 		c := &chunks[i]
 		f := s.families[c.Family.Name]
 		if f == nil {
-			f = &family{Family: c.Family}
+			f = &family{headers: map[bool]*block{false: {header: c.Family.text}, true: {header: c.Family.openMetrics}}}
 			s.families[c.Family.Name] = f
 		}
-		s.series += c.Series - f.set(part{k, c})
+		s.series += len(c.Samples) - f.set(part{k, c})
 	}
 	for _, c := range old {
 		if slices.ContainsFunc(chunks, func(n Chunk) bool { return n.Family.Name == c.Family.Name }) {
@@ -107,7 +115,7 @@ func (s *Store) replace(k *Key, old, chunks []Chunk) {
 		}
 		f := s.families[c.Family.Name]
 		s.series -= f.remove(*k)
-		if len(f.parts) == 0 {
+		if len(f.groups) == 0 {
 			delete(s.families, c.Family.Name)
 		}
 	}
@@ -115,31 +123,57 @@ func (s *Store) replace(k *Key, old, chunks []Chunk) {
 
 // set adds or replaces the part of a job. It returns the number of series that it replaced.
 func (f *family) set(p part) (replaced int) {
-	i, found := f.find(*p.job)
-	if !found {
-		f.parts, f.blocks = slices.Insert(f.parts, i, p), [2]*block{}
-		return 0
+	at, i, found := f.find(*p.job)
+	if at == len(f.groups) {
+		f.groups = append(f.groups, &group{})
 	}
-	old := f.parts[i]
-	if f.parts[i] = p; !bytes.Equal(old.text, p.text) {
-		f.blocks = [2]*block{}
+	g := f.groups[at]
+	if found {
+		old := g.parts[i]
+		g.parts[i] = p
+		if slices.EqualFunc(old.Samples, p.Samples, Sample.equal) {
+			return len(old.Samples)
+		}
+		replaced = len(old.Samples)
+	} else {
+		g.parts = slices.Insert(g.parts, i, p)
 	}
-	return old.Series
+	g.block = nil
+	series := 0
+	for _, p := range g.parts {
+		series += len(p.Samples)
+	}
+	if half := len(g.parts) / 2; series > maxGroup && half > 0 {
+		f.groups = slices.Insert(f.groups, at+1, &group{parts: slices.Clone(g.parts[half:])})
+		g.parts = slices.Clone(g.parts[:half])
+	}
+	return replaced
 }
 
 // remove removes the part of a job. It returns the number of series that it removed.
 func (f *family) remove(k Key) (removed int) {
-	i, found := f.find(k)
+	at, i, found := f.find(k)
 	if !found {
 		return 0
 	}
-	removed = f.parts[i].Series
-	f.parts, f.blocks = slices.Delete(f.parts, i, i+1), [2]*block{}
+	g := f.groups[at]
+	removed = len(g.parts[i].Samples)
+	if g.parts, g.block = slices.Delete(g.parts, i, i+1), nil; len(g.parts) == 0 {
+		f.groups = slices.Delete(f.groups, at, at+1)
+	}
 	return removed
 }
 
-func (f *family) find(k Key) (int, bool) {
-	return slices.BinarySearchFunc(f.parts, k, func(p part, k Key) int { return p.job.compare(k) })
+// find returns the group and the index in this group where the part of a job is, or belongs.
+func (f *family) find(k Key) (at, i int, found bool) {
+	at, found = slices.BinarySearchFunc(f.groups, k, func(g *group, k Key) int { return g.parts[0].job.compare(k) })
+	if !found && at > 0 {
+		at-- // the group that begins before it
+	}
+	if at < len(f.groups) {
+		i, found = slices.BinarySearchFunc(f.groups[at].parts, k, func(p part, k Key) int { return p.job.compare(k) })
+	}
+	return at, i, found
 }
 
 // Len returns the number of jobs that have run.

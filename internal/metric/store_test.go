@@ -3,7 +3,9 @@ package metric_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -39,6 +42,8 @@ func failure(k metric.Key) metric.Run {
 
 var aboutJobs = regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?avax_exporter_.*\n`)
 
+var comments = regexp.MustCompile(`(?m)^#.*\n`)
+
 // page returns the samples on /metrics, without those about jobs.
 func page(t *testing.T, s *metric.Store) string {
 	t.Helper()
@@ -64,24 +69,38 @@ avax_test_peers{node="bravo"} 21
 	}
 }
 
+// Whatever jobs run, grow, shrink and end: a page has all samples of the last run of each job, in the order of the jobs.
 func TestEveryRunReplacesAllSamplesOfItsJob(t *testing.T) {
-	s := metric.NewStore()
-	for i := range 3 {
-		s.Put(run(alpha, float64(i)))
-		s.Put(run(bravo, float64(i)))
-		next := run(bravo, 100)
-		next.Chunks = next.Chunks[:1] // no peers in this run
-		s.Put(next)
-		if got := page(t, s); strings.Count(got, "\n") != 7 || !strings.Contains(got, `avax_test_height{node="bravo"} 100`) ||
-			!strings.Contains(got, fmt.Sprintf(`avax_test_height{node="alpha"} %d`, i)) {
-			t.Errorf("served:\n%s", got)
+	rapid.Check(t, func(t *rapid.T) {
+		s := metric.NewStore()
+		h, latest := handler(s, prometheus.NewRegistry()), map[string]string{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			node := rapid.SampledFrom(strings.Split("abcdefgh", "")).Draw(t, "node")
+			k := metric.Key{Collector: "test", Target: metric.Target{Node: node}}
+			if rapid.IntRange(0, 5).Draw(t, "delete") == 0 {
+				s.Delete(k)
+				delete(latest, node)
+			} else {
+				batch, value := metric.NewBatch([]*metric.Family{many}), rapid.Float64().Draw(t, "value")
+				for id := range rapid.SampledFrom([]int{0, 1, 200, 300, 600}).Draw(t, "series") {
+					batch.Set(many, value, node, fmt.Sprint(id))
+				}
+				latest[node] = ""
+				for _, c := range batch.Chunks() {
+					latest[node] += c.String()
+				}
+				s.Put(metric.Run{Key: k, Until: time.Now().Add(time.Hour), Chunks: batch.Chunks()})
+			}
+			want := ""
+			for _, node := range slices.Sorted(maps.Keys(latest)) {
+				want += latest[node]
+			}
+			_, page := fetch(t, h, "*/*", rapid.SampledFrom([]string{"gzip", ""}).Draw(t, "encoding"))
+			if got := comments.ReplaceAllString(aboutJobs.ReplaceAllString(string(page), ""), ""); got != want {
+				t.Fatalf("served:\n%s\nwant:\n%s", got, want)
+			}
 		}
-	}
-	s.Delete(alpha)
-	s.Delete(bravo)
-	if got := page(t, s); got != "" {
-		t.Errorf("served after Delete:\n%s", got)
-	}
+	})
 }
 
 func TestSamplesOfAFailingJobStayUntilTheyExpire(t *testing.T) {

@@ -48,7 +48,7 @@ func (h harness) served() string {
 	var lines []byte
 	for _, j := range h.store.Jobs() {
 		for _, c := range j.Fresh(time.Now()) {
-			lines = append(lines, c.Text()...)
+			lines = append(lines, c.String()...)
 		}
 	}
 	return string(lines)

@@ -76,7 +76,7 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 		c := all[len(all)-1]
 		c.targets++
 		for _, chunk := range job.Fresh(now) {
-			c.series += chunk.Series
+			c.series += len(chunk.Samples)
 		}
 		if job.Last.At.Before(c.oldest) {
 			c.oldest = job.Last.At

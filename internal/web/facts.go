@@ -75,11 +75,11 @@ func (f *facts) of(family string) []sample {
 	}
 	size := 0
 	for _, c := range f.chunks[family] {
-		size += c.Series
+		size += len(c.Samples)
 	}
 	found = make([]sample, 0, size)
 	for _, c := range f.chunks[family] {
-		for _, s := range c.Samples() {
+		for _, s := range c.Samples {
 			found = append(found, sample{c, s})
 		}
 	}

@@ -65,7 +65,7 @@ func (s *stored) read(t testing.TB, site *Site) {
 	appender := s.storage.Appender(t.Context())
 	for _, j := range site.Store.Jobs() {
 		for _, c := range j.Fresh(time.Now()) {
-			for _, m := range c.Samples() {
+			for _, m := range c.Samples {
 				b := promlabels.NewBuilder(promlabels.EmptyLabels())
 				b.Set(model.MetricNameLabel, c.Family.Name)
 				for i, name := range c.Family.Labels {

@@ -173,8 +173,8 @@ func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[strin
 	}
 	samples := map[string]string{}
 	for _, chunk := range out.Chunks() {
-		for line := range bytes.Lines(chunk.Text()) {
-			text := strings.TrimSpace(string(line))
+		for line := range strings.Lines(chunk.String()) {
+			text := strings.TrimSpace(line)
 			i := strings.LastIndexByte(text, ' ')
 			samples[text[:i]] = text[i+1:]
 		}
