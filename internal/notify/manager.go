@@ -54,13 +54,13 @@ type Notifier struct {
 	internals  *prometheus.Registry // Alertmanager's own families; not served
 	pipelines  *notify.PipelineBuilder
 	dispatched *dispatch.DispatcherMetrics
+	api        *api.API
+	handler    http.Handler // of api
 	started    time.Time
 
 	mu         sync.Mutex // locked during a reload or a stop
 	conf       *amconfig.Config
-	receivers  []string     // integrations in use, as receiver/kind
-	api        *api.API     // nil before the first request
-	handler    http.Handler // of api
+	receivers  []string // integrations in use, as receiver/kind
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
@@ -146,34 +146,23 @@ func (n *Notifier) open() error {
 	n.silencer = silence.NewSilencer(n.silences, log, recorder)
 	var err error
 	n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{})
-	return err
-}
-
-// openAPI creates Alertmanager's API. Its description takes three megabytes and few need it, so the first request creates it. The
-// caller holds n.mu.
-func (n *Notifier) openAPI() error {
-	created, err := api.New(api.Options{
+	if err != nil {
+		return err
+	}
+	n.api, err = api.New(api.Options{
 		Timeout: apiTimeout, Concurrency: apiRequests,
-		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: slog.New(quiet{n.log.Handler()}), Registry: n.internals,
+		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: log, Registry: internals,
 		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
 		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
 			return n.dispatcher.Load().Groups(ctx, routes, alerts)
 		},
 	})
 	if err != nil {
+		n.alerts.Close()
 		return err
 	}
-	n.api, n.handler = created, created.Register(route.New(), "/")
-	n.configureAPI()
+	n.handler = n.api.Register(route.New(), "/")
 	return nil
-}
-
-// configureAPI passes the active configuration to the API. The caller holds n.mu.
-func (n *Notifier) configureAPI() {
-	n.api.Update(n.conf, func(ctx context.Context, labels model.LabelSet) {
-		n.inhibitor.Load().Mutes(ctx, labels)
-		n.silencer.Mutes(ctx, labels)
-	})
 }
 
 // snapshot returns the content of a state file, or nil if there is none that open accepts.
@@ -233,9 +222,10 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	atOnce := func() time.Duration { return 0 } // there are no replicas to wait for
 	pipeline := n.pipelines.New(receivers, atOnce, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil)
 	n.conf = conf
-	if n.api != nil {
-		n.configureAPI()
-	}
+	n.api.Update(conf, func(ctx context.Context, labels model.LabelSet) {
+		n.inhibitor.Load().Mutes(ctx, labels)
+		n.silencer.Mutes(ctx, labels)
+	})
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
 	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
 
@@ -362,26 +352,8 @@ func (n *Notifier) Handler() http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		handler, err := n.opened()
-		if err != nil {
-			n.log.Error("notification API not opened", "err", err)
-			http.Error(w, "the API of notifications cannot be opened: see the log", http.StatusInternalServerError)
-			return
-		}
-		handler.ServeHTTP(w, r)
+		n.handler.ServeHTTP(w, r)
 	})
-}
-
-// opened returns the handler of the API, which the first call creates.
-func (n *Notifier) opened() (http.Handler, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.api == nil {
-		if err := n.openAPI(); err != nil {
-			return nil, err
-		}
-	}
-	return n.handler, nil
 }
 
 // run saves the state after each change. When ctx ends, it stops the notifier.

@@ -3,7 +3,6 @@ package notify_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -26,48 +25,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// inbox is a webhook receiver. It records the status and name of each alert.
-type inbox struct {
-	url  string
-	sent chan string
-}
-
-func newInbox(t *testing.T) inbox {
-	t.Helper()
-	i := inbox{sent: make(chan string, 100)}
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var body struct {
-			Alerts []struct {
-				Status string
-				Labels map[string]string
-			}
-		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
-		}
-		for _, a := range body.Alerts {
-			i.sent <- a.Status + " " + a.Labels["alertname"] + " " + a.Labels["node"]
-		}
-	}))
-	t.Cleanup(server.Close)
-	i.url = server.URL
-	return i
-}
-
 // configuration routes the alerts of each node to one webhook, without waiting.
 func configuration(t *testing.T, url string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "notify.yml")
-	text := `
+	return testworld.File(t, `
 route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
 receivers:
   - name: phone
-    webhook_configs: [{url_file: "` + testworld.File(t, url) + `"}]
-`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+    webhook_configs: [{url_file: "`+testworld.File(t, url)+`"}]
+`)
 }
 
 const shipped = `
@@ -108,36 +74,42 @@ func put(t *testing.T, n *notify.Notifier, alerts ...model.Alert) {
 	}
 }
 
-func want(t *testing.T, i inbox, notification string) {
+// want waits until a receiver has got as many alerts, and compares status, name and node of all.
+func want(t *testing.T, phone *testworld.Receiver, all ...string) {
 	t.Helper()
-	if got := <-i.sent; got != notification {
-		t.Errorf("sent %q, want %q", got, notification)
+	eventually(t, func() bool { return len(phone.Alerts()) >= len(all) })
+	var got []string
+	for _, a := range phone.Alerts() {
+		got = append(got, strings.TrimSpace(a.Status+" "+a.Labels["alertname"]+" "+a.Labels["node"]))
+	}
+	if !slices.Equal(got, all) {
+		t.Errorf("sent %q, want %q", got, all)
 	}
 }
 
 func TestAlertIsSentWhenFiringAndResolved(t *testing.T) {
-	phone := newInbox(t)
-	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
+	phone := testworld.Webhook(t)
+	n, _ := start(t, notify.Config{File: configuration(t, phone.URL)})
 	down := firing("NodeDown", "alpha")
 	put(t, n, down)
 	want(t, phone, "firing NodeDown alpha")
 	down.EndsAt = time.Now()
 	put(t, n, down)
-	want(t, phone, "resolved NodeDown alpha")
+	want(t, phone, "firing NodeDown alpha", "resolved NodeDown alpha")
 }
 
 func TestDefaultInhibitRulesApplyWithoutOnesInTheFile(t *testing.T) {
-	phone := newInbox(t)
-	n, _ := start(t, notify.Config{File: configuration(t, phone.url)})
+	phone := testworld.Webhook(t)
+	n, _ := start(t, notify.Config{File: configuration(t, phone.URL)})
 	put(t, n, firing("NodeDown", "alpha"))
 	want(t, phone, "firing NodeDown alpha")
 	put(t, n, firing("ChainMissing", "alpha"), firing("ChainMissing", "bravo"))
-	want(t, phone, "firing ChainMissing bravo")
+	want(t, phone, "firing NodeDown alpha", "firing ChainMissing bravo")
 }
 
 func TestRestartSendsNoNotificationAgain(t *testing.T) {
-	phone := newInbox(t)
-	c := notify.Config{File: configuration(t, phone.url), StateDir: t.TempDir()}
+	phone := testworld.Webhook(t)
+	c := notify.Config{File: configuration(t, phone.URL), StateDir: t.TempDir()}
 	n, stop := start(t, c)
 	down := firing("NodeDown", "alpha")
 	put(t, n, down)
@@ -147,7 +119,7 @@ func TestRestartSendsNoNotificationAgain(t *testing.T) {
 	n, _ = start(t, c)
 	put(t, n, down)
 	put(t, n, firing("NodeDown", "bravo"))
-	want(t, phone, "firing NodeDown bravo")
+	want(t, phone, "firing NodeDown alpha", "firing NodeDown bravo")
 }
 
 func TestDamagedStateIsSetAside(t *testing.T) {
@@ -157,8 +129,8 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 		"a FIFO":      func(file string) error { return errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			phone := newInbox(t)
-			c := notify.Config{File: configuration(t, phone.url), StateDir: t.TempDir()}
+			phone := testworld.Webhook(t)
+			c := notify.Config{File: configuration(t, phone.URL), StateDir: t.TempDir()}
 			n, stop := start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
 			want(t, phone, "firing NodeDown alpha")
@@ -173,7 +145,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 			}
 			n, _ = start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
-			want(t, phone, "firing NodeDown alpha") // sent again, because the log is lost
+			want(t, phone, "firing NodeDown alpha", "firing NodeDown alpha") // sent again, because the log is lost
 			for _, file := range []string{"nflog", "silences"} {
 				if _, err := os.Lstat(filepath.Join(c.StateDir, file+".damaged")); err != nil {
 					t.Error(err)
@@ -184,8 +156,8 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 }
 
 func TestInvalidFileKeepsThePreviousConfiguration(t *testing.T) {
-	phone := newInbox(t)
-	file := configuration(t, phone.url)
+	phone := testworld.Webhook(t)
+	file := configuration(t, phone.URL)
 	n, _ := start(t, notify.Config{File: file})
 	if err := os.WriteFile(file, []byte("route: {receiver: nobody}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -198,19 +170,16 @@ func TestInvalidFileKeepsThePreviousConfiguration(t *testing.T) {
 }
 
 func TestRemovedReceiverIsNotFailing(t *testing.T) {
-	phone := newInbox(t)
+	phone := testworld.Webhook(t)
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(refusing.Close)
 	file := configuration(t, refusing.URL)
 	n, _ := start(t, notify.Config{File: file})
 	put(t, n, firing("NodeDown", "alpha"))
 	eventually(t, func() bool { return slices.Equal(n.Failing(), []string{"phone/webhook[0]"}) })
-	text, err := os.ReadFile(configuration(t, phone.url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text = bytes.ReplaceAll(text, []byte("phone"), []byte("other"))
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	next := configuration(t, phone.URL)
+	rename(t, next, "phone", "other")
+	if err := os.Rename(next, file); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Reload(); err != nil {
@@ -220,41 +189,40 @@ func TestRemovedReceiverIsNotFailing(t *testing.T) {
 	eventually(t, func() bool { return len(n.Failing()) == 0 })
 }
 
-// The API is created by its first request, which may come before or after a reload.
 func TestAPIServesTheActiveConfiguration(t *testing.T) {
-	for _, first := range []string{"before", "after"} {
-		t.Run("first request "+first+" the reload", func(t *testing.T) {
-			file := configuration(t, newInbox(t).url)
-			n, _ := start(t, notify.Config{File: file})
-			ask := func() string {
-				w := httptest.NewRecorder()
-				n.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v2/receivers", nil))
-				return w.Body.String()
-			}
-			if first == "before" {
-				if got := ask(); !strings.Contains(got, `"phone"`) {
-					t.Errorf("receivers: %s", got)
-				}
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, bytes.ReplaceAll(text, []byte("phone"), []byte("other")), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := n.Reload(); err != nil {
-				t.Fatal(err)
-			}
-			if got := ask(); !strings.Contains(got, `"other"`) || strings.Contains(got, `"phone"`) {
-				t.Errorf("receivers after the reload: %s", got)
-			}
-		})
+	file := configuration(t, testworld.Webhook(t).URL)
+	n, _ := start(t, notify.Config{File: file})
+	ask := func() string {
+		w := httptest.NewRecorder()
+		n.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v2/receivers", nil))
+		return w.Body.String()
+	}
+	if got := ask(); !strings.Contains(got, `"phone"`) {
+		t.Errorf("receivers: %s", got)
+	}
+	rename(t, file, "phone", "other")
+	if err := n.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(); !strings.Contains(got, `"other"`) || strings.Contains(got, `"phone"`) {
+		t.Errorf("receivers after the reload: %s", got)
+	}
+}
+
+// rename replaces a text in a file.
+func rename(t *testing.T, file, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, bytes.ReplaceAll(text, []byte(from), []byte(to)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestAPIRejectsLongMatchers(t *testing.T) {
-	n, _ := start(t, notify.Config{File: configuration(t, newInbox(t).url)})
+	n, _ := start(t, notify.Config{File: configuration(t, testworld.Webhook(t).URL)})
 	for length, want := range map[int]int{100: http.StatusOK, 5000: http.StatusRequestURITooLong} {
 		w := httptest.NewRecorder()
 		filter := url.Values{"filter": {`a=~"` + strings.Repeat("x", length) + `"`}}
@@ -286,11 +254,7 @@ func TestExamplesAreValidAndRoutePages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file := filepath.Join(t.TempDir(), "notify.yml")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := notify.Check(notify.Config{File: file, InhibitRules: []byte(shipped)}); err != nil {
+		if err := notify.Check(notify.Config{Text: text, InhibitRules: []byte(shipped)}); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -300,13 +264,12 @@ func TestExamplesAreValidAndRoutePages(t *testing.T) {
 }
 
 func TestTryNotifiesPageReceiversWithoutLeakingSecrets(t *testing.T) {
-	phone := newInbox(t)
-	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, phone.url)}})
+	phone := testworld.Webhook(t)
+	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, phone.URL)}})
 	if err != nil || len(trials) != 1 || trials[0].Err != nil {
 		t.Fatalf("%v, %v", trials, err)
 	}
-	want(t, phone, "firing AvaxTestNotification ")
-	want(t, phone, "resolved AvaxTestNotification ")
+	want(t, phone, "firing AvaxTestNotification", "resolved AvaxTestNotification")
 
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(refusing.Close)

@@ -23,15 +23,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var update = flag.Bool("update", false, "write the recorded requests")
@@ -138,7 +137,7 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 			if err := e.Encode(sent); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("testdata", kind+".json"), text.Bytes())
+			testworld.Golden(t, *update, filepath.Join("testdata", kind+".json"), text.String(), "go test ./internal/notify -update")
 		})
 	}
 }
@@ -183,32 +182,12 @@ func options(t *testing.T, kind string, certificate *x509.Certificate, address s
 		"smtp.example.org:587", address, "auth_username:", trust+"\n        auth_username:",
 	).Replace(string(example))
 	text = "global: {http_config: {" + trust + "}}\n" + text
-	file := filepath.Join(dir, "notify.yml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return notify.Options{Config: notify.Config{
-		File: file, InhibitRules: []byte(shipped), URL: "http://exporter.example",
+		File: testworld.File(t, text), InhibitRules: []byte(shipped), URL: "http://exporter.example",
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		},
 	}}
-}
-
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-), sent (+), see -update:\n%s", file, diff)
-	}
 }
 
 // stable returns the body without the parts that differ between runs.
@@ -408,7 +387,7 @@ func TestReceiverErrorsContainNoSecrets(t *testing.T) {
 				} else {
 					t.Cleanup(server.Close)
 				}
-				var log safeBuffer
+				var log testworld.Log
 				registry := prometheus.NewRegistry()
 				o.Registerer, o.Log = registry, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 				ctx, cancel := context.WithCancel(context.Background())
@@ -438,22 +417,4 @@ func TestReceiverErrorsContainNoSecrets(t *testing.T) {
 			})
 		}
 	}
-}
-
-// safeBuffer may be used by several goroutines.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
