@@ -86,7 +86,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Chains: targets.chains, Labels: a.labelsOfNodes, Probe: targets.probe, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.probe, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
 	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
@@ -141,17 +141,6 @@ func (a *App) labelled() config.Upstreams {
 		u.Nodes = append(u.Nodes, c.Node)
 	}
 	return u
-}
-
-// labelsOfNodes returns the labels of each node of this shard, as name=value.
-func (a *App) labelsOfNodes() map[string][]string {
-	all := map[string][]string{}
-	for _, n := range a.labelled().Nodes {
-		for name, value := range n.Labels {
-			all[n.Name] = append(all[n.Name], name+"="+value)
-		}
-	}
-	return all
 }
 
 // answeredAt returns when a node last answered a call.

@@ -111,6 +111,18 @@ func (r *reader) validatorsFile(file string) (all []labelled) {
 	return all
 }
 
+// Labels returns the labels that the user gave, by the name of the node, and by the node ID or validation ID of the validator.
+func (u Upstreams) Labels() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for _, n := range u.Nodes {
+		all[n.Name] = n.Labels
+	}
+	for _, v := range u.Validators {
+		all[v.id] = v.labels
+	}
+	return all
+}
+
 // labelsCollector exports the labels of nodes and validators.
 type labelsCollector func() Upstreams
 

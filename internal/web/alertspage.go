@@ -91,7 +91,7 @@ func (v *view) alertCard(p *problem) g.Node {
 // subjectLinks links to what helps with an alert: its explanation, the page of its node or L1, and a silence.
 func (v *view) subjectLinks(a *active) g.Node {
 	query := url.Values{"name": {a.rule.Name}}
-	node := cmp.Or(a.Labels["node"], v.nameOf(a.Labels["node_id"]))
+	node := cmp.Or(a.Labels["node"], v.nodeOf(a.Labels["node_id"]))
 	if target := cmp.Or(node, a.Labels["node_id"], a.Labels["chain"]); target != "" {
 		query.Set("target", target)
 	}

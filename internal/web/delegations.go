@@ -1,6 +1,10 @@
 package web
 
-import g "maragu.dev/gomponents"
+import (
+	"slices"
+
+	g "maragu.dev/gomponents"
+)
 
 var delegationMeanings = [][2]string{
 	{"Owner", "The address in AVAX_WATCH_DELEGATORS, or its name."},
@@ -13,10 +17,14 @@ func (v *view) delegations() g.Node {
 	const end, stake, reward, reachable = "avax_delegation_end_timestamp_seconds", "avax_delegation_stake_avax",
 		"avax_delegation_expected_reward_avax", "avax_delegation_reward_reachable"
 	validators, owners := v.texts(end, "tx_id", "node_id"), v.texts(end, "tx_id", "name")
-	if len(validators) == 0 {
+	delegations := v.by(end, "tx_id").names()
+	if v.filtered() {
+		delegations = slices.DeleteFunc(delegations, func(id string) bool { return !v.wantedValidator(validators[id], "", owners[id]) })
+	}
+	if len(delegations) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(v.by(end, "tx_id").names(), func(id string) mark { return v.about(subject{{"tx_id", id}}) }, maxRows)
+	rows, left := rowsOf(delegations, func(id string) mark { return v.about(subject{{"tx_id", id}}) }, maxRows)
 	return section("delegations", "Delegations", delegationMeanings,
 		table("", "Delegations, worst first", "Validator", mapped(rows, func(r row) tableRow {
 			about := subject{{"tx_id", r.name}}
@@ -25,7 +33,7 @@ func (v *view) delegations() g.Node {
 				expected += ", out of reach"
 			}
 			id := validators[r.name]
-			return tableRow{"delegation-" + r.name, r.mark, named(v.nameOf(id), id), []cell{
+			return tableRow{"delegation-" + r.name, r.mark, named(v.nameOf(id, ""), id), []cell{
 				textCell("Owner", owners[r.name], mark{}),
 				textCell("Stake", show(v.value(about, stake), avax), mark{}),
 				textCell("Ends", moment(v.now, v.value(about, end)), v.color(about, end)),

@@ -26,6 +26,13 @@ var l1Meanings = [][2]string{
 func (v *view) l1s() g.Node {
 	weight := v.by("avax_l1_weight", "chain")
 	chains := weight.names()
+	if v.filtered() {
+		wanted := map[string]bool{}
+		for l := range v.by("avax_l1_validator_weight", "chain", "node_id", "validation_id") {
+			wanted[l[0]] = wanted[l[0]] || v.wantedValidator(l[1], l[2], l[0])
+		}
+		chains = slices.DeleteFunc(chains, func(chain string) bool { return !wanted[chain] })
+	}
 	if len(chains) == 0 {
 		return nil
 	}
@@ -137,6 +144,9 @@ func (v *l1Section) validators(chain string) g.Node {
 	slices.SortFunc(members, func(a, b string) int {
 		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(end(a), end(b)), cmp.Compare(a, b))
 	})
+	if v.filtered() {
+		members = slices.DeleteFunc(members, func(id string) bool { return !v.wantedValidator(v.nodeIDs[id], id, chain) })
+	}
 	shown := members[:min(len(members), maxRows)]
 	whole := v.value(subject{{"chain", chain}}, "avax_l1_weight")
 	return g.Group{
@@ -163,7 +173,7 @@ func (v *l1Section) validators(chain string) g.Node {
 				connected = number(len(v.seen[id])) + " of " + number(n)
 			}
 			node := v.nodeIDs[id]
-			return tableRow{"", marks[id], named(v.nameOf(node), node), append(cells,
+			return tableRow{"", marks[id], named(v.nameOf(node, id), node), append(cells,
 				textCell("Weight", show(ratioOf(of(id, "weight"), whole), percent), mark{}),
 				textCell("Connected", connected, v.color(about(id), "avax_l1_validator_connected")),
 				textCell("Safe to stop", show(v.of.value(subject{{"chain", chain}, {"node_id", node}}, "avax_l1_safe_to_stop"), yesNo), mark{}))}

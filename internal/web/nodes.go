@@ -96,22 +96,8 @@ func (v *view) rowOf(s state) nodeRow { return nodeRow{s, v.about(subject{{"node
 // nodeRows returns the nodes that the request asks for, worst first or by a column.
 func (v *view) nodeRows() (rows []nodeRow) {
 	versions := v.texts("avax_node_info", "node", "version")
-	var given map[string][]string
-	if v.site.Labels != nil {
-		given = v.site.Labels()
-	}
-	var wanted []string // labels
-	for name := range v.ask {
-		for _, labels := range given {
-			if slices.ContainsFunc(labels, func(l string) bool { return strings.HasPrefix(l, name+"=") }) { // else the parameter is no label
-				wanted = appendNew(wanted, name+"="+v.ask.Get(name))
-			}
-		}
-	}
 	for _, state := range v.states {
-		labels := given[state.node]
-		text := state.node + " " + state.text + " " + versions[state.node] + " " + strings.Join(labels, " ")
-		if strings.Contains(text, v.ask.Get("filter")) && len(missing(wanted, labels)) == 0 {
+		if v.wanted(state.node+" "+state.text+" "+versions[state.node], v.labelsOf(state.node, v.ids[state.node], "")) {
 			rows = append(rows, v.rowOf(state))
 		}
 	}
@@ -133,6 +119,38 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	})
 	return rows
 }
+
+// wanted reports whether the request asks for a node or validator: the text or one of its labels contains the filter, and it has the
+// labels.
+func (v *view) wanted(text string, labels []string) bool {
+	if filter := v.ask.Get("filter"); !strings.Contains(text, filter) && !slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, filter) }) {
+		return false
+	}
+	return len(missing(v.askedLabels(), labels)) == 0
+}
+
+// wantedValidator reports whether the request asks for a validator. On an L1 it has a validation ID, and the text is the name of the L1.
+func (v *view) wantedValidator(nodeID, validationID, text string) bool {
+	return v.wanted(strings.Join([]string{text, v.nameOf(nodeID, validationID), nodeID, validationID}, " "), v.labelsOf(v.nodeOf(nodeID), nodeID, validationID))
+}
+
+// askedLabels returns the parameters of the request that are labels, as name=value.
+func (v *view) askedLabels() []string {
+	if v.asked == nil {
+		v.asked = []string{}
+		for name := range v.ask {
+			for _, given := range v.given {
+				if _, is := given[name]; is {
+					v.asked = appendNew(v.asked, name+"="+v.ask.Get(name))
+				}
+			}
+		}
+	}
+	return v.asked
+}
+
+// filtered reports whether the request asks for a part of the nodes and validators.
+func (v *view) filtered() bool { return v.ask.Get("filter") != "" || len(v.askedLabels()) > 0 }
 
 // with returns the address of the nodes with one parameter changed.
 func (v *view) with(name, value string) string {
@@ -170,7 +188,7 @@ func (n *nodeSection) row(r nodeRow) tableRow {
 			cells[i] = textCell(cells[i].name, "–", mark{})
 		}
 	}
-	return tableRow{"node-" + r.node, r.color(), h.B(n.link("node/"+url.PathEscape(r.node), r.node)), append([]cell{
+	return tableRow{"node-" + r.node, r.color(), g.Group{h.B(n.link("node/"+url.PathEscape(r.node), r.node)), n.labelLinks(r.node)}, append([]cell{
 		textCell("State", r.text, mark{level: r.state.level}), {name: "History", nodes: []g.Node{n.strips[r.node].svg(r.node, false)}},
 	}, cells...)}
 }
@@ -178,6 +196,7 @@ func (n *nodeSection) row(r nodeRow) tableRow {
 func (n *nodeSection) card(r nodeRow) g.Node {
 	return h.Article(h.Class("card "+r.color().class()), h.ID("node-"+r.node),
 		h.Header(h.H3(n.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
+		n.labelLinks(r.node),
 		g.If(n.versions[r.node] != nil, h.Span(h.Class("dim"), g.Text(strings.Join(n.versions[r.node], ", ")))),
 		g.If(n.ids[r.node] != "", h.Code(h.Class("id"), g.Text(n.ids[r.node]))),
 		n.strips[r.node].svg(r.node, true),
@@ -186,6 +205,15 @@ func (n *nodeSection) card(r nodeRow) g.Node {
 		}),
 		g.Iff(r.failure != nil, func() g.Node { return r.failure.text() }),
 	)
+}
+
+// labelLinks shows the labels of a node. Each is a link to the nodes and validators with this label.
+func (v *view) labelLinks(node string) g.Node {
+	labels := v.labelsOf(node, v.ids[node], "")
+	return g.If(len(labels) > 0, h.Span(h.Class("labels dim"), g.Map(labels, func(label string) g.Node {
+		name, value, _ := strings.Cut(label, "=")
+		return g.Group{v.link("?"+url.Values{name: {value}}.Encode(), label), g.Text(" ")}
+	})))
 }
 
 func (n *nodeSection) figures(node string) []cell {

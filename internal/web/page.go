@@ -47,9 +47,9 @@ var policy = func() string {
 // status serves the status page. The source provides rules and samples, the store provides the state of the collectors. Parameters:
 //
 //   - nodes=all: all nodes
-//   - filter=TEXT: nodes whose name, state, version or labels contain the text
+//   - filter=TEXT: nodes whose name, state, version or labels contain the text, and validators whose name or labels contain it
 //   - sort=COLUMN: nodes by this column instead of their state
-//   - owner=acme: nodes with this label
+//   - owner=acme: nodes and validators with this label
 //   - l1=CHAIN: the validators of this L1
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	ask := r.URL.Query()
@@ -108,6 +108,7 @@ type view struct {
 	ask    url.Values // of the status page
 	states []state    // of the nodes, worst first
 	silent []string   // nodes that do not answer
+	asked  []string   // see askedLabels
 	past   *history
 	err    error // why there are no alerts; may be nil
 
@@ -119,7 +120,7 @@ type view struct {
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
-	v := &view{facts: factsAt(jobs, now), nodeNames: nodesOf(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v := &view{facts: factsAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
 	v.states = v.facts.states(s.Answered)

@@ -32,7 +32,8 @@ type planAnswer struct {
 
 // planned is a validator and its top-up.
 type planned struct {
-	Node         string   `json:"node,omitempty"` // configured name
+	Name         string   `json:"name,omitempty"` // name of the validator
+	Node         string   `json:"node,omitempty"` // configured name of its node
 	NodeID       string   `json:"node_id"`
 	ValidationID string   `json:"validation_id"`
 	Active       bool     `json:"active"`
@@ -95,7 +96,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *plan
 	if l1 == nil || l1.At.IsZero() || l1.Unpriced {
 		return nil, s.noPlan(jobs, chain, l1, now)
 	}
-	nodes := nodesOf(jobs)
+	names := s.names(jobs)
 	plan, sum := l1.TopUps(days, now)
 	amounts := make(map[string]uint64, len(plan))
 	for _, t := range plan {
@@ -107,7 +108,7 @@ func (s *Site) planOf(chain string, days int, now time.Time) (*planAnswer, *plan
 			continue
 		}
 		v := planned{
-			Node: nodes.nameOf(m.NodeID), NodeID: m.NodeID, ValidationID: m.ID, Active: m.Active(), Balance: nanos(m.Balance), Burn: m.Burn * day / 1e9, TopUp: nanos(amounts[m.ID]),
+			Name: names.nameOf(m.NodeID, m.ID), Node: names.nodeOf(m.NodeID), NodeID: m.NodeID, ValidationID: m.ID, Active: m.Active(), Balance: nanos(m.Balance), Burn: m.Burn * day / 1e9, TopUp: nanos(amounts[m.ID]),
 		}
 		if left, ends := staking.Runway(m.Balance, m.Burn); ends {
 			seconds := math.Floor(left.Seconds())

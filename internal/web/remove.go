@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 // removeAnswer is the JSON of safeToRemove. A value is absent if it is unknown.
 type removeAnswer struct {
+	Name         string `json:"name,omitempty"` // name of the validator
 	ValidationID string `json:"validation_id,omitempty"`
 	Chain        string `json:"chain,omitempty"`
 	NodeID       string `json:"node_id,omitempty"`
@@ -25,7 +27,7 @@ type removeAnswer struct {
 	Proposers *float64 `json:"proposers_left,omitempty"`
 }
 
-// safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID of a validator of a monitored L1 or permissioned
+// safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
 // subnet. Statuses:
 //
 //   - 200: the validator can be removed and its node stopped. At least 80 % of the remaining weight is active and connected, and
@@ -38,15 +40,17 @@ type removeAnswer struct {
 // The answer is one line of text, or JSON if the request accepts application/json. It also tells what happens if the balance of the
 // validator runs out.
 func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
-	status, answer := s.removeAnswer(factsAt(s.Store.Jobs(), time.Now()), r.URL.Query().Get("validation"))
+	jobs := s.Store.Jobs()
+	status, answer := s.removeAnswer(factsAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("validation"))
 	writeVerdict(w, r, status, answer, answer.Reason)
 }
 
-func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
-	if id == "" {
+func (s *Site) removeAnswer(f *facts, names nodeNames, nameOrID string) (status int, a removeAnswer) {
+	if nameOrID == "" {
 		a.Reason = "no validation: write /safe-to-remove?validation=ID with the validation ID of an L1 validator"
 		return http.StatusBadRequest, a
 	}
+	id := cmp.Or(names.idOf(nameOrID, func(id string) bool { return !isNodeID(id) }), nameOrID)
 	a.ValidationID = id
 	var weight float64
 	for l, value := range f.by("avax_l1_validator_weight", "validation_id", "chain", "node_id") {
@@ -54,6 +58,7 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 			a.Chain, a.NodeID, weight = l[1], l[2], value
 		}
 	}
+	a.Name = names.nameOf(a.NodeID, id)
 	if a.Chain == "" {
 		if a.Reason = s.starting(); a.Reason != "" {
 			return http.StatusServiceUnavailable, a
@@ -118,7 +123,7 @@ func (s *Site) removeAnswer(f *facts, id string) (status int, a removeAnswer) {
 		return http.StatusServiceUnavailable, a
 	}
 	a.Safe = &safe
-	a.Reason = fmt.Sprintf("yes: without it %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; validators that can build the next block without it: %.0f",
-		percent(*a.Removed), a.Chain, percent(*a.Dry), *a.Proposers)
+	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; validators that can build the next block without it: %.0f",
+		cmp.Or(a.Name, "it"), percent(*a.Removed), a.Chain, percent(*a.Dry), *a.Proposers)
 	return http.StatusOK, a
 }

@@ -71,7 +71,7 @@ type stopAnswer struct {
 	AsOf   *time.Time `json:"as_of,omitempty"`
 }
 
-// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node. Statuses:
+// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node, or the name of a validator. Statuses:
 //
 //   - 200: the node can be stopped. At least 80 % of the weight of each of its L1s, and of the primary network's stake, stays
 //     active and connected.
@@ -84,7 +84,7 @@ type stopAnswer struct {
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	jobs := s.Store.Jobs()
-	status, answer := s.stopAnswer(factsAt(jobs, time.Now()), nodesOf(jobs), r.URL.Query().Get("node"))
+	status, answer := s.stopAnswer(factsAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("node"))
 	if status == http.StatusOK {
 		if silent := s.silent(r.Context(), jobs); len(silent) > 0 {
 			status, answer.Safe, answer.Reason = http.StatusServiceUnavailable, nil, "not known: "+brief(silent)+" did not answer within 2 s and counts as connected: retry in a few seconds"
@@ -125,15 +125,17 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a
 	}
-	a.Node, a.NodeID = nameOrID, nodes.ids[nameOrID]
-	if names := nodes.called[nameOrID]; len(names) > 0 {
-		a.Node, a.NodeID = names[0], nameOrID
+	node, own := nameOrID, slices.Contains(nodes.all, nameOrID)
+	if own {
+		a.Node, a.NodeID = node, nodes.ids[node]
+	} else {
+		a.NodeID = cmp.Or(nodes.idOf(nameOrID, isNodeID), nameOrID)
+		if its := nodes.nodeOf(a.NodeID); its != "" {
+			node, own = its, true
+		}
+		a.Node = cmp.Or(nodes.nameOf(a.NodeID, ""), nameOrID)
 	}
-	own := slices.Contains(nodes.all, a.Node)
-	if !own {
-		a.NodeID = nameOrID
-	}
-	a.Chains = f.shares(a.Node)
+	a.Chains = f.shares(node)
 	if run := stopRun(f.jobs); f.now.Before(run.Until) {
 		a.AsOf = &run.At
 	}
@@ -150,7 +152,7 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 			against = append(against, chain+": less than 80 % of weight would stay connected")
 		}
 	}
-	safe := f.value(subject{{"node", a.Node}}, "avax_node_safe_to_stop")
+	safe := f.value(subject{{"node", node}}, "avax_node_safe_to_stop")
 	yes, no := true, false
 	switch {
 	case len(against) > 0:
@@ -188,6 +190,8 @@ func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status in
 	}
 	return http.StatusServiceUnavailable, a
 }
+
+func isNodeID(id string) bool { return strings.HasPrefix(id, "NodeID-") }
 
 // starting returns why nothing is known while the collectors run for the first time; empty afterwards.
 func (s *Site) starting() string {

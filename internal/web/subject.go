@@ -22,7 +22,7 @@ import (
 // node serves /node/NAME: one node with its alerts, its history and its samples.
 func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if nodes := nodesOf(s.Store.Jobs()); !slices.Contains(nodes.all, name) {
+	if nodes := s.names(s.Store.Jobs()); !slices.Contains(nodes.all, name) {
 		http.Error(w, "unknown node: the nodes are "+brief(nodes.all), http.StatusNotFound)
 		return
 	}

@@ -94,8 +94,8 @@ func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 		name, _, _ := strings.Cut(rest, `"`)
 		return name
 	}
-	s.Labels = func() map[string][]string {
-		return map[string][]string{"node0003": {"owner=acme"}, "node0004": {"owner=beam", "region=eu"}, "node0007": {"region=us"}}
+	s.Labels = func() map[string]map[string]string {
+		return map[string]map[string]string{"node0003": {"owner": "acme"}, "node0004": {"owner": "beam", "region": "eu"}, "node0007": {"region": "us"}}
 	}
 	for path, want := range map[string]string{
 		"/?owner=acme": "node0003", "/?owner=beam&refresh=30": "node0004", "/?owner=none": "", "/?filter=region=eu": "node0004", "/?unknown=x": "node0007",

@@ -21,10 +21,14 @@ var validatorMeanings = [][2]string{
 // validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
 	present := v.by("avax_validator_present", "node_id")
-	if len(present) == 0 {
+	ids := present.names()
+	if v.filtered() {
+		ids = slices.DeleteFunc(ids, func(id string) bool { return !v.wantedValidator(id, "", "") })
+	}
+	if len(ids) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(present.names(), v.aboutValidator, maxRows)
+	rows, left := rowsOf(ids, v.aboutValidator, maxRows)
 	seers := v.lists("node_id", "node", anyValue, "avax_validator_connected")
 	connected := v.lists("node_id", "node", isOne, "avax_validator_connected")
 	leastUptime := v.by("avax_validator_uptime_ratio", "node_id", "node").least(nil)
@@ -53,8 +57,8 @@ func (v *view) validators() g.Node {
 			if v.is(0, subject{{"node_id", id}}, "avax_validator_reward_reachable") {
 				reward += ", out of reach"
 			}
-			votes := cmp.Or(v.value(subject{{"node", v.nameOf(id)}}, "avax_node_uptime_rewarding_stake_ratio"), v.votesOf(id, need))
-			return tableRow{"validator-" + id, r.mark, named(v.nameOf(id), id), []cell{
+			votes := cmp.Or(v.value(subject{{"node", v.nodeOf(id)}}, "avax_node_uptime_rewarding_stake_ratio"), v.votesOf(id, need))
+			return tableRow{"validator-" + id, r.mark, named(v.nameOf(id, ""), id), []cell{
 				text("State", state, stateFamilies),
 				text("Ends", moment(v.now, of("end_timestamp_seconds")), endFamilies),
 				text("Uptime", uptime, uptimeFamilies),
@@ -102,7 +106,7 @@ func (v *view) aboutValidator(id string) mark {
 // ofValidator returns the mark of a cell with values of these families.
 func (v *view) ofValidator(id string, families []string) mark {
 	m := v.color(subject{{"node_id", id}, {"chain", ""}}, families...)
-	if node := v.nameOf(id); node != "" {
+	if node := v.nodeOf(id); node != "" {
 		m = m.worse(v.color(subject{{"node", node}}, families...))
 	}
 	return m

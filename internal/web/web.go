@@ -43,8 +43,8 @@ type Site struct {
 	Answered func(node string) time.Time
 	// Undiscovered returns the names of the nodes whose chains are not known yet; nil without discovery of chains.
 	Undiscovered func() []string
-	// Labels returns the labels that the user gave to each node, as name=value; nil if there are none.
-	Labels func() map[string][]string
+	// Labels returns the labels that the user gave, by name of the node, and by node ID or validation ID of the validator. Nil if there are none.
+	Labels func() map[string]map[string]string
 	// Chains returns the names of the monitored chains of subnets.
 	Chains func() []string
 	// Probe calls the nodes now, and returns the names of those that do not answer before ctx ends.
