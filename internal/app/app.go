@@ -233,10 +233,9 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 		}
 	}()
 	server := newServer(a.handler, log)
-	clients := newConnections(listener, maxConnections(int(cfg.Concurrency), a.nodes(), descriptors(), log))
-	clients.limit(server)
+	limitConnections(server, maxConnections(int(cfg.Concurrency), a.nodes(), descriptors(), log))
 	served := make(chan error, 1)
-	go func() { served <- serve(clients, server, cfg, log) }()
+	go func() { served <- serve(listener, server, cfg, log) }()
 	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.ups.Nodes()), "version", Version())
 	if started != nil {
 		started(listener.Addr())

@@ -48,73 +48,57 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err := spent.exceeded(); err != nil {
 		return errors.Join(spent.print(out), config.InputError{Err: err})
 	}
-	all := t.jobs()
 	observers := observe(t)
-	results := make([]error, len(all))
-	samples := make([]int, len(all))
-	batches := make([]*metric.Batch, len(all))
-	alertmanagers := make([]error, len(cfg.Alerting.Alertmanagers))
+	var runs []*jobRun
 	var wg sync.WaitGroup
-	for i, j := range all {
+	for _, j := range t.jobs() {
+		r := &jobRun{Job: j, batch: metric.NewBatch(j.Families)}
+		runs = append(runs, r)
+		wg.Go(func() { r.run(observers.with(ctx, j)) })
+	}
+	alertmanagers := make([]finding, len(cfg.Alerting.Alertmanagers))
+	for i, address := range cfg.Alerting.Alertmanagers {
 		wg.Go(func() {
-			batches[i] = metric.NewBatch(j.Families)
-			results[i] = checkJob(observers.with(ctx, j), j, batches[i])
-			for _, chunk := range batches[i].Chunks() {
-				samples[i] += len(chunk.Samples)
-			}
+			// The address may contain a password.
+			alertmanagers[i] = finding{"alerting", fmt.Sprintf("Alertmanager %d", i+1), "connected", dial(ctx, address)}
 		})
 	}
 	var receivers []notify.Trial
 	if cfg.Notify.On() {
 		wg.Go(func() { receivers, err = notify.Reach(ctx, cfg.Notify) })
 	}
-	for i, address := range cfg.Alerting.Alertmanagers {
-		wg.Go(func() { alertmanagers[i] = dial(ctx, address) })
-	}
 	wg.Wait()
 	if err != nil {
 		return config.InputError{Err: err}
 	}
-	facts := newSummaryFacts(batches)
-	for i, j := range all {
-		if j.Collector == "bootstrap" && results[i] == nil {
-			results[i] = facts.notRunning(j.Target.Node)
+
+	known := newFacts(runs)
+	for _, r := range runs {
+		if r.Collector == "bootstrap" && r.err == nil {
+			r.err = known.notRunning(r.Target.Node)
 		}
 	}
 	for _, n := range ups.Nodes() {
-		fmt.Fprintln(out, facts.summary(n.Name()))
+		fmt.Fprintln(out, known.summary(n.Name()))
 	}
-
+	findings, series := findingsOf(runs), 0
+	for _, r := range runs {
+		series += r.samples
+	}
+	findings = append(findings, alertmanagers...)
+	for _, r := range receivers {
+		findings = append(findings, finding{"notify", "receiver " + r.Receiver + ", " + r.Integration, "reachable; avax-exporter notify test sends a test", r.Err})
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	failed, series := 0, 0
+	failed := 0
 	var troubles []*trouble
-	down, nobodyBy := downBy(all, results)
-	without := noData(all, results, samples)
-	for i, j := range all {
-		series += samples[i]
-		verdict := plural(samples[i], "sample")
-		node := j.Target.Node
-		switch err := results[i]; {
-		case err != nil && down[node] != nil:
+	for _, f := range findings {
+		if f.err != nil {
 			failed++
-			troubles = add(troubles, j.Collector, node, down[node])
+			troubles = add(troubles, f)
 			continue
-		case errors.Is(err, nodes.ErrNotOffered) && samples[i] == 0 && nobodyBy != nil:
-			failed++
-			troubles = add(troubles, j.Collector, j.Target.String(), nobodyBy)
-			continue
-		case errors.Is(err, nodes.ErrNotOffered) && samples[i] == 0:
-			verdict = err.Error()
-		case errors.Is(err, nodes.ErrNotOffered):
-			verdict += "; " + err.Error()
-		case err != nil:
-			failed++
-			troubles = add(troubles, j.Collector, j.Target.String(), err)
-			continue
-		case samples[i] == 0:
-			verdict = "no samples here"
 		}
-		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", j.Collector, j.Target, verdict)
+		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", f.check, f.target, f.verdict)
 	}
 	if cfg.Alerting.On {
 		rules, err := alerting.CheckRules(cfg.Alerting)
@@ -123,29 +107,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		}
 		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", rules.Name, plural(rules.Alerts, "alert"), plural(rules.Recording, "recording rule"))
 	}
-	for i, err := range alertmanagers {
-		name := fmt.Sprintf("Alertmanager %d", i+1) // the address may contain a password
-		if err != nil {
-			failed++
-			troubles = add(troubles, "alerting", name, err)
-			continue
-		}
-		fmt.Fprintf(table, "ok\talerting\t%s\tconnected\n", name)
-	}
-	for _, r := range receivers {
-		name := "receiver " + r.Receiver + ", " + r.Integration
-		if r.Err != nil {
-			failed++
-			troubles = add(troubles, "notify", name, r.Err)
-			continue
-		}
-		fmt.Fprintf(table, "ok\tnotify\t%s\treachable; avax-exporter notify test sends a test\n", name)
-	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	for _, t := range troubles {
-		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", few(t.collectors), few(t.targets), t.err)
+		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", few(t.checks), few(t.targets), t.err)
 		if t.remedy != "" {
 			fmt.Fprintf(out, "       %s\n", t.remedy)
 		}
@@ -157,13 +123,13 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err := spent.print(out); err != nil {
 		return err
 	}
-	observers.runAlone(ctx, all)
+	observers.runAlone(ctx, runs)
 	observers.print(out, int(cfg.ObserverBudget))
 	if failed > 0 {
-		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(all)+len(alertmanagers)+len(receivers), plural(len(troubles), "cause"))
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(findings), plural(len(troubles), "cause"))
 	}
-	passed := plural(len(all)+len(alertmanagers)+len(receivers), "check") + " passed"
-	if len(without) > 0 {
+	passed := plural(len(findings), "check") + " passed"
+	if without := noData(runs); len(without) > 0 {
 		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Add a node that does.\n", passed, strings.Join(without, ", "))
 		return nil
 	}
@@ -171,18 +137,129 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	return nil
 }
 
-// noData returns the collectors that have no samples because nothing offers their calls.
-func noData(jobs []schedule.Job, results []error, samples []int) (without []string) {
-	has := map[string]bool{}
-	for i, j := range jobs {
-		has[j.Collector] = has[j.Collector] || samples[i] > 0 || !errors.Is(results[i], nodes.ErrNotOffered)
+// jobRun is the run of one job.
+type jobRun struct {
+	schedule.Job
+	batch   *metric.Batch
+	samples int
+	err     error
+}
+
+// run runs the job within its time limit.
+func (r *jobRun) run(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(r.When, time.Now()))
+	defer cancel()
+	r.err = r.Collect(ctx, r.batch)
+	for _, chunk := range r.batch.Chunks() {
+		r.samples += len(chunk.Samples)
+		r.err = cmp.Or(r.err, r.fault(chunk))
 	}
-	for _, j := range jobs {
-		if !has[j.Collector] && !slices.Contains(without, j.Collector) {
-			without = append(without, j.Collector)
+	r.err = cmp.Or(r.err, r.batch.Err())
+}
+
+// faults are the samples that are an error: a family, the value, and the text of the error. The label values fill the text in order.
+// With notes, the notes of the collector follow the text.
+var faults = map[string]struct {
+	value float64
+	text  string
+	notes bool
+}{
+	"avax_node_up":                 {0, "node %s does not answer", false},
+	"avax_validator_present":       {0, "validator %s is not in the set", false},
+	"avax_data_up":                 {0, "the Data service does not answer", false},
+	"avax_node_duplicate":          {1, "node %s answers with the node ID of another node: name each node once in AVAX_NODES", true},
+	"avax_node_network_mismatch":   {1, "node %s belongs to another network: run an exporter for each network", true},
+	"avax_node_chain_start_failed": {1, "node %s cannot start chain %s", true},
+}
+
+// fault returns an error if one of the samples is a fault.
+func (r *jobRun) fault(chunk metric.Chunk) error {
+	f, known := faults[chunk.Family.Name]
+	if !known {
+		return nil
+	}
+	for _, s := range chunk.Samples {
+		if s.Value != f.value {
+			continue
+		}
+		var labels []any
+		for _, l := range s.Labels {
+			labels = append(labels, l)
+		}
+		err := fmt.Errorf(f.text, labels...)
+		if f.notes && len(r.batch.Notes()) > 0 {
+			err = fmt.Errorf("%w: %s", err, strings.Join(r.batch.Notes(), "; "))
+		}
+		return err
+	}
+	return nil
+}
+
+// notOffered reports whether the job has no sample because nothing offers its calls.
+func (r *jobRun) notOffered() bool { return errors.Is(r.err, nodes.ErrNotOffered) && r.samples == 0 }
+
+// noData returns the collectors that have no samples because nothing offers their calls.
+func noData(runs []*jobRun) (without []string) {
+	has := map[string]bool{}
+	for _, r := range runs {
+		has[r.Collector] = has[r.Collector] || !r.notOffered()
+	}
+	for _, r := range runs {
+		if !has[r.Collector] && !slices.Contains(without, r.Collector) {
+			without = append(without, r.Collector)
 		}
 	}
 	return without
+}
+
+// finding is the result of one check.
+type finding struct {
+	check, target string
+	verdict       string // if err is nil
+	err           error
+}
+
+// findingsOf returns a finding for each run. If a node does not answer, this is the error of all failed runs about the node. If no node
+// answers, the error of the first node is also that of the runs whose calls nothing offers.
+func findingsOf(runs []*jobRun) (all []finding) {
+	down := map[string]error{}
+	var nobody error
+	answers := false
+	for _, r := range runs {
+		if r.Collector == "up" {
+			answers = answers || r.err == nil
+			if r.err != nil {
+				down[r.Target.Node] = r.err
+			}
+		}
+	}
+	for _, r := range runs { // the error of a call says more than that the node does not answer
+		if call := (*scrape.Error)(nil); down[r.Target.Node] != nil && !errors.As(down[r.Target.Node], &call) && errors.As(r.err, &call) {
+			down[r.Target.Node] = r.err
+		}
+	}
+	if i := slices.IndexFunc(runs, func(r *jobRun) bool { return r.Collector == "up" }); i >= 0 && !answers {
+		nobody = down[runs[i].Target.Node]
+	}
+	for _, r := range runs {
+		f := finding{r.Collector, r.Target.String(), plural(r.samples, "sample"), nil}
+		switch {
+		case r.err != nil && down[r.Target.Node] != nil:
+			f.target, f.err = r.Target.Node, down[r.Target.Node]
+		case r.notOffered() && nobody != nil:
+			f.err = nobody
+		case r.notOffered():
+			f.verdict = r.err.Error()
+		case errors.Is(r.err, nodes.ErrNotOffered):
+			f.verdict += "; " + r.err.Error()
+		case r.err == nil && r.samples == 0:
+			f.verdict = "no samples here"
+		default:
+			f.err = r.err
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // plural returns a count with its noun, such as "1 sample" or "2 samples".
@@ -213,57 +290,30 @@ func rulesCost(cfg *config.Config, series int) string {
 		series, cores, bytes/1e6)
 }
 
-// downBy returns the errors of the nodes that do not answer, by name. Such an error is the cause of all other failures about the
-// node. If no node answers, nobody is the error of the first node.
-func downBy(jobs []schedule.Job, results []error) (down map[string]error, nobody error) {
-	down = map[string]error{}
-	for i, j := range jobs {
-		if j.Collector == "up" && results[i] != nil {
-			down[j.Target.Node] = results[i]
-		}
-	}
-	for i, j := range jobs {
-		node := j.Target.Node
-		if call := (*scrape.Error)(nil); down[node] != nil && !errors.As(down[node], &call) && errors.As(results[i], &call) {
-			down[node] = results[i]
-		}
-	}
-	for i, j := range jobs {
-		switch {
-		case j.Collector == "up" && results[i] == nil:
-			return down, nil
-		case j.Collector == "up" && nobody == nil:
-			nobody = down[j.Target.Node]
-		}
-	}
-	return down, nobody
-}
-
-// trouble is a cause and all collectors and targets that fail because of it. For example, if a node is down, every collector of
-// the node fails with the same error.
+// trouble is a cause and all checks and targets that fail because of it. For example, if a node is down, every collector of the node
+// fails with the same error.
 type trouble struct {
-	err                 error
-	cause, remedy       string
-	collectors, targets []string
+	err             error
+	cause, remedy   string
+	checks, targets []string
 }
 
-// add adds an error to the trouble with the same cause, or to a new trouble.
-func add(troubles []*trouble, collector, target string, err error) []*trouble {
-	cause, do := err.Error(), ""
-	if call := (*scrape.Error)(nil); errors.As(err, &call) && call.Err != nil {
-		cause, do = string(call.Outcome)+call.Err.Error(), remedy.Of(err).Do
+// add adds a finding to the trouble with the same cause, or to a new trouble.
+func add(troubles []*trouble, f finding) []*trouble {
+	t := &trouble{err: f.err, cause: f.err.Error()}
+	if call := (*scrape.Error)(nil); errors.As(f.err, &call) && call.Err != nil {
+		t.cause, t.remedy = string(call.Outcome)+call.Err.Error(), remedy.Of(f.err).Do
 	}
-	i := slices.IndexFunc(troubles, func(t *trouble) bool { return t.cause == cause })
-	if i < 0 {
-		i = len(troubles)
-		troubles = append(troubles, &trouble{err: err, cause: cause, remedy: do})
+	if i := slices.IndexFunc(troubles, func(o *trouble) bool { return o.cause == t.cause }); i >= 0 {
+		t = troubles[i]
+	} else {
+		troubles = append(troubles, t)
 	}
-	t := troubles[i]
-	if !slices.Contains(t.collectors, collector) {
-		t.collectors = append(t.collectors, collector)
+	if !slices.Contains(t.checks, f.check) {
+		t.checks = append(t.checks, f.check)
 	}
-	if !slices.Contains(t.targets, target) {
-		t.targets = append(t.targets, target)
+	if !slices.Contains(t.targets, f.target) {
+		t.targets = append(t.targets, f.target)
 	}
 	return troubles
 }
@@ -275,20 +325,6 @@ func few(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:listed], ", "), len(names)-listed)
-}
-
-// missing holds the families whose value 0 is a finding, and the text of the finding. The label values fill the text in order.
-var missing = map[string]string{
-	"avax_node_up":           "node %s does not answer",
-	"avax_validator_present": "validator %s is not in the set",
-	"avax_data_up":           "the Data service does not answer",
-}
-
-// found holds the families whose value 1 is a finding, and the text of the finding. The notes of the collector follow the text.
-var found = map[string]string{
-	"avax_node_duplicate":          "node %s answers with the node ID of another node: name each node once in AVAX_NODES",
-	"avax_node_network_mismatch":   "node %s belongs to another network: run an exporter for each network",
-	"avax_node_chain_start_failed": "node %s cannot start chain %s",
 }
 
 // dial connects to the address of an Alertmanager.
@@ -310,34 +346,61 @@ func dial(ctx context.Context, address string) error {
 	return conn.Close()
 }
 
-// summaryLabels are the families that summaries read. A summary finds their samples by this label.
-var summaryLabels = map[string]string{
-	"avax_node_info":                         "node",
-	"avax_node_partial_sync":                 "node",
-	"avax_node_chain_bootstrapped":           "node",
-	"avax_node_uptime_rewarding_stake_ratio": "node",
-	"avax_validator_end_timestamp_seconds":   "node_id",
-	"avax_node_chain_present":                "node",
-	"avax_l1_validator_weight":               "node_id",
+// facts are the samples of all runs, by family.
+type facts map[string][]fact
+
+type fact struct {
+	labels map[string]string
+	value  float64
+}
+
+func newFacts(runs []*jobRun) facts {
+	known := facts{
+		"avax_node_info": nil, "avax_node_partial_sync": nil, "avax_node_chain_bootstrapped": nil, "avax_node_chain_present": nil,
+		"avax_node_uptime_rewarding_stake_ratio": nil, "avax_validator_end_timestamp_seconds": nil, "avax_l1_validator_weight": nil,
+	}
+	for _, r := range runs {
+		for _, chunk := range r.batch.Chunks() {
+			name := chunk.Family.Name
+			if _, read := known[name]; !read {
+				continue
+			}
+			for _, s := range chunk.Samples {
+				f := fact{map[string]string{}, s.Value}
+				for i, label := range chunk.Family.Labels {
+					f.labels[label] = s.Labels[i]
+				}
+				known[name] = append(known[name], f)
+			}
+		}
+	}
+	return known
+}
+
+// with returns the samples of a family with this label.
+func (all facts) with(family, label, value string) (found []fact) {
+	for _, f := range all[family] {
+		if f.labels[label] == value {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // notRunning returns an error if the node does not run a chain that it should run: a chain that it validates, the C-Chain, or a chain
 // that no other node runs either.
-func (facts summaryFacts) notRunning(node string) error {
-	running := map[string]bool{}
-	for _, all := range facts["avax_node_chain_present"] {
-		for _, f := range all {
-			running[f.labels["chain"]] = running[f.labels["chain"]] || f.value == 1
-		}
+func (all facts) notRunning(node string) error {
+	running, validates := map[string]bool{}, map[string]bool{"C": true}
+	for _, f := range all["avax_node_chain_present"] {
+		running[f.labels["chain"]] = running[f.labels["chain"]] || f.value == 1
 	}
-	validates := map[string]bool{"C": true}
-	for _, who := range facts["avax_node_info"][node] {
-		for _, f := range facts["avax_l1_validator_weight"][who.labels["node_id"]] {
+	for _, self := range all.with("avax_node_info", "node", node) {
+		for _, f := range all.with("avax_l1_validator_weight", "node_id", self.labels["node_id"]) {
 			validates[f.labels["chain"]] = true
 		}
 	}
 	var errs []error
-	for _, f := range facts["avax_node_chain_present"][node] {
+	for _, f := range all.with("avax_node_chain_present", "node", node) {
 		switch chain := f.labels["chain"]; {
 		case f.value == 1:
 		case chain == "C":
@@ -351,55 +414,21 @@ func (facts summaryFacts) notRunning(node string) error {
 	return errors.Join(errs...)
 }
 
-// summaryFacts holds samples by family and by the value of its summaryLabels.
-type summaryFacts map[string]map[string][]summaryFact
-
-type summaryFact struct {
-	labels map[string]string
-	value  float64
-}
-
-func newSummaryFacts(batches []*metric.Batch) summaryFacts {
-	facts := summaryFacts{}
-	for family := range summaryLabels {
-		facts[family] = map[string][]summaryFact{}
-	}
-	for _, batch := range batches {
-		for _, chunk := range batch.Chunks() {
-			by, ok := summaryLabels[chunk.Family.Name]
-			if !ok {
-				continue
-			}
-			of := facts[chunk.Family.Name]
-			for _, s := range chunk.Samples {
-				labels := map[string]string{}
-				for i, name := range chunk.Family.Labels {
-					labels[name] = s.Labels[i]
-				}
-				of[labels[by]] = append(of[labels[by]], summaryFact{labels, s.Value})
-			}
-		}
-	}
-	return facts
-}
-
 // summary returns the most important facts about a node in one line.
-func (facts summaryFacts) summary(node string) string {
-	var parts, ready, waiting []string
-	var id string
-	for _, f := range facts["avax_node_info"][node] {
-		id = f.labels["node_id"]
-		parts = append(parts, f.labels["version"], "network "+f.labels["network"]+" ("+f.labels["network_id"]+")", id)
-	}
-	if id == "" {
+func (all facts) summary(node string) string {
+	info := all.with("avax_node_info", "node", node)
+	if len(info) == 0 {
 		return node + ": no answer"
 	}
-	for _, f := range facts["avax_node_partial_sync"][node] {
+	self := info[0].labels
+	parts := []string{self["version"], "network " + self["network"] + " (" + self["network_id"] + ")", self["node_id"]}
+	for _, f := range all.with("avax_node_partial_sync", "node", node) {
 		if f.value == 1 {
 			parts = append(parts, "partial sync")
 		}
 	}
-	for _, f := range facts["avax_node_chain_bootstrapped"][node] {
+	var ready, waiting []string
+	for _, f := range all.with("avax_node_chain_bootstrapped", "node", node) {
 		if f.value == 1 {
 			ready = append(ready, f.labels["chain"])
 		} else {
@@ -412,43 +441,11 @@ func (facts summaryFacts) summary(node string) string {
 	if len(waiting) > 0 {
 		parts = append(parts, "not bootstrapped: "+strings.Join(waiting, ", "))
 	}
-	for _, f := range facts["avax_node_uptime_rewarding_stake_ratio"][node] {
+	for _, f := range all.with("avax_node_uptime_rewarding_stake_ratio", "node", node) {
 		parts = append(parts, "votes for reward: "+strconv.FormatFloat(math.Floor(f.value*1e4+1e-6)/100, 'f', -1, 64)+" %")
 	}
-	for _, f := range facts["avax_validator_end_timestamp_seconds"][id] {
+	for _, f := range all.with("avax_validator_end_timestamp_seconds", "node_id", self["node_id"]) {
 		parts = append(parts, "period ends "+time.Unix(int64(f.value), 0).UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	return node + ": " + strings.Join(parts, "; ")
-}
-
-// checkJob runs one job within its time limit.
-func checkJob(ctx context.Context, j schedule.Job, batch *metric.Batch) error {
-	ctx, cancel := context.WithTimeout(ctx, schedule.Deadline(j.When, time.Now()))
-	defer cancel()
-	if err := j.Collect(ctx, batch); err != nil {
-		return err
-	}
-	for _, chunk := range batch.Chunks() {
-		bad, words := 0.0, missing[chunk.Family.Name]
-		if words == "" {
-			bad, words = 1, found[chunk.Family.Name]
-		}
-		if words == "" {
-			continue
-		}
-		for _, s := range chunk.Samples {
-			if s.Value == bad {
-				labels := make([]any, len(s.Labels))
-				for i, l := range s.Labels {
-					labels[i] = l
-				}
-				err := fmt.Errorf(words, labels...)
-				if bad == 1 && len(batch.Notes()) > 0 {
-					err = fmt.Errorf("%w: %s", err, strings.Join(batch.Notes(), "; "))
-				}
-				return err
-			}
-		}
-	}
-	return batch.Err()
 }

@@ -64,7 +64,7 @@ func (o *observations) admit(ctx context.Context, upstream string) error {
 }
 
 // runAlone runs the jobs as if no node answered.
-func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
+func (o *observations) runAlone(ctx context.Context, runs []*jobRun) {
 	if len(o.observers) == 0 {
 		return
 	}
@@ -75,8 +75,9 @@ func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
 		c.up.ForgetAnswers()
 	}
 	var wg sync.WaitGroup
-	for _, j := range jobs {
-		wg.Go(func() { _ = checkJob(o.with(ctx, j), j, metric.NewBatch(j.Families)) })
+	for _, r := range runs {
+		again := &jobRun{Job: r.Job, batch: metric.NewBatch(r.Families)}
+		wg.Go(func() { again.run(o.with(ctx, r.Job)) })
 	}
 	wg.Wait()
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
@@ -39,68 +40,85 @@ func maxConnections(concurrency, nodes int, descriptors uint64, log *slog.Logger
 	return limit
 }
 
-// connections is a listener with a maximum number of connections. A new connection beyond the maximum displaces the connection that
-// has waited longest without a complete request, or, if all have one, the connection whose request has lasted longest.
+// connections limits the number of connections of a server. A new connection beyond the maximum displaces the connection that has
+// waited longest without a complete request, or, if all have one, the connection whose request has lasted longest.
 type connections struct {
-	net.Listener
 	max int
 
 	mu   sync.Mutex
-	open map[*connection]bool
+	open map[net.Conn]*connection
 }
 
-// connection is a client's connection.
+// connection is a client's connection. Its fields are guarded by connections.mu.
 type connection struct {
-	net.Conn
-	all *connections
-	// requests and since are guarded by all.mu.
 	requests int       // complete requests in progress
 	since    time.Time // last change from or to no complete request
 }
 
-func newConnections(l net.Listener, limit int) *connections {
-	return &connections{Listener: l, max: limit, open: map[*connection]bool{}}
+// limitConnections sets the maximum number of connections of a server.
+func limitConnections(server *http.Server, limit int) *connections {
+	l := &connections{max: limit, open: map[net.Conn]*connection{}}
+	server.ConnState = l.changed
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connectionKey{}, c)
+	}
+	inner := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _ := r.Context().Value(connectionKey{}).(net.Conn)
+		complete := sync.OnceFunc(func() { l.request(c, 1) })
+		if r.ContentLength == 0 {
+			complete()
+		} else {
+			r.Body = &body{r.Body, complete}
+		}
+		defer func() {
+			complete()
+			l.request(c, -1)
+		}()
+		inner.ServeHTTP(w, r)
+	})
+	return l
 }
 
-// Accept returns the next connection. At the maximum it first closes another one.
-func (l *connections) Accept() (net.Conn, error) {
-	accepted, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	c := &connection{Conn: accepted, all: l, since: time.Now()}
-	for {
-		displaced, wait := l.add(c)
-		if wait > 0 {
+type connectionKey struct{}
+
+// changed is called for a connection that the server accepted or closed. At the maximum, a new connection first waits until another
+// one may be closed. Meanwhile the server accepts none.
+func (l *connections) changed(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		for wait := l.add(c); wait > 0; wait = l.add(c) {
 			time.Sleep(wait)
-			continue
 		}
-		if displaced != nil {
-			_ = displaced.Close()
-		}
-		return c, nil
+	case http.StateClosed, http.StateHijacked:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.open, c)
 	}
 }
 
-// add adds a connection, and returns the connection to close, or nil. If wait is not 0, it added nothing: call add again after this
-// time.
-func (l *connections) add(c *connection) (displaced *connection, wait time.Duration) {
+// add adds a connection, and closes another one at the maximum. If wait is not 0, it added nothing: call add again after this time.
+func (l *connections) add(c net.Conn) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.open) >= l.max {
+		var displaced net.Conn
 		for o := range l.open {
-			if displaced == nil || o.before(displaced) {
+			if displaced == nil || l.open[o].before(l.open[displaced]) {
 				displaced = o
 			}
 		}
-		if wait = time.Until(displaced.since.Add(firstRequest)); wait > 0 {
-			return nil, wait
+		if wait = time.Until(l.open[displaced].since.Add(firstRequest)); wait > 0 {
+			return wait
 		}
 		delete(l.open, displaced)
+		if secure, ok := displaced.(*tls.Conn); ok {
+			displaced = secure.NetConn() // without the last message of TLS, for which a slow client would let the server wait
+		}
+		_ = displaced.Close()
 	}
-	c.since = time.Now()
-	l.open[c] = true
-	return displaced, 0
+	l.open[c] = &connection{since: time.Now()}
+	return 0
 }
 
 // before reports whether c must be closed rather than o.
@@ -111,46 +129,14 @@ func (c *connection) before(o *connection) bool {
 	return c.since.Before(o.since)
 }
 
-// Close ends the connection.
-func (c *connection) Close() error {
-	c.all.mu.Lock()
-	delete(c.all.open, c)
-	c.all.mu.Unlock()
-	return c.Conn.Close()
-}
-
-type connectionKey struct{}
-
-// limit lets a server report the complete requests of its connections.
-func (l *connections) limit(server *http.Server) {
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		if secure, ok := c.(interface{ NetConn() net.Conn }); ok {
-			c = secure.NetConn()
-		}
-		return context.WithValue(ctx, connectionKey{}, c)
-	}
-	inner := server.Handler
-	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
-			complete := sync.OnceFunc(func() { c.request(1) })
-			if r.ContentLength == 0 {
-				complete()
-			} else {
-				r.Body = &body{r.Body, complete}
-			}
-			defer func() {
-				complete()
-				c.request(-1)
-			}()
-		}
-		inner.ServeHTTP(w, r)
-	})
-}
-
 // request counts a request that is complete (1), or that has been answered (-1).
-func (c *connection) request(n int) {
-	c.all.mu.Lock()
-	defer c.all.mu.Unlock()
+func (l *connections) request(of net.Conn, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.open[of]
+	if c == nil {
+		return // displaced
+	}
 	before := c.requests
 	c.requests += n
 	if before == 0 || c.requests == 0 {
@@ -158,7 +144,7 @@ func (c *connection) request(n int) {
 	}
 }
 
-// body is the body of a request. It calls complete at its end.
+// body is the body of a request. It calls complete at its end. The server itself waits for a body that the handler does not read.
 type body struct {
 	io.ReadCloser
 	complete func()

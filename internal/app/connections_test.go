@@ -23,45 +23,15 @@ type client struct {
 
 func (c *client) Close() error { c.closed = true; return nil }
 
-// queue is a listener of clients.
-type queue struct {
-	net.Listener
-	next chan net.Conn
-}
-
-func (q queue) Accept() (net.Conn, error) {
-	c, ok := <-q.next
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return c, nil
-}
-
 // arrive connects clients, one per second.
-func arrive(q queue, n int) (clients []*client) {
+func arrive(l *connections, n int) (clients []*client) {
 	for range n {
 		time.Sleep(time.Second)
 		c := &client{}
 		clients = append(clients, c)
-		q.next <- c
-		synctest.Wait()
+		l.changed(c, http.StateNew)
 	}
 	return clients
-}
-
-// accepting accepts until the queue ends.
-func accepting(l *connections) (accepted *[]*connection) {
-	accepted = new([]*connection)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			*accepted = append(*accepted, c.(*connection))
-		}
-	}()
-	return accepted
 }
 
 func closed(clients []*client) (indices []int) {
@@ -88,31 +58,29 @@ func TestNewConnectionDisplacesTheOneThatWaitedLongest(t *testing.T) {
 		"request, then another": {5, []int{0, 0, 1, 2, 3}, nil, []int{0}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			q := queue{next: make(chan net.Conn)}
-			l := newConnections(q, 4)
-			accepted := accepting(l)
-			all := arrive(q, 4)
+			l := limitConnections(&http.Server{}, 4)
+			all := arrive(l, 4)
 			time.Sleep(time.Second)
 			for _, i := range c.requests {
-				(*accepted)[i].request(1)
+				l.request(all[i], 1)
 				time.Sleep(time.Second)
 			}
 			for _, i := range c.answered {
-				(*accepted)[i].request(1)
-				(*accepted)[i].request(-1)
+				l.request(all[i], 1)
+				l.request(all[i], -1)
 				time.Sleep(time.Second)
 			}
-			all = append(all, arrive(q, c.come-4)...)
+			all = append(all, arrive(l, c.come-4)...)
 			if got := closed(all); !slices.Equal(got, c.closed) || len(l.open) != 4 {
 				t.Errorf("%s: closed %v, want %v; %d open", name, got, c.closed, len(l.open))
 			}
-			for _, c := range *accepted {
-				_ = c.Close()
+			for _, c := range all {
+				l.changed(c, http.StateClosed)
+				l.request(c, -1)
 			}
 			if len(l.open) != 0 {
 				t.Errorf("%s: %d counted after all closed", name, len(l.open))
 			}
-			close(q.next)
 		})
 	}
 }
@@ -124,7 +92,7 @@ func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
 		requests := func() (n int) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			for c := range l.open {
+			for _, c := range l.open {
 				n += c.requests
 			}
 			return n
@@ -134,11 +102,8 @@ func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			fmt.Fprintf(w, "%d %d", before, requests())
 		}))
-		l = newConnections(server.Listener, 4)
-		server.Listener = l
-		l.limit(server.Config)
+		l = limitConnections(server.Config, 4)
 		start(server)
-		defer server.Close()
 		for body, want := range map[string]string{"": "1 1", "x": "0 1"} {
 			response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(body))
 			if err != nil {
@@ -149,6 +114,10 @@ func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
 			if string(answer) != want {
 				t.Errorf("body %q: complete requests %s, want %s", body, answer, want)
 			}
+		}
+		server.Close()
+		if len(l.open) != 0 {
+			t.Errorf("%d connections after the end", len(l.open))
 		}
 	}
 }
@@ -174,22 +143,12 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 
 func TestNewConnectionHasTimeForItsFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue{next: make(chan net.Conn)}
-		l := newConnections(q, 1)
-		accepting(l)
-		first := arrive(q, 1)
-		second := &client{}
-		q.next <- second
-		time.Sleep(firstRequest - time.Millisecond)
-		synctest.Wait()
-		if first[0].closed {
-			t.Error("displaced within the time for its first request")
+		l := limitConnections(&http.Server{}, 1)
+		first, second := arrive(l, 1)[0], &client{}
+		began := time.Now()
+		l.changed(second, http.StateNew)
+		if waited := time.Since(began); waited != firstRequest || !first.closed || second.closed {
+			t.Errorf("after %v, first closed: %v, second closed: %v", waited, first.closed, second.closed)
 		}
-		time.Sleep(2 * time.Millisecond)
-		synctest.Wait()
-		if !first[0].closed || second.closed {
-			t.Errorf("first closed: %v, second closed: %v", first[0].closed, second.closed)
-		}
-		close(q.next)
 	})
 }
