@@ -3,9 +3,6 @@ package e2e
 import (
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,12 +31,7 @@ const settled = `
 // shortRules returns a file with the rules, with shorter durations.
 func shortRules(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "rules.yml")
-	short := testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })
-	if err := os.WriteFile(path, short, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return rulesFile(t, string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })))
 }
 
 // world is a simulated network with an Alertmanager and its notifications.
@@ -54,10 +46,7 @@ type world struct {
 func newWorld(t *testing.T, rules string) world {
 	t.Helper()
 	w := world{network: simnet.New(simnet.Options{Seed: 1}), pages: testworld.Webhook(t)}
-	urls, err := w.network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, w.network)
 	w.alertmanager = testworld.Alertmanager(t, w.pages.URL).URL
 	w.environment = []string{
 		everySecond,
@@ -279,14 +268,7 @@ groups:
       - {alert: Prompt, expr: avax_node_up == 1, labels: {severity: page}}
 `
 
-func rulesFile(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+func rulesFile(t *testing.T, content string) string { return testworld.File(t, content) }
 
 func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 	testworld.Full(t)
@@ -332,24 +314,4 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 	if prompt != 1 {
 		t.Errorf("Prompt sent %d times: %+v", prompt, w.pages.Alerts())
 	}
-}
-
-// The process may not write to any file, which simulates a full disk.
-func TestFullDiskDoesNotStopAlerting(t *testing.T) {
-	testworld.Full(t)
-	t.Parallel()
-	w := newWorld(t, shortRules(t))
-	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `ulimit -f 0 && exec "$0"`, testworld.ExporterPath(t)), append(w.environment, "AVAX_STATE_DIR="+t.TempDir())...)
-	w.pages.Wait(testworld.Firing("Settled"))
-	i := incidents[0]
-	i.begin(w.network)
-	w.pages.Wait(i.of(testworld.Firing(i.alert)))
-	eventually(t, func() string {
-		if !strings.Contains(exporter.Log(), "alert state not saved") {
-			return "the log does not tell that nothing can be written"
-		}
-		return ""
-	})
-	i.end(w.network)
-	w.pages.Wait(i.of(testworld.Resolved(i.alert)))
 }

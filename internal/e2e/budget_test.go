@@ -65,10 +65,7 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			for _, m := range members {
 				network.AddL1Validator("examplel1", m, 150, 100e9)
 			}
-			urls, err := network.Serve(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			urls := testworld.Serve(t, network)
 			inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 			ways := map[string]*testworld.Receiver{"notify init": inside, "Alertmanager": outside}
 			nodes := make([]string, 0, 4)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -70,12 +69,10 @@ func chosen(expr string) string {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `exec "$0" demo`, testworld.ExporterPath(t)))
-	rules := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(rules, alerts.Rules, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
+	rules := []string{testworld.File(t, string(alerts.Rules)), testworld.File(t, string(alerts.Companion))}
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: rules, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
+	testworld.Await(t, "all rules are evaluated", func() error { return healthy(t, prometheus.URL) })
 	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })
 	t.Run("IsServedAsTheFormulasSay", func(t *testing.T) { isServedAsTheFormulasSay(t, prometheus) })
 }
@@ -113,10 +110,7 @@ func TestPanelsAreReadableForAFleet(t *testing.T) {
 	for i := range 30 {
 		network.AddL1Validator("examplel1", fmt.Sprintf("extra%02d", i), 10, 1e9+uint64(i)*1e7)
 	}
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	var nodes []string
 	for i := range fleet {
 		name := []string{"alpha", "bravo", "charlie", "foxtrot"}[i%4]

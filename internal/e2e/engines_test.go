@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -148,7 +149,11 @@ func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pag
 		pages.Wait(i.of(testworld.Resolved(i.alert)))
 		eventually(t, same)
 	}
+	testworld.Await(t, "all rules are evaluated", func() error { return healthy(t, engineURL) })
+}
 
+// healthy returns an error for each rule that an engine has not evaluated successfully.
+func healthy(t *testing.T, engineURL string) (err error) {
 	var answer struct {
 		Data struct {
 			Groups []struct {
@@ -158,18 +163,19 @@ func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pag
 		}
 	}
 	if err := getJSON(t.Context(), engineURL+"/api/v1/rules", &answer); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	evaluated := 0
 	for _, g := range answer.Data.Groups {
 		for _, r := range g.Rules {
 			evaluated++
 			if r.LastError != "" || r.Health != "ok" {
-				t.Errorf("%s, %s: %s: %s", g.Name, r.Name, r.Health, r.LastError)
+				err = errors.Join(err, fmt.Errorf("%s, %s: %s: %s", g.Name, r.Name, r.Health, r.LastError))
 			}
 		}
 	}
 	if evaluated < 200 {
-		t.Errorf("the engine evaluates %d rules", evaluated)
+		err = errors.Join(err, fmt.Errorf("%d rules", evaluated))
 	}
+	return err
 }

@@ -3,9 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,8 +33,7 @@ groups:
 // notifyFile writes a configuration that sends nodeRules to a webhook.
 func notifyFile(t *testing.T, webhook string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "notify.yml")
-	text := `
+	return testworld.File(t, `
 route:
   receiver: phone
   group_by: [alertname, node]
@@ -50,22 +47,15 @@ inhibit_rules:
   - {source_matchers: [alertname="NodeDown"], target_matchers: [alertname="NodeQuiet"], equal: [node]}
 receivers:
   - name: phone
-    webhook_configs: [{url_file: "` + testworld.File(t, webhook) + `", send_resolved: true}]
-`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+    webhook_configs: [{url_file: "`+testworld.File(t, webhook)+`", send_resolved: true}]
+`)
 }
 
 // paging returns a simulated network, a webhook, and the environment of an exporter for both.
 func paging(t *testing.T) (network *simnet.Network, phone *testworld.Receiver, environment []string) {
 	t.Helper()
 	network, phone = simnet.New(simnet.Options{Seed: 1}), testworld.Webhook(t)
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	return network, phone, []string{
 		"AVAX_TRUST_LOOPBACK=true", "AVAX_SCHEDULES=up=@every 1s", "AVAX_COLLECTORS=up",
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
@@ -157,12 +147,7 @@ func TestExporterSendsNotifications(t *testing.T) {
 		}
 	}
 	exporter.Signal(syscall.SIGHUP)
-	eventually(t, func() string {
-		if page := body(t, exporter.URL+"/metrics"); !strings.Contains(page, "\navax_exporter_notify_last_reload_successful 0\n") {
-			return "the metrics do not tell that the reload failed"
-		}
-		return ""
-	})
+	exporter.Until("the reload failed", testworld.Is("avax_exporter_notify_last_reload_successful", 0))
 	network.Node("alpha").Start()
 	phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
 
@@ -172,25 +157,6 @@ func TestExporterSendsNotifications(t *testing.T) {
 	if n := count(phone, about("alpha", testworld.Firing("NodeDown"))); n != 1 {
 		t.Errorf("NodeDown of alpha sent %d times", n)
 	}
-}
-
-// body requests a page.
-func body(t *testing.T, url string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 func TestRestartRepeatsNoNotification(t *testing.T) {
@@ -250,15 +216,11 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	w := newWorld(t, rules)
 	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 	environment := slices.DeleteFunc(slices.Clone(w.environment), func(v string) bool { return strings.HasPrefix(v, "AVAX_ALERTMANAGERS=") })
-	file := filepath.Join(t.TempDir(), "notify.yml")
 	text, err := yaml.Marshal(shippedRoutes(t, inside.URL))
-	if err == nil {
-		err = os.WriteFile(file, text, 0o600)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+file, "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
+	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
 	both := []*testworld.Receiver{inside, outside}
 	for _, r := range both {
 		r.Wait(testworld.Firing("Settled"))

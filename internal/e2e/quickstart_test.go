@@ -120,10 +120,7 @@ type session struct {
 
 func newSession(t *testing.T) *session {
 	t.Helper()
-	urls, err := simnet.New(simnet.Options{Seed: 1}).Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1}))
 	address := testworld.Address(t)
 	// Without the variables of an outer make.
 	env := slices.DeleteFunc(os.Environ(), func(pair string) bool {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,41 +19,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// quickly is a schedule of a second for these collectors.
-func quickly(names ...string) []string {
-	var schedules []string
-	for _, name := range names {
-		schedules = append(schedules, name+"=@every 1s")
-	}
-	return []string{"AVAX_COLLECTORS=" + strings.Join(names, ","), "AVAX_SCHEDULES=" + strings.Join(schedules, ";")}
-}
-
-// awaitLog waits for a line in the log.
-func (e *exporter) awaitLog(pattern string) {
-	e.t.Helper()
-	re := regexp.MustCompile(pattern)
-	testworld.Await(e.t, "the log", func() error {
-		if !re.MatchString(e.Log()) {
-			return fmt.Errorf("no line matches %q:\n%s", pattern, e.Log())
-		}
-		return nil
-	})
-}
-
 func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	g := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha")
 	requested := make(chan struct{}, 1)
-	g.behaveAs(func(w http.ResponseWriter, r *http.Request, good func() answer) {
+	gates["alpha"].behaveAs(func(w http.ResponseWriter, r *http.Request, good func() answer) {
 		select {
 		case requested <- struct{}{}:
 		default:
 		}
 		hung(w, r, good)
 	})
-	e := start(t, append(quickly("up", "identity", "peers"), "AVAX_NODES=alpha=http://"+g.address)...)
+	e := start(t, append(quickly("up", "identity", "peers"), nodes)...)
 	if _, err := e.Scrape(); err != nil { // leaves a connection open
 		t.Fatal(err)
 	}
@@ -74,22 +51,11 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	dir := t.TempDir()
-	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
-	rewards := func(p page) error {
-		for series := range p {
-			if strings.HasPrefix(series, "avax_rewards_total{") {
-				return nil
-			}
-		}
-		return errors.New("no rewards exported")
-	}
+	environment := rewarded(urls, dir)
 	first := start(t, environment...)
-	before := first.Until("rewards are exported", rewards)
+	before := first.Until("rewards are exported", hasRewards)
 	files := func() []string {
 		found, _ := filepath.Glob(filepath.Join(dir, "*.json"))
 		return found
@@ -101,12 +67,10 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		return nil
 	})
 	first.End(syscall.SIGKILL)
-	if err := os.WriteFile(filepath.Join(dir, ".half.json1"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(dir, ".half.json1"), "{")
 
 	same := func(what string, e *exporter) {
-		after := e.Until("rewards are exported "+what, rewards)
+		after := e.Until("rewards are exported "+what, hasRewards)
 		for series, value := range before {
 			if strings.HasPrefix(series, "avax_rewards_") && after[series] != value {
 				t.Errorf("%s: %s %v, before %v", what, series, after[series], value)
@@ -126,9 +90,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 		t.Fatal("no state files")
 	}
 	for _, file := range files() {
-		if err := os.WriteFile(file, []byte("\x00\x00{\"torn"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, file, "\x00\x00{\"torn")
 	}
 	third := start(t, environment...)
 	same("with damaged files", third)
@@ -154,12 +116,9 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	dir := t.TempDir()
-	environment := append(quickly("up", "rewards"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	environment := rewarded(urls, dir)
 	var e *exporter
 	heal := func() error { return os.Chmod(dir, 0o700) }
 	if mounts() {
@@ -171,19 +130,12 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		}
 		e = start(t, environment...)
 	}
-	e.Until("rewards are exported", func(p page) error {
-		for series := range p {
-			if strings.HasPrefix(series, "avax_rewards_total{") {
-				return nil
-			}
-		}
-		return errors.New("no rewards exported")
-	})
+	e.Until("rewards are exported", hasRewards)
 	e.awaitLog("a restart loses it|AVAX_STATE_DIR cannot be used")
 	if n := strings.Count(e.Log(), "a restart loses it"); n > 3 {
 		t.Errorf("logged %d times", n)
 	}
-	e.Until("the node is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
+	e.Until("the node is up", isUp("alpha"))
 	if err := heal(); err != nil {
 		t.Fatal(err)
 	}
@@ -203,14 +155,13 @@ func TestReadOnlyDiskDoesNotPreventTheStart(t *testing.T) {
 	if !mounts() {
 		t.Skip("needs mounts")
 	}
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	_, nodes := gated(t, "alpha")
 	dir := t.TempDir()
-	e := startUnder(t, []string{"mount -t tmpfs -o ro tmpfs " + dir}, append(quickly("up"), "AVAX_NODES=alpha=http://"+alpha.address, "AVAX_STATE_DIR="+dir,
+	e := startUnder(t, []string{"mount -t tmpfs -o ro tmpfs " + dir}, append(quickly("up"), nodes, "AVAX_STATE_DIR="+dir,
 		"AVAX_ALERTING_INTERVAL=500ms", "AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
 	e.awaitLog("state directory unusable")
 	e.Until("the node is up, and alerts are not saved", func(p page) error {
-		return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is("avax_exporter_alerts_remembered", 0)(p))
+		return errors.Join(isUp("alpha")(p), testworld.Is("avax_exporter_alerts_remembered", 0)(p))
 	})
 }
 
@@ -232,8 +183,8 @@ func TestUnwritableStateDirectoryIsRejected(t *testing.T) {
 func TestNodeWithoutDNSIsDown(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
+	gates, _ := gated(t, "alpha", "bravo")
+	alpha, bravo := gates["alpha"], gates["bravo"]
 	_, port, _ := strings.Cut(bravo.address, ":")
 	hosts, resolv := filepath.Join(t.TempDir(), "hosts"), filepath.Join(t.TempDir(), "resolv.conf")
 	known := []byte("127.0.0.1 localhost\n127.0.0.1 bravo.test\n")
@@ -244,12 +195,12 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	}
 	write(hosts, known)
 	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // no server there
-	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:"+port, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], host: localhost}]`))
+	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha="+alpha.url()+",bravo=http://bravo.test:"+port, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], host: localhost}]`))
 	var e *exporter
 	withMounts := mounts()
 	if withMounts {
 		e = startUnder(t, []string{"mount --bind " + hosts + " /etc/hosts", "mount --bind " + resolv + " /etc/resolv.conf"}, environment...)
-		e.Until("bravo is up", testworld.Is(`avax_node_up{node="bravo"}`, 1))
+		e.Until("bravo is up", isUp("bravo"))
 	} else {
 		e = start(t, environment...)
 	}
@@ -259,14 +210,14 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	})
 	write(hosts, []byte("127.0.0.1 localhost\n"))
 	// Names are resolved again after five seconds.
-	e.Until("bravo is down", testworld.Is(`avax_node_up{node="bravo"}`, 0))
+	e.Until("bravo is down", isDown("bravo"))
 	e.awaitLog(`"target":"bravo".*(no such host|server misbehaving|lookup bravo.test)`)
-	if err := testworld.Is(`avax_node_up{node="alpha"}`, 1)(e.Until("a page", func(page) error { return nil })); err != nil {
+	if err := isUp("alpha")(e.Until("a page", func(page) error { return nil })); err != nil {
 		t.Error(err)
 	}
 	if withMounts {
 		write(hosts, known)
-		e.Until("bravo is up again", testworld.Is(`avax_node_up{node="bravo"}`, 1))
+		e.Until("bravo is up again", isUp("bravo"))
 	}
 }
 
@@ -297,13 +248,12 @@ func TestBadNameServerAffectsOnlyItsNode(t *testing.T) {
 					}
 				}
 			}()
-			network := simnet.New(simnet.Options{Seed: 1})
-			alpha := newGate(t, network.Node("alpha"))
+			_, nodes := gated(t, "alpha")
 			resolv := testworld.File(t, "nameserver 127.9.9.9\n")
-			e := startUnder(t, []string{"mount --bind " + resolv + " /etc/resolv.conf"}, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://bravo.test:1")...)
+			e := startUnder(t, []string{"mount --bind " + resolv + " /etc/resolv.conf"}, append(quickly("up", "identity"), nodes+",bravo=http://bravo.test:1")...)
 			began := time.Now()
 			e.Until("bravo is down, alpha is up", func(p page) error {
-				return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(`avax_node_up{node="bravo"}`, 0)(p))
+				return errors.Join(isUp("alpha")(p), isDown("bravo")(p))
 			})
 			t.Logf("after %v, %d MB", time.Since(began).Round(time.Millisecond), e.resident()>>20)
 			if resident := e.resident(); resident > 120<<20 {
@@ -333,16 +283,13 @@ func manyAddresses(question []byte) []byte {
 func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha, bravo := newGate(t, network.Node("alpha")), newGate(t, network.Node("bravo"))
-	e := start(t, append(quickly("up", "identity"), "AVAX_NODES=alpha=http://"+alpha.address+",bravo=http://"+bravo.address)...)
+	gates, nodes := gated(t, "alpha", "bravo")
+	e := start(t, append(quickly("up", "identity"), nodes)...)
 	e.Ready()
-	idle := figuresOf(e.Until("both are up", func(p page) error {
-		return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(`avax_node_up{node="bravo"}`, 1)(p))
-	}))
+	idle := figuresOf(e.Until("both are up", isUp("alpha", "bravo")))
 	limit(t, e.PID(), 3) // in addition to the open ones
-	bravo.shut()
-	bravo.open()
+	gates["bravo"].shut()
+	gates["bravo"].open()
 	e.Until("the exporter lacks descriptors", func(p page) error {
 		if value, there := p[`avax_node_up{node="bravo"}`]; there && value == 0 {
 			t.Error("bravo counts as down while the exporter lacks descriptors")
@@ -360,7 +307,7 @@ func TestConnectedScraperIsServedWithoutDescriptors(t *testing.T) {
 		return nil
 	})
 	limit(t, e.PID(), 1024)
-	e.Until("bravo is up again", testworld.Is(`avax_node_up{node="bravo"}`, 1))
+	e.Until("bravo is up again", isUp("bravo"))
 	response, err := (&http.Client{Timeout: time.Until(testworld.Deadline(t)), Transport: &http.Transport{DisableKeepAlives: true}}).Get(e.URL + "/metrics")
 	if err != nil {
 		t.Fatalf("new scraper: %v", err)

@@ -57,15 +57,9 @@ func stepClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := start(t, append(probed("identity", "chain_status", "uptime"), "AVAX_NODES=alpha="+urls["alpha"]+",bravo="+urls["bravo"], "AVAX_ALERTING_INTERVAL=1s")...)
-	const firing = `avax_exporter_alerts{state="firing"}`
-	up := func(p page) error {
-		return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(`avax_node_up{node="bravo"}`, 1)(p))
-	}
+	urls := testworld.Serve(t, network)
+	e := start(t, append(probed("identity", "chain_status", "uptime"), listed(urls, "alpha", "bravo"), "AVAX_ALERTING_INTERVAL=1s")...)
+	up := isUp("alpha", "bravo")
 	calm := func(p page) error { return errors.Join(up(p), testworld.Is(firing, 1)(p)) }
 	e.Until("the nodes are up, and the watchdog fires", calm)
 	for n, step := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour, 30 * 24 * time.Hour, -30 * 24 * time.Hour} {
@@ -91,7 +85,7 @@ func stepClock(t *testing.T) {
 		e.Until("only the watchdog fires", calm)
 	}
 	network.Node("bravo").Stop()
-	e.Until("bravo is down", testworld.Is(`avax_node_up{node="bravo"}`, 0))
+	e.Until("bravo is down", isDown("bravo"))
 }
 
 // loopbackUp enables the network interface lo.

@@ -18,10 +18,7 @@ import (
 func secretive(t *testing.T, dir string) []string {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	environment := append(quickly("up", "identity", "data_up"), "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
 		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG", "AVAX_ALERTMANAGERS=http://127.0.0.1:1")
 	for variable, content := range map[string]string{
@@ -49,7 +46,7 @@ func usesSecrets(p page) error {
 	receiver := func(integration string) string {
 		return `avax_exporter_receiver_up{integration="` + integration + `",receiver="phone"}`
 	}
-	return errors.Join(testworld.Is(`avax_node_up{node="alpha"}`, 1)(p), testworld.Is(receiver("webhook[0]"), 0)(p), testworld.Is(receiver("telegram[0]"), 0)(p))
+	return errors.Join(isUp("alpha")(p), testworld.Is(receiver("webhook[0]"), 0)(p), testworld.Is(receiver("telegram[0]"), 0)(p))
 }
 
 // unlimited allows core files of any size that this machine allows.

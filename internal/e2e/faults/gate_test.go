@@ -72,6 +72,8 @@ func (g *gate) shut() {
 	}
 }
 
+func (g *gate) url() string { return "http://" + g.address }
+
 func (g *gate) behaveAs(b behaviour) { g.behave.Store(&b) }
 func (g *gate) recover()             { g.behave.Store(nil) }
 

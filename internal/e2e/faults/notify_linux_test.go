@@ -2,11 +2,13 @@ package faults_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,113 +17,86 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// notifying is the environment of an exporter that sends an alert to each webhook when a node is down.
-func notifying(t *testing.T, nodes string, webhooks map[string]string, more ...string) []string {
-	t.Helper()
-	var routes, receivers strings.Builder
-	for name, url := range webhooks {
-		fmt.Fprintf(&routes, "    - {receiver: %s, continue: true}\n", name)
-		fmt.Fprintf(&receivers, "  - {name: %s, webhook_configs: [{url_file: %q}]}\n", name, testworld.File(t, url))
-	}
-	dir := t.TempDir()
-	file, rules := filepath.Join(dir, "notify.yml"), filepath.Join(dir, "rules.yml")
-	write(t, file, "route:\n  receiver: nobody\n  group_by: [alertname]\n  group_wait: 10ms\n  group_interval: 1s\n  routes:\n"+
-		routes.String()+"receivers:\n  - name: nobody\n"+receivers.String())
-	write(t, rules, downRules("Down"))
-	return append(append(quickly("up"), "AVAX_NODES="+nodes, "AVAX_NOTIFY_FILE="+file, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms"), more...)
-}
-
-const stored = "avax_exporter_notify_state_stored"
+const (
+	stored = "avax_exporter_notify_state_stored"
+	firing = `avax_exporter_alerts{state="firing"}`
+)
 
 // A hung receiver delays no notification to another.
 func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha")
 	pages := testworld.Webhook(t)
-	hanging := newGate(t, http.NotFoundHandler())
+	hanging, endless := newGate(t, http.NotFoundHandler()), newGate(t, http.NotFoundHandler())
 	hanging.behaveAs(hung)
-	endless := newGate(t, http.NotFoundHandler())
 	endless.behaveAs(raw("HTTP/1.1 500 no\r\n\r\n", "x"))
-	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{
-		"good": pages.URL, "hung": "http://" + hanging.address, "endless": "http://" + endless.address,
-	})...)
+	e := start(t, notifying(t, nodes, map[string]string{"good": pages.URL, "hung": hanging.url(), "endless": endless.url()})...)
 	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	before := figuresOf(e.Until("up", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
-	alpha.shut()
+	before := figuresOf(e.Until("up", isUp("alpha")))
+	gates["alpha"].shut()
 	pages.Wait(testworld.Firing("Down"))
-	alpha.open()
+	gates["alpha"].open()
 	pages.Wait(testworld.Resolved("Down"))
 	for _, name := range []string{"hung", "endless"} {
 		e.Until(name+" is reported as failing", testworld.Is(`avax_exporter_receiver_up{integration="webhook[0]",receiver="`+name+`"}`, 0))
 	}
-	peak := e.resident()
-	report("outside", figure("receivers that hang or send endless answers", peak))
-	if peak > 200<<20 {
-		t.Errorf("%d MB of memory", peak>>20)
-	}
+	e.needs("receivers that hang or send endless answers", e.resident(), 200<<20)
 	before.Goroutines += 30 // of repeated notifications
 	before.Descriptors += 10
 	e.settled(before)
 }
 
-// After an outage a receiver gets firing alerts once, and never those that ended during the outage.
-func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
-	testworld.Full(t)
-	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	gates := map[string]*gate{}
-	var nodes []string
-	for _, name := range []string{"alpha", "bravo", "charlie"} {
-		gates[name] = newGate(t, network.Node(name))
-		nodes = append(nodes, name+"=http://"+gates[name].address)
-	}
-	pages := testworld.Webhook(t)
-	to, err := url.Parse(pages.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
-	e := start(t, notifying(t, strings.Join(nodes, ","), map[string]string{"phone": "http://" + phone.address}, "AVAX_STATE_DIR="+t.TempDir())...)
+var outageLasts = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
+
+// outage is a time in which alerts cannot be delivered.
+type outage struct {
+	table       string // of docs/reliability.md
+	without     string // what is down
+	environment []string
+	stop, start func()
+	up, failed  string // series
+}
+
+// losesNoFiringAlert checks that /metrics answers during the outage, and that memory stays small. Afterwards, the alert of bravo, which
+// fires since then, is sent once. That of charlie, which fired only meanwhile, is never sent.
+func (o outage) losesNoFiringAlert(t *testing.T, gates map[string]*gate, pages *testworld.Receiver) *exporter {
+	t.Helper()
+	e := start(t, o.environment...)
 	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	const (
-		up     = `avax_exporter_receiver_up{integration="webhook[0]",receiver="phone"}`
-		failed = `avax_exporter_receiver_notifications_total{integration="webhook[0]",outcome="failed",receiver="phone"}`
-	)
-	before := e.Until("the receiver is up", testworld.Is(up, 1))
+	before := e.Until("it is up", testworld.Is(o.up, 1))
 	stop, watched := make(chan struct{}), make(chan scrapes, 1)
 	go func() { watched <- e.scrape(before, stop) }()
 
-	phone.shut()
+	o.stop()
 	down := time.Now()
-	gates["bravo"].shut() // stays down
+	gates["bravo"].shut()
 	gates["charlie"].shut()
-	e.Until("both fire", testworld.Is(`avax_exporter_alerts{state="firing"}`, 3)) // with the watchdog
-	e.Until("the metrics show that the receiver is down", testworld.Is(up, 0))
+	e.Until("both fire", testworld.Is(firing, 3)) // with the watchdog
+	e.Until("the metrics show the outage", testworld.Is(o.up, 0))
 	gates["charlie"].open()
-	e.Until("charlie came and went", testworld.Is(`avax_exporter_alerts{state="firing"}`, 2))
-	time.Sleep(*outage - time.Since(down))
-	during := e.Until("the receiver is still down", func(p page) error { return errors.Join(testworld.Is(up, 0)(p), atLeast(failed, 3)(p)) })
+	e.Until("charlie came and went", testworld.Is(firing, 2))
+	time.Sleep(*outageLasts - time.Since(down))
+	during := e.Until("the outage continues", func(p page) error { return errors.Join(testworld.Is(o.up, 0)(p), atLeast(o.failed, 3)(p)) })
 	const slack = 24 << 20 // garbage that was not collected yet
-	if b, o := figuresOf(before), figuresOf(during); o.Heap > b.Heap+slack || o.Goroutines > b.Goroutines+20 || o.Descriptors > b.Descriptors+20 {
-		t.Errorf("before %v, during the outage %v", b, o)
+	if b, d := figuresOf(before), figuresOf(during); d.Heap > b.Heap+slack || d.Goroutines > b.Goroutines+20 || d.Descriptors > b.Descriptors+20 {
+		t.Errorf("before %v, during the outage %v", b, d)
 	}
 	lasted := time.Since(down)
 
-	phone.open()
+	o.start()
 	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
-	e.Until("the receiver is up again", testworld.Is(up, 1))
+	e.Until("it is up again", testworld.Is(o.up, 1))
 	gates["bravo"].open()
 	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
 	close(stop)
-	if seen := <-watched; seen.err != nil {
+	seen := <-watched
+	if seen.err != nil {
 		t.Error(seen.err)
 	}
 	fired := map[string]int{}
@@ -134,29 +109,69 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 		t.Errorf("notifications by node: %v, want bravo once and charlie never", fired)
 	}
 	after := e.settled(figuresOf(before))
-	reportOutage("receiver", "before", figuresOf(before))
-	reportOutage("receiver", fmt.Sprintf("after %v without the receiver", lasted.Round(time.Second)), figuresOf(during))
-	reportOutage("receiver", "after the outage", after)
+	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, figuresOf(before), figuresOf(during), after)
+	figuresOf(before).report(o.table, "before")
+	figuresOf(during).report(o.table, fmt.Sprintf("after %v without %s", lasted.Round(time.Second), o.without))
+	after.report(o.table, "after the outage")
+	return e
 }
 
-// With a full disk, only the notification state is not saved. It is saved as soon as there is free space.
+func TestAlertmanagerOutageLosesNoAlert(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	gates, nodes := gated(t, "alpha", "bravo", "charlie")
+	pages := testworld.Webhook(t)
+	alertmanager := testworld.Alertmanager(t, pages.URL)
+	e := outage{
+		table: "outage", without: "an Alertmanager", stop: alertmanager.Stop, start: alertmanager.Start,
+		environment: append(append(quickly("up"), nodes, "AVAX_ALERTMANAGERS="+alertmanager.URL), judging(t, downRules("Down"))...),
+		up:          fmt.Sprintf("avax_exporter_alertmanager_up{alertmanager=%q}", strings.TrimPrefix(alertmanager.URL, "http://")),
+		failed:      `avax_exporter_notifications_total{outcome="failed"}`,
+	}.losesNoFiringAlert(t, gates, pages)
+	e.Until("the lost alert is counted", testworld.Is(`avax_exporter_notifications_total{outcome="missed"}`, 1))
+	for _, line := range []string{"notifications to Alertmanager failed", "notifications to Alertmanager recovered", "alert ended without a notification"} {
+		if n := strings.Count(e.Log(), line); n != 1 {
+			t.Errorf("logged %d times %q:\n%s", n, line, e.Log())
+		}
+	}
+}
+
+func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	gates, nodes := gated(t, "alpha", "bravo", "charlie")
+	pages := testworld.Webhook(t)
+	to, err := url.Parse(pages.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
+	outage{
+		table: "receiver", without: "the receiver", stop: phone.shut, start: phone.open,
+		environment: notifying(t, nodes, map[string]string{"phone": phone.url()}),
+		up:          `avax_exporter_receiver_up{integration="webhook[0]",receiver="phone"}`,
+		failed:      `avax_exporter_receiver_notifications_total{integration="webhook[0]",outcome="failed",receiver="phone"}`,
+	}.losesNoFiringAlert(t, gates, pages)
+}
+
+// With a full disk, only the state of alerts and notifications is not saved. It is saved as soon as there is free space.
 func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha")
 	pages := testworld.Webhook(t)
 	// No file accepts a byte; the soft limit can be raised again.
 	cmd := exec.Command("sh", "-c", `ulimit -S -f 0 && exec "$0"`, testworld.ExporterPath(t))
-	e := run(t, cmd, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
+	e := run(t, cmd, notifying(t, nodes, map[string]string{"good": pages.URL})...)
 	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
 	e.Until("nothing is stored", testworld.Is(stored, 0))
-	alpha.shut()
+	gates["alpha"].shut()
 	pages.Wait(testworld.Firing("Down"))
 	e.awaitLog("notification state not saved")
+	e.awaitLog("alert state not saved")
 	setLimit(t, e.PID(), syscall.RLIMIT_FSIZE, ^uint64(0), ^uint64(0))
-	alpha.open()
+	gates["alpha"].open()
 	pages.Wait(testworld.Resolved("Down"))
 	e.Until("it is stored", testworld.Is(stored, 1))
 	if n := strings.Count(e.Log(), "notification state not saved"); n != 1 {
@@ -168,36 +183,35 @@ func TestFullDiskLosesOnlyNotificationState(t *testing.T) {
 func TestOnlyOneOfTwoProcessesWritesState(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha")
 	pages := testworld.Webhook(t)
-	environment := notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())
+	environment := notifying(t, nodes, map[string]string{"good": pages.URL})
 	first := start(t, environment...)
 	first.Until("the first one stores", testworld.Is(stored, 1))
 	pages.Wait(testworld.Firing("Watchdog"))
 	second := start(t, environment...)
 	second.awaitLog("another process uses the directory: give each exporter its own directory")
 	second.Ready()
-	alpha.shut()
+	gates["alpha"].shut()
 	pages.Wait(testworld.Firing("Down"))
 	second.Until("the second one stores nothing", testworld.Is(stored, 0))
 	first.End(syscall.SIGKILL)
-	alpha.open()
+	gates["alpha"].open()
 	pages.Wait(testworld.Resolved("Down"))
 	second.Until("the second one stores", testworld.Is(stored, 1))
 }
 
-// Many signals reload the receivers each time, and lose no notification.
-func TestManySIGHUPsLoseNoPage(t *testing.T) {
+// Many signals, which reload the receivers each time, lose no notification and no scrape.
+func TestManySIGHUPsLoseNoScrapeAndNoPage(t *testing.T) {
 	testworld.Full(t)
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha", "bravo")
 	pages := testworld.Webhook(t)
-	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"good": pages.URL}, "AVAX_STATE_DIR="+t.TempDir())...)
+	e := start(t, notifying(t, nodes, map[string]string{"good": pages.URL})...)
 	e.Ready()
 	pages.Wait(testworld.Firing("Watchdog"))
-	idle := figuresOf(e.Until("up", testworld.Is(`avax_node_up{node="alpha"}`, 1)))
-	stop, ended := make(chan struct{}), make(chan struct{})
+	idle := e.Until("up", isUp("alpha", "bravo"))
+	stop, ended, watched := make(chan struct{}), make(chan struct{}), make(chan scrapes, 1)
+	go func() { watched <- e.scrape(idle, stop) }()
 	go func() {
 		defer close(ended)
 		for range 2000 {
@@ -209,26 +223,24 @@ func TestManySIGHUPsLoseNoPage(t *testing.T) {
 			}
 		}
 	}()
-	alpha.shut()
+	gates["bravo"].shut()
 	pages.Wait(testworld.Firing("Down"))
-	alpha.open()
+	gates["bravo"].open()
 	pages.Wait(testworld.Resolved("Down"))
 	close(stop)
 	<-ended
-	peak := e.resident()
-	report("outside", figure("SIGHUP every 5 ms, with notifications", peak))
-	if peak > 250<<20 {
-		t.Errorf("%d MB of memory", peak>>20)
+	if seen := <-watched; seen.err != nil {
+		t.Error(seen.err)
 	}
-	e.settled(idle)
+	e.needs("SIGHUP every 5 ms, with notifications", e.resident(), 250<<20)
+	e.settled(figuresOf(idle))
 }
 
 // Alertmanagers with invalid answers do not affect others.
 func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
+	gates, nodes := gated(t, "alpha")
 	var taken, elsewhere atomic.Int64
 	good := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { taken.Add(1) }))
 	t.Cleanup(good.Close)
@@ -242,24 +254,22 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 	} {
 		g := newGate(t, http.NotFoundHandler())
 		g.behaveAs(b)
-		urls = append(urls, "http://"+g.address)
+		urls = append(urls, g.url())
 	}
-	rules := filepath.Join(t.TempDir(), "rules.yml")
-	write(t, rules, downRules("Down"))
-	e := start(t, append(quickly("up"), "AVAX_NODES=alpha=http://"+alpha.address, "AVAX_ALERTMANAGERS="+strings.Join(urls, ","), "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=500ms")...)
+	e := start(t, append(append(quickly("up"), nodes, "AVAX_ALERTMANAGERS="+strings.Join(urls, ",")), judging(t, downRules("Down"))...)...)
 	e.Ready()
 	for range 3 {
 		before := taken.Load()
-		alpha.shut()
+		gates["alpha"].shut()
 		testworld.Await(t, "the good one has it", func() error {
 			if taken.Load() == before {
 				return errors.New("nothing is taken")
 			}
 			return nil
 		})
-		e.Until("it fires", testworld.Is(`avax_exporter_alerts{state="firing"}`, 2))
-		alpha.open()
-		e.Until("it is over", testworld.Is(`avax_exporter_alerts{state="firing"}`, 1))
+		e.Until("it fires", testworld.Is(firing, 2))
+		gates["alpha"].open()
+		e.Until("it is over", testworld.Is(firing, 1))
 	}
 	testworld.Await(t, "the page shows its words as text", func() error {
 		_, body, err := e.Get("/alerts")
@@ -276,9 +286,61 @@ func TestHostileAlertmanagersDoNotAffectOthers(t *testing.T) {
 			t.Errorf("log line of %d bytes: %.200s", len(line), line)
 		}
 	}
-	peak := e.resident()
-	report("outside", figure("Alertmanagers that hang, redirect or send endless answers", peak))
-	if peak > 200<<20 {
-		t.Errorf("%d MB of memory", peak>>20)
+	e.needs("Alertmanagers that hang, redirect or send endless answers", e.resident(), 200<<20)
+}
+
+// Invalid rules stop a start, and change nothing of a running process.
+func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	gates, nodes := gated(t, "alpha", "bravo")
+	pages := testworld.Webhook(t)
+	rules := filepath.Join(t.TempDir(), "rules.yml")
+	environment := append(quickly("up", "identity"), nodes, "AVAX_ALERTMANAGERS="+testworld.Alertmanager(t, pages.URL).URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=200ms")
+	bad := []string{
+		strings.Replace(downRules("Down"), "== 0", "==", 1),
+		strings.Replace(downRules("Down"), "expr: avax", "exp: avax", 1),
+		downRules("Down")[:60],
+		"\x00",
+		"",
 	}
+	where := []string{rules + ": 5:", "line 5: ", "line ", rules, rules}
+	for i, content := range bad {
+		write(t, rules, content)
+		cmd := exec.Command(testworld.ExporterPath(t))
+		cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0"), environment...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), "AVAX_RULES_FILE: "+rules) || !strings.Contains(string(out), where[i]) {
+			t.Errorf("%q at the start: exit code %d:\n%s", content, code, out)
+		}
+	}
+
+	write(t, rules, downRules("Down"))
+	e := start(t, environment...)
+	const read = "avax_exporter_rules_last_reload_successful"
+	e.Until("the rules are read", testworld.Is(read, 1))
+	pages.Wait(testworld.Firing("Watchdog"))
+	reload := func(content string) {
+		t.Helper()
+		write(t, rules, content)
+		e.Signal(syscall.SIGHUP)
+	}
+	for i, content := range bad {
+		reload(content)
+		testworld.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
+			if n := strings.Count(e.Log(), "keeping the previous configuration"); n <= i {
+				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.Log())
+			}
+			return nil
+		})
+		e.Until("the metric tells", testworld.Is(read, 0))
+	}
+	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
+	gates["bravo"].shut()
+	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
+	e.Until("the rules are still invalid", testworld.Is(read, 0))
+	reload(downRules("Gone"))
+	e.Until("the metric tells", testworld.Is(read, 1))
+	e.awaitLog(`configuration reloaded.*alert rules`)
+	pages.Wait(aboutNode(testworld.Firing("Gone"), "bravo"))
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -104,9 +103,8 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("needs nginx and haproxy: run make proxies")
 	}
-	network := simnet.New(simnet.Options{Seed: 1})
-	alpha := newGate(t, network.Node("alpha"))
-	e := start(t, notifying(t, "alpha=http://"+alpha.address, map[string]string{"none": "http://127.0.0.1:1"})...)
+	_, nodes := gated(t, "alpha")
+	e := start(t, notifying(t, nodes, map[string]string{"none": "http://127.0.0.1:1"})...)
 	e.Ready()
 	const reloaded = `"configuration reloaded","config":"notifications"`
 	for name, proxy := range proxies {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +34,7 @@ func expensiveQueries() []string {
 }
 
 // querying sends all of them, eight at a time.
-func querying(e *exporter, stop <-chan struct{}) {
+func querying(e *exporter, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		<-stop
@@ -70,51 +69,39 @@ func querying(e *exporter, stop <-chan struct{}) {
 		})
 	}
 	all.Wait()
+	return nil
 }
 
 // Queries of strangers take neither the memory nor the time that a scraper needs.
 func TestExpensiveQueriesOfStrangersDoNotAffectScrapes(t *testing.T) {
 	testworld.Full(t)
-	network := simnet.New(simnet.Options{Seed: 1, Validators: 200})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := run(t, confined(t), append(probed("identity", "validators"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
+	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1, Validators: 200}))
+	e := run(t, confined(t), append(probed("identity", "validators"), listed(urls, "alpha"), "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
 		"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
 	e.Ready()
 	e.Until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
-	e.endure(attack{"short but expensive PromQL queries", querying, 160 << 20}, "alpha")
+	e.endure(attack{"short but expensive PromQL queries", querying, 160 << 20, false}, "outside", "alpha")
 }
 
 // An expensive rule fails, reports it, and does not affect other rules.
 func TestExpensiveRuleFailsAlone(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules := filepath.Join(t.TempDir(), "rules.yml")
-	write(t, rules, `
+	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1}))
+	const rules = `
 groups:
   - name: all
     rules:
       - {alert: Expensive, expr: 'sum_over_time(vector(1)[2h:1ms]) > 0'}
       - {alert: Watchdog, expr: vector(1)}
-`)
-	e := start(t, append(quickly("up"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s")...)
+`
+	e := start(t, append(append(quickly("up"), listed(urls, "alpha")), judging(t, rules)...)...)
 	e.Until("the rule fails", testworld.Is("avax_exporter_rules_failing", 1))
-	e.Until("the other one fires", testworld.Is(`avax_exporter_alerts{state="firing"}`, 1))
+	e.Until("the other one fires", testworld.Is(firing, 1))
 	e.awaitLog("Expensive.*too many samples")
 	testworld.Await(t, "the page says why", func() error {
 		_, body, err := e.Get("/alerts")
 		return wants(body, err, "too many samples")
 	})
-	peak := e.resident()
-	report("outside", figure("a rule that needs 7,200,000 samples at once", peak))
-	if peak > 450<<20 {
-		t.Errorf("%d MB", peak>>20)
-	}
+	e.needs("a rule that needs 7,200,000 samples at once", e.resident(), 450<<20)
 }

@@ -19,13 +19,10 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	service := newGate(t, network.Node("alpha")) // it knows none of the service's paths
-	e := start(t, append(quickly("up", "data_up", "rewards", "collectibles", "transfers"), "AVAX_NODES=alpha="+urls["alpha"], "AVAX_NETWORK=mainnet",
-		"AVAX_DATA_URL=http://"+service.address, "AVAX_DATA_BUDGET=100000000/m,100000000000/d", "AVAX_WATCH_ADDRESSES="+simnet.Account, "AVAX_STATE_DIR="+t.TempDir())...)
+	e := start(t, append(quickly("up", "data_up", "rewards", "collectibles", "transfers"), listed(urls, "alpha"), "AVAX_NETWORK=mainnet",
+		"AVAX_DATA_URL="+service.url(), "AVAX_DATA_BUDGET=100000000/m,100000000000/d", "AVAX_WATCH_ADDRESSES="+simnet.Account, "AVAX_STATE_DIR="+t.TempDir())...)
 	var pages atomic.Int64
 	without := func(w http.ResponseWriter, _ *http.Request, _ func() answer) { // lists whose pages never end
 		n := pages.Add(1)
@@ -56,13 +53,10 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 			}
 			peak = max(peak, e.resident())
 		}
-		e.Until(spoilt.name+": the node is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
+		e.Until(spoilt.name+": the node is up", isUp("alpha"))
 	}
 	e.Until("the service is down", testworld.Is("avax_data_up", 0))
-	report("outside", figure("a Data service that hangs or sends endless answers", peak))
-	if peak > 300<<20 {
-		t.Errorf("%d MB of memory", peak>>20)
-	}
+	e.needs("a Data service that hangs or sends endless answers", peak, 300<<20)
 }
 
 // A file of 100,000 nodes is rejected with an error, at the start and at a reload, which keeps the previous nodes.
@@ -70,36 +64,22 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	file := filepath.Join(t.TempDir(), "nodes.json")
 	entry := func(name, url string) string {
 		return fmt.Sprintf(`{"targets":[%q],"labels":{"node":%q}}`, url, name)
 	}
 	write(t, file, "["+entry("alpha", urls["alpha"])+"]")
 	e := start(t, append(quickly("up"), "AVAX_NODES_FILE="+file)...)
-	e.Until("alpha is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
+	e.Until("alpha is up", isUp("alpha"))
 	var many []string
 	for n := range 100_000 {
 		many = append(many, entry(fmt.Sprint("node", n), fmt.Sprintf("http://127.0.0.1:%d/%d", 1+n%60_000, n)))
 	}
 	write(t, file, "["+strings.Join(many, ",")+"]")
 	e.awaitLog("larger than 4 MiB")
-	testworld.Await(t, "alpha goes on", func() error {
-		p, err := e.Scrape()
-		if err == nil && p["avax_exporter_config_last_reload_successful"] != 0 {
-			err = errors.New("the file is not refused yet")
-		}
-		if err == nil {
-			err = testworld.Is(`avax_node_up{node="alpha"}`, 1)(p)
-		}
-		return err
+	e.Until("the file is refused, and alpha goes on", func(p page) error {
+		return errors.Join(testworld.Is("avax_exporter_config_last_reload_successful", 0)(p), isUp("alpha")(p))
 	})
-	peak := e.resident()
-	report("outside", figure("a file of 100,000 nodes", peak))
-	if peak > 300<<20 {
-		t.Errorf("%d MB of memory", peak>>20)
-	}
+	e.needs("a file of 100,000 nodes", e.resident(), 300<<20)
 }

@@ -91,7 +91,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	elsewhere.url = other.URL
 
 	gates := map[string]*gate{}
-	nodes := []string{"alpha=http://" + newGate(t, network.Node("alpha")).address}
+	nodes := []string{"alpha=" + newGate(t, network.Node("alpha")).url()}
 	for _, f := range faults {
 		gates[f.name] = newGate(t, network.Node("bravo"))
 		nodes = append(nodes, fmt.Sprintf("%s=http://user:%s@%s", f.name, canary, gates[f.name].address))
@@ -148,11 +148,8 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		return nil
 	})
 	t.Logf("before: %v; with all faults: %v", idle, figuresOf(sick))
-	row := func(what string, f figures) {
-		report("faults", fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", what, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
-	}
-	row("before", idle)
-	row(fmt.Sprintf("with %d faults at once", len(faults)), figuresOf(sick))
+	idle.report("faults", "before")
+	figuresOf(sick).report("faults", fmt.Sprintf("with %d faults at once", len(faults)))
 	for _, f := range faults {
 		if f.logged == "" {
 			continue
@@ -196,7 +193,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 	healed := e.settled(idle)
 	t.Logf("healed: %v", healed)
-	row("after the faults", healed)
+	healed.report("faults", "after the faults")
 
 	// Check the view of Prometheus.
 	window := fmt.Sprintf("[%ds]", int(time.Since(began).Seconds()))

@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -47,15 +46,9 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	names := []string{"alpha", "bravo", "charlie", "foxtrot"}
-	var nodes, schedules []string
-	for _, name := range names {
-		nodes = append(nodes, name+"="+urls[name])
-	}
+	var schedules []string
 	for _, spec := range collectors.All() {
 		schedules = append(schedules, spec.Name+"=@every 2s")
 	}
@@ -63,19 +56,12 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	for _, spec := range collectors.All() {
 		every = append(every, spec.Name)
 	}
-	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
+	e := start(t, listed(urls, names...), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID, "AVAX_VALIDATORS=all",
 		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_WATCH_ADDRESSES=P-"+simnet.Owner+",X-"+simnet.Owner+","+simnet.Account+","+simnet.Partner, "AVAX_WATCH_CONTRACTS="+simnet.Account)
 	e.Ready()
-	e.Until("all are up", func(p page) error {
-		for _, name := range names {
-			if p[`avax_node_up{node="`+name+`"}`] != 1 {
-				return errors.New(name + " is not up")
-			}
-		}
-		return nil
-	})
+	e.Until("all are up", isUp(names...))
 
 	time.Sleep(4 * time.Second)
 	idle := figuresOf(e.Until("a page", func(page) error { return nil }))

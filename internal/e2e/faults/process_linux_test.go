@@ -176,6 +176,11 @@ func (e *exporter) resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
+// report adds a line to a table of figures.
+func (f figures) report(table, when string) {
+	report(table, fmt.Sprintf("| %s | %d | %d | %.0f MB | %.0f MB |", when, f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6))
+}
+
 func (f figures) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, heap %.1f MB, resident %.1f MB",
 		f.Goroutines, f.Descriptors, float64(f.Heap)/1e6, float64(f.Resident)/1e6)
@@ -202,19 +207,6 @@ func (e *exporter) settled(before figures) figures {
 	}))
 }
 
-// holds waits until a Prometheus query has a result, and returns the time.
-func holds(t testing.TB, prometheus *testworld.PrometheusServer, expr string) time.Time {
-	t.Helper()
-	testworld.Await(t, "Prometheus: "+expr, func() error {
-		found, err := prometheus.Query(t.Context(), expr)
-		if err == nil && len(found) == 0 {
-			err = errors.New("no samples")
-		}
-		return err
-	})
-	return time.Now()
-}
-
 // atLeast requires a series to have at least a value.
 func atLeast(series string, least float64) func(page) error {
 	return func(p page) error {
@@ -233,9 +225,4 @@ func wants(text string, err error, parts ...string) error {
 		}
 	}
 	return err
-}
-
-// figure returns a line of the table of attacks, for one without concurrent scrapes.
-func figure(attack string, resident int64) string {
-	return fmt.Sprintf("| %s | %.0f MB | | | | |", attack, float64(resident)/1e6)
 }
