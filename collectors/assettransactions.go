@@ -35,7 +35,7 @@ var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "Imp
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
 	counts := load[transactionCounts](&ups.Data.Ledger, name)
-	events, ahead, now := &counts.Events, 0, time.Now()
+	events, now := &counts.Events, time.Now()
 	if events.Start.IsZero() {
 		events.Start = now.Add(-24 * time.Hour)
 		counts.Counts = map[string]int{}
@@ -51,9 +51,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 			if !events.isNew(t.TxHash, t.Timestamp.Unix(), false) {
 				continue
 			}
-			if events.saw(t.Timestamp.Unix(), now.Unix()) && t.Timestamp.After(now.Add(maxAhead)) {
-				ahead++
-			}
+			events.saw(t.Timestamp.Unix(), now.Unix())
 			counts.Counts[knownOrOther(counts.Counts, t.TxType)]++
 		}
 		return false
@@ -62,7 +60,6 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	if err = ups.Data.orStored(name, ifUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !HasSamples(err) {
 		return err
 	}
-	noteFuture(out, ahead)
 	events.set(out, assetTransactionsRead, asset)
 	for kind, count := range counts.Counts {
 		out.Set(assetTransactionsFamily, float64(count), asset, kind)

@@ -52,7 +52,7 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, o
 	if r.all == 0 {
 		return nil
 	}
-	all, ahead := r.all, uint64(0)
+	all, newer := r.all, uint64(0)
 	byVersion := map[string]uint64{own.Version: r.stake[r.self]}
 	for _, p := range r.peers {
 		byVersion[p.Version] += r.stake[p.NodeID]
@@ -65,11 +65,11 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, o
 	}
 	for version, s := range byVersion {
 		if r, ok := releaseOf(version); ok && r.newer(runs) {
-			ahead += s
+			newer += s
 		}
 	}
 	if comparable {
-		out.Set(newerVersionStake, float64(ahead)/float64(all), n.Name())
+		out.Set(newerVersionStake, float64(newer)/float64(all), n.Name())
 	}
 	at, unknown := announced(r.peers, r.stake)
 	for _, k := range known.Scheduled() {

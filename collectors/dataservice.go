@@ -237,14 +237,14 @@ func calls(op string, perJob int) func(Watchlist, int) map[string]int {
 // lock is a mutex. Its method lock returns an error if the context ends before the mutex is free.
 type lock struct {
 	once sync.Once
-	turn chan struct{}
+	held chan struct{}
 }
 
 func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
-	l.once.Do(func() { l.turn = make(chan struct{}, 1) })
+	l.once.Do(func() { l.held = make(chan struct{}, 1) })
 	select {
-	case l.turn <- struct{}{}:
-		return func() { <-l.turn }, nil
+	case l.held <- struct{}{}:
+		return func() { <-l.held }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

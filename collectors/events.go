@@ -22,7 +22,7 @@ func newRead(name, what string, labels ...string) *metric.Family {
 //
 // A pass reads a list from a position to its end, in any order. A position is a block number or a time in Unix seconds. Every pass
 // reads the last hour again, and one pass per hour the last two days, because the service may index events late. A pass also begins
-// no later than the newest event, because the service may index nothing for days. An event that is dated ahead of the clock, or of
+// no later than the newest event, because the service may index nothing for days. An event that is dated after the clock, or after
 // the newest block of the nodes, does not count as the newest. A pass that a limit or an error stops continues in the next run.
 type eventList struct {
 	Start time.Time // earlier events do not count
@@ -35,6 +35,8 @@ type eventList struct {
 	Heads   []headAt           // newest block of the nodes at some times, oldest first; empty for a list by time
 	Counted map[string]counted // events that a later pass may read again, by hash of their ID
 	Floor   int64              // no pass begins below this position
+
+	future int // events of this run that are dated in the future
 }
 
 type pass struct {
@@ -157,13 +159,17 @@ func (l *eventList) isNew(id string, at int64, copies bool) bool {
 	return true
 }
 
-// saw stores the position of an event. now is the newest possible position.
-func (l *eventList) saw(at, now int64) (ahead bool) {
-	if at > now {
-		return true
+// saw stores the position of an event, and reports whether the event is dated in the future. now is the newest possible position.
+func (l *eventList) saw(at, now int64) (future bool) {
+	if at <= now {
+		l.Newest = max(l.Newest, at)
+		return false
 	}
-	l.Newest = max(l.Newest, at)
-	return false
+	if len(l.Heads) == 0 && at <= now+int64(maxAhead.Seconds()) {
+		return false
+	}
+	l.future++
+	return true
 }
 
 // bound limits the memory of counted events. It forgets the oldest, and no later pass reads them again.
@@ -226,16 +232,12 @@ func readPages[T any](ctx context.Context, l *eventList, op string, out *metric.
 	return nil
 }
 
-// set exports how far the list was read.
+// set exports how far the list was read, and notes events that are dated in the future.
 func (l *eventList) set(out *metric.Batch, read *metric.Family, labels ...string) {
+	if l.future > 0 {
+		out.Note("%d events are dated in the future: they count, and reading continues before them", l.future)
+	}
 	if !l.Read.IsZero() {
 		out.SetTime(read, l.Read, labels...)
-	}
-}
-
-// noteFuture notes events that are dated ahead of the clock or of the newest block.
-func noteFuture(out *metric.Batch, ahead int) {
-	if ahead > 0 {
-		out.Note("%d events are dated in the future: they count, and reading continues before them", ahead)
 	}
 }

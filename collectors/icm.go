@@ -137,7 +137,6 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 		b.Events.Start = now.Add(-icmFirstRead)
 	}
 	p := b.Events.begin(now, 0)
-	ahead := 0
 	b.listed = map[string]bool{}
 	err := readPages(ctx, &b.Events, opICMMessages, out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
@@ -150,10 +149,8 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 			}
 			_, known := b.Recent[message.MessageID]
 			changed := m.changed()
-			future := b.Events.saw(changed.Unix(), now.Unix())
 			switch {
-			case future && changed.After(now.Add(maxAhead)):
-				ahead++
+			case b.Events.saw(changed.Unix(), now.Unix()):
 			case changed.Unix() < p.From:
 				older++
 			default:
@@ -166,7 +163,6 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 		}
 		return older > 0 && (fresh == 0 || sorted && !p.Sweep)
 	})
-	noteFuture(out, ahead)
 	if b.Events.Pass == nil {
 		b.readFrom = p.From
 	}

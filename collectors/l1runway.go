@@ -125,11 +125,11 @@ func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[
 	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
 		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
-	burns, most := map[string]float64{}, 0.0
+	burns, highest := map[string]float64{}, 0.0
 	switch {
 	case err == nil:
 		clear(m)
-		most = float64(fees.Price)
+		highest = float64(fees.Price)
 	case !errors.Is(err, nodes.ErrNotOffered):
 		return nil, err
 	default:
@@ -141,18 +141,18 @@ func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[
 		if network == mainnetID || network == fujiID {
 			floor = staking.MainnetFloor
 		}
-		most = floor
+		highest = floor
 		m.read(found)
 		for id, meter := range m {
 			if burn, known := meter.Burn(); known {
 				burns[id] = max(burn, floor)
-				most = max(most, burn)
+				highest = max(highest, burn)
 			}
 		}
 	}
 	for _, v := range found.set {
-		if _, known := burns[v.ValidationID]; !known && v.ValidationID != "" && (err == nil || most > 0) {
-			burns[v.ValidationID] = most
+		if _, known := burns[v.ValidationID]; !known && v.ValidationID != "" && (err == nil || highest > 0) {
+			burns[v.ValidationID] = highest
 		}
 	}
 	return burns, nil

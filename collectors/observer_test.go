@@ -74,7 +74,7 @@ func TestMethodThatIsNotOfferedIsCalledOnceAnHour(t *testing.T) {
 		}
 		// The calls are after 0, 1, 3, 7, 15, 31 and 63 minutes.
 		for _, method := range []string{"avm.getHeight", "validators.getCurrentValidators"} {
-			if n, most := w.callCount("observer", method), 7*len(w.ups.Chains()); n > most {
+			if n, limit := w.callCount("observer", method), 7*len(w.ups.Chains()); n > limit {
 				t.Errorf("%s: %d calls within two hours", method, n)
 			}
 		}

@@ -38,7 +38,7 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 	_, err := ofChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
 		counts := load[transferCounts](&ups.Data.Ledger, name)
-		events, ahead := &counts.Events, 0
+		events := &counts.Events
 		head, err := newestHeight(ctx, ups, c)
 		if err != nil && len(events.Heads) == 0 {
 			return none, err
@@ -52,8 +52,8 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 				if t.id == "" || !events.isNew(t.id, int64(t.block), list.copies) {
 					continue
 				}
-				if head > 0 && events.saw(int64(t.block), int64(head)) {
-					ahead++
+				if head > 0 {
+					events.saw(int64(t.block), int64(head))
 				}
 				if strings.EqualFold(t.to, address) {
 					counts.In++
@@ -68,7 +68,6 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 		if err = ups.Data.orStored(name, err); err != nil && !HasSamples(err) {
 			return none, err
 		}
-		noteFuture(out, ahead)
 		events.set(out, list.read, c.Name, address)
 		out.Set(list.family, float64(counts.In), c.Name, address, "in")
 		out.Set(list.family, float64(counts.Out), c.Name, address, "out")

@@ -55,7 +55,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 		t.ups.Watch = collectors.Watchlist{Validators: cfg.Watch.Validators}
 	}
 	if first && cfg.MetricsURL != "" {
-		up, err := t.service(scrape.Options{Name: "metrics", URL: string(cfg.MetricsURL)})
+		up, err := t.service(scrape.Options{Name: "metrics", URL: string(cfg.MetricsURL), RepeatAfter: metrics.RepeatAfter})
 		if err != nil {
 			return nil, err
 		}

@@ -214,8 +214,8 @@ func FuzzScalarsRejectNonNumbers(f *testing.F) {
 }
 
 func TestImpossibleHeightsAndTimesAreRejected(t *testing.T) {
-	at := func(ahead time.Duration) (rfc, unix string) {
-		then := time.Now().Add(ahead)
+	at := func(after time.Duration) (rfc, unix string) {
+		then := time.Now().Add(after)
 		return `"` + then.Format(time.RFC3339) + `"`, strconv.FormatInt(then.Unix(), 10)
 	}
 	soon, soonUnix := at(24 * time.Hour)

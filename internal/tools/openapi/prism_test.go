@@ -222,11 +222,8 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 								t.Fatal(err)
 							}
 							for range repetitions {
-								for _, err := range metrics.New(u).Daily(t.Context(), "43114", metrics.AvgTPSMetric) {
-									if err != nil {
-										t.Errorf("%s: %v", path, err)
-									}
-									break // random tokens lead to endless pages
+								if _, err := metrics.New(u).AvgTPSPage(t.Context(), "43114", ""); err != nil { // Prism does not know version 1
+									t.Errorf("%s: %v", path, err)
 								}
 							}
 							decoded++
