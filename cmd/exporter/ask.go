@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,40 +38,21 @@ func askURL(ctx context.Context, address string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// askText requests a text of at most this number of bytes from an exporter.
-func askText(ctx context.Context, address string, limit int64) (resp *http.Response, text string, err error) {
+// request reads a text of an exporter. The answer is trimmed.
+func request(ctx context.Context, address string) (resp *http.Response, text string, err error) {
 	if resp, err = askURL(ctx, address); err != nil {
-		return nil, "", unreachable(err)
+		return nil, "", fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-	return resp, string(body), err
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return resp, strings.TrimSpace(string(body)), err
 }
 
-// unreachable adds a remedy to an error of askURL.
-func unreachable(err error) error {
-	return fmt.Errorf("%w; start the exporter, or name another one with --from", err)
-}
-
-// getJSON requests a URL and decodes the answer into the value. If the exporter answers 404, the value does not
-// change.
-func getJSON(ctx context.Context, address string, into any) error {
-	resp, err := askURL(ctx, address)
-	if err != nil {
-		return unreachable(err)
+// refused returns the error of an answer that is not the requested one.
+func refused(resp *http.Response) error {
+	remedy := "name an exporter that serves it, with --from"
+	if resp.StatusCode == http.StatusForbidden {
+		remedy = "use a password, or run the command on the exporter's machine"
 	}
-	defer resp.Body.Close()
-	switch resp.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return nil
-	case http.StatusForbidden:
-		return fmt.Errorf("%s answers %s; use a password, or run the command on the exporter's machine", resp.Request.URL.Redacted(), resp.Status)
-	default:
-		return fmt.Errorf("%s answers %s; name an exporter that serves it, with --from", resp.Request.URL.Redacted(), resp.Status)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
-	}
-	return nil
+	return fmt.Errorf("%s answers %s; %s", resp.Request.URL.Redacted(), resp.Status, remedy)
 }

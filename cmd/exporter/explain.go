@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 )
 
@@ -66,15 +65,15 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, text, err := askText(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode(), maxAnswer)
+	resp, text, err := request(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
 	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode == http.StatusNotFound:
-		return inputError("%s", strings.TrimSpace(text))
+		return inputError("%s", text)
 	case resp.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s answers %s; name an exporter with --from", resp.Request.URL.Redacted(), resp.Status)
+		return refused(resp)
 	}
-	_, err = io.WriteString(out, text)
+	_, err = fmt.Fprintln(out, text)
 	return err
 }

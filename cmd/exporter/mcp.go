@@ -181,7 +181,7 @@ func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMes
 
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, text, err := askText(ctx, exporter+path+"?"+query.Encode(), maxToolAnswer+1)
+	resp, text, err := request(ctx, exporter+path+"?"+query.Encode())
 	if err != nil {
 		return "", err
 	}
@@ -192,5 +192,5 @@ func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMes
 	case http.StatusOK, http.StatusConflict: // the node must not be stopped
 		return text, nil
 	}
-	return "", fmt.Errorf("%s: %s: %s", t.name, resp.Status, strings.TrimSpace(text))
+	return "", fmt.Errorf("%s: %s: %s", t.name, resp.Status, text)
 }

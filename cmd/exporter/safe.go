@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 )
 
 const safeToStopHelp = `
@@ -57,25 +56,16 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 		if err != nil {
 			return err
 		}
-		status, answer, err := askSafe(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
+		resp, answer, err := request(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
 		switch {
 		case err != nil:
 			return err
-		case status == http.StatusNotFound || status == http.StatusBadRequest:
+		case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest:
 			return inputError("%s", answer)
-		case status != http.StatusOK:
+		case resp.StatusCode != http.StatusOK:
 			return errors.New(answer)
 		}
 		_, err = fmt.Fprintln(stdout, answer)
 		return err
 	}
-}
-
-// askSafe requests a verdict. The answer is one line.
-func askSafe(ctx context.Context, address string) (status int, answer string, err error) {
-	resp, text, err := askText(ctx, address, 64<<10)
-	if err != nil {
-		return 0, "", err
-	}
-	return resp.StatusCode, strings.TrimSpace(text), nil
 }

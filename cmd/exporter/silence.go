@@ -91,8 +91,11 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if m.check {
-		if err := mayStop(ctx, exporter, m.node); err != nil {
+		switch resp, answer, err := request(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(m.node)); {
+		case err != nil:
 			return err
+		case resp.StatusCode != http.StatusOK:
+			return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", m.node, answer)
 		}
 	}
 	id, err := nodeIDOf(ctx, exporter, m.node)
@@ -115,28 +118,15 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	return nil
 }
 
-// mayStop returns an error if the node is not safe to stop now.
-func mayStop(ctx context.Context, exporter, node string) error {
-	status, answer, err := askSafe(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(node))
-	if err != nil {
-		return err
-	}
-	if status != http.StatusOK {
-		return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", node, answer)
-	}
-	return nil
-}
-
 // nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it. /metrics has it while the node answers,
 // for every client. Later a query finds it.
 func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
-	resp, err := askURL(ctx, exporter+"/metrics")
+	resp, page, err := request(ctx, exporter+"/metrics")
 	if err != nil {
-		return "", unreachable(err)
+		return "", err
 	}
-	defer resp.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(io.LimitReader(resp.Body, maxAnswer))
+	families, err := parser.TextToMetricFamilies(strings.NewReader(page + "\n"))
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
 	}
@@ -169,9 +159,20 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 			Result []struct{ Metric map[string]string }
 		}
 	}
-	err = getJSON(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)), &answer)
-	if err != nil || len(answer.Data.Result) == 0 { // an exporter without rules stores no samples
+	resp, text, err := request(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
+	switch {
+	case err != nil:
 		return "", err
+	case resp.StatusCode == http.StatusNotFound: // an exporter without rules stores no samples
+		return "", nil
+	case resp.StatusCode != http.StatusOK:
+		return "", refused(resp)
+	}
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+	}
+	if len(answer.Data.Result) == 0 {
+		return "", nil
 	}
 	return answer.Data.Result[0].Metric["node_id"], nil
 }

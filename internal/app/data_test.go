@@ -85,8 +85,8 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 				t.Errorf("%s received %q", host, sent)
 			}
 		}
-		_, page := fetch(t, w, acceptCurl, "identity")
-		for where, text := range map[string]string{"/metrics": string(page), "the log": w.Log.String()} {
+		_, page := w.Get(t, "/metrics")
+		for where, text := range map[string]string{"/metrics": page, "the log": w.Log.String()} {
 			if strings.Contains(text, canary) {
 				t.Errorf("key in %s:\n%s", where, text)
 			}
@@ -391,15 +391,4 @@ func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("without (-) and with (+) an expired token:\n%s", diff)
 	}
-}
-
-// AVAX_METRICS_URL is sufficient: the exporter detects the version of the service.
-func TestMetricsServiceVersion2IsUsed(t *testing.T) {
-	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		w.Network.RetireMetricsV1(true)
-		w.Start(t)
-		if _, told := w.Samples(t)[`avax_chain_avg_tps{chain="C"}`]; !told {
-			t.Error("no transactions per second")
-		}
-	})
 }

@@ -71,9 +71,7 @@ func (r *reader) credentials(s *Source, u *Upstreams) {
 	for i := range entries {
 		access[i] = r.access(s.HTTPFile, &entries[i])
 	}
-	names := map[string]bool{}
 	find := func(name string, own bool) int {
-		names[name] = true
 		return slices.IndexFunc(entries, func(e httpEntry) bool { return e.matches(name, own) })
 	}
 	direct := func(name string, own bool) (a Access) {
@@ -102,13 +100,6 @@ func (r *reader) credentials(s *Source, u *Upstreams) {
 			u.HTTP[name] = &entries[i].HTTP
 			if entries[i].Host != "" {
 				r.problem(httpVariable, fmt.Errorf("%s: %shost is not supported for %s: remove it", s.HTTPFile, entries[i].name(), services[name]))
-			}
-		}
-	}
-	for _, e := range entries {
-		for _, name := range e.Upstreams {
-			if !names[name] && !strings.Contains(name, "*") {
-				u.Unmatched = append(u.Unmatched, name)
 			}
 		}
 	}

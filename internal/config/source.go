@@ -76,8 +76,6 @@ type Upstreams struct {
 	Validators []labelled
 	Services   map[string]Access                       // data and metrics
 	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
-	// Unmatched are the names in the file of credentials that no upstream has.
-	Unmatched []string
 }
 
 // Read reads all files. The error joins all problems, each with its place and a remedy. No error contains the content of a file
