@@ -14,10 +14,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,10 +25,6 @@ import (
 
 // maxBytes is the maximum size of a value in bytes.
 const maxBytes = 1 << 20
-
-// maxFiles is the maximum number of files in a directory. Beyond it, the oldest files are deleted: they probably belong to
-// targets that are no longer monitored. It is a variable so that a test can change it.
-var maxFiles = 4096
 
 // Dir stores values by key, each in a JSON file. A file is replaced atomically. If a write fails, the value stays in memory. The
 // zero Dir keeps values only in memory. A Dir is safe for concurrent use. If two processes use the same directory, the second
@@ -146,68 +140,42 @@ func (d *Dir) setAside(path string, cause error) {
 
 // Load decodes the value of a key. found reports whether there is a value. A value that cannot be read is set aside, and counts as missing.
 func Load[T any](d *Dir, key string) (value T, found bool) {
-	raw, err := d.read(key)
-	if err == nil && raw != nil {
-		if err = json.Unmarshal(raw, &value); err == nil {
-			return value, true
-		}
-	}
-	if err != nil {
-		d.forget(key, err)
-	}
-	var none T
-	return none, false
-}
-
-// read returns the value in memory or in the file, or nil.
-func (d *Dir) read(key string) (json.RawMessage, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if raw, known := d.memory[key]; known || d.path == "" {
-		return raw, nil
+	raw, known := d.memory[key]
+	if !known && d.path != "" {
+		raw = d.readValue(key, func(raw []byte) error { return json.Unmarshal(raw, new(T)) })
 	}
-	raw, err := d.readFile(key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if raw == nil || json.Unmarshal(raw, &value) != nil {
+		var none T
+		return none, false
 	}
-	if err != nil {
-		return nil, err
-	}
-	d.remember(key, raw, true)
-	return raw, nil
+	return value, true
 }
 
-// readFile returns the value in a file. The line after the value is its checksum.
-func (d *Dir) readFile(key string) (json.RawMessage, error) {
-	content, err := files.Read(d.file(key))
-	if err != nil {
-		return nil, err
+// readValue returns the value in the file of a key, or nil. The line after the value is its checksum. The caller holds d.mu.
+func (d *Dir) readValue(key string, check func(raw []byte) error) (raw json.RawMessage) {
+	d.ReadFile(d.file(key), func(content []byte) error {
+		value, sum, _ := bytes.Cut(content, []byte("\n"))
+		if string(sum) != checksum(value) {
+			return errors.New("the checksum differs")
+		}
+		if err := check(value); err != nil {
+			return err
+		}
+		raw = value
+		return nil
+	})
+	if raw != nil {
+		d.remember(key, raw, true)
 	}
-	content, sum, _ := bytes.Cut(content, []byte("\n"))
-	switch {
-	case len(content) > maxBytes:
-		return nil, fmt.Errorf("the value has %d bytes, more than the maximum size", len(content))
-	case string(sum) != checksum(content):
-		return nil, errors.New("the checksum differs")
-	}
-	return content, nil
+	return raw
 }
 
 // checksum returns the checksum of a value in hexadecimal, as a line.
 func checksum(value []byte) string {
 	sum := sha256.Sum256(value)
 	return hex.EncodeToString(sum[:]) + "\n"
-}
-
-// forget removes a damaged value.
-func (d *Dir) forget(key string, cause error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.memory, key)
-	delete(d.written, key)
-	if d.path != "" {
-		d.setAside(d.file(key), cause)
-	}
 }
 
 // remember stores a value in memory. The caller holds d.mu.
@@ -263,7 +231,6 @@ func (d *Dir) write(name string, content []byte) error {
 	if err := renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(d.path)); err != nil {
 		return err
 	}
-	d.prune()
 	return syncDir(d.path)
 }
 
@@ -273,25 +240,6 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(f.Sync(), f.Close())
-}
-
-// prune deletes the oldest files beyond the limit.
-func (d *Dir) prune() {
-	entries, err := os.ReadDir(d.path)
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), suffix) })
-	if err != nil || len(entries) <= maxFiles {
-		return
-	}
-	written := map[string]time.Time{}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil {
-			written[e.Name()] = info.ModTime()
-		}
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return written[a.Name()].Compare(written[b.Name()]) })
-	for _, e := range entries[:len(entries)-maxFiles] {
-		_ = os.Remove(filepath.Join(d.path, e.Name()))
-	}
 }
 
 // file returns the path of the file for a key. The file has the name of the key if the key is a valid file name.

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/renameio/v2"
@@ -301,27 +300,6 @@ func TestOpenRemovesTemporaryFiles(t *testing.T) {
 	}
 	holds(t, open(t, path), "a", some)
 	only(t, path)
-}
-
-func TestOldestFilesAreDeletedAboveTheLimit(t *testing.T) {
-	state.SetMaxFiles(t, 20)
-	path := t.TempDir()
-	d := open(t, path)
-	save(t, d, "oldest", some)
-	old := only(t, path)
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 19 {
-		if err := os.WriteFile(filepath.Join(path, fmt.Sprint(i, ".json")), []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	save(t, d, "newest", some)
-	if _, err := os.Stat(old); !os.IsNotExist(err) {
-		t.Errorf("oldest file not deleted: %v", err)
-	}
-	holds(t, open(t, path), "newest", some)
 }
 
 func TestKeysDoNotCollide(t *testing.T) {
