@@ -121,55 +121,47 @@ func TestRulesRunIfTheExporterNeverGetsReady(t *testing.T) {
 	})
 }
 
-func TestForContinuesAfterARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, down(10*time.Minute))
-		w.show(nodeDown)
-		_, stop := w.start()
-		time.Sleep(8*time.Minute + 10*time.Second)
-		stop()
-		dir, err := state.Open(w.state)
-		if err != nil {
-			t.Fatal(err)
-		}
-		known, _ := state.Load[[]activeAlert](dir, stateKey)
-		if len(known) != 1 || time.Since(time.Unix(known[0].Seen, 0)) > 15*time.Second {
-			t.Errorf("saved state %v", known)
-		}
-		time.Sleep(time.Minute)
-		_, stop = w.start()
-		defer stop()
-		again := time.Now()
-		time.Sleep(8 * time.Minute)
-		begun, _ := w.paged("Down")
-		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
-			t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
-		}
-	})
-}
-
-// The second restart happens before the rules have restored their state.
-func TestForContinuesAfterSeveralRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, down(10*time.Minute))
-		w.show(nodeDown)
-		_, stop := w.start()
-		time.Sleep(8 * time.Minute)
-		for _, seconds := range []int{16, 20, 25, 30} {
+func TestForContinuesAfterRestarts(t *testing.T) {
+	for name, restart := range map[string]func(w *world, stop func()){
+		"a minute off": func(_ *world, stop func()) {
 			stop()
-			_, stop = w.start()
-			time.Sleep(time.Duration(seconds) * time.Second)
-		}
-		stop()
-		_, stop = w.start()
-		defer stop()
-		again := time.Now()
-		time.Sleep(8 * time.Minute)
-		begun, _ := w.paged("Down")
-		if len(begun) != 1 || begun[0].at.Sub(again) > 4*time.Minute {
-			t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
-		}
-	})
+			time.Sleep(time.Minute)
+		},
+		"several times, before the rules have restored their state": func(w *world, stop func()) {
+			for _, seconds := range []int{16, 20, 25, 30} {
+				stop()
+				_, stop = w.start()
+				time.Sleep(time.Duration(seconds) * time.Second)
+			}
+			stop()
+		},
+		"killed": func(w *world, stop func()) { // at most a minute is lost
+			before := w.state
+			w.state = w.t.TempDir()
+			if err := os.CopyFS(w.state, os.DirFS(before)); err != nil {
+				w.t.Fatal(err)
+			}
+			stop()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, down(10*time.Minute))
+				w.show(nodeDown)
+				_, stop := w.start()
+				time.Sleep(8*time.Minute + 10*time.Second)
+				restart(w, stop)
+				_, stop = w.start()
+				defer stop()
+				again := time.Now()
+				time.Sleep(8 * time.Minute)
+				begun, _ := w.paged("Down")
+				if len(begun) != 1 || begun[0].at.Sub(again) > 5*time.Minute {
+					t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
+				}
+			})
+		})
+	}
 }
 
 // Service managers kill a process that takes too long to stop.
@@ -191,27 +183,6 @@ type hung struct{}
 func (hung) RoundTrip(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
-}
-
-func TestKilledProcessLosesAtMostAMinuteOfAFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, down(10*time.Minute))
-		w.show(nodeDown)
-		_, stop := w.start()
-		time.Sleep(8 * time.Minute)
-		before := w.state
-		w.state = t.TempDir()
-		copyDir(t, before, w.state) // state at the time of the kill
-		stop()
-		_, stop = w.start()
-		defer stop()
-		again := time.Now()
-		time.Sleep(8 * time.Minute)
-		begun, _ := w.paged("Down")
-		if len(begun) != 1 || begun[0].at.Sub(again) > 5*time.Minute {
-			t.Errorf("about two of ten minutes left at %s; notifications: %v", again, begun)
-		}
-	})
 }
 
 func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
@@ -496,20 +467,6 @@ func TestNotificationsHaveExternalLabels(t *testing.T) {
 	})
 }
 
-// A subquery without a step runs at the interval of the rules.
-func TestSubqueriesWithoutAStepAreEvaluated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "groups: [{name: test, rules: [{alert: Down, expr: 'count_over_time(up_node[2m:]) == 8'}]}]")
-		w.show(nodeDown)
-		_, stop := w.start()
-		defer stop()
-		time.Sleep(5 * time.Minute)
-		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
-			t.Errorf("notifications: %v, %v; log:\n%s", begun, ended, w.logged())
-		}
-	})
-}
-
 func TestAlertsFireWithAnUnwritableStateDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, down(5*time.Minute))
@@ -608,14 +565,6 @@ func (o only) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("connection refused")
 	}
 	return o.RoundTripper.RoundTrip(req)
-}
-
-// copyDir copies the files of a directory.
-func copyDir(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // shift moves the times in saved state into the future by this duration.

@@ -329,7 +329,8 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 				return true
 			}
 			a.updateMetrics()
-			a.metrics.measure(e.store)
+			a.metrics.series.Set(float64(e.store.NumSeries()))
+			a.metrics.history.Set(e.store.age().Seconds())
 			a.saveState(e, false)
 			a.resolveEnded(ctx, e)
 			if time.Since(dropped) >= dropEvery {

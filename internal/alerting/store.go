@@ -93,14 +93,16 @@ func (s *Store) drop(now time.Time, history time.Duration) error {
 	return s.Truncate(now.Add(-history - Lookback).UnixMilli())
 }
 
-// History returns the age of the oldest sample.
-func (a *Alerting) History() time.Duration {
-	s := a.current().store
+// age returns the age of the oldest sample.
+func (s *Store) age() time.Duration {
 	if from, to := s.MinTime(), s.MaxTime(); from < to {
 		return time.Duration(to-from) * time.Millisecond
 	}
 	return 0
 }
+
+// History returns the age of the oldest sample.
+func (a *Alerting) History() time.Duration { return a.current().store.age() }
 
 // Close releases the memory. It first drops all chunks. Otherwise Head.Close would write the chunks to disk, and would panic if
 // the disk is full.
@@ -109,12 +111,4 @@ func (s *Store) Close() error {
 		return err
 	}
 	return s.Head.Close()
-}
-
-// measure sets the metrics about the store.
-func (m *Metrics) measure(s *Store) {
-	m.series.Set(float64(s.NumSeries()))
-	if from, to := s.MinTime(), s.MaxTime(); from < to {
-		m.history.Set(time.Duration((to - from) * int64(time.Millisecond)).Seconds())
-	}
 }

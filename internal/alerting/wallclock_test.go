@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // setAt returns an option: at this time, the wall clock is set forward by this duration.
@@ -97,18 +95,6 @@ func TestClockStepWithinToleranceKeepsSamples(t *testing.T) {
 			t.Error("engine replaced")
 		}
 	})
-}
-
-func TestAlertAgeIsUnchangedByAClockStep(t *testing.T) {
-	now := time.Unix(2_000_000_000, 0)
-	past := []activeAlert{{Labels: map[string]string{"a": "1"}, Since: 1000, Seen: 1480}, {Labels: map[string]string{"a": "2"}, Since: 1480, Seen: 1480}}
-	want := []activeAlert{{Labels: past[0].Labels, Since: now.Unix() - 480, Seen: now.Unix()}, {Labels: past[1].Labels, Since: now.Unix(), Seen: now.Unix()}}
-	if diff := cmp.Diff(want, asOf(now, past)); diff != "" {
-		t.Error(diff)
-	}
-	if past[0].Since != 1000 {
-		t.Error("saved state changed")
-	}
 }
 
 func TestUnchangedClockHasNoStep(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
-	"github.com/prometheus/alertmanager/config/receiver"
-	"github.com/prometheus/alertmanager/dispatch"
-	"github.com/prometheus/alertmanager/template"
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/promslog"
 
@@ -29,19 +26,13 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := template.FromGlobs(conf.Templates)
+	b, err := c.build(conf, promslog.NewNopLogger())
 	if err != nil {
-		return nil, fmt.Errorf("templates: %w", err)
+		return nil, err
 	}
-	used := map[string]bool{}
-	dispatch.NewRoute(conf.Route, nil).Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
 	var trials []Trial
-	for _, r := range conf.Receivers {
-		if !used[r.Name] {
-			continue
-		}
-		_, buildErr := receiver.BuildReceiverIntegrations(r, templates, promslog.NewNopLogger(), c.clientOptions()...)
-		fields := reflect.ValueOf(r)
+	for _, r := range b.receivers {
+		fields := reflect.ValueOf(r.Receiver)
 		for i := range fields.NumField() {
 			kind, isConfigs := strings.CutSuffix(yamlName(fields.Type().Field(i)), "_configs")
 			if !isConfigs {
@@ -49,10 +40,10 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 			}
 			for k := range fields.Field(i).Len() {
 				t := Trial{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
-				if t.Err = buildErr; t.Err == nil {
+				if t.Err = r.err; t.Err == nil {
 					t.Err = reach(ctx, fields.Field(i).Index(k))
 				}
-				t.Err = redact(t.Err, r)
+				t.Err = redact(t.Err, r.Receiver)
 				trials = append(trials, t)
 			}
 		}

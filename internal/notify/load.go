@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -14,6 +15,10 @@ import (
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/alertmanager/config/receiver"
+	"github.com/prometheus/alertmanager/dispatch"
+	"github.com/prometheus/alertmanager/notify"
+	"github.com/prometheus/alertmanager/template"
 	httpconfig "github.com/prometheus/common/config"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
@@ -67,6 +72,40 @@ func (c Config) read() (conf *amconfig.Config, err error) {
 		}
 	}
 	return conf, needs.unfit
+}
+
+// built is what a configuration makes of its routes and receivers.
+type built struct {
+	templates *template.Template
+	routes    *dispatch.Route
+	receivers []builtReceiver // that a route uses
+}
+
+type builtReceiver struct {
+	amconfig.Receiver
+	integrations []notify.Integration
+	err          error // why there are no integrations
+}
+
+// build makes the receivers that a route uses. It sends nothing.
+func (c Config) build(conf *amconfig.Config, log *slog.Logger) (b built, err error) {
+	if b.templates, err = template.FromGlobs(conf.Templates); err != nil {
+		return b, fmt.Errorf("templates: %w", err)
+	}
+	if b.templates.ExternalURL, err = url.Parse(c.URL); err != nil {
+		return b, err
+	}
+	b.routes = dispatch.NewRoute(conf.Route, nil)
+	used := map[string]bool{}
+	b.routes.Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
+	for _, r := range conf.Receivers {
+		if used[r.Name] {
+			one := builtReceiver{Receiver: r}
+			one.integrations, one.err = receiver.BuildReceiverIntegrations(r, b.templates, log, c.clientOptions()...)
+			b.receivers = append(b.receivers, one)
+		}
+	}
+	return b, nil
 }
 
 // Receivers follow a redirect only if the file says so (follow_redirects: true): the target of a redirect would receive the credentials.

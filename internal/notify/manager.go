@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/prometheus/alertmanager/alert"
 	"github.com/prometheus/alertmanager/api"
 	amconfig "github.com/prometheus/alertmanager/config"
-	"github.com/prometheus/alertmanager/config/receiver"
 	"github.com/prometheus/alertmanager/dispatch"
 	"github.com/prometheus/alertmanager/eventrecorder"
 	"github.com/prometheus/alertmanager/featurecontrol"
@@ -29,7 +27,6 @@ import (
 	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/provider/mem"
 	"github.com/prometheus/alertmanager/silence"
-	"github.com/prometheus/alertmanager/template"
 	"github.com/prometheus/alertmanager/timeinterval"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
@@ -43,7 +40,6 @@ type Notifier struct {
 	o       Options
 	log     *slog.Logger
 	metrics *Metrics
-	url     *url.URL
 
 	// Created once:
 	alerts     *mem.Alerts
@@ -75,10 +71,6 @@ var recorder eventrecorder.Recorder
 
 // Start loads the configuration and the state, and then sends notifications until ctx ends. Wait waits until it has stopped.
 func Start(ctx context.Context, o Options) (*Notifier, error) {
-	link, err := url.Parse(o.URL)
-	if err != nil {
-		return nil, err
-	}
 	conf, err := load(o.Config)
 	if err != nil {
 		return nil, err
@@ -88,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
-		o: o, log: o.Log, url: link, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
+		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
@@ -183,29 +175,21 @@ func (n *Notifier) file(name string) string { return filepath.Join(n.o.StateDir,
 // apply activates a configuration. After an error the previous configuration stays active. The caller holds n.mu, or is Start.
 func (n *Notifier) apply(conf *amconfig.Config) error {
 	log := slog.New(quiet{n.log.Handler()})
-	templates, err := template.FromGlobs(conf.Templates)
+	b, err := n.o.build(conf, log)
 	if err != nil {
-		return fmt.Errorf("templates: %w", err)
+		return err
 	}
-	templates.ExternalURL = n.url
-	routes := dispatch.NewRoute(conf.Route, nil)
-	used := map[string]bool{}
-	routes.Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
 	receivers := map[string][]notify.Integration{}
 	var names []string
-	for _, r := range conf.Receivers {
-		if !used[r.Name] {
-			continue
+	for _, r := range b.receivers {
+		if r.err != nil {
+			return fmt.Errorf("receiver %s: %w", r.Name, r.err)
 		}
-		integrations, err := receiver.BuildReceiverIntegrations(r, templates, log, n.o.clientOptions()...)
-		if err != nil {
-			return fmt.Errorf("receiver %s: %w", r.Name, err)
+		for i := range r.integrations {
+			names = append(names, r.Name+"/"+r.integrations[i].String())
+			r.integrations[i] = n.observed(r.Receiver, r.integrations[i])
 		}
-		for i := range integrations {
-			names = append(names, r.Name+"/"+integrations[i].String())
-			integrations[i] = n.observed(r, integrations[i])
-		}
-		receivers[r.Name] = integrations
+		receivers[r.Name] = r.integrations
 	}
 	intervals := map[string][]timeinterval.TimeInterval{}
 	for _, i := range conf.MuteTimeIntervals {
@@ -227,7 +211,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 		n.silencer.Mutes(ctx, labels)
 	})
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
-	dispatcher := dispatch.NewDispatcher(n.alerts, routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, templates)
+	dispatcher := dispatch.NewDispatcher(n.alerts, b.routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, b.templates)
 
 	// The inhibitor must know the active alerts before the dispatcher sends notifications.
 	go inhibitor.Run()

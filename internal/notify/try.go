@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
 
 	"github.com/prometheus/alertmanager/alert"
-	"github.com/prometheus/alertmanager/config/receiver"
 	"github.com/prometheus/alertmanager/dispatch"
 	"github.com/prometheus/alertmanager/notify"
-	"github.com/prometheus/alertmanager/template"
 	"github.com/prometheus/common/model"
 )
 
@@ -27,11 +24,8 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := template.FromGlobs(conf.Templates)
+	b, err := o.build(conf, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return nil, fmt.Errorf("templates: %w", err)
-	}
-	if templates.ExternalURL, err = url.Parse(o.URL); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -50,23 +44,22 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 	resolved.EndsAt = now
 
 	var trials []Trial
-	for _, r := range dispatch.NewRoute(conf.Route, nil).Match(test.Labels) {
-		for _, rcv := range conf.Receivers {
+	for _, r := range b.routes.Match(test.Labels) {
+		for _, rcv := range b.receivers {
 			if rcv.Name != r.RouteOpts.Receiver {
 				continue
 			}
-			integrations, err := receiver.BuildReceiverIntegrations(rcv, templates, slog.New(slog.DiscardHandler), o.clientOptions()...)
-			if err != nil {
-				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, redact(err, rcv))
+			if rcv.err != nil {
+				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, redact(rcv.err, rcv.Receiver))
 			}
-			for _, i := range integrations {
+			for _, i := range rcv.integrations {
 				t := Trial{Receiver: rcv.Name, Integration: i.Name()}
 				for _, a := range []*alert.Alert{test, &resolved} {
 					if a == &resolved && !i.SendResolved() {
 						continue
 					}
 					if _, err := i.Notify(trialContext(ctx, r, rcv.Name, now), a); err != nil {
-						t.Err = redact(err, rcv)
+						t.Err = redact(err, rcv.Receiver)
 						break
 					}
 				}

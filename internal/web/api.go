@@ -28,18 +28,18 @@ const (
 	maxForm      = 64 << 10 // of a request, in bytes
 )
 
-// apiRoutes adds the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
+// apiEndpoints returns the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
 // not part of Prometheus' API.
-func (s *Site) apiRoutes(mux *http.ServeMux) {
+func (s *Site) apiEndpoints() (all []endpoint) {
 	s.queries = make(chan struct{}, maxQueries)
 	s.alertsAPI = s.api(s.apiAlerts)
 	for path, handler := range map[string]http.HandlerFunc{
 		"/api/v1/alerts": s.alertsAPI, "/api/v1/rules": s.api(s.apiRules), "/api/v1/targets": s.api(s.apiTargets), "/api/v1/tables": s.api(s.apiTables),
 		"/api/v1/query": s.query(s.apiQuery), "/api/v1/query_range": s.query(s.apiQueryRange),
 	} {
-		mux.HandleFunc("GET "+path, handler)
-		mux.HandleFunc("POST "+path, handler)
+		all = append(all, endpoint{"GET", path, "", handler}, endpoint{"POST", path, "", handler})
 	}
+	return all
 }
 
 // apiError is an error with its type in Prometheus' API.

@@ -84,7 +84,7 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	case "end":
 		err = s.Silences.EndSilence(r.Context(), r.PostFormValue("id"))
 	default:
-		notFound(w, r)
+		http.NotFound(w, r)
 		return
 	}
 	if err != nil {

@@ -2,10 +2,13 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,27 +70,50 @@ type Site struct {
 	queries        chan struct{} // holds a value for each query in progress
 }
 
+// endpoint is a path of the site. example is how a user writes it.
+type endpoint struct {
+	method, path, example string
+	handler               http.Handler
+}
+
+func (s *Site) endpoints() []endpoint {
+	page := func(path, example string, handler http.HandlerFunc) endpoint {
+		return endpoint{"GET", path, example, handler}
+	}
+	all := []endpoint{
+		page("/{$}", "/", s.status),
+		page("/alerts", "", s.alerts),
+		{"POST", "/alerts/{change}", "/alerts/silence", http.NewCrossOriginProtection().Handler(s.Access.Only(http.HandlerFunc(s.changeSilences)))},
+		page("/node/{name}", "/node/NAME", s.node),
+		page("/l1/{chain}", "/l1/NAME", s.l1),
+		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
+		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
+		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
+		page("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
+		page("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
+		page("/-/healthy", "", s.healthy),
+		page("/-/ready", "", s.ready),
+		{"GET", "/metrics", "", s.Store.Handler(s.Registry, s.Log)},
+	}
+	if s.Inbox != nil {
+		all = append(all, page("/demo/inbox", "", s.inbox))
+	}
+	return append(all, s.apiEndpoints()...)
+}
+
 // Handler returns the routes.
 func (s *Site) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.status)
-	mux.HandleFunc("GET /alerts", s.alerts)
-	mux.Handle("POST /alerts/{change}", http.NewCrossOriginProtection().Handler(s.Access.Only(http.HandlerFunc(s.changeSilences))))
-	if s.Inbox != nil {
-		mux.HandleFunc("GET /demo/inbox", s.inbox)
+	all := s.endpoints()
+	var examples []string
+	for _, e := range all {
+		mux.Handle(strings.TrimSpace(e.method+" "+e.path), e.handler)
+		examples = appendNew(examples, cmp.Or(e.example, e.path))
 	}
-	mux.Handle("GET /metrics", s.Store.Handler(s.Registry, s.Log))
-	mux.HandleFunc("GET /-/healthy", s.healthy)
-	mux.HandleFunc("GET /-/ready", s.ready)
-	s.apiRoutes(mux)
-	mux.HandleFunc("GET /safe-to-stop", s.safeToStop)
-	mux.HandleFunc("GET /safe-to-remove", s.safeToRemove)
-	mux.HandleFunc("GET /explain", s.explain)
-	mux.HandleFunc("GET /node/{name}", s.node)
-	mux.HandleFunc("GET /l1/{chain}", s.l1)
-	mux.HandleFunc("GET /runbook/{name}", s.runbook)
-	mux.HandleFunc("GET /api/v1/l1/{chain}/plan", s.plan)
-	mux.HandleFunc("GET /", notFound)
+	slices.Sort(examples)
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no such page: there are "+strings.Join(examples, ", ")+" and /-/reload", http.StatusNotFound)
+	})
 	return strict(mux)
 }
 
@@ -101,10 +127,6 @@ func strict(h http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer")
 		h.ServeHTTP(w, r)
 	})
-}
-
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "no such page: there are /, /metrics, /alerts, /api/v1/alerts, /api/v1/rules, /api/v1/query, /api/v1/query_range, /api/v1/targets, /api/v1/tables, /node/NAME, /l1/NAME, /runbook/ALERT, /explain?name=ALERT&target=NODE, /safe-to-stop?node=NODE, /safe-to-remove?validation=ID, /api/v1/l1/CHAIN/plan, /-/healthy, /-/ready and /-/reload", http.StatusNotFound)
 }
 
 // healthy answers 200 while the process serves requests. If it does not answer, restart the process.
