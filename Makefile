@@ -47,13 +47,16 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
+# These have targets of their own: check-rules, check-logs, incidents, sharded.
+apart = ^(TestMutationsAreDetected|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore)$$
+
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
 test-full: build tools deploy-tools proxies .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on $(TESTFLAGS) ./...
-	CGO_ENABLED=0 $(report) -- -tags=deploy -shuffle=on -trimpath -timeout=45m $(TESTFLAGS) ./...
+	CGO_ENABLED=0 $(report) -- -skip='$(apart)' -shuffle=on -trimpath -timeout=45m $(TESTFLAGS) ./...
 	@skipped=$$(grep -c '"Action":"skip",.*"Test":' .tools/test.json); echo "$$skipped tests were skipped"; [ -z "$(CI)" ] || [ "$$skipped" = 0 ]
 
 .PHONY: rules
@@ -62,11 +65,11 @@ rules: tools ## Check the alert rules and run their tests, with promtool
 
 .PHONY: check-rules
 check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (ten minutes)
-	CGO_ENABLED=0 go test -tags mutation -trimpath -run Mut -count=1 -timeout=60m -v ./alerts
+	CGO_ENABLED=0 go test -trimpath -run Mut -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
 incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
-	go test -tags incidents -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
+	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
 check: vet lint fresh test-full ## Run everything but check-rules and incidents; CI runs vet, lint, fresh and test
@@ -74,7 +77,7 @@ check: vet lint fresh test-full ## Run everything but check-rules and incidents;
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
 check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' descriptions, and decode every answer (needs npm)
-	cd internal/tools/openapi && OPENAPI=$(abspath $(OPENAPI)) go test -count=1 -tags prism -run IsDecoded .
+	cd internal/tools/openapi && OPENAPI=$(abspath $(OPENAPI)) go test -count=1 -run IsDecoded .
 
 .tools/%/node_modules: internal/tools/%/package.json internal/tools/%/package-lock.json
 	@mkdir -p .tools/$* && cp $^ .tools/$*/
@@ -83,11 +86,11 @@ check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' d
 
 .PHONY: check-logs
 check-logs: .tools/bin/loki ## Let a real Loki evaluate deploy/logs/rules.yml (the first run builds it: ten minutes)
-	go test -count=1 -tags=logs ./deploy/logs
+	go test -count=1 ./deploy/logs
 
 .PHONY: check-deploy
 check-deploy: tools deploy-tools ## Check chart, units, packages; build and run the image
-	go test -count=1 -tags=deploy $(TESTFLAGS) ./deploy/...
+	go test -count=1 -skip='$(apart)' $(TESTFLAGS) ./deploy/...
 
 .PHONY: dist
 dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bills of materials and checksums into dist/
@@ -101,7 +104,7 @@ release-check: .tools/bin/actionlint ## List what is missing for a release
 .PHONY: vet
 vet: ## Run gofmt and go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "run gofmt -w on:" $$unformatted; exit 1; }
-	go vet -tags deploy,incidents,logs,mutation,sharded ./...
+	go vet ./...
 
 .PHONY: lint
 lint: prose ## Run golangci-lint (the first run builds it: about a minute) and check the prose
@@ -114,7 +117,7 @@ prose: build ## Check documents, help, alert texts and dashboards with textlint 
 
 .PHONY: docs
 docs: .tools/bin/helm .tools/bin/manifests ## Write the generated pages of docs/
-	go generate -tags deploy ./...
+	go generate ./...
 
 .PHONY: fresh
 fresh: ## Fail if the generated pages were out of date
@@ -130,7 +133,7 @@ bench: build ## Measure CPU and memory against the bars and write docs/performan
 
 .PHONY: sharded
 sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)
-	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -tags sharded -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
+	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
 
 .PHONY: faults
 faults: build tools proxies ## Run all faults and crowds in full, and write their figures into docs/reliability.md

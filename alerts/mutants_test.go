@@ -1,5 +1,3 @@
-//go:build mutation
-
 package alerts
 
 import (

@@ -1,5 +1,3 @@
-//go:build mutation
-
 package alerts
 
 import (
@@ -13,6 +11,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // equivalents lists the mutants that no test can distinguish from the rule, with reasons.
@@ -21,6 +21,9 @@ const equivalents = "testdata/equivalents.yml"
 // TestMutationsAreDetected makes one mistake in one rule at a time, and requires that a case of promtool's tests fails. For one alert:
 // -run 'TestMutationsAreDetected/AvaxNodeDown'.
 func TestMutationsAreDetected(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten minutes: run make check-rules")
+	}
 	var list []struct{ Rule, Mistake, Reason string }
 	readYAML(t, equivalents, &list)
 	excused := map[[2]string]bool{} // by rule and mistake; true once made
@@ -71,6 +74,7 @@ func TestMutationsAreDetected(t *testing.T) {
 
 // A case that fails without a mistake would detect every mistake.
 func TestMutationCasesPassWithoutAMistake(t *testing.T) {
+	testworld.Full(t)
 	for _, file := range []string{"rules.yml", "companion.yml"} {
 		suite := readSuite(t, file)
 		for _, tests := range suite.tests {

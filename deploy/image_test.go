@@ -1,5 +1,3 @@
-//go:build deploy
-
 // Package deploy_test builds the image and runs it like a cluster with strict rules.
 package deploy_test
 
@@ -27,6 +25,7 @@ const maxMemory = 64 << 20
 // TestImageServesTheDemo builds every line of the Dockerfile. The compiler image is made from this machine's Go, so no registry is
 // used.
 func TestImageServesTheDemo(t *testing.T) {
+	testworld.Full(t)
 	testworld.Needs(t, "root", "buildah", "podman", "runc", "busybox")
 	c := newContainers(t)
 	c.compiler(t)

@@ -1,5 +1,3 @@
-//go:build deploy
-
 package deploy_test
 
 import (
@@ -13,10 +11,13 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // TestMixinHasAllRulesAndDashboards imports the mixin as jsonnet-bundler installs it.
 func TestMixinHasAllRulesAndDashboards(t *testing.T) {
+	testworld.Full(t)
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

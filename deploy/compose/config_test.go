@@ -1,5 +1,3 @@
-//go:build deploy
-
 package compose
 
 import (
@@ -14,6 +12,7 @@ import (
 
 // The parser of docker compose accepts the file: for the simulated network, and for an own node with .env.example unchanged.
 func TestComposeFileIsValid(t *testing.T) {
+	testworld.Full(t)
 	text, err := os.ReadFile("compose.yml")
 	if err != nil {
 		t.Fatal(err)

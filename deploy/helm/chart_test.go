@@ -1,5 +1,3 @@
-//go:build deploy
-
 package helm
 
 import (
@@ -25,13 +23,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-//go:generate go test -tags deploy -run TestPlainManifestsEqualTheChart -update .
+//go:generate go test -run TestPlainManifestsEqualTheChart -update .
 
 var update = flag.Bool("update", false, "write deploy/kubernetes anew")
 
 const chart = "avax-exporter"
 
 func TestEveryExampleIsValid(t *testing.T) {
+	testworld.Full(t)
 	documented, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +50,7 @@ func TestEveryExampleIsValid(t *testing.T) {
 }
 
 func TestChartHasAllRulesAndDashboards(t *testing.T) {
+	testworld.Full(t)
 	rules := rulesOf(t, alerts.ProfileAll)
 	want := map[string]any{}
 	files, err := fs.Glob(dashboards.Files, "*.json")
@@ -97,6 +97,7 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 }
 
 func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
+	testworld.Full(t)
 	for _, profile := range alerts.Profiles() {
 		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
 		if diff := cmp.Diff(rulesOf(t, profile), rendered[0]["spec"]); diff != "" {
@@ -106,6 +107,7 @@ func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
 }
 
 func TestChartAddsLabelsToAlerts(t *testing.T) {
+	testworld.Full(t)
 	for _, profile := range []string{"all", "validator"} {
 		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region},prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
 		if diff := cmp.Diff(rulesOf(t, profile, "owner", "region"), rendered[0]["spec"]); diff != "" {
@@ -132,6 +134,7 @@ func rulesOf(t *testing.T, profile string, labels ...string) (rules any) {
 
 // The resources of the Prometheus operator are in a file of their own, because a cluster may not know their types.
 func TestPlainManifestsEqualTheChart(t *testing.T) {
+	testworld.Full(t)
 	const dir = "../kubernetes"
 	rendered := render(t, chart, "--namespace=monitoring", "-f", "examples/kubernetes.yaml")
 	files := map[string]string{"avax-exporter.yaml": "", "servicemonitor.yaml": ""}
@@ -163,6 +166,7 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 }
 
 func TestSeveralPodsAreShards(t *testing.T) {
+	testworld.Full(t)
 	for _, c := range []struct{ set, kind, want string }{
 		{"replicas=2", "Deployment", "replicas: 2"},
 		{"shards=1", "Deployment", "replicas: 1"},
@@ -180,6 +184,7 @@ func TestSeveralPodsAreShards(t *testing.T) {
 }
 
 func TestInvalidChartValuesAreRejected(t *testing.T) {
+	testworld.Full(t)
 	for _, c := range []struct{ value, want string }{
 		{`{"node": {"mine": "http://x:9650"}}`, "node"},
 		{`{"nodes": {"mine": "x:9650"}}`, "/nodes/mine"},
@@ -203,6 +208,7 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 
 // Each value in the schema has a default and a comment in values.yaml.
 func TestEveryChartValueIsUsed(t *testing.T) {
+	testworld.Full(t)
 	var values map[string]any
 	text, err := os.ReadFile(chart + "/values.yaml")
 	if err != nil {

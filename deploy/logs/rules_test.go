@@ -1,5 +1,3 @@
-//go:build logs
-
 package logs
 
 import (
@@ -46,6 +44,9 @@ analytics: {reporting_enabled: false}
 // TestLokiEvaluatesRulesAndDashboard sends lines with the labels of alloy.alloy to a real Loki, whose ruler has loaded rules.yml, and asks it
 // for the logs on the dashboard inside the nodes.
 func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: run make check-logs")
+	}
 	dir := t.TempDir()
 	rules, err := os.ReadFile("rules.yml")
 	if err != nil {

@@ -1,5 +1,3 @@
-//go:build deploy
-
 package packages
 
 import (
@@ -70,6 +68,7 @@ func dist(ctx context.Context, dir string) *exec.Cmd {
 }
 
 func TestReleaseFilesAreComplete(t *testing.T) {
+	testworld.Full(t)
 	dir := handedOut(t)
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = dir
@@ -122,6 +121,7 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 }
 
 func TestPackagesAreReproducible(t *testing.T) {
+	testworld.Full(t)
 	again := filepath.Join(t.TempDir(), "dist")
 	run(t, dist(t.Context(), again))
 	var sums [2]string
@@ -138,6 +138,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 }
 
 func TestDebAndRPMHaveTheSameFiles(t *testing.T) {
+	testworld.Full(t)
 	dir := handedOut(t)
 	files := strings.Fields(run(t, exec.CommandContext(t.Context(), "rpm", "-qpl", one(t, dir, "*.rpm"))))
 	extracted := t.TempDir()
@@ -161,6 +162,7 @@ func TestDebAndRPMHaveTheSameFiles(t *testing.T) {
 
 // systemd-analyze on a machine with the package: as installed, and with every commented example enabled.
 func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
+	testworld.Full(t)
 	machine := t.TempDir()
 	run(t, exec.CommandContext(t.Context(), "dpkg-deb", "-x", one(t, handedOut(t), "*.deb"), machine))
 	theirs, err := filepath.Glob("/" + units + "/*.*")

@@ -1,5 +1,3 @@
-//go:build deploy
-
 package packages
 
 import (
@@ -9,10 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // TestBuildIsReproducible builds twice, from two directories. It also limits the size of the binary.
 func TestBuildIsReproducible(t *testing.T) {
+	testworld.Full(t)
 	elsewhere := filepath.Join(t.TempDir(), "another", "place")
 	if err := os.CopyFS(filepath.Join(elsewhere, "cmd"), os.DirFS("../../cmd")); err != nil {
 		t.Fatal(err)

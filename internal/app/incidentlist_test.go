@@ -1,5 +1,3 @@
-//go:build incidents
-
 package app_test
 
 import (

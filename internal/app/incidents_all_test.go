@@ -1,5 +1,3 @@
-//go:build incidents
-
 package app_test
 
 import (
@@ -16,6 +14,9 @@ import (
 
 // TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
 func TestAllIncidents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten minutes: run make incidents")
+	}
 	all := incidents()
 	sent, shown := make([][]string, len(all)), make([][]string, len(all))
 	t.Run("run", func(t *testing.T) {
