@@ -13,6 +13,7 @@ local groups(text) = std.parseYaml(text).groups;
     'avax-delegator.json': import 'dashboards/delegator.json',
     'avax-exporter.json': import 'dashboards/exporter.json',
     'avax-l1.json': import 'dashboards/l1.json',
+    'avax-labels.json': import 'dashboards/labels.json',
     'avax-network.json': import 'dashboards/network.json',
     'avax-node.json': import 'dashboards/node.json',
     'avax-overview.json': import 'dashboards/grafana.json',

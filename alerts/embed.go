@@ -23,6 +23,11 @@ var Companion []byte
 //go:embed label.tmpl
 var labelTemplate string
 
+// labelRules are the recording rules that WithLabels adds for a label. LABEL stands for its name.
+//
+//go:embed label.yml
+var labelRules string
+
 // Digest is digest.yml, in the same format: alerts that always fire. Together they are the weekly digest.
 //
 //go:embed digest.yml

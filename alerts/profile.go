@@ -79,15 +79,31 @@ func WithDigest(rules []byte) ([]byte, error) {
 	return write(&file)
 }
 
-// WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules. In an alert without such a
-// label its value is none. Rules and result are in the format of rules.yml.
+// WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules, and the rules of label.yml for each of them.
+// In an alert without such a label its value is none. Rules and result are in the format of rules.yml.
 func WithLabels(rules []byte, names []string) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
 		return nil, err
 	}
+	var added []*yaml.Node
+	for _, name := range names {
+		var of yaml.Node
+		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(labelRules, "LABEL", name)), &of); err != nil {
+			return nil, fmt.Errorf("label.yml: %w", err)
+		}
+		added = append(added, of.Content[0].Content...)
+	}
 	for _, g := range field(file.Content[0], "groups").Content {
-		for _, r := range field(g, "rules").Content {
+		rules := field(g, "rules")
+		before := slices.IndexFunc(rules.Content, func(r *yaml.Node) bool {
+			record := field(r, "record")
+			return record != nil && record.Value == "avax:labels"
+		})
+		if before >= 0 {
+			rules.Content = slices.Insert(rules.Content, before+1, added...)
+		}
+		for _, r := range rules.Content {
 			labels := field(r, "labels")
 			if field(r, "alert") == nil || labels == nil {
 				continue

@@ -45,7 +45,7 @@ var l1s = board{
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
 					hidden("ID", "node_id"),
 					text("L1", "chain", 110).to("avax-l1", "chain", "L1"),
-					yesNo("State", named(l1By("min", minOf("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
+					yesNo("State", namedL1(l1By("min", minOf("avax_l1_validator_active", onL1s...))), "Active", good, "Inactive", bad, 80),
 					value("Runway", l1By("min", minOf("avax_l1_validator_runway_seconds", onL1s...)), "dtdhms", 0, 130, colors(runway())),
 					value("Balance", l1By("min", minOf("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
 					value("Burn per day", l1By("max", maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
@@ -66,7 +66,7 @@ var l1s = board{
 					lowest(minOf("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),
 				graph("Shortest runways", "Time until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
-					named(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1", "node_id", "node_id"),
+					namedL1(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1", "node_id", "node_id"),
 				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
 					highest("max without (node_id, validation_id) ("+maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
 				graph("P-Chain blocks until a message is usable", "Blocks of the P-Chain from the height of the chain's epoch to the newest. A message of another chain that was signed at the newest height can be verified after so many.", "{{chain}}",
@@ -83,7 +83,7 @@ var l1s = board{
 					hidden("ID", "node_id"),
 					text("L1", "chain", 120),
 					value("Connected", orElse(
-						named("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+" == 1)"),
+						namedL1("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+" == 1)"),
 						of("avax_l1_validator_connected", onL1s...), "name", "Nobody"), "percentunit", 0, 95, steps(step{nil, warn})).orElse(),
 				).size(10, 8).sorted("Connected"),
 				table("Owners of the subnets", "Addresses that may change a subnet, and how many of them must sign, from the Data service. An unplanned change may mean that a key was stolen.",
@@ -135,7 +135,7 @@ func topUpTile() *panel {
 
 func runwayBars() *panel {
 	return bars("Time until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
-		named("bottomk(10, "+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
+		namedL1("bottomk(10, "+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
 		unit("dtdhms", 0).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")).opening("avax-l1", "node_id", "node_id")
 }
 

@@ -13,7 +13,7 @@ import (
 
 // The first one is the start dashboard.
 var boards = []board{
-	overview, validators, delegator, l1s, chains, network, inside, exporter,
+	overview, validators, delegator, l1s, chains, network, inside, byLabel, exporter,
 }
 
 func main() {

@@ -69,7 +69,7 @@ func nodesTable() *panel {
 	// Companion alerts have their own job, and some alerts have only the validator's name.
 	alerting := "sum by (node) (" +
 		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
-		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+ownNames+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
+		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+names("node_id", "name")+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
 		marked("0 * group by (node) ("+maxOf("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
 	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number of pages and warnings about the node.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),

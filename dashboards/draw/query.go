@@ -48,17 +48,31 @@ func inNanoAVAX(expr string) string { return scaled(expr, 1e9) }
 // day is in seconds.
 const day = 86400.0
 
-// ownNames has a series per configured node: its ID in node_id, and its name in name. A node that is down keeps the ID of the
-// last day.
-const ownNames = `label_replace(bottomk by (node_id) (1, max by (node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end()))), "name", "$1", "node", "(.+)")`
+// names has a series for each node ID or validation ID with a name, which is in this label: that of avax:validator_name, and without rules that
+// of the configured node. A validator that is gone keeps the name of the last day.
+func names(id, label string) string {
+	known := `last_over_time(avax:validator_name{job=~"$job", ` + id + `!=""}[1d] @ end())`
+	if id == "node_id" {
+		known += ` or last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end())`
+	}
+	return `label_replace(bottomk by (` + id + `) (1, max by (node, ` + id + `) (` + known + `)), "` + label + `", "$1", "node", "(.+)")`
+}
 
-// ownIDs is the same by the name of the node.
+// ownIDs has a series per configured node, with its ID in node_id. A node that is down keeps the ID of the last day.
 const ownIDs = `bottomk by (job, node) (1, max by (job, node, node_id) (last_over_time(avax_node_identity_info{job=~"$job"}[1d] @ end())))`
 
-// named sets the label name of a validator: the name of the configured node, or the first six letters of its ID.
-func named(expr string) string {
-	return `(` + expr + `) * on (node_id) group_left (name) ` + ownNames +
-		` or label_replace((` + expr + `) unless on (node_id) ` + ownNames + `, "name", "$1", "node_id", "NodeID-(.{6}).*")`
+// named sets the label name of a validator: its name, or the first six letters of its node ID.
+func named(expr string) string { return namedAs("name", expr) }
+
+// namedAs does the same with another label.
+func namedAs(label, expr string) string {
+	return `(` + expr + `) * on (node_id) group_left (` + label + `) ` + names("node_id", label) +
+		` or label_replace((` + expr + `) unless on (node_id) ` + names("node_id", label) + `, "` + label + `", "$1", "node_id", "NodeID-(.{6}).*")`
+}
+
+// namedL1 does the same for validators of L1s: the name of the validation ID comes first.
+func namedL1(expr string) string {
+	return `(` + expr + `) * on (validation_id) group_left (name) ` + names("validation_id", "name") + ` or on (chain, node_id, validation_id) (` + named(expr) + `)`
 }
 
 // ofNodes converts series about nodes to series about their validators.
@@ -82,12 +96,12 @@ func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) 
 func atEnd(expr string) string {
 	var out strings.Builder
 	for expr != "" {
-		start := strings.Index(expr, "avax_")
+		start := strings.Index(expr, "avax")
 		if start < 0 {
 			break
 		}
 		end := start
-		for end < len(expr) && (expr[end] == '_' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
+		for end < len(expr) && (expr[end] == '_' || expr[end] == ':' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
 			end++
 		}
 		if end < len(expr) && expr[end] == '{' {

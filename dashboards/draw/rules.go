@@ -243,7 +243,7 @@ const subjects = `"upgrade", "node", "chain", "name", "collector", "upstream", "
 // subject sets the label subject to the subject of an alert. It is the exporter's instance only if there is nothing else, and a
 // dash if that is missing.
 func subject(expr string) string {
-	expr = `label_join(` + named(expr) + `, "subject", " ", ` + subjects + `)`
+	expr = `label_join(` + namedL1(expr) + `, "subject", " ", ` + subjects + `)`
 	expr = `label_replace(` + expr + `, "subject", "$1", "subject", " *(.*?) *")`
 	expr = `label_replace(label_join(` + expr + `, "place", ";", "subject", "instance"), "subject", "$1", "place", ";(.+)")`
 	return `label_replace(` + expr + `, "subject", "–", "subject", "")`

@@ -75,9 +75,10 @@ func delegationsTable() *panel {
 	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
 	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation.",
 		text("Owner", "name", 0),
-		text("Validator", "node_id", 0),
+		text("Validator", "subject", 0),
+		hidden("ID", "node_id"),
 		hidden("Transaction", "tx_id"),
-		value("Stake, AVAX", by("max", maxOf("avax_delegation_stake_avax")), "locale", 0, 110, nil),
+		value("Stake, AVAX", namedAs("subject", by("max", maxOf("avax_delegation_stake_avax"))), "locale", 0, 110, nil),
 		value("Expected reward, AVAX", by("max", maxOf("avax_delegation_expected_reward_avax")), "locale", 2, 160, nil),
 		yesNo("Reward", by("min", minOf("avax_delegation_reward_reachable")), "Reachable", good, "Lost", bad, 110),
 		value("Ends in", by("min", minOf("avax_delegation_end_timestamp_seconds"))+" - time()", "dtdhms", 0, 130, colors(stakeEnds())),
@@ -88,9 +89,10 @@ func payoutsTable() *panel {
 	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
 	return table("Periods that ended", "What was expected, and what was paid, for the staking periods of the last 30 days. Without an owner: a monitored validator.",
 		text("Owner", "name", 90),
-		text("Validator", "node_id", 0),
+		text("Validator", "subject", 0),
+		hidden("ID", "node_id"),
 		hidden("Transaction", "tx_id"),
-		value("Ended", by("max", maxOf("avax_payout_end_timestamp_seconds"))+" * 1000", "dateTimeFromNow", 0, 120, nil),
+		value("Ended", namedAs("subject", by("max", maxOf("avax_payout_end_timestamp_seconds"))+" * 1000"), "dateTimeFromNow", 0, 120, nil),
 		value("Expected, AVAX", by("max", maxOf("avax_payout_expected_avax")), "locale", 2, 120, nil),
 		value("Paid, AVAX", by("max", maxOf("avax_payout_paid_avax")), "locale", 2, 100, nil),
 	).sortedDown("Ended")
@@ -99,8 +101,9 @@ func payoutsTable() *panel {
 func newPeriodsTable() *panel {
 	by := func(f, expr string) string { return f + " by (node_id) (" + expr + ")" }
 	return table("Room for delegation", "Stake that can still be delegated to a validator, and the reward of its own stake for a new period at the present rate.",
-		text("Validator", "node_id", 0),
-		value("Room, AVAX", by("min", minOf("avax_validator_delegation_room_avax", onValidators)), "locale", 0, 110, nil),
+		text("Validator", "name", 0),
+		hidden("ID", "node_id"),
+		value("Room, AVAX", named(by("min", minOf("avax_validator_delegation_room_avax", onValidators))), "locale", 0, 110, nil),
 		value("Next reward, AVAX", by("max", maxOf("avax_validator_next_reward_avax", onValidators)), "locale", 2, 140, nil),
 	).sorted("Room, AVAX")
 }

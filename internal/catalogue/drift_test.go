@@ -42,7 +42,11 @@ func spoken(t *testing.T) names {
 			n.labelsOf[r.Name+"_sum"], n.labelsOf[r.Name+"_count"] = r.Labels, r.Labels
 		}
 	}
-	for _, g := range slices.Concat(rules(t, alerts.Rules), rules(t, alerts.Companion)) {
+	labelled, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range slices.Concat(rules(t, labelled), rules(t, alerts.Companion)) {
 		for _, r := range g.Rules {
 			if r.Record != "" {
 				n.labelsOf[r.Record] = nil
@@ -62,6 +66,7 @@ func spoken(t *testing.T) names {
 	}
 	n.labelsOf["avax:threshold_override"] = nil // of the user's own rules
 	n.labels["method"] = true                   // of a node's own metrics
+	n.labels["value"] = true                    // of avax:label
 	return n
 }
 
