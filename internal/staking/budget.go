@@ -1,9 +1,6 @@
 package staking
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 // Requirement returns the uptime that is required for the reward of a period with this start. It is HeliconRequirement if the
 // period starts at or after helicon (info.upgrades, heliconTime), otherwise BaseRequirement. helicon is nil if the upgrade is
@@ -33,15 +30,8 @@ type DowntimeBudget struct {
 //
 // Both are rounded to the millisecond, so that Used equals Allowed for a validator exactly at its requirement. Before the period
 // starts, Used is 0. After the period has ended, Used does not change. If the period ends before it starts, Allowed and Used are
-// 0. An uptime or requirement outside 0 to 1 is clamped. NaN counts as the worse value: an uptime of 0, a requirement of 1.
+// 0. Uptime and requirement are from 0 to 1.
 func NewDowntimeBudget(p Period, now time.Time, uptime, requirement float64) DowntimeBudget {
-	if math.IsNaN(uptime) {
-		uptime = 0
-	}
-	if math.IsNaN(requirement) {
-		requirement = 1
-	}
-	uptime, requirement = bounded(uptime), bounded(requirement)
 	length := max(p.End.Sub(p.Start), 0)
 	elapsed := min(max(now.Sub(p.Start), 0), length)
 	return DowntimeBudget{

@@ -2,7 +2,6 @@ package staking
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -10,7 +9,7 @@ import (
 type View struct {
 	NodeID string
 	Stake  uint64  // stake of the peer in nAVAX
-	Uptime float64 // share of the period in which the peer observed the validator as up
+	Uptime float64 // share of the period in which the peer observed the validator as up, from 0 to 1
 }
 
 // Poll is the result of the vote on a validator's reward, as if the vote took place now. At the end of a period, each validator
@@ -21,16 +20,14 @@ type Poll struct {
 }
 
 // NewPoll returns the poll on one validator. total is the whole stake of the network, or the stake of the views if that is more. A
-// view without stake has no vote. A view with uptime NaN is ignored. An uptime outside 0 to 1 is clamped. The views are copied.
+// view without stake has no vote.
 func NewPoll(views []View, total uint64) Poll {
 	p := Poll{views: make([]View, 0, len(views))}
 	for _, v := range views {
-		if v.Stake == 0 || math.IsNaN(v.Uptime) {
-			continue
+		if v.Stake > 0 {
+			p.views = append(p.views, v)
+			p.known += v.Stake
 		}
-		v.Uptime = rounded(bounded(v.Uptime))
-		p.views = append(p.views, v)
-		p.known += v.Stake
 	}
 	p.total = max(total, p.known)
 	return p
@@ -45,7 +42,7 @@ func (p Poll) Uptime() (ratio float64, known bool) {
 	for _, v := range p.views {
 		sum += v.Uptime * float64(v.Stake)
 	}
-	return rounded(bounded(sum / float64(p.known))), true
+	return rounded(sum / float64(p.known)), true
 }
 
 // Known returns the share of all stake with a known view; 0 without stake.

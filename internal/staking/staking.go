@@ -43,9 +43,6 @@ func rounded(x float64) float64 {
 	return math.Round(x*decimals) / decimals
 }
 
-// bounded clamps x to the range from 0 to 1. The caller handles NaN.
-func bounded(x float64) float64 { return min(max(x, 0), 1) }
-
 // DelegatorReward returns the part of a delegation's potential reward that the delegator gets, for a fee from 0 to 1:
 //
 //	⌊reward · (1,000,000 - fee in millionths) / 1,000,000⌋
@@ -53,7 +50,7 @@ func bounded(x float64) float64 { return min(max(x, 0), 1) }
 // Source: avalanchego, vms/platformvm/reward/calculator.go, Split.
 func DelegatorReward(reward uint64, fee float64) uint64 {
 	const millionths = 1_000_000
-	high, low := bits.Mul64(reward, millionths-uint64(math.Round(bounded(fee)*millionths)))
+	high, low := bits.Mul64(reward, millionths-uint64(math.Round(fee*millionths)))
 	share, _ := bits.Div64(high, low, millionths)
 	return share
 }
