@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -140,21 +139,14 @@ func Plan(set []Validator, keep time.Duration) []TopUp {
 	return plan
 }
 
-// enough returns the smallest balance above 0 with a Runway of at least keep. keep must be above 0.
+// enough returns the smallest balance above 0 that lasts for keep, to the precision of a float. keep must be above 0.
 func enough(burn float64, keep time.Duration) uint64 {
 	if !(burn > 0) {
 		return 1
 	}
-	about := math.Ceil(burn * keep.Seconds())
-	if about > math.MaxInt64 { // ten times the maximum supply of AVAX
+	need := math.Ceil(burn * keep.Seconds())
+	if need > math.MaxInt64 { // ten times the maximum supply of AVAX
 		return math.MaxUint64
 	}
-	// The product is rounded, so search around it.
-	slack := uint64(about)>>48 + 2
-	low := max(uint64(about), slack) - slack
-	found := sort.Search(int(2*slack), func(i int) bool {
-		left, _ := Runway(low+uint64(i), burn)
-		return left >= keep
-	})
-	return low + uint64(found)
+	return uint64(need)
 }

@@ -200,39 +200,6 @@ func TestPlanIsTheCheapest(t *testing.T) {
 	})
 }
 
-// Burn rates are measured, so they may be any number.
-func TestPlanIsSufficientAndMinimalForAnyBurn(t *testing.T) {
-	check := func(t rapid.TB, v staking.Validator, keep time.Duration) {
-		lasts := func(balance uint64) bool {
-			left, _ := staking.Runway(balance, v.Burn)
-			return balance > 0 && left >= keep
-		}
-		plan := staking.Plan([]staking.Validator{v}, keep)
-		switch {
-		case len(plan) == 0:
-			if !lasts(v.Balance) {
-				t.Fatal("no plan, but the balance runs out")
-			}
-		case !lasts(v.Balance + plan[0].Amount):
-			t.Fatalf("%+v is not enough", plan)
-		case lasts(v.Balance + plan[0].Amount - 1):
-			t.Fatalf("%+v is too much", plan)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		check(t, staking.Validator{
-			ID:      "v",
-			Balance: rapid.Uint64Range(0, 1e15).Draw(t, "balance"),
-			Burn:    rapid.Float64Range(1e-3, 9e10).Draw(t, "burn"),
-		}, time.Duration(rapid.Int64Range(1, 1e17).Draw(t, "keep")))
-	})
-	// The product of burn rate and time, rounded up, is too little for two of these cases, and too much for the others.
-	check(t, staking.Validator{ID: "v", Burn: 231149}, 39560246218417558)
-	check(t, staking.Validator{ID: "v", Burn: 3605754.334322285}, 8978*time.Hour+33*time.Minute+10*time.Second)
-	check(t, staking.Validator{ID: "v", Burn: 90071993}, 1e17)
-	check(t, staking.Validator{ID: "v", Burn: 9e10}, 1e17)
-}
-
 func TestPlanIsSortedByRunOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
