@@ -72,12 +72,11 @@ type Incident struct {
 
 // Gap tells which stored series an alert needs and did not find.
 type Gap struct {
-	Alert string
-	// Missing are families without a sample. If All is true, the alert could not be judged at all.
-	Missing []string
-	All     bool
+	Alert   string   `json:"alert"`
+	Judged  bool     `json:"judged"`            // false: the alert could not be judged at all
+	Missing []string `json:"missing,omitempty"` // families without a sample
 	// Begin is the time of the oldest sample of the families that the alert needs, if it is after the begin of the range.
-	Begin time.Time
+	Begin time.Time `json:"judged_from,omitzero"`
 }
 
 // Limits of one piece of history. A piece has at most maxPieceSamples stored samples, so that memory does not depend on the range.
@@ -128,7 +127,7 @@ func newRun(o Options, p *plan, s *alerting.Store) *run {
 	return &run{
 		o: o, from: o.From, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
 		open: map[string]*Incident{}, pending: map[string]string{}, errs: map[string]bool{},
-		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}},
+		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}, Notifications: []Notification{}, Gaps: []Gap{}},
 		engine: promql.NewEngine(promql.EngineOpts{
 			Logger: discard, MaxSamples: 100_000_000, Timeout: 10 * time.Minute, LookbackDelta: alerting.Lookback, EnableAtModifier: true,
 			EnableNegativeOffset: true, Parser: promQL,
@@ -386,7 +385,7 @@ func (r *run) finish() {
 	})
 	inputs, judged := r.plan.inputsOf(), r.plan.judged(r.first)
 	for _, alert := range slices.Sorted(maps.Keys(inputs)) {
-		gap := Gap{Alert: alert}
+		gap := Gap{Alert: alert, Judged: judged[alert]}
 		begin := r.o.From.Add(maxScrapeInterval)
 		for _, name := range inputs[alert] {
 			first, found := r.first[name]
@@ -396,8 +395,7 @@ func (r *run) finish() {
 				gap.Begin = first
 			}
 		}
-		gap.All = !judged[alert]
-		if gap.All || len(gap.Missing) > 0 || !gap.Begin.IsZero() {
+		if !gap.Judged || len(gap.Missing) > 0 || !gap.Begin.IsZero() {
 			r.result.Gaps = append(r.result.Gaps, gap)
 		}
 	}

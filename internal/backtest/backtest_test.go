@@ -95,7 +95,7 @@ func evaluate(t *testing.T, h history, rules string, length time.Duration) *Resu
 
 const hour = time.Hour
 
-// TestIncidentsHaveTheTimesOfTheHistory plays an outage across the borders of pieces.
+// TestIncidentsHaveTheTimesOfTheHistory has an outage across the borders of pieces.
 func TestIncidentsHaveTheTimesOfTheHistory(t *testing.T) {
 	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
 		"up":                          always(1),
@@ -183,7 +183,7 @@ groups:
 	var got []string
 	for _, g := range r.Gaps {
 		line := g.Alert + " " + strings.Join(g.Missing, ",")
-		if g.All {
+		if !g.Judged {
 			line += " all"
 		}
 		if !g.Begin.IsZero() {

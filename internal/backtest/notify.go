@@ -6,25 +6,25 @@ import (
 	"time"
 
 	"github.com/prometheus/alertmanager/config"
-	amcommon "github.com/prometheus/alertmanager/config/common"
 	"github.com/prometheus/alertmanager/dispatch"
-	"github.com/prometheus/alertmanager/inhibit"
 	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // Notification is one message that Alertmanager would have sent.
 type Notification struct {
-	At       time.Time
-	Receiver string
-	Group    string // labels of the group
-	Severity string // highest severity of the firing alerts
-	Firing   []int  // positions of the incidents in Result.Incidents
+	At       time.Time `json:"at"`
+	Receiver string    `json:"receiver"`
+	Group    string    `json:"group"`     // labels of the group
+	Severity string    `json:"severity"`  // highest severity of the firing alerts
+	Firing   []int     `json:"incidents"` // positions in Result.Incidents
 }
 
 // Notify adds the notifications that an Alertmanager with this configuration would have sent, and how long each incident was
 // inhibited. Silences, time intervals and messages that only report resolved alerts do not count.
 func (r *Result) Notify(c *config.Config) {
-	muted := r.inhibited(c.InhibitRules)
+	muted := r.inhibited(notify.InhibitionOf(c))
 	root := dispatch.NewRoute(c.Route, nil)
 	groups := map[string]*group{}
 	for i := range r.Incidents {
@@ -42,9 +42,12 @@ func (r *Result) Notify(c *config.Config) {
 			}
 			groups[key].incidents = append(groups[key].incidents, i)
 		}
-		r.Incidents[i].Inhibited = length(muted[i])
+		r.Incidents[i].Inhibited = 0
+		for _, m := range muted[i] {
+			r.Incidents[i].Inhibited += m.to.Sub(m.from)
+		}
 	}
-	r.Notifications = nil
+	r.Notifications = []Notification{}
 	for _, key := range slices.Sorted(maps.Keys(groups)) {
 		r.Notifications = append(r.Notifications, groups[key].notifications(r, muted)...)
 	}
@@ -115,56 +118,31 @@ type span struct{ from, to time.Time }
 
 func (s span) contains(t time.Time) bool { return !t.Before(s.from) && t.Before(s.to) }
 
-// inhibited returns when each incident was inhibited by another, by position.
-func (r *Result) inhibited(configured []amcommon.InhibitRule) map[int][]span {
-	muted := map[int][]span{}
-	sets := make([]model.LabelSet, len(r.Incidents))
-	for i := range sets {
-		sets[i] = r.Incidents[i].labelSet()
+// inhibited returns when each incident was inhibited by another, by position: between any two changes, the inhibitor is asked once.
+func (r *Result) inhibited(by notify.Inhibition) map[int][]span {
+	var changes []time.Time
+	for _, i := range r.Incidents {
+		changes = append(changes, i.Fired, i.end(r))
 	}
-	for _, c := range configured {
-		rule := inhibit.NewInhibitRule(c)
-		for i, effect := range r.Incidents {
-			if !rule.TargetMatchers.Matches(sets[i]) {
-				continue
+	slices.SortFunc(changes, time.Time.Compare)
+	changes = slices.CompactFunc(changes, time.Time.Equal)
+	muted := map[int][]span{}
+	for k := range max(0, len(changes)-1) {
+		during := span{changes[k], changes[k+1]}
+		var active []notify.Active
+		var positions []int
+		for i, incident := range r.Incidents {
+			if (span{incident.Fired, incident.end(r)}).contains(during.from) {
+				active, positions = append(active, notify.Active{Labels: incident.Labels.Map(), Firing: true}), append(positions, i)
 			}
-			bothSides := rule.SourceMatchers.Matches(sets[i])
-			for j, cause := range r.Incidents {
-				from, to := later(effect.Fired, cause.Fired), earlier(effect.end(r), cause.end(r))
-				if i == j || !from.Before(to) || !rule.SourceMatchers.Matches(sets[j]) || bothSides && rule.TargetMatchers.Matches(sets[j]) {
-					continue
-				}
-				equal := true
-				for name := range rule.Equal {
-					equal = equal && sets[i][name] == sets[j][name]
-				}
-				if equal {
-					muted[i] = append(muted[i], span{from, to})
-				}
+		}
+		for i, inhibitor := range by.Inhibitors(active) {
+			if inhibitor >= 0 {
+				muted[positions[i]] = append(muted[positions[i]], during)
 			}
 		}
 	}
 	return muted
-}
-
-// length returns the total length of spans that may overlap.
-func length(spans []span) (total time.Duration) {
-	slices.SortFunc(spans, func(a, b span) int { return a.from.Compare(b.from) })
-	var until time.Time
-	for _, s := range spans {
-		if from := later(s.from, until); from.Before(s.to) {
-			total += s.to.Sub(from)
-			until = s.to
-		}
-	}
-	return total
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -138,14 +138,14 @@ func (r *Result) gaps(p *printer) {
 	lines := map[string][]string{}
 	for _, g := range r.Gaps {
 		switch {
-		case g.All:
+		case !g.Judged:
 			line := "Not judged, because there are no samples of " + strings.Join(g.Missing, ", ")
 			lines[line] = append(lines[line], g.Alert)
 		case len(g.Missing) > 0:
 			line := "Judged in part, without " + strings.Join(g.Missing, ", ")
 			lines[line] = append(lines[line], g.Alert)
 		}
-		if !g.All && !g.Begin.IsZero() {
+		if g.Judged && !g.Begin.IsZero() {
 			line := "Judged only from " + stamp(g.Begin) + ", because there are no older samples"
 			lines[line] = append(lines[line], g.Alert)
 		}
@@ -205,44 +205,21 @@ func (r *Result) document() any {
 		Resolved  *time.Time        `json:"resolved"` // null: still firing
 		Inhibited float64           `json:"inhibited_seconds"`
 	}
-	type notification struct {
-		At       time.Time `json:"at"`
-		Receiver string    `json:"receiver"`
-		Group    string    `json:"group"`
-		Severity string    `json:"severity"`
-		Firing   []int     `json:"incidents"` // positions in incidents
-	}
-	type gap struct {
-		Alert   string     `json:"alert"`
-		Judged  bool       `json:"judged"`
-		Missing []string   `json:"missing,omitempty"`
-		Begin   *time.Time `json:"judged_from,omitempty"`
-	}
 	document := struct {
 		From          time.Time      `json:"from"`
 		To            time.Time      `json:"to"`
 		Alerts        []Summary      `json:"alerts"`
 		Incidents     []incident     `json:"incidents"`
-		Notifications []notification `json:"notifications"`
-		Gaps          []gap          `json:"gaps"`
+		Notifications []Notification `json:"notifications"`
+		Gaps          []Gap          `json:"gaps"`
 		Errors        []string       `json:"errors"`
-	}{From: r.From, To: r.To, Alerts: r.Summaries(), Incidents: []incident{}, Notifications: []notification{}, Gaps: []gap{}, Errors: r.Errors}
-	pointer := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
+	}{r.From, r.To, r.Summaries(), []incident{}, r.Notifications, r.Gaps, r.Errors}
 	for _, i := range r.Incidents {
-		document.Incidents = append(document.Incidents, incident{
-			i.Alert, i.Labels.Map(), i.Summary, i.Active, i.Fired, pointer(i.Resolved), i.Inhibited.Seconds(),
-		})
-	}
-	for _, n := range r.Notifications {
-		document.Notifications = append(document.Notifications, notification(n))
-	}
-	for _, g := range r.Gaps {
-		document.Gaps = append(document.Gaps, gap{g.Alert, !g.All, g.Missing, pointer(g.Begin)})
+		one := incident{i.Alert, i.Labels.Map(), i.Summary, i.Active, i.Fired, &i.Resolved, i.Inhibited.Seconds()}
+		if i.Resolved.IsZero() {
+			one.Resolved = nil
+		}
+		document.Incidents = append(document.Incidents, one)
 	}
 	return document
 }

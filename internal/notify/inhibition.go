@@ -23,14 +23,17 @@ func ParseInhibition(config []byte) (Inhibition, error) {
 	if err != nil {
 		return Inhibition{}, errors.Join(errors.New("inhibit rules"), err)
 	}
-	return Inhibition{conf.InhibitRules}, nil
+	return InhibitionOf(conf), nil
 }
+
+// InhibitionOf returns the inhibit rules of a configuration.
+func InhibitionOf(conf *amconfig.Config) Inhibition { return Inhibition{conf.InhibitRules} }
 
 // Inhibition returns the inhibit rules in force: those of AVAX_NOTIFY_FILE or, if it has none, the shipped rules.
 func (n *Notifier) Inhibition() Inhibition {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return Inhibition{n.conf.InhibitRules}
+	return InhibitionOf(n.conf)
 }
 
 // Active is an active alert: firing or pending.
