@@ -9,12 +9,12 @@ var chains = board{
 			line(exporterTile(), alertsTile(), bootstrappingTile(),
 				stat("Chains missing", "Chains that a node should run, but does not. They are not tracked, or their VM did not start.",
 					number(minOf("avax_node_chain_present", onNodes, onChains), "== 0")).
-					unit("none", 0).judged(some(warn)).reads("0", "None", good),
+					faults(warn, "None"),
 				stat("Furthest behind", "Number of blocks by which the node that is furthest behind is behind the highest node.",
 					"max("+lag+")").unit("suffix: blocks", 0).graded(highBy("AvaxHeadLag", blocks)),
 				stat("Forks", "Nodes whose block differs from the block that most nodes have at the same height.",
 					"sum("+withoutObservers("avax_chain_fork_detected")+")").
-					unit("none", 0).judged(some(bad)).reads("0", "None", good).none("One node only")),
+					faults(bad, "None").none("One node only")),
 			line(
 				stat("Longest vote", "How long the oldest block has been in voting.",
 					"max("+maxOf("avax_chain_longest_processing_seconds", onNodes)+")").unit("s", 0).none("No health API"),

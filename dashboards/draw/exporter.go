@@ -12,7 +12,7 @@ var exporter = board{
 			line(exporterTile(), alertsTile(),
 				stat("Collectors failing", "Collectors whose last run failed for at least one target.",
 					number(minOf("avax_exporter_collector_success", onCollectors), "== 0")).
-					unit("none", 0).judged(some(warn)).reads("0", "None", good),
+					faults(warn, "None"),
 				stat("Oldest answer", "Longest time since the last successful run of a collector that fails or is late. Collectors that never succeeded do not count.",
 					"max(time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * max("+exporters+")").
 					unit("s", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
@@ -21,7 +21,7 @@ var exporter = board{
 					unit("none", 0).judged(steps(step{nil, bad}, step{1.0, good})).reads("1", "Read", good).reads("0", "Not read", bad),
 				stat("Panics in a day", "Runs that ended in a panic in the last day: a mistake in the exporter, please report it.",
 					"sum(increase("+of("avax_exporter_collector_panics_total")+"[1d])) and on () "+exporters).
-					unit("none", 0).judged(some(bad)).reads("0", "None", good)),
+					faults(bad, "None")),
 			line(
 				stat("Nodes asked", "Nodes that the exporters are configured to monitor. A node that several replicas monitor counts once.",
 					"count("+maxOf("avax_node_up")+")").unit("none", 0),

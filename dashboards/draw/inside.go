@@ -11,7 +11,7 @@ var inside = board{
 		{text: "This dashboard needs a Prometheus that scrapes the nodes themselves (`/ext/metrics`) and node_exporter on their hosts, with the label `node`, and the rules of companion.yml.", panels: line(exporterTile(), alertsTile(), nodesTile(),
 			stat("Not scraped", "Targets of the companion rules that Prometheus cannot scrape: AvalancheGo and node_exporter.",
 				`count(up{job=~"avalanchego|node|icm-relayer"} == 0) or 0 * count(up{job=~"avalanchego|node|icm-relayer"})`).
-				unit("none", 0).judged(some(warn)).reads("0", "None", good).none("No targets"),
+				faults(warn, "None").none("No targets"),
 			stat("Disk free", "Free share of the database volume: the lowest of all nodes. AvalancheGo 1.14.1 and later.",
 				"min("+own("avalanche_resource_tracker_disk_available_percentage")+") / 100").
 				unit("percentunit", 0).graded(lowGrades(bar("AvalancheGoDiskLow", "page")/100, bar("AvalancheGoDiskLow", "warn")/100, percents)),

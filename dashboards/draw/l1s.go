@@ -17,7 +17,7 @@ var l1s = board{
 				weightTile(),
 				stat("Unsafe to stop", "Nodes that must not be stopped: without them, an L1 or the primary network would have too little weight.",
 					number(minOf("avax_node_safe_to_stop", onNodes), "== 0")).
-					unit("none", 0).judged(some(warn)).reads("0", "None", good),
+					faults(warn, "None"),
 				stat("Undelivered for", "How long the oldest undelivered message of the monitored addresses has waited.",
 					"max(time() - "+minOf("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+maxOf("avax_icm_messages")+")").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
@@ -114,7 +114,7 @@ var (
 func inactiveTile() *panel {
 	return stat("Inactive L1 validators", "Validators whose balance ran out. They neither vote nor sign, but their weight stays in the L1's total weight.",
 		"sum("+maxOf("avax_l1_validators", onChains, `state="inactive"`)+")").
-		unit("none", 0).judged(some(bad)).reads("0", "None", good)
+		faults(bad, "None")
 }
 
 func runwayTile() *panel {

@@ -15,9 +15,9 @@ var network = board{
 				stat("Fewest inbound peers", "Number of inbound connections of the node with the fewest. If it stays 0, no peer can reach the node.",
 					"min("+maxOf("avax_node_peers_inbound", onNodes)+")").unit("none", 0).judged(steps(step{nil, warn}, step{1.0, good})).reads("0", "None", warn),
 				stat("Nodes differ in", "Facts that differ between your nodes, but should be equal: chain configurations, upgrade schedules, VMs, protocol.",
-					number(maxOf("avax_fleet_variants"), "> 1")).unit("suffix: facts", 0).judged(some(warn)).reads("0", "Nothing", good),
+					number(maxOf("avax_fleet_variants"), "> 1")).faults(warn, "Nothing").unit("suffix: facts", 0),
 				stat("Health checks failing", "Failing checks according to the nodes' health API.",
-					"sum("+maxOf("avax_node_health_check_failing", onNodes)+")").unit("none", 0).judged(some(warn)).reads("0", "None", good).none("No health API"),
+					"sum("+maxOf("avax_node_health_check_failing", onNodes)+")").faults(warn, "None").none("No health API"),
 			)...)},
 		{
 			title: "Nodes",

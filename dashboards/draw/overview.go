@@ -39,13 +39,13 @@ var nodeStates = maxOf("avax_node_up", onNodes) + " or 0 * max without (instance
 func nodesTile() *panel {
 	return stat("Nodes not up", "Nodes that do not answer the exporter, or that no exporter has monitored for several minutes.",
 		"count(("+nodeStates+") != 1) or 0 * count("+nodeStates+")").
-		unit("none", 0).judged(some(bad)).reads("0", "All up", good).leadsTo("avax-network")
+		faults(bad, "All up").leadsTo("avax-network")
 }
 
 func bootstrappingTile() *panel {
 	return stat("Bootstrapping", "Chains that are bootstrapping on a node. Until a chain is bootstrapped, the node cannot serve or validate it.",
 		number(minOf("avax_node_chain_bootstrapped", onNodes, onChains), "== 0")).
-		unit("none", 0).judged(some(bad)).reads("0", "All done", good).leadsTo("avax-chains")
+		faults(bad, "All done").leadsTo("avax-chains")
 }
 
 func upgradeTile() *panel {

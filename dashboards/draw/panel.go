@@ -158,6 +158,11 @@ func (p *panel) judged(thresholds object) *panel {
 	return p
 }
 
+// faults is for the number of faults: 0 shows a text, and each fault the color.
+func (p *panel) faults(color, none string) *panel {
+	return p.unit("none", 0).judged(some(color)).reads("0", none, good)
+}
+
 // reads shows a text instead of a value.
 func (p *panel) reads(value, text, color string) *panel {
 	p.defaults["mappings"] = append(p.defaults["mappings"].([]object), mapping(value, text, color))
@@ -294,11 +299,11 @@ func hidden(title, label string) column {
 // to makes each cell of the column open another dashboard about the row. It keeps the time range and the selected data
 // source, network and job. vars are names of variables, each followed by the column with its value.
 func (c column) to(board string, vars ...string) column {
-	url := "/d/" + board + "?${datasource:queryparam}&${network:queryparam}&${job:queryparam}"
+	variables := selected
 	for i := 0; i+1 < len(vars); i += 2 {
-		url += "&var-" + vars[i] + "=${__data.fields[\"" + vars[i+1] + "\"]}"
+		variables += "&var-" + vars[i] + "=${__data.fields[\"" + vars[i+1] + "\"]}"
 	}
-	c.props = append(c.props, prop("links", []object{{"title": "Open: " + strings.TrimPrefix(board, "avax-"), "url": url + "&${__url_time_range}", "targetBlank": false}}))
+	c.props = append(c.props, prop("links", linkTo(board, variables)))
 	return c
 }
 
@@ -410,10 +415,7 @@ func (p *panel) json() object {
 		out["transformations"] = p.transformations
 	}
 	if p.opens != "" {
-		out["links"] = []object{{
-			"title": "Open: " + strings.TrimPrefix(p.opens, "avax-"), "targetBlank": false,
-			"url": "/d/" + p.opens + "?${__all_variables}&${__url_time_range}",
-		}}
+		out["links"] = linkTo(p.opens, "${__all_variables}")
 	}
 	return out
 }
@@ -446,9 +448,14 @@ func fine(v any, color string) any {
 
 // opening makes each line or bar open another dashboard about its subject.
 func (p *panel) opening(board, variable, label string) *panel {
-	p.defaults["links"] = []object{{
-		"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false,
-		"url": "/d/" + board + "?${datasource:queryparam}&${network:queryparam}&${job:queryparam}&var-" + variable + "=${__field.labels." + label + "}&${__url_time_range}",
-	}}
+	p.defaults["links"] = linkTo(board, selected+"&var-"+variable+"=${__field.labels."+label+"}")
 	return p
+}
+
+// selected are the selected data source, network and job as parameters of a link.
+const selected = "${datasource:queryparam}&${network:queryparam}&${job:queryparam}"
+
+// linkTo returns a link to another dashboard with these variables and the time range.
+func linkTo(board, variables string) []object {
+	return []object{{"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false, "url": "/d/" + board + "?" + variables + "&${__url_time_range}"}}
 }

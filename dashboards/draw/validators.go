@@ -9,7 +9,7 @@ var validators = board{
 			line(exporterTile(), alertsTile(), paidTile(), votesTile(), budgetTile(), stakeEndTile()),
 			line(
 				stat("Not in the set", "Monitored validators that are missing from the set of the primary network.", number(present, "== 0")).
-					unit("none", 0).judged(some(bad)).reads("0", "None", good),
+					faults(bad, "None"),
 				stat("Stake, AVAX", "Own stake of the monitored validators.",
 					"sum("+maxOf("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
 				stat("Reward, AVAX", "Rewards of the monitored validators at the end of their periods, if their uptime suffices. Includes their share of their delegators' rewards.",

@@ -211,12 +211,17 @@ func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	a.stopRules(old)
 	a.state.saved = asOf(time.Now(), a.state.saved)
 	for {
-		e, err := a.replace(ctx)
+		a.mu.Lock()
+		next, err := a.newEngine(ctx, a.set, a.state.saved)
+		if err == nil {
+			a.engine = next
+		}
+		a.mu.Unlock()
 		if err == nil {
 			if err := old.close(); err != nil {
 				a.log.Error("old samples not released", "err", err)
 			}
-			return e
+			return next
 		}
 		a.log.Error("alert rules not started", "err", err)
 		select {
@@ -225,17 +230,6 @@ func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 			return nil
 		}
 	}
-}
-
-// replace creates a new engine and makes it the current engine.
-func (a *Alerting) replace(ctx context.Context) (*engine, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	e, err := a.newEngine(ctx, a.set, a.state.saved)
-	if err == nil {
-		a.engine = e
-	}
-	return e, err
 }
 
 // stopRules stops the evaluation and saves the last state of the alerts.
