@@ -262,10 +262,9 @@ func (a *Alerting) scrapeConfig() (*config.Config, error) {
 			"evaluation_interval": interval,
 		},
 		"scrape_configs": []any{map[string]any{
-			"job_name":       a.o.Job,
-			"static_configs": []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
-			// Histograms of the exporter have many series, and no page shows them.
-			"metric_relabel_configs": []any{map[string]any{"source_labels": []string{model.MetricNameLabel}, "regex": "go_.*|avax_exporter_.*_bucket", "action": "drop"}},
+			"job_name":               a.o.Job,
+			"static_configs":         []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
+			"metric_relabel_configs": []any{map[string]any{"source_labels": []string{model.MetricNameLabel}, "regex": "go_.*", "action": "drop"}},
 		}},
 	})
 	if err != nil {

@@ -178,7 +178,7 @@ func openState(cfg *config.Config, log *slog.Logger) *state.Dir {
 	return dir
 }
 
-// nodes returns the number of monitored nodes, including those of other shards.
+// nodes returns the number of nodes and observers of this shard.
 func (a *App) nodes() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

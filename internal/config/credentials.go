@@ -19,6 +19,8 @@ import (
 
 	httpconfig "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // httpEntry is one entry of the file of credentials. For an upstream, the first entry with its name counts.
@@ -104,12 +106,12 @@ func (r *reader) credentials(s *Source, u *Upstreams) {
 		}
 	}
 	if key := r.key(s.KeyFile); key != "" {
-		data := u.Services["data"]
-		if data.Header = data.Header.Clone(); data.Header == nil {
-			data.Header = http.Header{}
+		service := u.Services["data"]
+		if service.Header = service.Header.Clone(); service.Header == nil {
+			service.Header = http.Header{}
 		}
-		data.Header.Set("X-Service-Api-Key", key)
-		u.Services["data"] = data
+		service.Header.Set(data.KeyHeader, key)
+		u.Services["data"] = service
 	}
 }
 

@@ -27,16 +27,6 @@ var Quorums = []struct {
 // TopUpDays is the default number of days that a top-up must last.
 const TopUpDays = 30
 
-// Pays reports whether any of the validators has a balance for fees.
-func (l *L1) Pays() bool {
-	for _, v := range l.Set {
-		if !v.Legacy {
-			return true
-		}
-	}
-	return false
-}
-
 // Left returns how many seconds of a duration are left at the time now, at least 0. The duration starts at At, the time of the
 // balances.
 func (l *L1) Left(duration time.Duration, now time.Time) float64 {

@@ -45,9 +45,6 @@ func TestUnknownBalanceTimeCountsAsNow(t *testing.T) {
 	if _, sum := l1.TopUps(1, day0); sum != 86400-1 {
 		t.Errorf("a day costs %d nAVAX more", sum)
 	}
-	if !l1.Pays() || (&staking.L1{Set: l1.Set[1:]}).Pays() {
-		t.Error("one of two pays, a legacy one does not")
-	}
 }
 
 func TestTopUpSumSaturates(t *testing.T) {

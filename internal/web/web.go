@@ -1,4 +1,5 @@
-// Package web serves the metrics, the status pages and the health endpoints. No request causes a call to an upstream.
+// Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop calls
+// nodes, before it answers yes.
 package web
 
 import (

@@ -7,7 +7,7 @@
 //
 // The service may add values. Therefore a status, type or kind is a plain string, and constants name the known values.
 //
-// A key is sent as a header (scrape.Options.Header): KeyHeader or LegacyKeyHeader. Budget limits the cost of calls.
+// A key is sent as a header (scrape.Options.Header), KeyHeader. Budget limits the cost of calls.
 package data
 
 import (
@@ -22,11 +22,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// The headers for a key. The URL of the service determines which one applies.
-const (
-	KeyHeader       = "x-service-api-key"
-	LegacyKeyHeader = "x-glacier-api-key"
-)
+// KeyHeader is the header for a key.
+const KeyHeader = "x-service-api-key"
 
 // Client is the client of one Data service.
 type Client struct{ u *scrape.Upstream }

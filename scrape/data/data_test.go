@@ -105,7 +105,7 @@ func TestKeyStaysWithItsHostAndOutOfErrors(t *testing.T) {
 		t.Errorf("redirect followed: %v", r.Header)
 	}))
 	defer elsewhere.Close()
-	for _, header := range []string{data.KeyHeader, data.LegacyKeyHeader, "X-Other"} {
+	for _, header := range []string{data.KeyHeader, "X-Other"} {
 		for _, answer := range []func(http.ResponseWriter){
 			func(w http.ResponseWriter) { w.Header().Set("Location", elsewhere.URL+"/"+canary); w.WriteHeader(307) },
 			func(w http.ResponseWriter) {
