@@ -82,8 +82,10 @@ func (e exporter) up(t *testing.T, node string, want int) {
 	e.until(t, "/metrics", func(_ int, body string) bool { return strings.Contains(body, line) })
 }
 
+// An observer belongs to another operator. It gets only credentials that are configured for its name.
 func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
-	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
+	network := simnet.New(simnet.Options{Seed: 1})
+	node := network.Node("alpha")
 	ours, theirs := testworld.NewAuthority(t), testworld.NewAuthority(t)
 	serverCert, serverKey := theirs.Sign(t, "node")
 	clientCert, clientKey := ours.Sign(t, "exporter")
@@ -104,7 +106,13 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	trusted.AddCert(ours.Certificate)
 	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
 	mutual.StartTLS()
-	for _, s := range []*httptest.Server{bearer, password, key, host} {
+	received := &testworld.Log{}
+	record := func(r *http.Request) bool {
+		fmt.Fprintln(received, r.Host, r.URL, r.Header)
+		return true
+	}
+	public, named := guarded(t, network.Observer(), record), guarded(t, network.Observer(), header("X-Own", "of-the-observer"))
+	for _, s := range []*httptest.Server{bearer, password, key, host, public, named} {
 		s.Start()
 	}
 	dir, put := files(t, map[string]string{
@@ -117,21 +125,25 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	} {
 		nodes += fmt.Sprintf("- targets: [%q]\n  labels: {node: %s}\n", url, name)
 	}
+	nodes += fmt.Sprintf("- targets: [%q]\n  labels: {node: named, __role__: observer}\n", named.URL)
 	put("nodes.yml", nodes)
 	put("http.yml", `
+- {upstreams: [named], http_config: {http_headers: {X-Own: {values: [of-the-observer]}}}}
 - {upstreams: [bearer], http_config: {authorization: {credentials_file: token}}}
 - {upstreams: [pass*], http_config: {basic_auth: {username: user, password_file: password}}}
 - {upstreams: [key], http_config: {http_headers: {X-Key: {files: [key-of-proxy]}}}}
 - {upstreams: [host], host: inner.example.com}
 - upstreams: [mutual]
   http_config: {authorization: {credentials_file: all}, tls_config: {ca_file: ca, cert_file: cert, key_file: key}}
-- {upstreams: ["*"], http_config: {authorization: {credentials_file: all}}}
+- upstreams: ["*"]
+  host: `+canary+`.example.com
+  http_config: {authorization: {credentials_file: all}, tls_config: {cert_file: cert, key_file: key}}
 `)
 	env := config.Environment{}
-	env["NODES"] = ""
+	env["NODES"], env["OBSERVERS"] = "", "public="+public.URL
 	env["NODES_FILE"] = filepath.Join(dir, "nodes.yml")
 	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
-	env["COLLECTORS"] = "up,identity"
+	env["COLLECTORS"] = "up,identity,observer"
 	log := &testworld.Log{}
 	e := startLogging(t, env, log)
 	_, page := e.get(t, "/metrics")
@@ -140,6 +152,14 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 		if got := served[`avax_node_up{node="`+name+`"}`]; got != want {
 			t.Errorf("%s: up %v, want %v", name, got, want)
 		}
+	}
+	for _, name := range []string{"public", "named"} {
+		if served[`avax_observer_up{node="`+name+`"}`] != 1 {
+			t.Errorf("observer %s not up", name)
+		}
+	}
+	if text := received.String(); text == "" || strings.Contains(text, canary) || strings.Contains(text, "Authorization") || strings.Contains(text, "X-Own") {
+		t.Errorf("the observer without an entry receives:\n%s", text)
 	}
 
 	// The error about an invalid secret contains its location.
@@ -156,76 +176,6 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "http.yml: upstreams [bearer]: the value of the header Authorization contains") {
 		t.Errorf("log:\n%s", log)
-	}
-}
-
-// An observer belongs to another operator. The exporter sends it its own credentials, and never the nodes' credentials.
-func TestNodeCredentialsNeverReachAnObserver(t *testing.T) {
-	network := simnet.New(simnet.Options{Seed: 1})
-	ours, theirs := testworld.NewAuthority(t), testworld.NewAuthority(t)
-	clientCert, clientKey := ours.Sign(t, "exporter")
-	serverCert, serverKey := theirs.Sign(t, "observer")
-	pair, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
-	if err != nil {
-		t.Fatal(err)
-	}
-	received := &testworld.Log{}
-	record := func(name string) *httptest.Server {
-		return guarded(t, network.Observer(), func(r *http.Request) bool {
-			certificates := 0
-			if r.TLS != nil {
-				certificates = len(r.TLS.PeerCertificates)
-			}
-			fmt.Fprintln(received, name, r.Host, r.URL, r.Header, certificates, "certificates")
-			return true
-		})
-	}
-	public, other := record("public"), record("other")
-	public.Start()
-	other.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequestClientCert}
-	other.StartTLS()
-	alpha := guarded(t, network.Node("alpha"), func(r *http.Request) bool {
-		return r.Header.Get("Authorization") == "Bearer "+canary+"-t" && r.Header.Get("X-Key") == canary+"-k" && r.Host == canary+".example.com"
-	})
-	alpha.Start()
-
-	dir, put := files(t, map[string]string{
-		"token": canary + "-t", "key-of-proxy": canary + "-k", "cert": clientCert, "key": clientKey,
-		"ca": theirs.PEM,
-	})
-	put("nodes.yml", fmt.Sprintf("- targets: [%q]\n  labels: {node: other, __role__: observer}\n", other.URL))
-	env := withoutRules()
-	env["NODES"], env["OBSERVERS"], env["NODES_FILE"] = "alpha="+alpha.URL, "public="+public.URL, filepath.Join(dir, "nodes.yml")
-	put("http.yml", `
-- {upstreams: [other], http_config: {tls_config: {ca_file: ca}, http_headers: {X-Own: {values: [of-the-observer]}}}}
-- upstreams: ["*"]
-  host: `+canary+`.example.com
-  http_config:
-    authorization: {credentials_file: token}
-    http_headers: {X-Key: {files: [key-of-proxy]}}
-    tls_config: {cert_file: cert, key_file: key}
-`)
-	env["HTTP_CONFIG_FILE"] = filepath.Join(dir, "http.yml")
-	env["COLLECTORS"] = "up,identity,heads,validator_views,observer"
-	e := start(t, env)
-	_, page := e.get(t, "/metrics")
-	served := samples(t, page)
-	for _, series := range []string{
-		`avax_node_up{node="alpha"}`, `avax_observer_up{node="public"}`, `avax_observer_up{node="other"}`,
-		`avax_observer_info{node="public"}`, `avax_observer_info{node="other"}`,
-	} {
-		if served[series] != 1 {
-			t.Errorf("%s is %v", series, served[series])
-		}
-	}
-	if strings.Contains(page, `avax_node_up{node="other"}`) {
-		t.Error("observer in the nodes file counts as a node")
-	}
-	for line := range strings.Lines(received.String()) {
-		own := strings.HasPrefix(line, "other ")
-		if strings.Contains(line, canary) || strings.Contains(line, "Authorization") || !strings.Contains(line, " 0 certificates") || strings.Contains(line, "of-the-observer") != own {
-			t.Errorf("an observer receives %s", line)
-		}
 	}
 }
 
