@@ -22,8 +22,8 @@ import (
 func startRepeater(ts *testscript.TestScript, _ bool, _ []string) {
 	var answers atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-		words := fmt.Sprintf("you sent %s %v %s", r.URL, r.Header, asked)
+		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		words := fmt.Sprintf("you sent %s %v %s", r.URL, r.Header, body)
 		user, password, _ := r.BasicAuth()
 		words += " as " + user + ":" + password
 		quoted, _ := json.Marshal(words)

@@ -86,9 +86,9 @@ func (e exporter) up(t *testing.T, node string, want int) {
 func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	network := simnet.New(simnet.Options{Seed: 1})
 	node := network.Node("alpha")
-	ours, theirs := testworld.NewAuthority(t), testworld.NewAuthority(t)
-	serverCert, serverKey := theirs.Sign(t, "node")
-	clientCert, clientKey := ours.Sign(t, "exporter")
+	clients, servers := testworld.NewAuthority(t), testworld.NewAuthority(t)
+	serverCert, serverKey := servers.Sign(t, "node")
+	clientCert, clientKey := clients.Sign(t, "exporter")
 	header := func(name, want string) func(*http.Request) bool {
 		return func(r *http.Request) bool { return r.Header.Get(name) == want && len(r.Header) < 8 }
 	}
@@ -103,7 +103,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	trusted := x509.NewCertPool()
-	trusted.AddCert(ours.Certificate)
+	trusted.AddCert(clients.Certificate)
 	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
 	mutual.StartTLS()
 	received := &testworld.Log{}
@@ -117,7 +117,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	}
 	dir, put := files(t, map[string]string{
 		"token": canary + "-t\n", "password": canary + "-b\n", "key-of-proxy": canary + "-k", "all": canary + "-all",
-		"ca": theirs.PEM, "cert": clientCert, "key": clientKey,
+		"ca": servers.PEM, "cert": clientCert, "key": clientKey,
 	})
 	nodes := ""
 	for name, url := range map[string]string{
@@ -183,8 +183,8 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 // the samples.
 func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
-	ours := testworld.NewAuthority(t)
-	nodeCert, nodeKey := ours.Sign(t, "node")
+	authority := testworld.NewAuthority(t)
+	nodeCert, nodeKey := authority.Sign(t, "node")
 	pair, err := tls.X509KeyPair([]byte(nodeCert), []byte(nodeKey))
 	if err != nil {
 		t.Fatal(err)
@@ -197,14 +197,14 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 		return r.Header.Get("Authorization") == "Bearer "+wanted[0] && r.TLS.PeerCertificates[0].Subject.CommonName == wanted[1]
 	})
 	trusted := x509.NewCertPool()
-	trusted.AddCert(ours.Certificate)
+	trusted.AddCert(authority.Certificate)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
 	server.StartTLS()
-	firstCert, firstKey := ours.Sign(t, "first")
-	secondCert, secondKey := ours.Sign(t, "second")
+	firstCert, firstKey := authority.Sign(t, "first")
+	secondCert, secondKey := authority.Sign(t, "second")
 	dir, put := files(t, map[string]string{
 		"token": "one", "cert": firstCert, "key": firstKey,
-		"ca": ours.PEM,
+		"ca": authority.PEM,
 	})
 	env := config.Environment{}
 	env["NODES"] = "alpha=" + server.URL

@@ -91,11 +91,11 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	failed := 0
-	var troubles []*trouble
+	var failures []*failure
 	for _, f := range findings {
 		if f.err != nil {
 			failed++
-			troubles = add(troubles, f)
+			failures = add(failures, f)
 			continue
 		}
 		fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", f.check, f.target, f.verdict)
@@ -110,8 +110,8 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, t := range troubles {
-		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", few(t.checks), few(t.targets), t.err)
+	for _, t := range failures {
+		fmt.Fprintf(out, "FAILS  %s of %s: %v\n", brief(t.checks), brief(t.targets), t.err)
 		if t.remedy != "" {
 			fmt.Fprintf(out, "       %s\n", t.remedy)
 		}
@@ -126,7 +126,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	observers.runAlone(ctx, runs)
 	observers.print(out, int(cfg.ObserverBudget))
 	if failed > 0 {
-		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(findings), plural(len(troubles), "cause"))
+		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(findings), plural(len(failures), "cause"))
 	}
 	passed := plural(len(findings), "check") + " passed"
 	if without := noData(runs); len(without) > 0 {
@@ -290,24 +290,24 @@ func rulesCost(cfg *config.Config, series int) string {
 		series, cores, bytes/1e6)
 }
 
-// trouble is a cause and all checks and targets that fail because of it. For example, if a node is down, every collector of the node
+// failure is a cause and all checks and targets that fail because of it. For example, if a node is down, every collector of the node
 // fails with the same error.
-type trouble struct {
+type failure struct {
 	err             error
 	cause, remedy   string
 	checks, targets []string
 }
 
-// add adds a finding to the trouble with the same cause, or to a new trouble.
-func add(troubles []*trouble, f finding) []*trouble {
-	t := &trouble{err: f.err, cause: f.err.Error()}
+// add adds a finding to the failure with the same cause, or to a new failure.
+func add(failures []*failure, f finding) []*failure {
+	t := &failure{err: f.err, cause: f.err.Error()}
 	if call := (*scrape.Error)(nil); errors.As(f.err, &call) && call.Err != nil {
 		t.cause, t.remedy = string(call.Outcome)+call.Err.Error(), remedy.Of(f.err).Do
 	}
-	if i := slices.IndexFunc(troubles, func(o *trouble) bool { return o.cause == t.cause }); i >= 0 {
-		t = troubles[i]
+	if i := slices.IndexFunc(failures, func(o *failure) bool { return o.cause == t.cause }); i >= 0 {
+		t = failures[i]
 	} else {
-		troubles = append(troubles, t)
+		failures = append(failures, t)
 	}
 	if !slices.Contains(t.checks, f.check) {
 		t.checks = append(t.checks, f.check)
@@ -315,11 +315,11 @@ func add(troubles []*trouble, f finding) []*trouble {
 	if !slices.Contains(t.targets, f.target) {
 		t.targets = append(t.targets, f.target)
 	}
-	return troubles
+	return failures
 }
 
-// few lists the first names.
-func few(names []string) string {
+// brief lists the first names.
+func brief(names []string) string {
 	const listed = 2
 	if len(names) <= listed {
 		return strings.Join(names, ", ")

@@ -91,19 +91,19 @@ func (o *observations) print(out io.Writer, budget int) {
 		for _, offer := range n.Offers() {
 			offered[offer.Op] = offered[offer.Op] || offer.Err == nil
 		}
-		told := map[string]bool{}
+		listed := map[string]bool{}
 		for _, offer := range n.Offers() {
-			if told[offer.Op] {
+			if listed[offer.Op] {
 				continue
 			}
-			told[offer.Op] = true
+			listed[offer.Op] = true
 			if offered[offer.Op] {
 				fmt.Fprintf(out, "  offers          %s\n", offer.Op)
 				continue
 			}
 			fmt.Fprintf(out, "  does not offer  %s (%s)\n", offer.Op, scrape.OutcomeOf(offer.Err))
 		}
-		if len(told) == 0 {
+		if len(listed) == 0 {
 			fmt.Fprintln(out, "  no answer")
 		}
 	}

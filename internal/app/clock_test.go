@@ -18,7 +18,7 @@ func TestClockStepKeepsNoOldSamples(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
 				var offset atomic.Int64
 				w.Use(simnet.New(simnet.Options{Seed: 1, Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }}), "alpha", "bravo")
-				w.Env["SCHEDULES"] = hurried
+				w.Env["SCHEDULES"] = everyMinute
 				w.Start(t)
 				const head = `avax_chain_head_timestamp_seconds{node="alpha",chain="P"}`
 				before := w.Samples(t)

@@ -126,7 +126,7 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 	for _, c := range []struct {
 		descriptors uint64
 		nodes, want int
-		told        bool
+		warns       bool
 	}{
 		{1 << 20, 200, 256, false},
 		{1024, 10, 256, false},
@@ -135,7 +135,7 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		got := maxConnections(4, c.nodes, c.descriptors, slog.New(slog.NewTextHandler(&log, nil)))
-		if got != c.want || strings.Contains(log.String(), "LimitNOFILE") != c.told {
+		if got != c.want || strings.Contains(log.String(), "LimitNOFILE") != c.warns {
 			t.Errorf("%d descriptors, %d nodes: %d connections, want %d; %s", c.descriptors, c.nodes, got, c.want, &log)
 		}
 	}

@@ -121,7 +121,7 @@ func withData(w *apptest.World, every string) {
 	for _, spec := range dataCollectors() {
 		schedules = append(schedules, spec.Name+"=@every "+every)
 	}
-	w.Env["SCHEDULES"] = hurried + ";" + strings.Join(schedules, ";")
+	w.Env["SCHEDULES"] = everyMinute + ";" + strings.Join(schedules, ";")
 }
 
 // ofNodes finds families of these collectors that nodes report without the Data service.

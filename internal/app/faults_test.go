@@ -25,14 +25,14 @@ func about(page map[string]float64, name string) []string {
 
 // The slow collectors run once a minute; longest is three such periods and a run.
 const (
-	hurried = "network=@every 1m;network_views=@every 1m;supply=@every 1m;upgrades=@every 1m;acps=@every 1m;" +
+	everyMinute = "network=@every 1m;network_views=@every 1m;supply=@every 1m;upgrades=@every 1m;acps=@every 1m;" +
 		"chain_status=@every 1m;chain_info=@every 1m;chain_config=@every 1m;chain_rules=@every 1m;tps=@every 1m;transaction_pool=@every 1m"
 	longest = 4 * time.Minute
 )
 
 // For any fault of a node, only its own samples are affected.
 func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
-	for name, fall := range map[string]func(*simnet.Node){
+	for name, begin := range map[string]func(*simnet.Node){
 		"stopped":               (*simnet.Node).Stop,
 		"hung":                  func(n *simnet.Node) { n.Inject(simnet.Hung()) },
 		"slow":                  func(n *simnet.Node) { n.Inject(simnet.Slow(11 * time.Second)) },
@@ -48,26 +48,26 @@ func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
-				w.Env["SCHEDULES"] = hurried
+				w.Env["SCHEDULES"] = everyMinute
 				w.Start(t)
 				before := w.Samples(t)
-				fall(w.Network.Node("bravo"))
+				begin(w.Network.Node("bravo"))
 				for range int(longest / (15 * time.Second)) {
 					time.Sleep(15 * time.Second)
 					if w.Samples(t)[`avax_node_up{node="alpha"}`] != 1 {
 						t.Fatal("alpha not up")
 					}
 				}
-				sick := w.Samples(t)
-				if up, told := sick[`avax_node_up{node="bravo"}`]; !told || up != 0 {
-					t.Errorf("avax_node_up of bravo %v, exported %v", up, told)
+				faulty := w.Samples(t)
+				if up, exported := faulty[`avax_node_up{node="bravo"}`]; !exported || up != 0 {
+					t.Errorf("avax_node_up of bravo %v, exported %v", up, exported)
 				}
-				if left := about(sick, "bravo"); len(left) > 0 {
+				if left := about(faulty, "bravo"); len(left) > 0 {
 					t.Errorf("samples of bravo left: %v", left)
 				}
 				for series := range before {
 					compares := strings.HasPrefix(series, "avax_chain_fork_detected{") // needs two nodes
-					if _, still := sick[series]; !still && !compares && !strings.Contains(series, `bravo`) && strings.HasPrefix(series, "avax_") {
+					if _, still := faulty[series]; !still && !compares && !strings.Contains(series, `bravo`) && strings.HasPrefix(series, "avax_") {
 						t.Errorf("%s missing", series)
 					}
 				}
@@ -75,13 +75,13 @@ func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
 				w.Network.Node("bravo").Recover()
 				w.Network.Node("bravo").Start()
 				time.Sleep(2 * time.Minute) // a period, the rest of a pause, and a run
-				healed := w.Samples(t)
+				recovered := w.Samples(t)
 				for _, series := range about(before, "bravo") {
-					if _, back := healed[series]; !back && !strings.HasPrefix(series, "avax_exporter_") {
+					if _, back := recovered[series]; !back && !strings.HasPrefix(series, "avax_exporter_") {
 						t.Errorf("%s missing after recovery", series)
 					}
 				}
-				if healed[`avax_node_up{node="bravo"}`] != 1 {
+				if recovered[`avax_node_up{node="bravo"}`] != 1 {
 					t.Error("bravo not up again")
 				}
 			})
@@ -96,13 +96,13 @@ func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		w.Network.ResetCalls()
 		time.Sleep(10 * time.Minute)
-		asked := map[string]int{}
+		calls := map[string]int{}
 		for _, c := range w.Network.Calls() {
-			asked[c.Upstream+" "+c.Method+" "+string(c.Params)]++
+			calls[c.Upstream+" "+c.Method+" "+string(c.Params)]++
 		}
 		atMost := func(question string, n int) {
 			t.Helper()
-			for key, count := range asked {
+			for key, count := range calls {
 				if strings.HasPrefix(key, question) && count > n {
 					t.Errorf("%s: %d calls in ten minutes, want at most %d", key, count, n)
 				}
@@ -113,8 +113,8 @@ func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 		atMost(`alpha platform.getCurrentValidators {"subnetID":"11111111111111111111111111111111LpoYY"}`, 4) // 5 m, by two collectors with their own periods
 		atMost("alpha platform.getBlockchains", 4)
 		atMost(`alpha eth_getBlockByNumber ["latest",false]`, 82) // 15 s, for two chains, by three collectors
-		if len(asked) < 20 {
-			t.Errorf("calls: %v", slices.Sorted(maps.Keys(asked)))
+		if len(calls) < 20 {
+			t.Errorf("calls: %v", slices.Sorted(maps.Keys(calls)))
 		}
 	})
 }
@@ -129,8 +129,8 @@ func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
 		w.Network.RemoveValidator("P", "bravo")
 		time.Sleep(2 * time.Minute)
 		page := w.Samples(t)
-		if got, told := page[bravo]; !told || got != 0 {
-			t.Errorf("%s: %v, exported %v, want 0", bravo, got, told)
+		if got, exported := page[bravo]; !exported || got != 0 {
+			t.Errorf("%s: %v, exported %v, want 0", bravo, got, exported)
 		}
 	})
 }
@@ -143,8 +143,8 @@ func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
 		before := w.Samples(t)[weight]
 		w.Network.AddL1Validator("examplel1", "hotel", 30, 1e9)
 		time.Sleep(45 * time.Second)
-		if got, told := w.Samples(t)[weight]; !told || got < before {
-			t.Errorf("%s: %v, exported %v, want at least %v", weight, got, told, before)
+		if got, exported := w.Samples(t)[weight]; !exported || got < before {
+			t.Errorf("%s: %v, exported %v, want at least %v", weight, got, exported, before)
 		}
 		time.Sleep(2 * time.Minute)
 		if got := w.Samples(t)[weight]; got <= before {
@@ -186,9 +186,9 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 func TestHungNodeDelaysNoOtherAnswer(t *testing.T) {
 	t.Parallel()
 	// With 2.5 s for a run, one call may use all of it.
-	const hasty = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
+	const everyFiveSeconds = "validators=@every 5s;validator_views=@every 5s;l1=@every 5s;fee_config=@every 5s;connected_stake=@every 5s"
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		w.Env["SCHEDULES"] = hasty
+		w.Env["SCHEDULES"] = everyFiveSeconds
 		w.Start(t)
 		w.Network.Node("alpha").Inject(simnet.Hung())
 		for range 2 * 24 { // a result is valid for at least half a period

@@ -42,8 +42,8 @@ func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put f
 	})
 }
 
-// asked returns the number of calls to the node.
-func asked(w *apptest.World, node string) (n int) {
+// callsTo returns the number of calls to the node.
+func callsTo(w *apptest.World, node string) (n int) {
 	for _, c := range w.Calls() {
 		if c.Upstream == node {
 			n++
@@ -61,10 +61,10 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if n := asked(w, "alpha"); n > 0 {
+		if n := callsTo(w, "alpha"); n > 0 {
 			t.Errorf("reload caused %d calls to alpha", n)
 		}
-		if asked(w, "charlie") == 0 {
+		if callsTo(w, "charlie") == 0 {
 			t.Error("charlie not called at once")
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -108,7 +108,7 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 		}
 		w.ResetCalls()
 		time.Sleep(10 * time.Minute)
-		if n := asked(w, "alpha"); n > 0 {
+		if n := callsTo(w, "alpha"); n > 0 {
 			t.Errorf("%d calls to the old node", n)
 		}
 		if got := w.Samples(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {

@@ -142,7 +142,7 @@ func (o outcome) row() []string {
 	quiet, never := time.Duration(0), false
 	for _, e := range o.episodes {
 		never = never || e.fires()
-		quiet = max(quiet, e.ended.Sub(o.healed))
+		quiet = max(quiet, e.ended.Sub(o.recovered))
 		n := counts[key(e)]
 		counts[key(e)] = 0
 		if n == 0 {

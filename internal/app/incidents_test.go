@@ -231,10 +231,10 @@ func (w *world) record(t *testing.T) {
 // outcome is the result of an incident.
 type outcome struct {
 	incident
-	episodes []*episode
-	shown    []string // problems on the status page, at the moments and when all alerts are sent
-	at       time.Time
-	healed   time.Time
+	episodes  []*episode
+	shown     []string // problems on the status page, at the moments and when all alerts are sent
+	at        time.Time
+	recovered time.Time
 }
 
 // run runs the incident, and checks its outcome.
@@ -258,12 +258,12 @@ func (i incident) run(t *testing.T) outcome {
 		}
 		o.shown = append(o.shown, shown(t, w))
 		w.wait(t, cmp.Or(i.goesOn, 12*time.Minute), nil)
-		o.healed = time.Now()
+		o.recovered = time.Now()
 		if i.end != nil {
 			i.end(w)
 		}
 		w.wait(t, cmp.Or(i.heals, time.Hour), func() bool {
-			return (i.quick || time.Since(o.healed) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
+			return (i.quick || time.Since(o.recovered) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
 		})
 		o.episodes = w.episodes
 	})
@@ -274,7 +274,7 @@ func (i incident) run(t *testing.T) outcome {
 			notified = e.notified.Sub(o.at).Round(time.Second).String()
 		}
 		if !e.fires() {
-			ended = e.ended.Sub(o.healed).Round(time.Second).String()
+			ended = e.ended.Sub(o.recovered).Round(time.Second).String()
 		}
 		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, ended, e)
 	}
@@ -284,7 +284,7 @@ func (i incident) run(t *testing.T) outcome {
 			if e.notified.IsZero() || e.notified.Sub(o.at) > i.warned {
 				t.Errorf("warning not sent within %v: %s", i.warned, e)
 			}
-		} else if first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.healed) > i.ended {
+		} else if first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.recovered) > i.ended {
 			t.Errorf("not resolved within %v: %s", i.ended, e)
 		}
 		page, quiet := e.labels["severity"] == "page", len(i.pages)+len(i.warns) == 0 && e.labels["severity"] != "info"

@@ -37,7 +37,7 @@ func guarded(page http.Handler) (*passwords, *compared) {
 	return p, c
 }
 
-func knock(ctx context.Context, h http.Handler, from, password string) (status int) {
+func send(ctx context.Context, h http.Handler, from, password string) (status int) {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/metrics", nil)
 	r.RemoteAddr = net.JoinHostPort(from, "1")
 	if password != "" {
@@ -65,7 +65,7 @@ func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 func guessing(t *testing.T, attacker func(n int) string) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
-		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK {
+		if status := send(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
 		gone, leave := context.WithCancel(t.Context())
@@ -76,17 +76,17 @@ func guessing(t *testing.T, attacker func(n int) string) {
 				ctx = gone
 			}
 			go func() {
-				if knock(ctx, h, attacker(n), fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
+				if send(ctx, h, attacker(n), fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
 					refused.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK || time.Since(began) > 200*time.Millisecond {
+		if status := send(t.Context(), h, "192.0.2.1", "right"); status != http.StatusOK || time.Since(began) > 200*time.Millisecond {
 			t.Errorf("known password: status %d after %v", status, time.Since(began))
 		}
-		if status := knock(t.Context(), h, "192.0.2.2", "right"); status != http.StatusOK || time.Since(began) > time.Second {
+		if status := send(t.Context(), h, "192.0.2.2", "right"); status != http.StatusOK || time.Since(began) > time.Second {
 			t.Errorf("first valid request of another address: status %d after %v", status, time.Since(began))
 		}
 		leave()
@@ -94,7 +94,7 @@ func guessing(t *testing.T, attacker func(n int) string) {
 		if n := compared.times.Load(); n > 2+maxGuesses+2 || refused.Load() < 1900 {
 			t.Errorf("%d comparisons, %d rejected", n, refused.Load())
 		}
-		if status := knock(t.Context(), h, attacker(0), "right"); status != http.StatusOK {
+		if status := send(t.Context(), h, attacker(0), "right"); status != http.StatusOK {
 			t.Errorf("attacking address afterwards: status %d", status)
 		}
 	})
@@ -103,12 +103,12 @@ func guessing(t *testing.T, attacker func(n int) string) {
 func TestDisconnectedRequestIsNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
-		go knock(t.Context(), h, "192.0.2.1", "first")
+		go send(t.Context(), h, "192.0.2.1", "first")
 		synctest.Wait()
 		gone, leave := context.WithCancel(t.Context())
 		ended := make(chan time.Time)
 		go func() {
-			knock(gone, h, "192.0.2.2", "second")
+			send(gone, h, "192.0.2.2", "second")
 			ended <- time.Now()
 		}()
 		synctest.Wait()
@@ -130,18 +130,18 @@ func TestSlotEndsWithTheComparison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := make(chan struct{})
 		h, compared := guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-read }))
-		go knock(t.Context(), h, "192.0.2.1", "right")
+		go send(t.Context(), h, "192.0.2.1", "right")
 		time.Sleep(time.Second)
-		if status := knock(t.Context(), h, "192.0.2.2", "wrong"); status != http.StatusUnauthorized {
+		if status := send(t.Context(), h, "192.0.2.2", "wrong"); status != http.StatusUnauthorized {
 			t.Errorf("status %d", status)
 		}
 		close(read)
 		synctest.Wait()
 		compared.password = "another"
-		if status := knock(t.Context(), h, "192.0.2.1", "right"); status != http.StatusUnauthorized || len(h.right) != 0 {
+		if status := send(t.Context(), h, "192.0.2.1", "right"); status != http.StatusUnauthorized || len(h.right) != 0 {
 			t.Errorf("password that is no longer valid: status %d, %d remembered", status, len(h.right))
 		}
-		if status := knock(t.Context(), h, "192.0.2.1", ""); status != http.StatusUnauthorized {
+		if status := send(t.Context(), h, "192.0.2.1", ""); status != http.StatusUnauthorized {
 			t.Errorf("without a password: status %d", status)
 		}
 	})

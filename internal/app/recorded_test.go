@@ -293,14 +293,14 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 		},
 	})
 	counts := make([]map[string]int, len(situations)) // series of each family
-	for i, story := range situations {
-		t.Run(story.name, func(t *testing.T) {
-			node, err := recorded.NewNode(story.layers...)
+	for i, s := range situations {
+		t.Run(s.name, func(t *testing.T) {
+			node, err := recorded.NewNode(s.layers...)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if story.age > 0 {
-				node.SetAge(story.age)
+			if s.age > 0 {
+				node.SetAge(s.age)
 			}
 			server := httptest.NewServer(node)
 			t.Cleanup(server.Close)
@@ -310,10 +310,10 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 			env["WATCH_ADDRESSES"] = recordedAddress + "," + recordedAccount
 			env["CHAINS"] = "C,examplel1=" + recorded.L1Chain + ",examplepoa=" + recorded.PoAChain
 
-			if story.chains != "" {
-				env["CHAINS"], env["COLLECTORS"] = story.chains, "" // the recordings have no admin calls about these chains
+			if s.chains != "" {
+				env["CHAINS"], env["COLLECTORS"] = s.chains, "" // the recordings have no admin calls about these chains
 			}
-			if story.chains == thirdNetwork {
+			if s.chains == thirdNetwork {
 				env["WATCH_ADDRESSES"] = "" // no calls about addresses
 			}
 			_, page := start(t, env).get(t, "/metrics")
@@ -322,12 +322,12 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				if strings.Contains(call, "/proposervm ") {
 					continue // as a node of a release before Granite
 				}
-				if story.name != "bootstrapping" || !strings.HasPrefix(call, "/ext/bc/"+recorded.L1Chain) && !strings.HasPrefix(call, "/ext/bc/"+recorded.PoAChain) {
+				if s.name != "bootstrapping" || !strings.HasPrefix(call, "/ext/bc/"+recorded.L1Chain) && !strings.HasPrefix(call, "/ext/bc/"+recorded.PoAChain) {
 					t.Errorf("call without a recording: %s", call)
 				}
 			}
 			served := samples(t, page)
-			for series, want := range story.want {
+			for series, want := range s.want {
 				got, present := served[series]
 				switch {
 				case want == gone && present:
@@ -339,7 +339,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				}
 			}
 			for series := range served {
-				for _, family := range story.none {
+				for _, family := range s.none {
 					if strings.HasPrefix(series, family) {
 						t.Errorf("%s exported", series)
 					}
@@ -360,11 +360,11 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	var table strings.Builder
 	families := map[string]bool{}
 	table.WriteString("The number of series of each family.\n\n")
-	for i, story := range situations {
+	for i, s := range situations {
 		if counts[i] == nil {
 			return // not all situations were selected
 		}
-		fmt.Fprintf(&table, "%2d %s\n", i+1, story.name)
+		fmt.Fprintf(&table, "%2d %s\n", i+1, s.name)
 		for family := range counts[i] {
 			families[family] = true
 		}

@@ -65,8 +65,8 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 						if status != http.StatusConflict {
 							t.Errorf("%v after its death: %d %s", time.Duration(quarter)*time.Second/4, status, reason)
 						}
-						if safe, told := page[`avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.Network.NodeID("echo")+`"}`]; !told || safe != 0 {
-							t.Errorf("avax_l1_safe_to_stop %v, %v", safe, told)
+						if safe, exported := page[`avax_l1_safe_to_stop{chain="examplel1",node_id="`+w.Network.NodeID("echo")+`"}`]; !exported || safe != 0 {
+							t.Errorf("avax_l1_safe_to_stop %v, %v", safe, exported)
 						}
 						for _, node := range []string{"alpha", "echo"} {
 							if weight := page[`avax_l1_connected_weight{node="`+node+`",chain="examplel1"}`]; weight != 270 {
