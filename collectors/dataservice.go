@@ -38,7 +38,6 @@ type DataService struct {
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
-	symbols  map[string]string // of the chains' tokens, by the chain's reference
 }
 
 // entry returns the name of the ledger entry for these parts.

@@ -40,7 +40,7 @@ var delegations = &Spec{
 const maxDelegatedTo = 50
 
 func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *metric.Batch) error {
-	address := ups.Watch.Delegators[slices.IndexFunc(ups.Watch.Delegators, func(d Delegator) bool { return d.Name == name })].Address
+	address := ups.Watch.delegator(name).Address
 	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
 		labels = []string{address, name, nodeID, txID}
 		out.SetTime(delegationEnd, end, labels...)
@@ -53,9 +53,13 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 	case len(ups.All()) == 0 && err != nil:
 		return err
 	case len(ups.All()) == 0:
+		current := map[string]payout{}
 		for _, d := range pending {
-			set(d.NodeID, d.TxHash, d.EndTimestamp.Time, d.AmountStaked, wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()))
+			reward := wire.NanoAVAX(d.EstimatedReward.Amount.Uint64())
+			set(d.NodeID, d.TxHash, d.EndTimestamp.Time, d.AmountStaked, reward)
+			current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Expected: reward, Estimated: true}
 		}
+		ups.expectPayouts(out, name, current)
 	default:
 		if err != nil {
 			out.Note("only the validators in AVAX_VALIDATORS: %v", err)

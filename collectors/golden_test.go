@@ -185,7 +185,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					collect(t.Context(), t, spec, ups)
 				}
 				for _, name := range []string{"alpha", "foxtrot"} { // the Data service replaces what no node reports
-					network.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getSubnet", "eth_getBalance")
+					network.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getSubnet", "eth_getBalance", "platform.getRewardUTXOs")
 				}
 				ups.Watch.Validators.IDs = nil // so that the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)

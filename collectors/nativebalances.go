@@ -13,7 +13,9 @@ import (
 
 var (
 	addressBalance = metric.New("avax_address_balance_tokens",
-		"Balance of a monitored address in the chain's own token. Only the Data service knows the symbol of an L1's token; without it the label symbol is empty.", "chain", "address", "symbol")
+		"Balance of a monitored address in the chain's own token.", "chain", "address")
+	addressToken = metric.New("avax_address_token_info",
+		"Symbol of the token in avax_address_balance_tokens; always 1. Absent if it is not known: only the Data service knows the symbol of an L1's token.", "chain", "address", "symbol")
 	addressValue = metric.New("avax_address_balance_value",
 		"Value of avax_address_balance_tokens in a currency. Absent if the Data service reports no value.", "chain", "address", "currency")
 )
@@ -23,17 +25,19 @@ var nativeBalances = &Spec{
 	Help:     "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"eth_getBalance", opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
-	Families: []*metric.Family{addressBalance, addressValue},
+	Families: []*metric.Family{addressBalance, addressToken, addressValue},
 	Bind:     perItemAndChain(Watchlist.evm, collectNativeBalance),
 	Cost:     calls(opNativeBalance, 1),
 }
 
 func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+	symbol := ""
 	tokens, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
 	})
 	if ups.Data != nil {
 		b, listedErr := listedBalance(ctx, ups, c, address)
+		symbol = b.Symbol
 		switch {
 		case listedErr == nil && err != nil:
 			tokens, err = b.Tokens(), nil
@@ -49,15 +53,17 @@ func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, ad
 	if err != nil {
 		return err
 	}
-	symbol, err := ups.tokenSymbol(ctx, c)
-	if err != nil {
-		return err
+	out.Set(addressBalance, tokens, c.Name, address)
+	if known, err := ups.KnownBlockchain(ctx, c); err == nil && known.SubnetID == node.PrimaryNetworkID {
+		symbol = "AVAX"
 	}
-	out.Set(addressBalance, tokens, c.Name, address, symbol)
+	if symbol != "" {
+		out.Set(addressToken, 1, c.Name, address, symbol)
+	}
 	return nil
 }
 
-// listedBalance requests a balance from the Data service, and remembers the symbol of the chain's token.
+// listedBalance requests a balance from the Data service.
 func listedBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
 	if _, err := ups.FindNetwork(ctx); err != nil {
 		return data.NativeTokenBalance{}, err
@@ -68,30 +74,5 @@ func listedBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address s
 	if err == nil {
 		err = ups.checkChain(ctx, opNativeBalance, c, b.ChainID)
 	}
-	if err == nil {
-		ups.Data.mu.Lock()
-		defer ups.Data.mu.Unlock()
-		if ups.Data.symbols == nil {
-			ups.Data.symbols = map[string]string{}
-		}
-		ups.Data.symbols[c.Ref] = b.Symbol
-	}
 	return b, err
-}
-
-// tokenSymbol returns the symbol of a chain's own token. No node knows the symbol of an L1's token: it is empty unless the Data
-// service has reported it.
-func (ups *Upstreams) tokenSymbol(ctx context.Context, c nodes.Chain) (string, error) {
-	b, err := ups.KnownBlockchain(ctx, c)
-	switch {
-	case err != nil:
-		return "", err
-	case b.SubnetID == node.PrimaryNetworkID:
-		return "AVAX", nil
-	case ups.Data == nil:
-		return "", nil
-	}
-	ups.Data.mu.Lock()
-	defer ups.Data.mu.Unlock()
-	return ups.Data.symbols[c.Ref], nil
 }

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 var (
 	payoutExpected = metric.New("avax_payout_expected_avax",
-		"Expected reward in AVAX of a staking period that ended within the last 30 days. For a monitored validator it includes its share of its delegators' rewards. For a delegation of a monitored address it is the reward after the validator's fee. The label name is the name of the address, and empty for a validator. Absent for an auto-renewed validator.", "node_id", "name", "tx_id")
+		"Expected reward in AVAX of a staking period that ended within the last 30 days. For a monitored validator it includes its share of its delegators' rewards. For a delegation of a monitored address it is the reward after the validator's fee. The label name is the name of the address, and empty for a validator. Absent for an auto-renewed validator. If only the Data service lists a delegation, this is its estimate, and absent after a payment.", "node_id", "name", "tx_id")
 	payoutPaid = metric.New("avax_payout_paid_avax",
 		"Reward in AVAX that was paid for this period. 0 if nothing was paid.", "node_id", "name", "tx_id")
 	payoutEnd = metric.New("avax_payout_end_timestamp_seconds",
@@ -30,10 +31,11 @@ var (
 var payouts = &Spec{
 	Name:     "payouts",
 	Help:     "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID"},
+	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID", "info.getNetworkID", opRewards},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
 	Bind:     perNetwork(collectPayouts),
+	Cost:     func(w Watchlist, _ int) map[string]int { return map[string]int{opRewards: len(w.Delegators)} },
 }
 
 // payoutsKept is the time after its end for which a period is exported.
@@ -41,10 +43,11 @@ const payoutsKept = 30 * 24 * time.Hour
 
 // payout is a staking period, as it was known last before its end.
 type payout struct {
-	NodeID   string
-	End      time.Time
-	Expected wire.NanoAVAX
-	Uptime   *float64 // of the validator
+	NodeID    string
+	End       time.Time
+	Expected  wire.NanoAVAX
+	Estimated bool     // Expected is the Data service's estimate
+	Uptime    *float64 // of the validator
 }
 
 // expectPayouts stores the current periods of a delegator, by the transaction that staked. An empty name means the monitored validators.
@@ -61,6 +64,67 @@ func (ups *Upstreams) payoutsOf(name string) map[string]payout {
 }
 
 func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	if len(ups.All()) > 0 {
+		if err := expectRewards(ctx, ups, out); err != nil {
+			return err
+		}
+	}
+	for _, name := range append(ups.Watch.delegators(), "") {
+		for tx, p := range ups.payoutsOf(name) {
+			if p.End.After(time.Now()) {
+				continue
+			}
+			paid, err := ups.paid(ctx, name, tx, p)
+			if err != nil {
+				return err
+			}
+			if !p.Estimated || paid == 0 {
+				out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
+			}
+			out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
+			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
+			if p.Uptime != nil {
+				out.Set(payoutUptime, *p.Uptime, p.NodeID, name, tx)
+			}
+		}
+	}
+	return nil
+}
+
+// paid returns the reward that was paid for a period: as a node or an observer reports it, or else as the Data service lists the rewards of
+// the delegator.
+func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
+	if len(ups.All()) > 0 {
+		outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+			return nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
+		})
+		for _, u := range outputs {
+			sum += wire.NanoAVAX(u.Amount)
+		}
+		if err == nil || ups.Data == nil || name == "" || !errors.Is(err, nodes.ErrNotOffered) {
+			return sum, err
+		}
+	}
+	network, err := ups.FindNetwork(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for r, err := range ups.Data.Rewards(ctx, network, ups.Watch.delegator(name).Address) {
+		if err != nil {
+			return 0, err
+		}
+		if r.TxHash == tx {
+			sum += wire.NanoAVAX(r.Reward.Amount.Uint64())
+		}
+		if sum > 0 || r.EndTimestamp.Before(p.End.Add(-24*time.Hour)) { // the newest is first
+			break
+		}
+	}
+	return sum, nil
+}
+
+// expectRewards stores the current periods of the monitored validators, and exports what a new period would earn.
+func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	reporter := ""
 	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		reporter = n.KnownID()
@@ -107,30 +171,6 @@ func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 		current[v.TxID] = p
 	}
 	ups.expectPayouts(out, "", current)
-
-	for _, name := range append(ups.Watch.delegators(), "") {
-		for tx, p := range ups.payoutsOf(name) {
-			if p.End.After(time.Now()) {
-				continue
-			}
-			outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-				return n.PlatformRewardUTXOs(ctx, tx)
-			})
-			if err != nil {
-				return err
-			}
-			var paid wire.NanoAVAX
-			for _, u := range outputs {
-				paid += wire.NanoAVAX(u.Amount)
-			}
-			out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
-			out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
-			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
-			if p.Uptime != nil {
-				out.Set(payoutUptime, *p.Uptime, p.NodeID, name, tx)
-			}
-		}
-	}
 	return nil
 }
 

@@ -39,23 +39,27 @@ func TestObserverReportsOwnersAndBalances(t *testing.T) {
 		w.ups.Data = nil
 		w.ups.SetNodes([]*nodes.Node{watch(t, w)})
 		wantSeries(t, w.page(t, "subnets"), `avax_subnet_owner_threshold{subnet_id="`+w.network.Chain("examplel1").SubnetID+`"}`, "1")
-		wantSeries(t, w.page(t, "native_balances"), `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "5e+06")
+		wantSeries(t, w.page(t, "native_balances"), `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`"}`, "5e+06")
 	})
 }
 
 func TestBalancesNeedNoDataService(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		onL1 := `avax_address_balance_tokens{chain="examplel1",address="` + simnet.Account + `",symbol=`
+		onL1 := `avax_address_balance_tokens{chain="examplel1",address="` + simnet.Account + `"}`
 		service := w.ups.Data
 		w.ups.Data = nil
 		page := w.page(t, "native_balances")
-		wantSeries(t, page, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "5e+06")
-		wantSeries(t, page, onL1+`""}`, "5e+06")
+		wantSeries(t, page, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`"}`, "5e+06")
+		wantSeries(t, page, onL1, "5e+06")
+		wantSeries(t, page, `avax_address_token_info{chain="C",address="`+simnet.Account+`",symbol="AVAX"}`, "1")
 		wantNoSeries(t, page, "avax_address_balance_value")
+		wantNoSeries(t, page, `avax_address_token_info{chain="examplel1"`)
 
 		w.ups.Data = service
 		page = w.page(t, "native_balances")
-		if strings.Contains(page, onL1+`""`) || strings.Count(page, "avax_address_balance_value{") != 2 {
+		wantSeries(t, page, onL1, "5e+06") // the same series
+		wantSeries(t, page, `avax_address_token_info{chain="examplel1",address="`+simnet.Account+`",symbol="L1"}`, "1")
+		if strings.Count(page, "avax_address_balance_value{") != 2 {
 			t.Errorf("with the Data service:\n%s", page)
 		}
 		// While the service fails, only the values in a currency are absent.

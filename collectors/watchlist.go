@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"slices"
 	"time"
 )
 
@@ -39,6 +40,10 @@ func (w Watchlist) delegators() (names []string) {
 		names = append(names, d.Name)
 	}
 	return names
+}
+
+func (w Watchlist) delegator(name string) Delegator {
+	return w.Delegators[slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })]
 }
 
 // Validators selects the monitored validators of the primary network. If both fields are zero, these are the

@@ -57,17 +57,24 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 	}
 }
 
-// Two hours after a delegation ended, an alert says whether its reward was paid. It needs an observer only.
+// Two hours after a delegation ended, an alert says whether its reward was paid. It needs an observer, which also knows the uptime, or the
+// Data service.
 func TestUnpaidRewardAlerts(t *testing.T) {
-	for _, refused := range []bool{true, false} {
+	for _, c := range []struct{ fromService, refused bool }{{false, true}, {false, false}, {true, true}, {true, false}} {
 		apptest.Run(t, func(t *testing.T, w *apptest.World) {
 			w.EndDelegations("hotel", time.Now().Add(30*time.Minute))
-			if refused {
+			if c.refused {
 				w.RefuseReward("hotel")
 			}
 			w.Env["NODES"], w.Env["CHAINS"], w.Env["RULES_PROFILE"] = "", "", "delegator"
 			w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
-			w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
+			cause := "The last known uptime of the validator was "
+			if c.fromService {
+				w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
+				cause = "The uptime of the validator is not known."
+			} else {
+				w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
+			}
 			w.Notify(t)
 			w.Start(t)
 			time.Sleep(155 * time.Minute)
@@ -77,8 +84,8 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 					texts = append(texts, a.Annotations["action"])
 				}
 			}
-			if refused != (len(texts) == 1 && strings.Contains(texts[0], "The last known uptime of the validator was ")) {
-				t.Errorf("refused %v: %v", refused, texts)
+			if c.refused != (len(texts) == 1 && strings.Contains(texts[0], cause)) {
+				t.Errorf("%+v: %v", c, texts)
 			}
 			paid := 0.0
 			for series, v := range w.Samples(t) {
@@ -86,8 +93,8 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 					paid += v
 				}
 			}
-			if (paid > 0.4) == refused {
-				t.Errorf("refused %v: paid %v AVAX", refused, paid)
+			if (paid > 0.4) == c.refused {
+				t.Errorf("%+v: paid %v AVAX", c, paid)
 			}
 		})
 	}

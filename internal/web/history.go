@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,6 +54,17 @@ func (h *history) query(expr string, step time.Duration, parts int) model.Matrix
 	return matrix
 }
 
+// fine evaluates an expression over the whole history.
+func (h *history) fine(expr string) model.Matrix {
+	step := h.fineStep()
+	return h.query(expr, step, int(h.long()/step))
+}
+
+func (h *history) fineStep() time.Duration {
+	const steps = 1000
+	return max(15*time.Second, h.long()/steps).Round(time.Second)
+}
+
 // episode is a time during which an alert fired.
 type episode struct {
 	labels     map[string]string
@@ -61,9 +73,8 @@ type episode struct {
 
 // episodes returns when alerts of these names fired, the latest first. Times are exact to a step.
 func (h *history) episodes(names []string) (all []episode) {
-	const steps = 1000
-	step := max(15*time.Second, h.long()/steps).Round(time.Second)
-	for _, stream := range h.query(`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",`+among("alertname", names)+`})`, step, int(h.long()/step)) {
+	step := h.fineStep()
+	for _, stream := range h.fine(`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",` + among("alertname", names) + `})`) {
 		labels := map[string]string{}
 		for name, value := range stream.Metric {
 			labels[string(name)] = string(value)
@@ -87,6 +98,41 @@ func (h *history) episodes(names []string) (all []episode) {
 
 func (e episode) name() string { return e.labels["alertname"] + " " + e.labels["severity"] }
 
+// cost returns what happened to a validator during the episode, from the histories of its downtime and of the reward that it can earn: empty
+// if it had no downtime.
+func (e episode) cost(downtimes, rewards model.Matrix) string {
+	used, after, ok := e.change(downtimes)
+	if used = after - used; !ok || used < 60 {
+		return ""
+	}
+	text := span(time.Duration(used)*time.Second) + " of downtime"
+	if before, after, ok := e.change(rewards); ok {
+		text += fmt.Sprintf("; reward at risk %.0f AVAX, of which %.0f lost", before, before-after)
+	}
+	return text
+}
+
+// change returns the value of the episode's node or validator before the episode and at its end.
+func (e episode) change(matrix model.Matrix) (before, after float64, ok bool) {
+	for _, stream := range matrix {
+		for _, name := range []model.LabelName{"node", "node_id"} {
+			if it := e.labels[string(name)]; it == "" || it != string(stream.Metric[name]) {
+				continue
+			}
+			for i, v := range stream.Values {
+				if at := v.Timestamp.Time(); i == 0 || at.Before(e.began) {
+					before = float64(v.Value)
+				} else if !e.end.IsZero() && at.After(e.end) {
+					break
+				}
+				after = float64(v.Value)
+			}
+			return before, after, len(stream.Values) > 0 && stream.Values[0].Timestamp.Time().Before(e.began)
+		}
+	}
+	return 0, 0, false
+}
+
 // episodeTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows.
 func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 	if v.past.source == nil {
@@ -102,6 +148,10 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 	}
 	all := slices.DeleteFunc(v.past.episodes(names), func(e episode) bool { return !isIts(func(name string) string { return e.labels[name] }) })
 	shown := all[:min(len(all), maxRows)]
+	var downtimes, rewards model.Matrix
+	if len(shown) > 0 {
+		downtimes, rewards = v.past.fine("avax:downtime_used_seconds"), v.past.fine("avax:reward_reachable_avax")
+	}
 	title := "Alerts of the last " + span(v.past.long())
 	return section("history", title, nil,
 		g.If(len(all) == 0, dim("No alert fired.")),
@@ -112,7 +162,7 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 			}
 			return tableRow{header: named(e.labels["alertname"], subjectOf(e.labels)), cells: []cell{
 				textCell("Severity", e.labels["severity"], mark{}), textCell("Began", clockTime(v.now, e.began), mark{}),
-				textCell("Ended", ended, mark{}), textCell("Notified", v.notified(e), mark{}),
+				textCell("Ended", ended, mark{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), mark{}), textCell("Notified", v.notified(e), mark{}),
 			}}
 		}))),
 		more(len(all)-len(shown), " more"))

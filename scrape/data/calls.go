@@ -312,6 +312,11 @@ type L1BalanceChange struct {
 	BalanceChange wire.Float `json:"balanceChange,omitzero"` // nAVAX, whole; below 0 if the transaction returned the balance to its owner
 }
 
+// Rewards requests the rewards of a P-Chain address, newest first.
+func (c *Client) Rewards(ctx context.Context, network, address string) iter.Seq2[Reward, error] {
+	return walk(ctx, c, listRewards, Args{"network": network, "addresses": address, "sortOrder": Descending}, Reward.ID)
+}
+
 // The states of an interchain message.
 const (
 	ICMPending                   = "pending"                      // sent, not delivered yet
