@@ -31,8 +31,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/route"
-
-	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
 // Notifier routes alerts to receivers until its context ends.
@@ -86,11 +84,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	if o.StateDir != "" {
-		if o.State == nil {
-			n.o.State, err = state.Open(o.StateDir)
-			n.o.State.Log = o.Log
-		}
-		if err := errors.Join(err, os.MkdirAll(o.StateDir, 0o700)); err != nil {
+		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 			o.Log.Warn("state directory unusable", "err", err, "effect", "a restart loses silences and repeats notifications")
 			n.o.StateDir = ""
 		}

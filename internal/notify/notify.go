@@ -38,7 +38,7 @@ func (c Config) On() bool { return c.File != "" || c.Text != nil }
 // Options are the dependencies of a Notifier.
 type Options struct {
 	Config
-	// State reads and locks StateDir. Nil: Start opens StateDir itself.
+	// State reads and locks StateDir. It may be nil without StateDir.
 	State      *state.Dir
 	Registerer prometheus.Registerer
 	Log        *slog.Logger

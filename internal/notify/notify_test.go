@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -49,8 +50,17 @@ inhibit_rules:
 func start(t *testing.T, c notify.Config) (n *notify.Notifier, stop func()) {
 	t.Helper()
 	c.InhibitRules, c.URL = []byte(shipped), "http://exporter.example"
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	var dir *state.Dir
+	if c.StateDir != "" {
+		var err error
+		if dir, err = state.Open(c.StateDir); err != nil {
+			t.Fatal(err)
+		}
+		dir.Log = log
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := notify.Start(ctx, notify.Options{Config: c, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	n, err := notify.Start(ctx, notify.Options{Config: c, State: dir, Registerer: prometheus.NewRegistry(), Log: log})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
