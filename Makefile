@@ -68,7 +68,7 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 	CGO_ENABLED=0 go test -trimpath -run Mut -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
-incidents: ## Play incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check

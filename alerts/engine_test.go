@@ -3,8 +3,6 @@ package alerts
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -100,79 +98,6 @@ func (e *engine) eval(at time.Duration) (err error) {
 	return nil
 }
 
-// passes evaluates the case and returns the first difference from what the case expects.
-func (e *engine) passes(c testCase) error {
-	last := time.Duration(0)
-	for _, a := range c.Alerts {
-		last = max(last, time.Duration(a.EvalTime))
-	}
-	for _, q := range c.Queries {
-		last = max(last, time.Duration(q.EvalTime))
-	}
-	for at := time.Duration(0); at <= last; at += e.every {
-		if err := e.eval(at); err != nil {
-			return err
-		}
-		now := func(d model.Duration) bool { return at <= time.Duration(d) && time.Duration(d) < at+e.every }
-		for _, a := range c.Alerts {
-			if !now(a.EvalTime) {
-				continue
-			}
-			var got, want []string
-			for _, r := range e.alerts {
-				for _, active := range r.ActiveAlerts() {
-					if r.Name() == a.Alertname && active.State == promrules.StateFiring {
-						got = append(got, active.Labels.String())
-					}
-				}
-			}
-			for _, exp := range a.ExpAlerts {
-				want = append(want, labels.NewBuilder(labels.FromMap(exp.Labels)).Set(labels.AlertName, a.Alertname).Labels().String())
-			}
-			if err := differ(a.Alertname, at, got, want); err != nil {
-				return err
-			}
-		}
-		for _, q := range c.Queries {
-			if !now(q.EvalTime) {
-				continue
-			}
-			found, err := e.query(e.loader.Context(), q.Expr, time.Unix(0, 0).UTC().Add(time.Duration(q.EvalTime)))
-			if err != nil {
-				return err
-			}
-			var got, want []string
-			for _, s := range found {
-				got = append(got, fmt.Sprint(s.Metric, s.F))
-			}
-			for _, exp := range q.ExpSamples {
-				var value float64
-				of, err := promQL.ParseMetric(exp.Labels)
-				if err == nil {
-					err = exp.Value.Decode(&value)
-				}
-				if err != nil {
-					return err
-				}
-				want = append(want, fmt.Sprint(of, value))
-			}
-			if err := differ(q.Expr, at, got, want); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 func (e *engine) query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	return promrules.EngineQueryFunc(e.loader.QueryEngine(), e.loader.Storage())(ctx, expr, at)
-}
-
-func differ(what string, at time.Duration, got, want []string) error {
-	slices.Sort(got)
-	slices.Sort(want)
-	if slices.Equal(got, want) {
-		return nil
-	}
-	return fmt.Errorf("%s at %v:\n  got  %s\n  want %s", what, at, strings.Join(got, "\n       "), strings.Join(want, "\n       "))
 }

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -8,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
@@ -196,4 +199,77 @@ func (c mutationCase) fails(t *testing.T, of *rule, given rulefmt.Rule) error {
 	}
 	defer e.close(t)
 	return e.passes(c.testCase)
+}
+
+// passes evaluates the case and returns the first difference from what the case expects.
+func (e *engine) passes(c testCase) error {
+	last := time.Duration(0)
+	for _, a := range c.Alerts {
+		last = max(last, time.Duration(a.EvalTime))
+	}
+	for _, q := range c.Queries {
+		last = max(last, time.Duration(q.EvalTime))
+	}
+	for at := time.Duration(0); at <= last; at += e.every {
+		if err := e.eval(at); err != nil {
+			return err
+		}
+		now := func(d model.Duration) bool { return at <= time.Duration(d) && time.Duration(d) < at+e.every }
+		for _, a := range c.Alerts {
+			if !now(a.EvalTime) {
+				continue
+			}
+			var got, want []string
+			for _, r := range e.alerts {
+				for _, active := range r.ActiveAlerts() {
+					if r.Name() == a.Alertname && active.State == promrules.StateFiring {
+						got = append(got, active.Labels.String())
+					}
+				}
+			}
+			for _, exp := range a.ExpAlerts {
+				want = append(want, labels.NewBuilder(labels.FromMap(exp.Labels)).Set(labels.AlertName, a.Alertname).Labels().String())
+			}
+			if err := differ(a.Alertname, at, got, want); err != nil {
+				return err
+			}
+		}
+		for _, q := range c.Queries {
+			if !now(q.EvalTime) {
+				continue
+			}
+			found, err := e.query(e.loader.Context(), q.Expr, time.Unix(0, 0).UTC().Add(time.Duration(q.EvalTime)))
+			if err != nil {
+				return err
+			}
+			var got, want []string
+			for _, s := range found {
+				got = append(got, fmt.Sprint(s.Metric, s.F))
+			}
+			for _, exp := range q.ExpSamples {
+				var value float64
+				of, err := promQL.ParseMetric(exp.Labels)
+				if err == nil {
+					err = exp.Value.Decode(&value)
+				}
+				if err != nil {
+					return err
+				}
+				want = append(want, fmt.Sprint(of, value))
+			}
+			if err := differ(q.Expr, at, got, want); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func differ(what string, at time.Duration, got, want []string) error {
+	slices.Sort(got)
+	slices.Sort(want)
+	if slices.Equal(got, want) {
+		return nil
+	}
+	return fmt.Errorf("%s at %v:\n  got  %s\n  want %s", what, at, strings.Join(got, "\n       "), strings.Join(want, "\n       "))
 }

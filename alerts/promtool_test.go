@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
@@ -29,17 +29,21 @@ func TestPromtoolTestsPass(t *testing.T) {
 				t.Parallel()
 				dir, args := t.TempDir(), []string{"test", "rules"}
 				for i, c := range tests.Tests {
-					one := testFile{RuleFiles: []string{fmt.Sprintf("%d.yml", i)}, EvaluationInterval: tests.EvaluationInterval, Tests: []testCase{c}}
-					rules, names := groups(suite.needed(t, c, false))
-					one.GroupEvalOrder = names
-					writeYAML(t, filepath.Join(dir, one.RuleFiles[0]), rules)
-					args = append(args, filepath.Join(dir, fmt.Sprintf("%d_test.yml", i)))
-					writeYAML(t, args[len(args)-1], one)
+					args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, tests.EvaluationInterval, suite.needed(t, c, false)))
 				}
 				promtool(t, args...)
 			})
 		}
 	}
+}
+
+// testOf writes the case and its rules for promtool, and returns the name of the test file.
+func testOf(t *testing.T, file string, c testCase, interval string, rules []*rule) string {
+	t.Helper()
+	all, names := groups(rules)
+	writeYAML(t, file+".yml", all)
+	writeYAML(t, file+"_test.yml", testFile{RuleFiles: []string{file + ".yml"}, EvaluationInterval: interval, GroupEvalOrder: names, Tests: []testCase{c}})
+	return file + "_test.yml"
 }
 
 func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
@@ -50,25 +54,11 @@ func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
 // The cases for promtool have all thresholds.
 func TestMissingThresholdsFire(t *testing.T) {
 	t.Parallel()
-	var without []rulefmt.Rule
-	for _, r := range readSuite(t, "rules.yml").rules {
-		if r.Record == thresholdUsed || r.Alert == "AvaxThresholdInvalid" {
-			without = append(without, r.Rule)
-		}
-	}
-	e, err := newEngine(t, testCase{}, "5m", without)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.close(t)
-	expected := []expAlert{{Labels: map[string]string{"severity": "warn"}}}
-	err = e.passes(testCase{Alerts: []alertCase{
+	without := slices.DeleteFunc(readSuite(t, "rules.yml").rules, func(r *rule) bool { return r.Record != thresholdUsed && r.Alert != "AvaxThresholdInvalid" })
+	promtool(t, "test", "rules", testOf(t, filepath.Join(t.TempDir(), "thresholds"), testCase{Alerts: []alertCase{
 		{Alertname: "AvaxThresholdInvalid"},
-		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(5 * time.Minute), ExpAlerts: expected},
-	}})
-	if err != nil {
-		t.Error(err)
-	}
+		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(5 * time.Minute), ExpAlerts: []expAlert{{Labels: map[string]string{"severity": "warn"}}}},
+	}}, "5m", without))
 }
 
 func promtool(t *testing.T, args ...string) {

@@ -17,7 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// TestBacktestFindsWhatPrometheusRecorded plays incidents under a Prometheus with the rules, and evaluates its history again. Both
+// TestBacktestFindsWhatPrometheusRecorded runs incidents under a Prometheus with the rules, and evaluates its history again. Both
 // have the same alerts, at the same times up to an evaluation. The same holds for the exporter's own history.
 func TestBacktestFindsWhatPrometheusRecorded(t *testing.T) {
 	t.Parallel()
@@ -216,7 +216,7 @@ type month struct {
 
 const monthNodes = 10
 
-// newMonth plays a few outages of each node: longer than the rule of severity page, than that of severity warn, and shorter than both.
+// newMonth has a few outages of each node: longer than the rule of severity page, than that of severity warn, and shorter than both.
 func newMonth(days int) *month {
 	m := &month{begin: time.Now().UTC().Truncate(time.Hour).AddDate(0, 0, -days), days: days, down: map[int][]span{}, alerts: map[string][]time.Time{}}
 	for n := range monthNodes {

@@ -119,7 +119,7 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }
 
-// hasTheSameAlerts plays the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
+// hasTheSameAlerts runs the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
 func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *testworld.Receiver) {
 	t.Helper()
 	same := func() string {

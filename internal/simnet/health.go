@@ -147,7 +147,7 @@ func (v *view) checkDisk() (any, string) {
 // checkFutureUpgrade compares the upgrade that most of the connected stake announces with this node's own.
 func (v *view) checkFutureUpgrade() (any, string) {
 	weights := make(map[int64]uint64)
-	var whole, most uint64
+	var whole, largest uint64
 	mode := int64(0)
 	for _, s := range v.primary.stakers {
 		whole += s.total()
@@ -156,8 +156,8 @@ func (v *view) checkFutureUpgrade() (any, string) {
 		}
 		at := s.member.upgradeTime.Unix()
 		weights[at] += s.total()
-		if weights[at] > most {
-			mode, most = at, weights[at]
+		if weights[at] > largest {
+			mode, largest = at, weights[at]
 		}
 	}
 	if whole == 0 || v.fresh() {
@@ -169,7 +169,7 @@ func (v *view) checkFutureUpgrade() (any, string) {
 		Weight float64   `json:"modeUpgradeWeightPercentage"`
 		Number int       `json:"numUpgradeTimes"`
 		Until  string    `json:"timeUntilUpgrade,omitempty"`
-	}{v.me.upgradeTime, time.Unix(mode, 0).UTC(), 100 * float64(most) / float64(whole), len(weights), ""}
+	}{v.me.upgradeTime, time.Unix(mode, 0).UTC(), 100 * float64(largest) / float64(whole), len(weights), ""}
 	if !m.Mode.After(m.Local) || m.Weight < 50 {
 		return m, ""
 	}

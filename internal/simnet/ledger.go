@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ledger holds the history that only the Data service has; nodes have only the current state. Events at regular intervals are not
+// ledger holds the history that only the Data service has; nodes have only the current state. Periodic events are not
 // stored. They are computed from the clock: see beat.
 type ledger struct {
 	rewards     []reward
@@ -57,7 +57,7 @@ func (t *truth) indexed(c *chain, at time.Time) (newest time.Time) {
 // newest returns the newest indexed block of a chain.
 func (t *truth) newest(c *chain, at time.Time) head { return c.heads.at(t.indexed(c, at)) }
 
-// beat is the interval of a regular event. The first event is at the start of the ledger.
+// beat is the interval of a periodic event. The first event is at the start of the ledger.
 type beat time.Duration
 
 // at returns the time of the nth event, from 0.

@@ -212,17 +212,17 @@ func (r *request) reject(format string, args ...any) {
 }
 
 // integer parses an optional parameter.
-func (r *request) integer(name string, otherwise, least, most int) int {
+func (r *request) integer(name string, otherwise, lowest, highest int) int {
 	text := r.query.Get(name)
 	if text == "" {
 		return otherwise
 	}
 	n, err := strconv.Atoi(text)
-	if most < n {
-		r.reject("%s must not be greater than %d", name, most)
+	if highest < n {
+		r.reject("%s must not be greater than %d", name, highest)
 	}
-	if n < least {
-		r.reject("%s must not be less than %d", name, least)
+	if n < lowest {
+		r.reject("%s must not be less than %d", name, lowest)
 	}
 	if err != nil {
 		r.reject("%s must be an integer number", name)
@@ -258,9 +258,9 @@ type page struct {
 const pageLifetime = 24 * time.Hour
 
 // paging parses the page parameters, and returns the page size.
-func (r *request) paging(otherwise, most int) (size int) {
+func (r *request) paging(otherwise, highest int) (size int) {
 	r.resume("pageToken")
-	return r.integer("pageSize", otherwise, 1, most)
+	return r.integer("pageSize", otherwise, 1, highest)
 }
 
 // resume restores the request of the page token in a parameter.

@@ -450,15 +450,15 @@ func continued(address string, config *tls.Config, size int) {
 
 // greedy answers each call with the most expensive answer that fits its limit: lists of the smallest items, in a little gzip.
 func greedy() behaviour {
-	const most, usual = 16<<20 - 1<<10, 1<<20 - 1<<10
+	const large, usual = 16<<20 - 1<<10, 1<<20 - 1<<10
 	items := func(member, item string) behaviour { // with distinct identifiers
 		var list strings.Builder
-		for i := 0; list.Len() < most-len(item)-1<<10; i++ {
+		for i := 0; list.Len() < large-len(item)-1<<10; i++ {
 			fmt.Fprintf(&list, item+",", i)
 		}
-		return packed(`{"jsonrpc":"2.0","id":1,"result":{"numPeers":"1","`+member+`":[`, list.String()+fmt.Sprintf(item, -1), `]}}`, most)
+		return packed(`{"jsonrpc":"2.0","id":1,"result":{"numPeers":"1","`+member+`":[`, list.String()+fmt.Sprintf(item, -1), `]}}`, large)
 	}
-	large := map[string]behaviour{
+	answers := map[string]behaviour{
 		"platform.getCurrentValidators":   items("validators", `{"nodeID":"%x","weight":1,"startTime":1}`),
 		"validators.getCurrentValidators": items("validators", `{"validationID":"","nodeID":"%x","weight":1,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`),
 		"platform.getBlockchains":         items("blockchains", `{"id":"%x","name":"","subnetID":"","vmID":""}`),
@@ -468,7 +468,7 @@ func greedy() behaviour {
 	}
 	return func(w http.ResponseWriter, r *http.Request, good func() answer) {
 		body, _ := io.ReadAll(r.Body)
-		for method, b := range large {
+		for method, b := range answers {
 			if bytes.Contains(body, []byte(`"`+method+`"`)) {
 				b(w, r, good)
 				return

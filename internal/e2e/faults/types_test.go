@@ -51,10 +51,10 @@ func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-var seed = flag.Uint64("seed", 1, "the seed of every random choice")
+var seed = flag.Uint64("seed", 1, "the seed of random numbers")
 
 // TestMistypedFieldsMakeNoWrongSamples replaces every field of every answer of every collector by every other type. The run must
-// fail, or export only correct samples. With -short it tests a random choice of some dozens.
+// fail, or export only correct samples. With -short it tests some dozens at random.
 func TestMistypedFieldsMakeNoWrongSamples(t *testing.T) {
 	for _, spec := range collectors.All() {
 		t.Run(spec.Name, func(t *testing.T) {
