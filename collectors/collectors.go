@@ -110,6 +110,7 @@ func All() []*Spec {
 		bootstrap,
 		uptime,
 		peers,
+		stakingPort,
 		connectedStake,
 		health,
 		upgrades,

@@ -72,6 +72,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 		}),
 		Ledger: new(collectors.Ledger),
+		Dial:   (&dialer{open: []string{announced["alpha"]}}).dial,
 		Watch: collectors.Watchlist{
 			Addresses:  []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
 			Delegators: []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}},

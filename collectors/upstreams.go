@@ -1,6 +1,8 @@
 package collectors
 
 import (
+	"context"
+	"net"
 	"slices"
 	"sync"
 
@@ -18,6 +20,8 @@ type Upstreams struct {
 	Ledger *Ledger
 	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
+	// Dial opens the connections of the collector staking_port. Nil: those of the operating system.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu        sync.Mutex
 	reporters map[string]string // see isReporter; by fact

@@ -28,6 +28,7 @@ var network = board{
 					text("Version", "version", 155),
 					value("Connected stake", "min by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 132, colors(lowBy("AvaxConnectedStakeLow", percents))),
 					value("Peers", "min by (job, node) ("+minOf("avax_node_peers", onNodes)+")", "none", 0, 65, nil),
+					yesNo("Staking port", "max by (job, node) ("+maxOf("avax_node_staking_port_open", onNodes)+")", "Open", good, "Closed", warn, 105),
 					value("Inbound", "max by (job, node) ("+maxOf("avax_node_peers_inbound", onNodes)+")", "none", 0, 80, steps(step{nil, warn}, step{1.0, good})),
 					value("Silent", "max by (job, node) ("+maxOf("avax_node_peers_silent", onNodes)+")", "none", 0, 65, nil),
 					value("Newer stake", "max by (job, node) ("+maxOf("avax_node_newer_version_stake_ratio", onNodes)+")", "percentunit", 1, 100, colors(highBy("AvaxVersionBehindNetwork", percents))),

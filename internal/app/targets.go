@@ -48,7 +48,7 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
-	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}}
+	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {

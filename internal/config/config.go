@@ -4,6 +4,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -46,8 +47,9 @@ type Config struct {
 	// Prometheus configures the Prometheus that evaluates the rules in place of this process. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 
-	// Transport replaces the network connections in tests.
+	// Transport and Dial replace the network connections in tests.
 	Transport http.RoundTripper
+	Dial      func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job
