@@ -73,6 +73,16 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 		}
 		putSamples(t, s, metric.Key{Collector: "l1", Target: metric.Target{Chain: chain}}, all...)
 	}
+	given := map[string]map[string]string{} // a node in two by its name, the others by node ID
+	for i := range nodes {
+		name := fmt.Sprintf("node%04d", i)
+		labels := map[string]string{"owner": fmt.Sprintf("owner%d", i%20), "region": fmt.Sprintf("region%d", i%5)}
+		if i%2 == 1 {
+			name = "NodeID-" + name
+		}
+		given[name] = labels
+	}
+	s.Labels = func() map[string]map[string]string { return given }
 	sourced(t, s, group(rule("Down", "page", alerting.Firing, down...)))
 	return s
 }
@@ -134,7 +144,13 @@ func TestStripShowsTheHistoryOfANode(t *testing.T) {
 	}
 }
 
-func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
+func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) { benchmarkPage(b, url.Values{}) }
+
+func BenchmarkPageOfAnOwnerOfAThousandNodesAndL1s(b *testing.B) {
+	benchmarkPage(b, url.Values{"owner": {"owner7"}})
+}
+
+func benchmarkPage(b *testing.B, ask url.Values) {
 	s := fleet(b, 1000, 1000)
 	// Two hours of the families with a history on the page.
 	source := newSource(b, s.Source.(*stored).groups...)
@@ -158,7 +174,7 @@ func BenchmarkPageOfAThousandNodesAndL1s(b *testing.B) {
 	runtime.GC()
 	before, pages := spent(), 0
 	for b.Loop() {
-		if err := s.statusPage(b.Context(), url.Values{}, time.Now()).Render(io.Discard); err != nil {
+		if err := s.statusPage(b.Context(), ask, time.Now()).Render(io.Discard); err != nil {
 			b.Fatal(err)
 		}
 		pages++
