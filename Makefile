@@ -135,6 +135,18 @@ bench: build ## Measure CPU and memory against the bars and write docs/performan
 sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
 
+# How long each part of a fleet is lost. With less than 5m, all intervals are shorter than shipped.
+OUTAGE = 5m
+fleet = TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -tags sharded -count=1 -trimpath -v ./internal/e2e -update
+
+.PHONY: fleet
+fleet: build tools .tools/bin/thanos ## Lose each part of deploy/fleet for OUTAGE=5m, add a shard, and write the figures into docs/fleets.md (45 minutes)
+	$(fleet) -run 'PartOfAFleet|AShardIsAdded' -timeout 120m -outage $(OUTAGE)
+
+.PHONY: fleet-cost
+fleet-cost: build tools .tools/bin/thanos ## Measure the parts of deploy/fleet with 450,000 series, and write the figures into docs/fleets.md (20 minutes)
+	$(fleet) -run '^$$' -bench FleetStore -timeout 60m -outage 5m
+
 .PHONY: faults
 faults: build tools proxies ## Run all faults and crowds in full, and write their figures into docs/reliability.md
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -timeout 45m ./internal/e2e/faults -outage=10m -update

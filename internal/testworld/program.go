@@ -78,6 +78,8 @@ type Program struct {
 	t       testing.TB
 	name    string
 	args    []string
+	dir     string // where it runs; the test's directory if empty
+	client  *http.Client
 	log     *Log
 	command *exec.Cmd
 	exited  chan struct{} // closed when the command has exited
@@ -89,15 +91,10 @@ func start(t testing.TB, name string, args func(address string) []string) *Progr
 	t.Helper()
 	for {
 		address := Address(t)
-		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), log: new(Log)}
+		p := &Program{URL: "http://" + address, t: t, name: name, args: args(address), client: http.DefaultClient, log: new(Log)}
 		err := p.run()
 		if err == nil {
-			t.Cleanup(func() { // the test's context has ended, which kills the program
-				<-p.exited
-				if t.Failed() {
-					t.Logf("log of %s:\n%s", name, p.log)
-				}
-			})
+			p.endWithTest()
 			return p
 		}
 		if !strings.Contains(p.log.String(), "address already in use") {
@@ -106,11 +103,30 @@ func start(t testing.TB, name string, args func(address string) []string) *Progr
 	}
 }
 
+// Run starts a program of .tools/bin in a directory until the test ends, and returns when the client finds it ready at the URL.
+func Run(t testing.TB, client *http.Client, url, dir, name string, args ...string) *Program {
+	t.Helper()
+	p := &Program{URL: url, t: t, name: name, args: args, dir: dir, client: client, log: new(Log)}
+	p.Start()
+	p.endWithTest()
+	return p
+}
+
+// endWithTest waits at the end of the test until the program has exited: the test's context has ended, which kills it.
+func (p *Program) endWithTest() {
+	p.t.Cleanup(func() {
+		<-p.exited
+		if p.t.Failed() {
+			p.t.Logf("log of %s:\n%s", p.name, p.log)
+		}
+	})
+}
+
 // run starts the program and returns when it is ready. After an error the program has exited.
 func (p *Program) run() error {
 	p.t.Helper()
 	p.command = exec.CommandContext(p.t.Context(), Binary(p.t, p.name), p.args...)
-	p.command.Stdout, p.command.Stderr = p.log, p.log
+	p.command.Dir, p.command.Stdout, p.command.Stderr = p.dir, p.log, p.log
 	if err := p.command.Start(); err != nil {
 		return err
 	}
@@ -180,7 +196,7 @@ func (p *Program) ready() error {
 		}
 		if request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.URL+"/-/ready", nil); err != nil {
 			return err
-		} else if response, err := http.DefaultClient.Do(request); err == nil {
+		} else if response, err := p.client.Do(request); err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil

@@ -79,7 +79,7 @@ func (p *PrometheusServer) Query(ctx context.Context, expr string) (model.Vector
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := p.client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("query %s: %w", expr, err)
 	}
