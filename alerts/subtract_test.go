@@ -10,6 +10,7 @@ import (
 // toldBy lists, for each series that a rule subtracts (unless), the alerts that tell of it. A profile with the rule needs all of them. An empty
 // list: there is nothing to tell, for the reason given.
 var toldBy = map[string][]string{
+	"avax_node_peers_inbound":      {"AvaxNoInboundPeers"},
 	"avax:chain_bootstrap_lost":    {"AvaxChainNotBootstrapped"},
 	"avax:chain_silent":            {"AvaxChainMissing"},
 	"avax:data_index_lag":          {"AvaxDataServiceStale"},
