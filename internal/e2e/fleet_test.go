@@ -561,7 +561,7 @@ func BenchmarkFleetStore(b *testing.B) {
 	f.parts["rule a"].Kill() // until the store has all series
 	for _, site := range sites {
 		agent := f.parts["agent "+site]
-		agent.Stop()
+		agent.Kill() // at a graceful end it waits for the lost store
 		file := filepath.Join(f.dirs[site], "agent.yml")
 		text, err := os.ReadFile(file)
 		if err != nil {
