@@ -47,8 +47,8 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
-# These have targets of their own: check-rules, check-logs, incidents, sharded.
-apart = ^(TestMutationsAreDetected|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore)$$
+# These have targets of their own: check-rules, check-logs, incidents, sharded, fleet.
+apart = ^(TestMutationsAreDetected|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
@@ -137,7 +137,7 @@ sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards
 
 # How long each part of a fleet is lost. With less than 5m, all intervals are shorter than shipped.
 OUTAGE = 5m
-fleet = TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -tags sharded -count=1 -trimpath -v ./internal/e2e -update
+fleet = TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -count=1 -trimpath -v ./internal/e2e -update
 
 .PHONY: fleet
 fleet: build tools .tools/bin/thanos ## Lose each part of deploy/fleet for OUTAGE=5m, add a shard, and write the figures into docs/fleets.md (45 minutes)

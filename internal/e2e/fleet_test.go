@@ -1,5 +1,3 @@
-//go:build sharded
-
 package e2e
 
 import (
@@ -328,6 +326,9 @@ func table(t testing.TB, name, head string, lines []string) {
 
 // TestAnyPartOfAFleetMayBeLost kills each part of a site in turn, like a power failure. While the part is lost, a node stops.
 func TestAnyPartOfAFleetMayBeLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: run make fleet")
+	}
 	var mu sync.Mutex
 	lines := map[string]string{}
 	all := [][]string{{"nothing", "exporter", "agent", "receive"}, {"query", "rule", "alertmanager"}}
@@ -436,6 +437,9 @@ func losePartsInTurn(t *testing.T, parts []string, report func(part, line string
 
 // TestAShardIsAddedWithoutAGap follows the order of docs/fleets.md, from two shards to three and back.
 func TestAShardIsAddedWithoutAGap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes: run make fleet")
+	}
 	t.Parallel()
 	f := newTwoSites(t)
 	f.whole()
