@@ -71,15 +71,15 @@ func (b *Batch) Set(f *Family, value float64, labels ...string) {
 	labels = slices.Clone(labels)
 	var series maphash.Hash
 	series.SetSeed(seed)
-	series.WriteString(f.Name)
+	_, _ = series.WriteString(f.Name) // a Hash never fails
 	for i, v := range labels {
 		if len(v) > MaxValue {
 			b.reject("%s: a value of the label %s is longer than %d bytes", f.Name, f.Labels[i], MaxValue)
 			return
 		}
 		labels[i] = strings.ToValidUTF8(v, "\uFFFD")
-		series.WriteByte(0xff) // not part of UTF-8
-		series.WriteString(labels[i])
+		_ = series.WriteByte(0xff) // not part of UTF-8
+		_, _ = series.WriteString(labels[i])
 	}
 	if _, duplicate := b.seen[series.Sum64()]; duplicate {
 		b.reject("%s: duplicate series", appendSeries(nil, f, labels))
