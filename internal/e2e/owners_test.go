@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -13,7 +17,7 @@ import (
 )
 
 // Fifty validators of twenty owners: each alert reaches the receiver of its owner, through the exporter's own notifications and through
-// an Alertmanager. Alerts about no owner reach the operator.
+// an Alertmanager, once when it begins and once when it ends, and reaches nobody else. Alerts about no owner reach the operator.
 func TestAlertsAreRoutedByOwner(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
@@ -47,7 +51,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 			receivers = append(receivers, map[string]any{"name": owner(i), "webhook_configs": []any{map[string]any{"url": url}}})
 		}
 		return map[string]any{
-			"route":     map[string]any{"receiver": "operator", "group_by": []string{"alertname", "owner"}, "group_wait": "100ms", "group_interval": "1s", "repeat_interval": "1h", "routes": children},
+			"route":     map[string]any{"receiver": "operator", "group_by": []string{"..."}, "group_wait": "100ms", "group_interval": "1s", "repeat_interval": "1h", "routes": children},
 			"receivers": receivers,
 		}
 	}
@@ -61,28 +65,62 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 		"AVAX_VALIDATORS=all", "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s", "AVAX_NOTIFY_FILE="+notify, "AVAX_ALERTMANAGERS="+alertmanager.URL).Ready()
 
 	network.Node("charlie").SetChain("C", simnet.Bootstrapping)
-	want := map[string]string{} // receiver by what the alert is about
-	want["charlie"] = owner(2)
-	for _, i := range []int{3, 19, 24, 49} {
+	incidents := map[string]string{"AvaxChainNotBootstrapped charlie": owner(2)} // owner by alert
+	disconnected := []int{3, 19, 20, 24, 26, 27, 48, 49}                         // one validator of each of eight owners
+	for _, i := range disconnected {
 		network.Disconnect(peer(i))
-		want[network.NodeID(peer(i))] = owner(i)
+		incidents["AvaxValidatorDisconnected "+network.NodeID(peer(i))] = owner(i)
 	}
-	for way, phone := range map[string]*testworld.Receiver{"exporter": own, "Alertmanager": others} {
-		for subject, receiver := range want {
-			a := phone.Wait(func(a testworld.Alert) bool {
-				return a.Status == "firing" && (a.Labels["node"] == subject && a.Labels["alertname"] == "AvaxChainNotBootstrapped" || a.Labels["node_id"] == subject && a.Labels["alertname"] == "AvaxValidatorDisconnected")
-			})
-			if a.Receiver != receiver || a.Labels["owner"] != receiver {
-				t.Errorf("%s: %s: %s of %s went to %s, want %s", way, subject, a.Labels["alertname"], a.Labels["owner"], a.Receiver, receiver)
+	names := []string{"AvaxChainNotBootstrapped", "AvaxValidatorDisconnected"}
+	alertOf := func(a testworld.Alert) string {
+		return a.Labels["alertname"] + " " + cmp.Or(a.Labels["node"], a.Labels["node_id"])
+	}
+	ways := map[string]*testworld.Receiver{"exporter": own, "Alertmanager": others}
+	await := func(status string) {
+		for _, phone := range ways {
+			for alert := range incidents {
+				phone.Wait(func(a testworld.Alert) bool {
+					return a.Status == status && a.Labels["severity"] == "page" && alertOf(a) == alert
+				})
 			}
-			if a.Labels["node_id"] == subject && !strings.HasPrefix(a.Annotations["summary"], "validator-") {
+		}
+	}
+	await("firing")
+	network.Node("charlie").SetChain("C", simnet.Running)
+	for _, i := range disconnected {
+		network.Reconnect(peer(i))
+	}
+	await("resolved")
+
+	want := map[string][]string{} // what each receiver gets of these incidents
+	for alert, of := range incidents {
+		want[of] = append(want[of], alert+" firing", alert+" resolved")
+	}
+	for _, alerts := range want {
+		slices.Sort(alerts)
+	}
+	for way, phone := range ways {
+		got := map[string][]string{}
+		for _, a := range phone.Alerts() {
+			home := a.Labels["owner"]
+			if home == "none" {
+				home = "operator"
+			}
+			if a.Receiver != home {
+				t.Errorf("%s: an alert of %s went to %s: %v", way, home, a.Receiver, a.Labels)
+			}
+			if slices.Contains(names, a.Labels["alertname"]) && a.Labels["severity"] == "page" {
+				got[a.Receiver] = append(got[a.Receiver], alertOf(a)+" "+a.Status)
+			}
+			if a.Labels["alertname"] == "AvaxValidatorDisconnected" && !strings.HasPrefix(a.Annotations["summary"], "validator-") {
 				t.Errorf("%s: no name in %q", way, a.Annotations["summary"])
 			}
 		}
-		for _, a := range phone.Alerts() {
-			if home := a.Labels["owner"]; home != a.Receiver && (home != "none" || a.Receiver != "operator") {
-				t.Errorf("%s: an alert of %s went to %s: %v", way, home, a.Receiver, a.Labels)
-			}
+		for _, alerts := range got {
+			slices.Sort(alerts)
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: alerts by receiver (-want +got):\n%s", way, diff)
 		}
 	}
 }
