@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
 // A person reads names: that of the validation, of the configured node, and of the node ID in AVAX_VALIDATORS_FILE.
@@ -63,6 +65,32 @@ func TestPageShowsWhatHasALabel(t *testing.T) {
 		"/?filter=game-x":  {`!id="validator-NodeID-c"`, `id="l1-one"`, "NodeID-x", "!NodeID-y"},
 		"/?filter=two":     {`!id="l1-one"`, `id="l1-two"`},
 		"/":                {`id="node-bravo"`, "NodeID-y", "NodeID-z"},
+	} {
+		t.Run(path, func(t *testing.T) { demand(t, read(t, ask(t, s, http.MethodGet, path).Body), words...) })
+	}
+}
+
+// A filtered page lists the alerts about what it shows, and about no single node. It counts the others, and its headline is that of the
+// whole fleet: it is not green while an alert that it does not list fires.
+func TestFilteredPageCountsTheAlertsOfOthers(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="alpha"} 1
+		avax_node_up{node="bravo"} 1
+		avax_node_info{node="alpha",node_id="NodeID-a",version="v"} 1
+		avax_validator_present{node_id="NodeID-c"} 1`)
+	s.Labels = func() map[string]map[string]string {
+		return map[string]map[string]string{"alpha": {"owner": "acme"}, "bravo": {"owner": "beam"}, "NodeID-c": {"owner": "cobalt"}}
+	}
+	firing := func(name, label, value string) alerting.Rule {
+		return rule(name, "page", alerting.Firing, map[string]string{label: value, "summary": name + " fires"})
+	}
+	sourced(t, s, group(firing("Beam", "node", "bravo"), firing("Acme", "node_id", "NodeID-a"), firing("Cobalt", "node_id", "NodeID-c"), firing("Fleet", "chain", "C")))
+	const headline = `<h1 class="bad">`
+	for path, words := range map[string][]string{
+		"/":               {headline, `id="Beam"`, `id="Acme"`, `id="Cobalt"`, `id="Fleet"`, "!about other nodes", "!of the whole fleet"},
+		"/?owner=acme":    {headline, `!id="Beam"`, `id="Acme"`, `!id="Cobalt"`, `id="Fleet"`, "and 2 about other nodes and validators", "of the whole fleet"},
+		"/?owner=cobalt":  {headline, `!id="Beam"`, `!id="Acme"`, `id="Cobalt"`, `id="Fleet"`, "and 2 about other nodes and validators"},
+		"/?filter=nobody": {headline, `!id="Beam"`, `!id="Acme"`, `!id="Cobalt"`, `id="Fleet"`, "and 3 about other nodes and validators"},
 	} {
 		t.Run(path, func(t *testing.T) { demand(t, read(t, ask(t, s, http.MethodGet, path).Body), words...) })
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,11 +141,17 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 	nodes, nodeSums := v.nodes()
 	verdict := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
+	sums = append(sums, v.sums()...)
+	problems, others := v.wantedProblems()
+	if v.filtered() {
+		sums = append(sums, "of the whole fleet")
+	}
 	return document(verdict,
 		v.top(),
 		h.Main(
-			verdictSection(verdict, append(sums, v.sums()...)),
-			g.If(len(v.problems) > 0, h.Section(h.Aria("label", "Problems"), v.problemList())),
+			verdictSection(verdict, sums),
+			g.If(len(problems) > 0 || others > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
+				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
 			g.Iff(v.past.err != nil, func() g.Node {
 				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
 			}),
@@ -169,9 +176,31 @@ func (v *view) sums() []string {
 	return sums
 }
 
-// problemList shows the problems, each with at most maxLines alerts.
-func (v *view) problemList() g.Node {
-	return h.Ul(h.Class("problems"), g.Map(v.problems, func(p *problem) g.Node {
+// wantedProblems returns the problems with the alerts about what the request asks for, and about no single node or validator. others is the
+// number of the other alerts.
+func (v *view) wantedProblems() (problems []*problem, others int) {
+	if !v.filtered() {
+		return v.problems, 0
+	}
+	nodes := mapped(v.nodeRows(), func(r nodeRow) string { return r.node })
+	other := func(a *active) bool {
+		node, nodeID, validationID := a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"]
+		return node+nodeID+validationID != "" && !slices.Contains(nodes, node) &&
+			(nodeID+validationID == "" || !v.wantedValidator(nodeID, validationID, a.Labels["chain"]))
+	}
+	for _, p := range v.problems {
+		alerts := slices.DeleteFunc(slices.Clone(p.alerts), other)
+		others += len(p.alerts) - len(alerts)
+		if len(alerts) > 0 {
+			problems = append(problems, &problem{p.name, alerts, slices.DeleteFunc(slices.Clone(p.suppressed), other)})
+		}
+	}
+	return problems, others
+}
+
+// problemList shows problems, each with at most maxLines alerts.
+func (v *view) problemList(problems []*problem) g.Node {
+	return h.Ul(h.Class("problems"), g.Map(problems, func(p *problem) g.Node {
 		worst := p.worst()
 		shown := p.alerts[:min(len(p.alerts), maxLines)]
 		var lines g.Group
