@@ -124,8 +124,8 @@ func withData(w *apptest.World, every string) {
 	w.Env["SCHEDULES"] = everyMinute + ";" + strings.Join(schedules, ";")
 }
 
-// ofNodes finds families of these collectors that nodes report without the Data service.
-var ofNodes = regexp.MustCompile("^avax_(subnet_.+|address_balance_tokens)$")
+// ofNodes finds series of these collectors that nodes report without the Data service. The symbol of the C-Chain's token is known.
+var ofNodes = regexp.MustCompile(`^avax_(subnet_|address_balance_tokens|address_token_info{chain="C"|payout_|validator_next_reward_avax)`)
 
 // ofData returns the series that come only from the Data service.
 func ofData(page map[string]float64) map[string]float64 {
@@ -133,7 +133,7 @@ func ofData(page map[string]float64) map[string]float64 {
 	for _, spec := range dataCollectors() {
 		for _, f := range spec.Families {
 			for series, value := range page {
-				if name, _, _ := strings.Cut(series, "{"); name == f.Name && !ofNodes.MatchString(name) {
+				if name, _, _ := strings.Cut(series, "{"); name == f.Name && !ofNodes.MatchString(series) {
 					found[series] = value
 				}
 			}
