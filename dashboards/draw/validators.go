@@ -73,7 +73,7 @@ var validators = board{
 
 func delegationsTable() *panel {
 	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
-	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation.",
+	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation. A dash as the reward: no node or observer reports the validator's uptime.",
 		text("Owner", "name", 0),
 		text("Validator", "subject", 0),
 		hidden("ID", "node_id"),
