@@ -393,7 +393,9 @@ func TestPanelsAreReadableWithFiftyNodes(t *testing.T) {
 // The Data service alone reports no uptime, so nobody knows whether a reward is at risk.
 func TestRewardAtRiskIsUnknownWithoutAnUptime(t *testing.T) {
 	for family, says := range map[string]string{"avax_delegation_expected_reward_avax": "Uptime unknown, fine", "avax_delegation_reward_reachable": "None, fine"} {
-		p := simulate(t, situation{change: func(_ int, s []sample) []sample { return append(s, scraped("avax-exporter", family, 1, "instance", "a")) }})
+		p := simulate(t, situation{change: func(_ int, s []sample) []sample {
+			return append(s, scraped("avax-exporter", family, 1, "instance", "a"))
+		}})
 		if got := p.tiles(t, boardOf(t, "delegator.json"))["At risk, AVAX"]; got != says {
 			t.Errorf("with %s: %q, want %q", family, got, says)
 		}
