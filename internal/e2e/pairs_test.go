@@ -227,3 +227,45 @@ func sample(t *testing.T, url, name string) (float64, error) {
 	}
 	return 0, fmt.Errorf("%s: no %s", url, name)
 }
+
+// Two networks whose nodes have the same names, each monitored by a pair of exporters under a job of its own: a fault of one network pages
+// once, for this network alone.
+func TestNetworksWithEqualNodeNamesAlertSeparately(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	rules := seconds(t)
+	networks, jobs := map[string]world{}, map[string][]string{}
+	for _, job := range []string{"one-avax-exporter", "two-avax-exporter"} {
+		w := newWorld(t, rules)
+		networks[job] = w
+		for range 2 {
+			exporter := testworld.StartExporter(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=")...)
+			jobs[job] = append(jobs[job], exporter.URL)
+		}
+	}
+	one := networks["one-avax-exporter"]
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
+		Jobs: jobs, RuleFiles: []string{rules}, Alertmanagers: []string{one.alertmanager}, ScrapeInterval: 5 * time.Second, EvaluationInterval: time.Second,
+	})
+	awaitSample(t, prometheus, `count(avax_node_up{node="alpha"} == 1) == 4`)
+
+	pages := func(status string) func(testworld.Alert) bool {
+		return func(a testworld.Alert) bool {
+			return a.Status == status && a.Labels["alertname"] == "AvaxChainNotBootstrapped" && a.Labels["severity"] == "page"
+		}
+	}
+	one.network.Node("alpha").SetChain("C", simnet.Bootstrapping)
+	one.pages.Wait(pages("firing"))
+	awaitSample(t, prometheus, `count(ALERTS{alertname="AvaxChainNotBootstrapped", severity="page", alertstate="firing"}) == 1`)
+	one.network.Node("alpha").SetChain("C", simnet.Running)
+	one.pages.Wait(pages("resolved"))
+	got := map[string]int{}
+	for _, a := range one.pages.Alerts() {
+		if pages("firing")(a) || pages("resolved")(a) {
+			got[a.Labels["job"]+" "+a.Labels["node"]+" "+a.Status]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"one-avax-exporter alpha firing": 1, "one-avax-exporter alpha resolved": 1}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -17,14 +17,15 @@ import (
 
 // PrometheusConfig configures what a Prometheus scrapes, evaluates and notifies.
 type PrometheusConfig struct {
-	Targets            []string          // base URLs; scraped at /metrics under the job avax-exporter
-	RuleFiles          []string          // paths
-	Alertmanagers      []string          // base URLs
-	ScrapeInterval     time.Duration     // 200 ms if zero
-	EvaluationInterval time.Duration     // 200 ms if zero
-	ExternalLabels     map[string]string // set on every alert
-	Replica            string            // value of the external label replica, which alerts are sent without
-	Data               string            // directory of its database; temporary if empty
+	Targets            []string            // base URLs; scraped at /metrics under the job avax-exporter
+	Jobs               map[string][]string // base URLs by further job
+	RuleFiles          []string            // paths
+	Alertmanagers      []string            // base URLs
+	ScrapeInterval     time.Duration       // 200 ms if zero
+	EvaluationInterval time.Duration       // 200 ms if zero
+	ExternalLabels     map[string]string   // set on every alert
+	Replica            string              // value of the external label replica, which alerts are sent without
+	Data               string              // directory of its database; temporary if empty
 }
 
 // PrometheusServer is a running Prometheus.
@@ -41,6 +42,12 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 		labels = map[string]string{"replica": config.Replica}
 		maps.Copy(labels, config.ExternalLabels)
 	}
+	jobs := map[string][]string{"avax-exporter": config.Targets}
+	maps.Copy(jobs, config.Jobs)
+	var scrapes []any
+	for job, targets := range jobs {
+		scrapes = append(scrapes, map[string]any{"job_name": job, "static_configs": static(targets)})
+	}
 	file := writeYAML(t, "prometheus.yml", map[string]any{
 		"global": map[string]any{
 			"scrape_interval":     orFifth(config.ScrapeInterval),
@@ -49,7 +56,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			"external_labels":     labels,
 		},
 		"rule_files":     config.RuleFiles,
-		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "static_configs": static(config.Targets)}},
+		"scrape_configs": scrapes,
 		"alerting": map[string]any{
 			"alertmanagers":         []any{map[string]any{"static_configs": static(config.Alertmanagers)}},
 			"alert_relabel_configs": []any{map[string]any{"regex": "replica", "action": "labeldrop"}},
