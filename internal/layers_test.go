@@ -19,8 +19,8 @@ const module = "github.com/avax-exporter/avax-exporter/"
 // layers. Packages of the lowest layer may also import each other.
 var layers = [][]string{
 	{
-		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/metric", "internal/simnet",
-		"internal/spelling", "internal/staking", "internal/state", "scrape",
+		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
+		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "scrape",
 		"internal/section", "internal/recorded", // for tests only
 	},
 	{"internal/nodes"},

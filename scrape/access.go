@@ -3,14 +3,13 @@ package scrape
 import (
 	"cmp"
 	"crypto/tls"
-	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // access holds the credentials and connections of an upstream. It is immutable: Renew replaces it as a whole.
@@ -19,8 +18,7 @@ type access struct {
 	host      string
 	tls       *tls.Config
 	transport http.RoundTripper
-	secrets   []string          // secrets in the headers, and in the user and password of the URL
-	redactor  *strings.Replacer // removes these secrets, and the secrets of the previous access, from errors
+	secrets   secret.Values // of this header and the previous one
 }
 
 // maxHeader is the maximum size of an answer's header in bytes, as in net/http's servers.
@@ -44,22 +42,19 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 	if err := checkHeader(header); err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", u.name, err)
 	}
-	a := &access{header: header, tls: tls, secrets: secretsOf(u.user, header), transport: u.given}
+	a := &access{header: header, tls: tls, transport: u.given}
 	if u.user != nil && header.Get("Authorization") == "" {
 		password, _ := u.user.Password()
-		request := http.Request{Header: header}
-		request.SetBasicAuth(u.user.Username(), password)
-		a.secrets = append(a.secrets, strings.TrimPrefix(header.Get("Authorization"), "Basic "))
+		(&http.Request{Header: header}).SetBasicAuth(u.user.Username(), password)
 	}
 	a.host = cmp.Or(u.configuredHost, header.Get("Host"))
 	header.Del("Host") // net/http sends Request.Host instead
 
-	secrets := a.secrets
+	a.secrets.AddHeader(header)
 	old := u.access.Load()
 	if old != nil {
-		secrets = append(slices.Clone(secrets), old.secrets...)
+		a.secrets.AddHeader(old.header) // calls in progress use it
 	}
-	a.redactor = newRedactor(secrets)
 	switch {
 	case a.transport != nil:
 	case old != nil && old.tls == tls:
@@ -116,41 +111,4 @@ func (u *Upstream) closeIdle(a *access) {
 	if own, ok := a.transport.(*http.Transport); ok && u.given == nil {
 		own.CloseIdleConnections()
 	}
-}
-
-// secretsOf lists the secrets that an upstream could repeat in an error. These are the values of the configured headers, with
-// and without the scheme (such as Bearer), the decoded text of basic authentication, and the password. If there is no
-// password, the user name counts as a secret.
-func secretsOf(user *url.Userinfo, h http.Header) []string {
-	var secrets []string
-	if user != nil {
-		password, _ := user.Password()
-		if password == "" {
-			password = user.Username()
-		}
-		secrets = append(secrets, password, url.QueryEscape(password), url.PathEscape(password))
-	}
-	for _, values := range h {
-		for _, value := range values {
-			scheme, bare, _ := strings.Cut(value, " ")
-			secrets = append(secrets, value, bare)
-			if pair, err := base64.StdEncoding.DecodeString(bare); err == nil && strings.EqualFold(scheme, "Basic") {
-				_, password, _ := strings.Cut(string(pair), ":")
-				secrets = append(secrets, string(pair), password)
-			}
-		}
-	}
-	return secrets
-}
-
-// newRedactor returns a Replacer of these secrets, longest first. It does not replace a secret shorter than four characters,
-// because such a short text also occurs in ordinary words.
-func newRedactor(secrets []string) *strings.Replacer {
-	secrets = slices.DeleteFunc(slices.Clone(secrets), func(s string) bool { return len(s) < 4 })
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, s := range secrets {
-		pairs = append(pairs, s, "***")
-	}
-	return strings.NewReplacer(pairs...)
 }

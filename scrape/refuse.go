@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -112,10 +111,7 @@ func wordsOf(body []byte) string {
 
 // broken returns the Error for an error of the connection.
 func (u *Upstream) broken(op string, err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		err = wrapped.Err // the text of wrapped contains the URL
-	}
+	err = u.access.Load().secrets.Wrap(err)
 	if isLocalLimit(err) {
 		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE), or find the process that uses up file descriptors or ports on the exporter's host", err}}
 	}
@@ -141,12 +137,9 @@ func (u *Upstream) broken(op string, err error) error {
 // longestText is the maximum number of characters of external text in an error.
 const longestText = 300
 
-// credentials matches user and password in a URL, such as the URL of a proxy.
-var credentials = regexp.MustCompile(`//[^/\s@]+@`)
-
 // clean prepares external text for an error: it removes secrets and control characters, and shortens the text to longestText.
 func (u *Upstream) clean(text string) string {
-	text = credentials.ReplaceAllString(u.access.Load().redactor.Replace(text), "//***@")
+	text = u.access.Load().secrets.Hide(text)
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "�"), func(r rune) bool {
 		return unicode.IsControl(r) || r == ' ' || unicode.Is(unicode.Cf, r)
 	}), " ")

@@ -18,7 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/backtest"
-	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 const backtestArgs = "--prometheus URL [--from 30d] [--to TIME] [--set ALERT/SEVERITY=VALUE] [--list] [--json]"
@@ -169,7 +169,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	var requests *httpconfig.HTTPClientConfig
 	if r.httpConfig != "" {
 		if requests, _, err = httpconfig.LoadHTTPConfigFile(r.httpConfig); err != nil {
-			return inputError("backtest: --http-config: %s", config.HideValues(err.Error()))
+			return inputError("backtest: --http-config: %s", secret.HideQuoted(err.Error()))
 		}
 	}
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTP: requests, Timeout: 5 * time.Minute, MaxBody: maxAnswer}, nil)

@@ -3,7 +3,6 @@ package alerting
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +17,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/notifier"
+
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // delivery sends the requests of Prometheus' notifier. Each request contains a batch of alerts. delivery records whether each
@@ -112,9 +113,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	// Do not follow a redirect: it can turn the POST into a GET. Any page answers a GET with 200, and the alerts would be lost.
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	resp, err := direct.Do(req.WithContext(ctx))
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // the wrapper contains the URL
-	}
+	err = secret.Values{}.Wrap(err)
 	trouble := err
 	switch {
 	case err != nil:

@@ -18,6 +18,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/avax-exporter/avax-exporter/internal/logs"
 )
 
 // Limits of the duration of a query, and of its samples in memory (16 bytes each), for rules and for all other queries. A rule that
@@ -55,7 +57,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	registry := prometheus.NewRegistry() // not served: it holds the metrics of Prometheus' packages
 	// As in Prometheus without tracing. OpenTelemetry's default allocates each span.
 	otel.SetTracerProvider(noop.NewTracerProvider())
-	log := slog.New(leveled{a.log.Handler(), slog.LevelError})
+	log := logs.AtLeast(slog.LevelError, a.log)
 	e := &engine{clock: newWallClock(a.o.clockStep), listener: bufconn.Listen(64 << 10), loader: &loader{set}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error

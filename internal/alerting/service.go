@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/prometheus/rules"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/avax-exporter/avax-exporter/internal/logs"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
@@ -109,7 +110,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, error) {
 	n := notifier.NewManager(&notifier.Options{
 		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
-	}, model.UTF8Validation, slog.New(leveled{a.log.Handler(), slog.LevelError + 1}))
+	}, model.UTF8Validation, logs.AtLeast(slog.LevelError+1, a.log))
 	cfg, err := a.scrapeConfig()
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // serve serves requests until the server is shut down, with the TLS, passwords and rate limit of the web configuration.
@@ -36,10 +37,10 @@ func limitPasswords(server *http.Server) {
 type valuesHidden struct{ slog.Handler }
 
 func (h valuesHidden) Handle(ctx context.Context, r slog.Record) error {
-	hidden := slog.NewRecord(r.Time, r.Level, config.HideValues(r.Message), r.PC)
+	hidden := slog.NewRecord(r.Time, r.Level, secret.HideQuoted(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		if k := a.Value.Kind(); k == slog.KindString || k == slog.KindAny {
-			a.Value = slog.StringValue(config.HideValues(a.Value.String()))
+			a.Value = slog.StringValue(secret.HideQuoted(a.Value.String()))
 		}
 		hidden.AddAttrs(a)
 		return true

@@ -20,6 +20,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -40,7 +41,7 @@ func (e *httpEntry) UnmarshalYAML(unmarshal func(any) error) error {
 		return err
 	}
 	if len(e.Upstreams) == 0 {
-		err = cmp.Or(err, errors.New("upstreams missing: write names, such as [alpha] or [\"*\"] for all nodes"))
+		err = cmp.Or(err, errors.New("upstreams missing: write names, such as [alpha] or ['*'] for all nodes"))
 	}
 	for _, pattern := range e.Upstreams {
 		if _, bad := path.Match(pattern, ""); bad != nil {
@@ -236,7 +237,7 @@ func decodeYAML(data []byte, into any, form string) error {
 	}
 	var errs []error
 	for _, text := range texts {
-		text = HideValues(strings.TrimPrefix(text, "yaml: "))
+		text = secret.HideQuoted(strings.TrimPrefix(text, "yaml: "))
 		text = unknownField.ReplaceAllString(text, `unknown field "$1": `+form)
 		errs = append(errs, errors.New(wrongType.ReplaceAllString(text, "unexpected value: "+form)))
 	}

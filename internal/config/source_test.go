@@ -161,7 +161,7 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 		"no entries":          {"http.yml", "canary", `http.yml, line 1: unexpected value: ` + entries},
 		"unknown field":       {"http.yml", "- upstreams: [a]\n  basic_auth: {password: canary}", `http.yml, line 2: unknown field "basic_auth": ` + entries},
 		"unknown setting":     {"http.yml", "- upstreams: [a]\n  http_config:\n    basic_auth: {pasword: canary}", `http.yml, line 3: unknown field "pasword": ` + entries},
-		"no upstreams":        {"http.yml", "- {host: canary}", `http.yml: upstreams []: upstreams missing: write names, such as [alpha] or ["*"] for all nodes`},
+		"no upstreams":        {"http.yml", "- {host: canary}", `http.yml: upstreams []: upstreams missing: write names, such as [alpha] or ['*'] for all nodes`},
 		"token and password":  {"http.yml", "- upstreams: [a]\n  http_config: {basic_auth: {}, authorization: {credentials: canary}}", `http.yml: upstreams [a]: at most one of basic_auth, oauth2 & authorization must be configured`},
 		"oauth2":              {"http.yml", "- upstreams: [mine]\n  http_config: {oauth2: {client_id: x, token_url: x, client_secret: canary}}", `http.yml: upstreams [mine]: oauth2 and proxy settings are not supported for mine: remove them, and set HTTPS_PROXY to use a proxy`},
 		"missing token":       {"http.yml", "- upstreams: [a, b]\n  http_config: {authorization: {credentials_file: gone}}", `http.yml: upstreams [a, b]: open gone: no such file or directory: write the path of a file that this user may read`},

@@ -3,13 +3,13 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // checkWebConfig validates a web configuration, its certificates and password hashes. It reports whether TLS is enabled. No error
@@ -20,7 +20,7 @@ func checkWebConfig(file string) (tls bool, err error) {
 		return false, err
 	}
 	if err := web.Validate(file); err != nil {
-		text := HideValues(err.Error())
+		text := secret.HideQuoted(err.Error())
 		if strings.Contains(text, "bcrypt") {
 			text += ": basic_auth_users needs bcrypt hashes: create one with htpasswd -nBC 10 NAME"
 		}
@@ -35,7 +35,7 @@ func readWebConfig(file string) (c web.Config, err error) {
 		return c, err
 	}
 	if err := yaml.Unmarshal(text, &c); err != nil {
-		return c, fmt.Errorf("%s: %s", file, HideValues(err.Error()))
+		return c, fmt.Errorf("%s: %s", file, secret.HideQuoted(err.Error()))
 	}
 	return c, nil
 }
@@ -47,13 +47,4 @@ func RequiresPassword(file string) bool {
 	}
 	c, err := readWebConfig(file)
 	return err == nil && len(c.Users) > 0
-}
-
-// quoted matches values that the YAML and URL libraries repeat in errors. Such a value may be a misplaced password, which may contain line
-// breaks and quotes.
-var quoted = regexp.MustCompile("(?s)`.*`|parse \"[^\"]*\"")
-
-// HideValues removes the quoted values of an error, and its line breaks.
-func HideValues(text string) string {
-	return strings.Join(strings.Fields(quoted.ReplaceAllLiteralString(text, "…")), " ")
 }

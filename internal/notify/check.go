@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"github.com/prometheus/common/promslog"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // Reach checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
@@ -43,7 +43,7 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 				if t.Err = r.err; t.Err == nil {
 					t.Err = reach(ctx, fields.Field(i).Index(k))
 				}
-				t.Err = redact(t.Err, r.Receiver)
+				t.Err = hide(t.Err, r.Receiver)
 				trials = append(trials, t)
 			}
 		}
@@ -74,11 +74,18 @@ func reach(ctx context.Context, config reflect.Value) error {
 	return nil
 }
 
+// hide removes from an error the secrets of the receiver's configuration.
+func hide(err error, of amconfig.Receiver) error {
+	var needs needs
+	needs.of(reflect.ValueOf(of))
+	return needs.secrets.Wrap(err)
+}
+
 // needs are the files and addresses that a receiver's configuration needs.
 type needs struct {
 	addresses []string // as host:port
 	proxy     bool
-	secrets   []string
+	secrets   secret.Values
 	inline    bool  // whether the configuration itself contains a secret
 	err       error // error of the first unusable file
 	unfit     error // error of the first file that is no regular file, or too large
@@ -105,7 +112,7 @@ func (n *needs) of(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if isSecret(v.Type()) {
-			n.secret(v.String())
+			n.secrets.Add(v.String())
 			if at, err := url.Parse(v.String()); err == nil {
 				n.address(at)
 			}
@@ -140,7 +147,7 @@ func (n *needs) of(v reflect.Value) {
 		if text, err := n.read(at.PasswordFile); err == nil {
 			password = strings.TrimSpace(string(text))
 		}
-		n.password(at.Username, password)
+		n.secrets.AddUser(at.Username, password)
 	case httpconfig.ProxyConfig:
 		n.proxy = n.proxy || at.ProxyURL.URL != nil || at.ProxyFromEnvironment
 		return
@@ -175,9 +182,9 @@ func (n *needs) file(name, path string) {
 	case content == "":
 		err = fmt.Errorf("%s_file: %s is empty: write the secret into the file", name, path)
 	case !strings.HasSuffix(name, "url"):
-		n.secret(content)
+		n.secrets.Add(content)
 	case urlErr != nil || at.Host == "":
-		n.secret(content)
+		n.secrets.Add(content)
 		err = fmt.Errorf("%s_file: %s does not contain a URL: write one like https://hooks.example/…", name, path)
 	default:
 		n.address(at)
@@ -187,31 +194,15 @@ func (n *needs) file(name, path string) {
 	}
 }
 
-// shortestSecret is the minimum length of a text that is removed from errors.
-const shortestSecret = 4
-
-func (n *needs) secret(text string) {
-	if len(text) >= shortestSecret {
-		n.secrets = append(n.secrets, text)
-	}
-}
-
-// password adds a password, both as plain text and in the form in which a request sends it.
-func (n *needs) password(user, password string) {
-	n.secret(password)
-	n.secret(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
-}
-
 // address adds a URL. Its user, path and query may be secret.
 func (n *needs) address(at *url.URL) {
 	if at.Host == "" {
 		return
 	}
 	if password, has := at.User.Password(); has {
-		n.password(at.User.Username(), password)
+		n.secrets.AddUser(at.User.Username(), password)
 	}
-	n.secret(at.EscapedPath())
-	n.secret(at.RawQuery)
+	n.secrets.Add(at.EscapedPath(), at.RawQuery)
 	port := at.Port()
 	if port == "" {
 		port = map[string]string{"http": "80"}[at.Scheme]

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // heartbeatInterval is the time between heartbeats. Heartbeat services usually count in minutes.
@@ -105,11 +107,8 @@ func (h *Heartbeat) send(ctx context.Context) error {
 	direct := *h.Client
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // its target would learn the URL
 	resp, err := direct.Do(req)
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // the wrapper contains the URL
-	}
 	if err != nil {
-		return err
+		return secret.Values{h.URL}.Wrap(err)
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))

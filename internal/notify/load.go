@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
@@ -22,6 +21,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // Check validates the file. It sends nothing. No error contains a secret.
@@ -30,9 +30,6 @@ func Check(c Config) error {
 	return err
 }
 
-// quoted matches values that the YAML and URL libraries repeat in errors. Such a value may be a misplaced secret.
-var quoted = regexp.MustCompile("(?s)`[^`]*`|\"[^\"]*\"")
-
 // load reads the configuration. If it has no inhibit_rules, load adds the shipped inhibit rules.
 func load(c Config) (*amconfig.Config, error) {
 	conf, err := c.read()
@@ -40,7 +37,7 @@ func load(c Config) (*amconfig.Config, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", c.File, quoted.ReplaceAllLiteralString(err.Error(), "…"))
+		return nil, fmt.Errorf("%s: %s", c.File, secret.HideQuoted(err.Error()))
 	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
 		shipped, err := amconfig.Load(string(c.InhibitRules))
@@ -128,22 +125,6 @@ func Exposed(c Config) error {
 	}
 	return fmt.Errorf("%s contains secrets, and every user of this machine may read it: change its mode to 0600, or write each secret into a file of its own (…_file)", c.File)
 }
-
-// quiet logs warnings and errors. It logs other records only if the level is DEBUG.
-type quiet struct{ slog.Handler }
-
-func (q quiet) Enabled(ctx context.Context, l slog.Level) bool {
-	if l < slog.LevelWarn {
-		l = slog.LevelDebug
-	}
-	return q.Handler.Enabled(ctx, l)
-}
-
-// WithAttrs implements slog.Handler.
-func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
-
-// WithGroup implements slog.Handler.
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
 
 // clientOptions returns the options of the receivers' HTTP clients.
 func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {

@@ -31,6 +31,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/route"
+
+	"github.com/avax-exporter/avax-exporter/internal/logs"
 )
 
 // Notifier routes alerts to receivers until its context ends.
@@ -109,7 +111,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 
 // open creates the parts that a reload does not replace.
 func (n *Notifier) open() error {
-	log, internals := slog.New(quiet{n.log.Handler()}), n.internals
+	log, internals := logs.AtLeast(slog.LevelWarn, n.log), n.internals
 	openLog := func(snapshot io.Reader, metrics prometheus.Registerer) (err error) {
 		n.sent, err = nflog.New(nflog.Options{SnapshotReader: snapshot, Retention: retention, Logger: log, Metrics: metrics})
 		return err
@@ -168,7 +170,7 @@ func (n *Notifier) file(name string) string { return filepath.Join(n.o.StateDir,
 
 // apply activates a configuration. After an error the previous configuration stays active. The caller holds n.mu, or is Start.
 func (n *Notifier) apply(conf *amconfig.Config) error {
-	log := slog.New(quiet{n.log.Handler()})
+	log := logs.AtLeast(slog.LevelWarn, n.log)
 	b, err := n.o.build(conf, log)
 	if err != nil {
 		return err
@@ -274,7 +276,7 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	if err == nil {
 		o.n.notified.add(o.receiver.Name, alerts)
 	}
-	return retry, redact(err, o.receiver)
+	return retry, hide(err, o.receiver)
 }
 
 // Reload reloads the configuration. If it is invalid, the previous configuration stays active.

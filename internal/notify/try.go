@@ -50,7 +50,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 				continue
 			}
 			if rcv.err != nil {
-				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, redact(rcv.err, rcv.Receiver))
+				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, hide(rcv.err, rcv.Receiver))
 			}
 			for _, i := range rcv.integrations {
 				t := Trial{Receiver: rcv.Name, Integration: i.Name()}
@@ -59,7 +59,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 						continue
 					}
 					if _, err := i.Notify(trialContext(ctx, r, rcv.Name, now), a); err != nil {
-						t.Err = redact(err, rcv.Receiver)
+						t.Err = hide(err, rcv.Receiver)
 						break
 					}
 				}
