@@ -39,21 +39,27 @@ var _ Source = (*Prometheus)(nil)
 // NewPrometheus returns the Source that c configures. It sends no request. In tests, transport replaces the network. It may be
 // nil.
 func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus, error) {
-	own := *cmp.Or(c.HTTP, &httpconfig.DefaultHTTPClientConfig)
-	own.FollowRedirects = false // the target of a redirect would receive the credentials
-	client, err := httpconfig.NewClientFromConfig(own, "prometheus")
+	client, err := newClient("prometheus", c.HTTP, cmp.Or(c.MaxBody, 16<<20), transport)
 	if err != nil {
-		return nil, fmt.Errorf("invalid HTTP client configuration: %w", err)
+		return nil, err
 	}
-	if transport != nil {
-		client.Transport = transport
-	}
-	client.Transport = limited{client.Transport, cmp.Or(c.MaxBody, 16<<20)}
 	apiClient, err := api.NewClient(api.Config{Address: strings.TrimSuffix(c.URL, "/"), Client: client})
 	if err != nil {
 		return nil, err
 	}
 	return &Prometheus{apiClient, v1.NewAPI(apiClient), c.Timeout}, nil
+}
+
+// newClient returns a client whose answers have at most this number of bytes. Nil stands for the default configuration and transport.
+func newClient(name string, c *httpconfig.HTTPClientConfig, limit int64, transport http.RoundTripper) (*http.Client, error) {
+	own := *cmp.Or(c, &httpconfig.DefaultHTTPClientConfig)
+	own.FollowRedirects = false // the target of a redirect would receive the credentials
+	client, err := httpconfig.NewClientFromConfig(own, name)
+	if err != nil {
+		return nil, fmt.Errorf("invalid HTTP client configuration: %w", err)
+	}
+	client.Transport = limited{cmp.Or(transport, client.Transport), limit}
+	return client, nil
 }
 
 // limited limits the size of an answer in bytes.

@@ -1,10 +1,14 @@
 package alerting
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/config"
@@ -54,6 +58,53 @@ func receivers(c Config) (config.AlertingConfig, error) {
 		block.AlertmanagerConfigs = append(block.AlertmanagerConfigs, &a)
 	}
 	return block, errors.Join(errs...)
+}
+
+// AlertmanagerConfig returns a function that returns the configuration in force, in YAML, of the first Alertmanager in c that answers.
+// Alertmanager leaves out secrets. The error joins those of all Alertmanagers. In tests, transport replaces the network. It may be nil.
+func AlertmanagerConfig(c Config, transport http.RoundTripper) (func(context.Context) (string, error), error) {
+	client, err := newClient("alertmanager", c.HTTP, 4<<20, transport)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		var errs []error
+		for _, base := range c.Alertmanagers {
+			config, err := configOf(ctx, client, base)
+			if err == nil {
+				return config, nil
+			}
+			errs = append(errs, err)
+		}
+		return "", errors.Join(errs...)
+	}, nil
+}
+
+func configOf(ctx context.Context, client *http.Client, base string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/api/v2/status", nil)
+	if err != nil {
+		return "", err
+	}
+	var status struct{ Config struct{ Original string } }
+	resp, err := client.Do(r)
+	if err == nil {
+		defer resp.Body.Close()
+		if err = json.NewDecoder(resp.Body).Decode(&status); resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("answers %s", resp.Status)
+		}
+	}
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		err = wrapped.Err // the wrapper contains the URL
+	}
+	if err == nil && status.Config.Original == "" {
+		err = errors.New("the answer has no configuration")
+	}
+	if err != nil {
+		return "", fmt.Errorf("status of Alertmanager %s: %w", r.URL.Host, err)
+	}
+	return status.Config.Original, nil
 }
 
 // targets returns the addresses of each entry in the format of the notifier.

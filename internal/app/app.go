@@ -19,7 +19,6 @@ import (
 	"github.com/prometheus/common/model"
 	promversion "github.com/prometheus/common/version"
 
-	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -99,7 +98,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 		}
 		put, site.Silences, site.Notified = a.notifier.Put, a.notifier, a.notifier.Sent
 	}
-	if site.Inhibition, err = a.inhibition(); err != nil {
+	if site.Inhibition, err = a.inhibition(ctx); err != nil {
 		return nil, err
 	}
 	if cfg.Alerting.On {
@@ -151,15 +150,6 @@ func (t *targets) answeredAt(name string) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// inhibition returns a function that returns the inhibit rules in force: those of the notifier, else the shipped rules.
-func (a *App) inhibition() (func() notify.Inhibition, error) {
-	if a.notifier != nil {
-		return a.notifier.Inhibition, nil
-	}
-	shipped, err := notify.ParseInhibition(alertmanager.Config)
-	return func() notify.Inhibition { return shipped }, err
 }
 
 // openState opens the state directory. If none is configured, it returns nil, and state is kept in memory.

@@ -215,9 +215,10 @@ func (c *Config) validateAlerting(note func(string, error)) {
 		c.Notify.StateDir = filepath.Join(string(c.StateDir), "notify")
 	}
 	c.Prometheus = alerting.PrometheusConfig{URL: string(c.PrometheusURL), HTTP: c.Upstreams.HTTP["prometheus"], Timeout: time.Duration(c.Timeout)}
+	note("ALERTMANAGERS", alerting.CheckAlertmanagers(*a))
 	if !a.On {
 		const off = "not used with AVAX_ALERTING=off: remove one of the two"
-		for variable, set := range map[string]bool{"ALERTMANAGERS": len(a.Alertmanagers) > 0, "RULES_FILE": a.RulesFile != "", "NOTIFY_FILE": c.Notify.File != ""} {
+		for variable, set := range map[string]bool{"ALERTMANAGERS": len(a.Alertmanagers) > 0 && c.Prometheus.URL == "", "RULES_FILE": a.RulesFile != "", "NOTIFY_FILE": c.Notify.File != ""} {
 			if set {
 				note(variable, errors.New(off))
 			}
@@ -227,7 +228,6 @@ func (c *Config) validateAlerting(note func(string, error)) {
 	if c.Prometheus.URL != "" {
 		note("PROMETHEUS_URL", errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
 	}
-	note("ALERTMANAGERS", alerting.CheckAlertmanagers(*a))
 	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
 		_, err = alerting.CheckRules(*a)
 		note("RULES_FILE", err)

@@ -68,7 +68,7 @@ type Values struct {
 	ExternalURL      ExternalURL    `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
 	PrometheusURL    PrometheusURL  `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
 
-	Alertmanagers Names        `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md."`
+	Alertmanagers Names        `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
 	NotifyFile    string       `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded on SIGHUP."`
 	HeartbeatURL  HeartbeatURL `split_words:"true" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
 	Digest        Switch       `default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`

@@ -2,7 +2,7 @@ package notify
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/prometheus/alertmanager/alert"
@@ -12,18 +12,22 @@ import (
 	"github.com/prometheus/alertmanager/marker"
 	"github.com/prometheus/alertmanager/provider"
 	"github.com/prometheus/common/model"
+	"go.yaml.in/yaml/v3"
 )
 
 // Inhibition holds inhibit rules of Alertmanager: which active alert suppresses which. The zero Inhibition suppresses nothing.
 type Inhibition struct{ rules []amcommon.InhibitRule }
 
-// ParseInhibition returns the inhibit rules of a configuration in Alertmanager's format.
+// ParseInhibition returns the inhibit rules of a configuration in Alertmanager's format. It ignores the rest, which may be that of another
+// version.
 func ParseInhibition(config []byte) (Inhibition, error) {
-	conf, err := amconfig.Load(string(config))
-	if err != nil {
-		return Inhibition{}, errors.Join(errors.New("inhibit rules"), err)
+	var conf struct {
+		Rules []amcommon.InhibitRule `yaml:"inhibit_rules"`
 	}
-	return InhibitionOf(conf), nil
+	if err := yaml.Unmarshal(config, &conf); err != nil {
+		return Inhibition{}, fmt.Errorf("inhibit rules: %w", err)
+	}
+	return Inhibition{conf.Rules}, nil
 }
 
 // InhibitionOf returns the inhibit rules of a configuration.

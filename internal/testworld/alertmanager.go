@@ -24,7 +24,12 @@ func Alertmanager(t testing.TB, webhookURL string) *Program {
 // AlertmanagerWith starts an Alertmanager with this configuration, until the test ends.
 func AlertmanagerWith(t testing.TB, config map[string]any) *Program {
 	t.Helper()
-	file := writeYAML(t, "alertmanager.yml", config)
+	return AlertmanagerFile(t, writeYAML(t, "alertmanager.yml", config))
+}
+
+// AlertmanagerFile starts an Alertmanager with this configuration file, until the test ends.
+func AlertmanagerFile(t testing.TB, file string) *Program {
+	t.Helper()
 	data := t.TempDir()
 	return start(t, "alertmanager", func(address string) []string {
 		return []string{

@@ -43,6 +43,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 		v.top(),
 		h.Main(
 			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, v.sums()...)),
+			v.inhibitWarning(),
 			section("alerts", "Alerts", nil,
 				g.If(len(v.problems) == 0, dim("No alert is active.")),
 				g.Map(v.problems, v.alertCard)),

@@ -113,6 +113,8 @@ type view struct {
 	past   *history
 	err    error // why there are no alerts; may be nil
 
+	inhibitErr error // see Site.Inhibition
+
 	observing     int  // observers
 	noNodes       bool // no node is configured, or none has been asked yet
 	ran, jobCount int  // see Site.Progress
@@ -130,7 +132,7 @@ func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.T
 	groups, v.err = s.groups(ctx)
 	var inhibition notify.Inhibition
 	if s.Inhibition != nil {
-		inhibition = s.Inhibition()
+		inhibition, v.inhibitErr = s.Inhibition()
 	}
 	v.judgement = judge(groups, inhibition, v.silent)
 	return v
@@ -152,14 +154,26 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 			verdictSection(verdict, sums),
 			g.If(len(problems) > 0 || others > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
-			g.Iff(v.past.err != nil, func() g.Node {
-				return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text("The history cannot be read."))), h.Code(h.Class("error"), g.Text(v.past.err.Error())))
-			}),
+			cannotRead(v.past.err, "The history cannot be read."),
+			v.inhibitWarning(),
 			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
 			collectorSections(v.jobs, v.judgement, now),
 		),
 		v.bottom(),
 	)
+}
+
+// inhibitWarning says that the alerts on the page may differ from the notifications.
+func (v *view) inhibitWarning() g.Node {
+	return cannotRead(v.inhibitErr, "The inhibit rules of Alertmanager cannot be read. The page suppresses alerts by the rules read before, or by the shipped rules.")
+}
+
+// cannotRead warns about what a page lacks; nil without an error.
+func cannotRead(err error, effect string) g.Node {
+	if err == nil {
+		return nil
+	}
+	return h.Article(h.Class("card warn"), h.P(h.Strong(g.Text(effect))), h.Code(h.Class("error"), g.Text(err.Error())))
 }
 
 func (v *view) sums() []string {

@@ -26,7 +26,7 @@ var shipped = func() notify.Inhibition {
 func newSite() *Site {
 	return &Site{
 		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
-		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() notify.Inhibition { return shipped },
+		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
 		Answered: func(string) time.Time { return time.Now().Add(-time.Minute) },
 		Log:      slog.New(slog.DiscardHandler),
 		Access:   everyone,

@@ -90,6 +90,7 @@ func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(st
 	}
 	return document(title, v.top(), h.Main(
 		verdictSection(title, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}),
+		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *active) g.Node {
 			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)+", suppressed by "+a.by.rule.Name)))

@@ -28,8 +28,8 @@ type Site struct {
 	Registry prometheus.Gatherer
 	// Source provides alerts and samples: alerting in this process, or a Prometheus. Nil if there is neither.
 	Source alerting.Source
-	// Inhibition returns the inhibit rules in force. Nil: no alert suppresses another.
-	Inhibition func() notify.Inhibition
+	// Inhibition returns the inhibit rules in force, and why these may be outdated. Nil: no alert suppresses another.
+	Inhibition func() (notify.Inhibition, error)
 	// Receivers returns the Alertmanagers that this process notifies; nil if there are none.
 	Receivers func() []alerting.Receiver
 	// Silences holds the silences for notifications of this process; nil without notifications.

@@ -1,0 +1,78 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+)
+
+const causeAndEffect = `
+groups:
+  - name: test
+    rules:
+      - {alert: AvaxCause, expr: avax_node_up == 1, labels: {severity: page}, annotations: {summary: the cause}}
+      - {alert: AvaxEffect, expr: avax_node_up == 1, labels: {severity: page}, annotations: {summary: the effect}}
+`
+
+const withoutInhibition = `
+route: {receiver: slack}
+receivers: [{name: slack, slack_configs: [{api_url: 'https://hooks.example.org/secret', channel: '#alerts'}]}]
+`
+
+const withInhibition = withoutInhibition + `
+inhibit_rules: [{source_matchers: ['alertname="AvaxCause"'], target_matchers: ['alertname="AvaxEffect"'], equal: [node]}]
+`
+
+// The page suppresses what the Alertmanager suppresses, with the rules that it uses now, whoever evaluates the alerts. If no Alertmanager
+// answers, the page says so.
+func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, rulesFile(t, causeAndEffect))
+	file := testworld.File(t, withInhibition)
+	alertmanager := testworld.AlertmanagerFile(t, file)
+	environment := append(w.environment, "AVAX_ALERTMANAGERS="+alertmanager.URL)
+	exporter := testworld.StartExporter(t, environment...)
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rulesFile(t, causeAndEffect)}})
+	page := map[string]*testworld.Exporter{
+		"exporter":   exporter,
+		"Prometheus": testworld.StartExporter(t, append(environment, "AVAX_RULES_FILE=", "AVAX_ALERTING=off", "AVAX_PROMETHEUS_URL="+prometheus.URL)...),
+	}
+	shows := func(wants ...string) {
+		t.Helper()
+		for name, e := range page {
+			testworld.Await(t, name, func() error {
+				_, page, err := e.Get("/")
+				for _, want := range wants {
+					if text, not := strings.CutPrefix(want, "!"); strings.Contains(page, text) == not {
+						err = errors.Join(err, fmt.Errorf("page without %s", want))
+					}
+				}
+				return err
+			})
+		}
+	}
+	reload := func(config string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.Post(alertmanager.URL+"/-/reload", "", nil)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%v %v", answer, err)
+		}
+		_ = answer.Body.Close()
+	}
+	const both, suppressed, warning = `id="AvaxEffect"`, "suppresses AvaxEffect", "The inhibit rules of Alertmanager cannot be read"
+	shows(suppressed, "!"+both, "!"+warning)
+	reload(withoutInhibition)
+	shows(both, "!"+suppressed)
+	reload(withInhibition)
+	shows(suppressed, "!"+both)
+	alertmanager.Stop()
+	shows(suppressed, warning, "connection refused")
+}
