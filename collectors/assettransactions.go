@@ -16,11 +16,11 @@ var assetTransactionsRead = newRead("avax_asset_transactions_read_timestamp_seco
 var assetTransactions = &Spec{
 	Name:     "asset_transactions",
 	Help:     "Transactions of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS.",
-	Calls:    []string{opAssetTransactions, "info.getNetworkID"},
+	Calls:    []string{data.ListAssetTransactions.Op(), "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
 	Bind:     withData(perItem(Watchlist.assets, collectAssetTransactions)),
-	Cost:     calls(opAssetTransactions, 1),
+	Cost:     calls(data.ListAssetTransactions.Op(), 1),
 }
 
 // transactionCounts is the ledger entry for the transactions of a monitored asset.
@@ -44,7 +44,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		}
 	}
 	events.begin(now, 0)
-	err := readPages(ctx, events, opAssetTransactions, out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
+	err := readPages(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
 		return ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
 	}, func(items []data.AssetTransaction) bool {
 		for _, t := range items {

@@ -34,11 +34,10 @@ func perObserver(collect nodeCollect) binding {
 
 // perNodeOrObserver binds a collector to every node and every observer.
 func perNodeOrObserver(collect nodeCollect) binding {
-	return perNodeOf((*nodes.Pool).All, func() nodeCollect {
-		return func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-			return n.Run(func() error { return collect(ctx, ups, n, out) })
-		}
-	})
+	run := func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+		return n.Run(func() error { return collect(ctx, ups, n, out) })
+	}
+	return func(ups *Upstreams) []Job { return append(perNode(run)(ups), perObserver(run)(ups)...) }
 }
 
 // perNodeOf binds a collector that keeps for each node what it needs to know from earlier runs. No lock is needed for that, because

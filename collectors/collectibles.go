@@ -16,19 +16,19 @@ var addressCollectibles = metric.New("avax_address_collectibles",
 var collectibles = &Spec{
 	Name:     "collectibles",
 	Help:     "ERC-721 (NFT) and ERC-1155 tokens of the monitored EVM addresses.",
-	Calls:    []string{opCollectibles, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectCollectibles)),
-	Cost:     calls(opCollectibles, 1),
+	Cost:     calls(data.ListCollectibles.Op(), 1),
 }
 
 func collectCollectibles(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	held, err := ofChain(ctx, ups, c, opCollectibles+" "+address, func(chainID string) (map[string]int, error) {
+	held, err := ofChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
 		for t, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
 			if err == nil {
-				err = ups.checkChain(ctx, opCollectibles, c, t.ChainID)
+				err = ups.checkChain(ctx, data.ListCollectibles.Op(), c, t.ChainID)
 			}
 			if err != nil {
 				return nil, err

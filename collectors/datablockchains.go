@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 var dataBlockchainsFamily = metric.New("avax_data_blockchains",
@@ -13,11 +14,11 @@ var dataBlockchainsFamily = metric.New("avax_data_blockchains",
 var dataBlockchains = &Spec{
 	Name:     "data_blockchains",
 	Help:     "Number of blockchains that the Data service lists.",
-	Calls:    []string{opBlockchains, "info.getNetworkID"},
+	Calls:    []string{data.ListBlockchains.Op(), "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
 	Bind:     withData(bindDataBlockchains),
-	Cost:     calls(opBlockchains, blockchainPages),
+	Cost:     calls(data.ListBlockchains.Op(), blockchainPages),
 }
 
 // blockchainPages is the estimated number of pages of the list: the Data service lists about 2,000 chains.

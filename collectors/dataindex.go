@@ -30,11 +30,11 @@ var (
 var dataIndex = &Spec{
 	Name:     "data_index",
 	Help:     "Newest block that the Data service has indexed, for each EVM chain.",
-	Calls:    []string{opBlock, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Calls:    []string{data.GetBlock.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
 	Bind:     withData(perChain(collectDataIndex)),
-	Cost:     calls(opBlock, maxLookups),
+	Cost:     calls(data.GetBlock.Op(), maxLookups),
 }
 
 func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
@@ -44,14 +44,14 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 	}
 	entry := ups.Data.entry("index", c.Name)
 	last, _ := state.Load[indexed](&ups.Data.Ledger.memory, entry)
-	b, err := ofChain(ctx, ups, c, opBlock, func(chainID string) (data.Block, error) {
+	b, err := ofChain(ctx, ups, c, data.GetBlock.Op(), func(chainID string) (data.Block, error) {
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
 			if err == nil && uint64(b.BlockNumber) != n {
-				err = wrongAnswer(opBlock, fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
+				err = wrongAnswer(data.GetBlock.Op(), fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
 			}
 			if err == nil {
-				err = ups.checkChain(ctx, opBlock, c, b.ChainID)
+				err = ups.checkChain(ctx, data.GetBlock.Op(), c, b.ChainID)
 			}
 			return b, err
 		}}
@@ -86,7 +86,7 @@ const weiDecimals = 18
 const maxLookups = 4
 
 // errNotIndexed is the error for a chain that the service does not index: the service does not know block 0.
-var errNotIndexed error = &scrape.Error{Op: opBlock, Outcome: scrape.NotFound, Err: errors.New("the service does not index the chain")}
+var errNotIndexed error = &scrape.Error{Op: data.GetBlock.Op(), Outcome: scrape.NotFound, Err: errors.New("the service does not index the chain")}
 
 // indexed is the result of a run, in block numbers.
 type indexed struct {

@@ -115,7 +115,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 
 // KnownBlockchain returns the P-Chain's entry of the chain, from the nodes. If no node is configured, it is from the Data service.
 func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.Blockchain, error) {
-	if len(ups.All()) > 0 {
+	if !ups.IsEmpty() {
 		return ups.Pool.KnownBlockchain(ctx, c)
 	}
 	network, err := ups.FindNetwork(ctx)
@@ -145,7 +145,7 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 		}
 	}
 	ups.Data.chains = nil // the service may list the chain later
-	return node.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: opBlockchains, Outcome: scrape.NotFound,
+	return node.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: data.ListBlockchains.Op(), Outcome: scrape.NotFound,
 		Err: fmt.Errorf("the Data service has no chain %q", c.Ref)}}
 }
 
@@ -248,22 +248,3 @@ func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
 		return nil, ctx.Err()
 	}
 }
-
-// Operations of the Data service, by the names that the client uses.
-const (
-	opBlockchains          = "GET /v1/networks/{network}/blockchains"
-	opSubnet               = "GET /v1/networks/{network}/subnets/{subnetId}"
-	opRewards              = "GET /v1/networks/{network}/rewards"
-	opAssetTransactions    = "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions"
-	opBlock                = "GET /v1/chains/{chainId}/blocks/{blockId}"
-	opPendingRewards       = "GET /v1/networks/{network}/rewards:listPending"
-	opNativeBalance        = "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative"
-	opCollectibles         = "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles"
-	opERC721Transfers      = "GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721"
-	opInternalTransactions = "GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals"
-	opDeployments          = "GET /v1/chains/{chainId}/contracts/{address}/deployments"
-	opICMMessages          = "GET /v1/icm/addresses/{address}/messages"
-	opICMMessage           = "GET /v1/icm/messages/{messageId}"
-	opSignatures           = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
-	opReindex              = "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex"
-)

@@ -19,11 +19,11 @@ var dataUpFamily = metric.New("avax_data_up",
 var dataUp = &Spec{
 	Name:     "data_up",
 	Help:     "Whether the Data service answers. This collector and the collectors below it need AVAX_DATA_URL.",
-	Calls:    []string{opBlockchains},
+	Calls:    []string{data.ListBlockchains.Op()},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
 	Bind:     bindDataUp,
-	Cost:     calls(opBlockchains, 1),
+	Cost:     calls(data.ListBlockchains.Op(), 1),
 }
 
 func bindDataUp(ups *Upstreams) []Job {

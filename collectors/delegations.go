@@ -29,11 +29,11 @@ var (
 var delegations = &Spec{
 	Name:     "delegations",
 	Help:     "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is configured.",
-	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", opPendingRewards},
+	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
 	Bind:     perItem(Watchlist.delegators, collectDelegations),
-	Cost:     calls(opPendingRewards, 1),
+	Cost:     calls(data.ListPendingRewards.Op(), 1),
 }
 
 // maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
@@ -50,9 +50,9 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 	}
 	pending, err := pendingDelegations(ctx, ups, address)
 	switch {
-	case len(ups.All()) == 0 && err != nil:
+	case ups.IsEmpty() && err != nil:
 		return err
-	case len(ups.All()) == 0:
+	case ups.IsEmpty():
 		current := map[string]payout{}
 		for _, d := range pending {
 			reward := wire.NanoAVAX(d.EstimatedReward.Amount.Uint64())

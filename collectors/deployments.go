@@ -6,6 +6,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 var addressDeployments = metric.NewCounter("avax_address_deployments_total",
@@ -14,15 +15,15 @@ var addressDeployments = metric.NewCounter("avax_address_deployments_total",
 var deployments = &Spec{
 	Name:     "deployments",
 	Help:     "Contracts that monitored addresses have deployed. Needs AVAX_WATCH_CONTRACTS.",
-	Calls:    []string{opDeployments, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
 	Bind:     withData(perItemAndChain(Watchlist.contracts, collectDeployments)),
-	Cost:     calls(opDeployments, 1),
+	Cost:     calls(data.ListDeployments.Op(), 1),
 }
 
 func collectDeployments(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	count, err := ofChain(ctx, ups, c, opDeployments+" "+address, func(chainID string) (count int, err error) {
+	count, err := ofChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
 		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address)) {
 			if err != nil {
 				return 0, err

@@ -33,12 +33,12 @@ var icmRead = newRead("avax_icm_read_timestamp_seconds", "messages of a monitore
 var icm = &Spec{
 	Name:     "icm",
 	Help:     "Cross-chain messages that the monitored EVM addresses sent or received.",
-	Calls:    []string{opICMMessages, opICMMessage, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
 	Bind:     withData(perItem(Watchlist.evm, collectICM)),
 	Cost: func(_ Watchlist, jobs int) map[string]int {
-		return map[string]int{opICMMessages: jobs, opICMMessage: jobs}
+		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
 	},
 }
 
@@ -138,7 +138,7 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 	}
 	p := b.Events.begin(now, 0)
 	b.listed = map[string]bool{}
-	err := readPages(ctx, &b.Events, opICMMessages, out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
+	err := readPages(ctx, &b.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
 		older, fresh, sorted := 0, 0, true

@@ -18,16 +18,16 @@ var internalsRead = newRead("avax_address_internal_transactions_read_timestamp_s
 var internalTransactions = &Spec{
 	Name:     "internal_transactions",
 	Help:     "Internal transactions of the monitored EVM addresses.",
-	Calls:    []string{opInternalTransactions, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListInternals.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectInternalTransactions)),
-	Cost:     calls(opInternalTransactions, 1),
+	Cost:     calls(data.ListInternals.Op(), 1),
 }
 
 func collectInternalTransactions(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return transferList[data.InternalTransaction]{
-		op: opInternalTransactions, family: addressInternals, read: internalsRead, copies: true,
+		op: data.ListInternals.Op(), family: addressInternals, read: internalsRead, copies: true,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.InternalTransaction], error) {
 			return ups.Data.InternalTransactions(ctx, chainID, address, p.From, p.Until, p.Token)
 		},

@@ -204,13 +204,12 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 // yours that does not answer counts if its peers report it. The result is nil if the nodes report no peers, or not which
 // subnets their peers track.
 func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
-	down := ups.Unreachable(nodes.MaxAnswerAge(ctx))
+	maxAge := nodes.MaxAnswerAge(ctx)
 	known, err := ups.Identified(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known = slices.DeleteFunc(known, down.Has) // the run would wait for a node that hangs
-	trackers, err := nodes.Each(ctx, known, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
+	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
 		_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
 		return n, err
 	})

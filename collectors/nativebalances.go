@@ -23,11 +23,11 @@ var (
 var nativeBalances = &Spec{
 	Name:     "native_balances",
 	Help:     "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{"eth_getBalance", opNativeBalance, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Calls:    []string{"eth_getBalance", data.GetNativeBalance.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
 	Bind:     perItemAndChain(Watchlist.evm, collectNativeBalance),
-	Cost:     calls(opNativeBalance, 1),
+	Cost:     calls(data.GetNativeBalance.Op(), 1),
 }
 
 func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
@@ -41,7 +41,7 @@ func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, ad
 		switch {
 		case listedErr == nil && err != nil:
 			tokens, err = b.Tokens(), nil
-		case listedErr != nil && (len(ups.All()) == 0 || errors.Is(err, nodes.ErrNotOffered)):
+		case listedErr != nil && (ups.IsEmpty() || errors.Is(err, nodes.ErrNotOffered)):
 			err = listedErr
 		case listedErr != nil && err == nil && !errors.Is(listedErr, nodes.ErrNotOffered):
 			out.Note("no value in a currency: %v", listedErr)
@@ -68,11 +68,11 @@ func listedBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address s
 	if _, err := ups.FindNetwork(ctx); err != nil {
 		return data.NativeTokenBalance{}, err
 	}
-	b, err := ofChain(ctx, ups, c, opNativeBalance+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
+	b, err := ofChain(ctx, ups, c, data.GetNativeBalance.Op()+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
 		return ups.Data.NativeBalance(ctx, chainID, address, ups.Data.Currency)
 	})
 	if err == nil {
-		err = ups.checkChain(ctx, opNativeBalance, c, b.ChainID)
+		err = ups.checkChain(ctx, data.GetNativeBalance.Op(), c, b.ChainID)
 	}
 	return b, err
 }

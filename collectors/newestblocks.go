@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -27,7 +28,8 @@ type nodeBlock struct {
 // collector named heads.
 func newestBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain) ([]nodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, headsEvery)
-	return nodes.Each(ctx, ups.OfNetwork(), func(ctx context.Context, n *nodes.Node) (nodeBlock, error) {
+	own, observers := ups.OfNetwork()
+	return nodes.Each(ctx, slices.Concat(own, observers), func(ctx context.Context, n *nodes.Node) (nodeBlock, error) {
 		b, err := newestBlock(ctx, n, c)
 		return nodeBlock{n, b}, err
 	})

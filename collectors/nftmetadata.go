@@ -24,7 +24,7 @@ var (
 var nftMetadata = &Spec{
 	Name:     "nft_metadata",
 	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS. The holder of each token must be in AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{opCollectibles, opReindex, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListCollectibles.Op(), data.PostReindex.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
 	Bind:     withData(bindNFTMetadata),
@@ -35,7 +35,7 @@ var nftMetadata = &Spec{
 				reindexed++
 			}
 		}
-		return map[string]int{opCollectibles: jobs * len(w.EVM), opReindex: min(jobs, reindexed)}
+		return map[string]int{data.ListCollectibles.Op(): jobs * len(w.EVM), data.PostReindex.Op(): min(jobs, reindexed)}
 	},
 }
 
@@ -55,7 +55,7 @@ func bindNFTMetadata(ups *Upstreams) []Job {
 }
 
 func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t Token, out *metric.Batch) error {
-	_, err := ofChain(ctx, ups, c, opCollectibles+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
+	_, err := ofChain(ctx, ups, c, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
 		found, err := ups.findToken(ctx, chainID, t, out)
 		if err != nil {
 			return none, err

@@ -11,6 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -31,11 +32,13 @@ var (
 var payouts = &Spec{
 	Name:     "payouts",
 	Help:     "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID", "info.getNetworkID", opRewards},
+	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListRewards.Op()},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
 	Bind:     perNetwork(collectPayouts),
-	Cost:     func(w Watchlist, _ int) map[string]int { return map[string]int{opRewards: len(w.Delegators)} },
+	Cost: func(w Watchlist, _ int) map[string]int {
+		return map[string]int{data.ListRewards.Op(): len(w.Delegators)}
+	},
 }
 
 // payoutsKept is the time after its end for which a period is exported.
@@ -64,7 +67,7 @@ func (ups *Upstreams) payoutsOf(name string) map[string]payout {
 }
 
 func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	if len(ups.All()) > 0 {
+	if !ups.IsEmpty() {
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
 		}
@@ -94,7 +97,7 @@ func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 // paid returns the reward that was paid for a period: as a node or an observer reports it, or else as the Data service lists the rewards of
 // the delegator.
 func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
-	if len(ups.All()) > 0 {
+	if !ups.IsEmpty() {
 		outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
 			return nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
 		})

@@ -143,7 +143,8 @@ func periodOf(v node.Validator) staking.Period {
 // times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
 // the time of the network.
 func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
-	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), healthyOf(ups.OfNetwork()), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+	own, observers := ups.OfNetwork()
+	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {
@@ -159,15 +160,6 @@ func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error)
 		}
 	}
 	return at, err
-}
-
-// healthyOf returns the healthy nodes. If no node is healthy, it returns all nodes.
-func healthyOf(all []*nodes.Node) []*nodes.Node {
-	healthy := slices.DeleteFunc(slices.Clone(all), func(n *nodes.Node) bool { return !n.Healthy() })
-	if len(healthy) == 0 {
-		return slices.Clone(all)
-	}
-	return healthy
 }
 
 // polling holds what one run needs to count the votes on the monitored validators.
@@ -266,7 +258,8 @@ func (p polling) observedUptimes(ctx context.Context, validators []node.Validato
 	if len(validators) == 0 {
 		return nil
 	}
-	lists, _ := nodes.Each(ctx, p.ups.Observers(), func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
+	_, observers := p.ups.OfNetwork()
+	lists, _ := nodes.Each(ctx, observers, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
 		return p.ups.entries(ctx, n)
 	})
 	sum, count := map[string]float64{}, map[string]float64{}
@@ -338,7 +331,7 @@ func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) 
 // voters returns the configured nodes that have stake, and therefore a vote. It returns one node for each node ID, and
 // at most the maxViews nodes with the most stake.
 func (p polling) voters() []*nodes.Node {
-	voters := slices.DeleteFunc(healthyOf(p.nodes), func(n *nodes.Node) bool { return p.stake[p.ids[n]] == 0 })
+	voters := slices.DeleteFunc(slices.Clone(nodes.Reachable(p.nodes, 0)), func(n *nodes.Node) bool { return p.stake[p.ids[n]] == 0 })
 	slices.SortStableFunc(voters, func(a, b *nodes.Node) int {
 		return cmp.Or(cmp.Compare(p.stake[p.ids[b]], p.stake[p.ids[a]]), cmp.Compare(p.ids[a], p.ids[b]))
 	})

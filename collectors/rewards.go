@@ -38,11 +38,11 @@ var (
 var rewards = &Spec{
 	Name:     "rewards",
 	Help:     "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter has read the whole history.",
-	Calls:    []string{opRewards, "info.getNodeID", "info.getNetworkID"},
+	Calls:    []string{data.ListRewards.Op(), "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
 	Bind:     withData(bindRewards),
-	Cost:     calls(opRewards, 1),
+	Cost:     calls(data.ListRewards.Op(), 1),
 }
 
 func bindRewards(ups *Upstreams) []Job {
@@ -73,7 +73,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 				case r.Err != nil:
 					out.Note("skipped a malformed reward: %v", r.Err)
 				case r.Value.NodeID != id:
-					err = wrongAnswer(opRewards, id, r.Value.NodeID)
+					err = wrongAnswer(data.ListRewards.Op(), id, r.Value.NodeID)
 				}
 			}
 			return p, err
@@ -205,7 +205,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		case err != nil:
 			return err
 		case p.NextPageToken == r.Token:
-			return scrape.BadPage(opRewards, scrape.ErrRepeatedToken)
+			return scrape.BadPage(data.ListRewards.Op(), scrape.ErrRepeatedToken)
 		}
 		r.Next.addPage(p.Items)
 		if r.Token = p.NextPageToken; r.Token == "" {
@@ -224,7 +224,7 @@ func (r *rewardReader) tooLong() error {
 	if !r.Long {
 		return nil
 	}
-	return &scrape.Error{Op: opRewards, Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("more than %d rewards of one validator", maxRewards),
+	return &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("more than %d rewards of one validator", maxRewards),
 		"Monitor other validators (AVAX_VALIDATORS), or disable the collector with AVAX_COLLECTORS=-rewards.")}
 }
 

@@ -109,7 +109,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 						return data.Page[data.Reward]{Items: rewards(3, 4), NextPageToken: "second"}, nil
 					case expire:
 						expire = false
-						return data.Page[data.Reward]{}, &scrape.Error{Op: opRewards, Outcome: scrape.Rejected}
+						return data.Page[data.Reward]{}, &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected}
 					}
 					return data.Page[data.Reward]{Items: rewards(1, 2)}, nil
 				}

@@ -123,15 +123,13 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	for _, n := range known {
 		own[n.KnownID()] = true
 	}
-	down := ups.Unreachable(maxAge)
-	if reachable := slices.DeleteFunc(slices.Clone(known), down.Has); len(reachable) > 0 {
-		known = reachable // the run would wait for a node that hangs
-	}
+	known = nodes.Reachable(known, maxAge)
 	ids := make(map[*nodes.Node]string, len(known))
 	for _, n := range known {
 		ids[n] = n.KnownID()
 	}
-	viewers := slices.DeleteFunc(ups.OfNetwork(), func(n *nodes.Node) bool { return ids[n] == "" && !n.Observer })
+	_, observers := ups.OfNetwork()
+	viewers := slices.Concat(known, observers)
 	// Request all sets concurrently, so that the run waits only once for a node that does not answer.
 	monitored := ups.SubnetChains()
 	sets := make([]l1State, len(monitored))
@@ -141,7 +139,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	}
 	primary, err := primaryViews(ctx, ups, ids, own, viewers)
 	wg.Wait()
-	down = ups.Unreachable(maxAge) // again, because nodes may have stopped during the run
+	down := ups.Unreachable(maxAge)
 	out.Facts.Unreachable, out.Facts.StopViews = down.Counted(), map[[2]string]string{}
 	for _, c := range monitored {
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)

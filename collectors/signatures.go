@@ -8,6 +8,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 var (
@@ -20,11 +21,11 @@ var (
 var signatures = &Spec{
 	Name:     "signatures",
 	Help:     "Whether the Data service's signature aggregator collects enough signatures for a message. Needs AVAX_WATCH_SIGNATURES.",
-	Calls:    []string{opSignatures, "info.getNetworkID"},
+	Calls:    []string{data.GetAggregatedSignatures.Op(), "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
 	Bind:     withData(bindSignatures),
-	Cost:     calls(opSignatures, 1),
+	Cost:     calls(data.GetAggregatedSignatures.Op(), 1),
 }
 
 func bindSignatures(ups *Upstreams) []Job {

@@ -26,11 +26,11 @@ var (
 var subnets = &Spec{
 	Name:     "subnets",
 	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, they are from the Data service.",
-	Calls:    []string{"platform.getSubnet", opSubnet, "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Bind:     perChain(collectOwners),
-	Cost:     calls(opSubnet, 1),
+	Cost:     calls(data.GetSubnet.Op(), 1),
 }
 
 // owners are the addresses that may change a subnet, and the contract that manages an L1's validators.
@@ -92,9 +92,9 @@ func listedOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID s
 	if err != nil {
 		return found, err
 	}
-	s, err := ofChain(ctx, ups, c, opSubnet, func(string) (data.Subnet, error) { return ups.Data.Subnet(ctx, network, subnetID) })
+	s, err := ofChain(ctx, ups, c, data.GetSubnet.Op(), func(string) (data.Subnet, error) { return ups.Data.Subnet(ctx, network, subnetID) })
 	if err == nil && s.SubnetID != subnetID {
-		err = wrongAnswer(opSubnet, "subnet "+subnetID, "subnet "+s.SubnetID)
+		err = wrongAnswer(data.GetSubnet.Op(), "subnet "+subnetID, "subnet "+s.SubnetID)
 	}
 	found.isL1 = s.IsL1
 	if manager := s.L1ValidatorManagerDetails; manager != nil {

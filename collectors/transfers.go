@@ -18,16 +18,16 @@ var transfersRead = newRead("avax_address_transfers_read_timestamp_seconds", "NF
 var transfers = &Spec{
 	Name:     "transfers",
 	Help:     "NFT transfers of the monitored EVM addresses.",
-	Calls:    []string{opERC721Transfers, "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListERC721Transfers.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
 	Bind:     withData(perItemAndChain(Watchlist.evm, collectTransfers)),
-	Cost:     calls(opERC721Transfers, 1),
+	Cost:     calls(data.ListERC721Transfers.Op(), 1),
 }
 
 func collectTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return transferList[data.ERC721Transfer]{
-		op: opERC721Transfers, family: addressTransfers, read: transfersRead,
+		op: data.ListERC721Transfers.Op(), family: addressTransfers, read: transfersRead,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.ERC721Transfer], error) {
 			return ups.Data.ERC721Transfers(ctx, chainID, address, p.From, p.Token)
 		},

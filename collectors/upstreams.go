@@ -57,7 +57,7 @@ func (ups *Upstreams) isReporter(fact, name string, present func(name string) bo
 // fact.
 func (ups *Upstreams) nodeReports(n *nodes.Node, fact string) bool {
 	return ups.isReporter(fact, n.Name(), func(name string) bool {
-		return slices.ContainsFunc(ups.All(), func(other *nodes.Node) bool { return other.Name() == name })
+		return slices.ContainsFunc(ups.Nodes(), func(other *nodes.Node) bool { return other.Name() == name })
 	})
 }
 

@@ -45,8 +45,8 @@ func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) err
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	same := slices.DeleteFunc(ups.OfNetwork(), func(n *nodes.Node) bool { return n.Observer })
-	all, err := nodes.Each(ctx, same, func(ctx context.Context, n *nodes.Node) (nodeValues, error) { return valuesOf(ctx, n, ups.Chains()) })
+	own, _ := ups.OfNetwork()
+	all, err := nodes.Each(ctx, own, func(ctx context.Context, n *nodes.Node) (nodeValues, error) { return valuesOf(ctx, n, ups.Chains()) })
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.probe, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
 	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered

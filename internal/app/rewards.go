@@ -188,7 +188,7 @@ func verify(ctx context.Context, cfg *config.Config, payments []Payment) error {
 	if err != nil {
 		return config.InputError{Err: err}
 	}
-	if len(t.ups.All()) == 0 {
+	if t.ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
 	for i, p := range payments {
@@ -254,7 +254,7 @@ func configuredRewards(ctx context.Context, cfg *config.Config) (found []selecti
 			mine.Nodes = append(mine.Nodes, id)
 		}
 	}
-	if len(t.ups.All()) > 0 {
+	if !t.ups.IsEmpty() {
 		for _, c := range t.ups.Chains() {
 			b, err := t.ups.Blockchain(ctx, c)
 			if err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -277,27 +276,6 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 // the collectors about the network.
 func (t *targets) unreachable(within time.Duration) []string {
 	return t.ups.Unreachable(within).Names()
-}
-
-// probe calls all nodes now, and returns the names of those that do not answer before ctx ends. Answers of the last second count.
-func (t *targets) probe(ctx context.Context) []string {
-	all := t.ups.Nodes()
-	silent := make([]bool, len(all))
-	var wg sync.WaitGroup
-	for i, n := range all {
-		wg.Go(func() {
-			_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
-			silent[i] = err != nil && !n.OtherNetwork()
-		})
-	}
-	wg.Wait()
-	var names []string
-	for i, n := range all {
-		if silent[i] {
-			names = append(names, n.Name())
-		}
-	}
-	return names
 }
 
 // chains returns the names of the monitored chains of subnets.

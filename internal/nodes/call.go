@@ -25,7 +25,8 @@ func divideTime(ctx context.Context, n int) (context.Context, context.CancelFunc
 // error counts as an answer. If a node does not run the chain, First calls the next node. Each call except the last may
 // take half of the remaining time, so that a hanging node leaves time for the next call.
 func First[T any](ctx context.Context, p *Pool, call func(context.Context, *Node) (T, error)) (T, error) {
-	return firstOf(ctx, p.OfNetwork(), call)
+	own, observers := p.OfNetwork()
+	return firstOf(ctx, slices.Concat(own, observers), call)
 }
 
 // firstOf is like First, but calls only these nodes.
@@ -79,6 +80,11 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 func Each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := divideTime(ctx, 2)
 	defer cancel()
+	return each(ctx, all, call)
+}
+
+// each is like Each, but the calls may take all of the remaining time.
+func each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	answers := make([]T, len(all))
 	failures := make([]error, len(all))
 	var wg sync.WaitGroup

@@ -27,8 +27,8 @@ type Pool struct {
 	found map[string]node.Blockchain // by Chain.Ref
 }
 
-// byRole are the configured nodes, the observers, and both.
-type byRole struct{ nodes, observers, all []*Node }
+// byRole are the configured nodes and the observers.
+type byRole struct{ nodes, observers []*Node }
 
 // SlowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as identities and the
 // list of blockchains.
@@ -48,14 +48,13 @@ func (p *Pool) Nodes() []*Node { return p.nodes.Load().nodes }
 // Observers returns the configured observers. The caller must not change the list.
 func (p *Pool) Observers() []*Node { return p.nodes.Load().observers }
 
-// All returns the configured nodes, then the observers. The caller must not change the list.
-func (p *Pool) All() []*Node { return p.nodes.Load().all }
-
-// OfNetwork returns the nodes and observers that belong to the expected network.
-func (p *Pool) OfNetwork() []*Node { return ofNetwork(p.All()) }
+// OfNetwork returns the nodes and the observers that belong to the expected network.
+func (p *Pool) OfNetwork() (own, observers []*Node) {
+	return ofNetwork(p.Nodes()), ofNetwork(p.Observers())
+}
 
 func ofNetwork(all []*Node) []*Node {
-	return slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n.otherNetwork.Load() })
+	return slices.DeleteFunc(slices.Clone(all), (*Node).OtherNetwork)
 }
 
 // SetNodes replaces the nodes and the observers.
@@ -68,9 +67,11 @@ func (p *Pool) SetNodes(all []*Node) {
 			r.nodes = append(r.nodes, n)
 		}
 	}
-	r.all = slices.Concat(r.nodes, r.observers)
 	p.nodes.Store(r)
 }
+
+// IsEmpty reports whether neither a node nor an observer is configured.
+func (p *Pool) IsEmpty() bool { return len(p.Nodes())+len(p.Observers()) == 0 }
 
 // OnlyObservers reports whether the jobs about this node, or the jobs about the network if the name is empty, call only
 // observers.
@@ -112,7 +113,7 @@ func (p *Pool) Network(ctx context.Context) (uint64, error) {
 	if p.NetworkID != 0 {
 		return p.NetworkID, nil
 	}
-	order := ofNetwork(p.Nodes())
+	order, _ := p.OfNetwork()
 	if len(order) == 0 {
 		order = p.Observers()[:1]
 	}

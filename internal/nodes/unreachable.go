@@ -2,7 +2,10 @@ package nodes
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
@@ -19,8 +22,18 @@ func MaxAnswerAge(ctx context.Context) time.Duration {
 	return 3 * time.Until(deadline)
 }
 
-// unreachable reports whether the node did not answer the latest up probe. If the collector "up" does not run, the
-// node's last call counts instead. A node is also unreachable if its last answer is older than maxAge (0: no limit).
+// Reachable returns the nodes and observers of a list that are not unreachable as in Pool.Unreachable, because a run would
+// wait for the others. If none is reachable, it returns all.
+func Reachable(all []*Node, maxAge time.Duration) []*Node {
+	reachable := slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return n.unreachable(maxAge) })
+	if len(reachable) == 0 {
+		return all
+	}
+	return reachable
+}
+
+// unreachable reports whether the node did not answer the latest up probe. For an observer, and if the collector "up" does
+// not run, the last call counts instead. A node is also unreachable if its last answer is older than maxAge (0: no limit).
 func (n *Node) unreachable(maxAge time.Duration) bool {
 	if n.OtherNetwork() {
 		return false
@@ -31,7 +44,7 @@ func (n *Node) unreachable(maxAge time.Duration) bool {
 		down = n.down
 	}
 	n.mu.Unlock()
-	return down || maxAge > 0 && !answered.IsZero() && time.Since(answered) > maxAge
+	return down || maxAge > 0 && !n.Observer && !answered.IsZero() && time.Since(answered) > maxAge
 }
 
 // Unreachable holds the configured nodes that are unreachable.
@@ -64,6 +77,16 @@ func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
 		}
 	}
 	return u
+}
+
+// Silent calls all nodes now, and returns the names of those that do not answer before ctx ends. Answers of the last second
+// count.
+func (p *Pool) Silent(ctx context.Context) []string {
+	answering, _ := each(scrape.MaxAge(ctx, time.Second), p.Nodes(), func(ctx context.Context, n *Node) (*Node, error) {
+		_, err := n.NodeVersion(ctx)
+		return n, err
+	})
+	return names(slices.DeleteFunc(slices.Clone(p.Nodes()), func(n *Node) bool { return n.OtherNetwork() || slices.Contains(answering, n) }))
 }
 
 // Has reports whether the node is unreachable.

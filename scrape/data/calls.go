@@ -23,7 +23,7 @@ type Block struct {
 // Block requests a block by number or hash. If the service does not know the block, or has not indexed it yet, the error has
 // the outcome not_found.
 func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
-	return get(ctx, c, getBlock, Args{"chainId": chainID, "blockId": id})
+	return get(ctx, c, GetBlock, Args{"chainId": chainID, "blockId": id})
 }
 
 // Money is an amount in a currency.
@@ -50,7 +50,7 @@ type nativeBalance struct {
 
 // NativeBalance requests a balance and its value in a currency. An empty currency means USD.
 func (c *Client) NativeBalance(ctx context.Context, chainID, address, currency string) (NativeTokenBalance, error) {
-	answer, err := get(ctx, c, getNativeBalance, Args{"chainId": chainID, "address": address, "currency": currency})
+	answer, err := get(ctx, c, GetNativeBalance, Args{"chainId": chainID, "address": address, "currency": currency})
 	return answer.NativeTokenBalance, err
 }
 
@@ -80,14 +80,14 @@ func (m *NFTMetadata) Indexed() bool { return m != nil && strings.EqualFold(m.In
 
 // Collectibles yields the ERC-721 and ERC-1155 tokens of an address. An empty contract means all contracts.
 func (c *Client) Collectibles(ctx context.Context, chainID, address, contract string) iter.Seq2[Collectible, error] {
-	return walk(ctx, c, listCollectibles, Args{"chainId": chainID, "address": address, "contractAddress": contract},
+	return walk(ctx, c, ListCollectibles, Args{"chainId": chainID, "address": address, "contractAddress": contract},
 		func(t Collectible) string { return strings.ToLower(t.Address) + " " + t.TokenID })
 }
 
 // Reindex makes the service index the metadata of an NFT again, some time later. The service allows this once an hour for each
 // token. The request is sent at most once.
 func (c *Client) Reindex(ctx context.Context, chainID, address, tokenID string) error {
-	_, err := get(ctx, c, postReindex, Args{"chainId": chainID, "address": address, "tokenId": tokenID})
+	_, err := get(ctx, c, PostReindex, Args{"chainId": chainID, "address": address, "tokenId": tokenID})
 	return err
 }
 
@@ -98,7 +98,7 @@ type Contract struct {
 
 // Deployments yields the contracts that an address deployed.
 func (c *Client) Deployments(ctx context.Context, chainID, address string) iter.Seq2[Contract, error] {
-	return walk(ctx, c, listDeployments, Args{"chainId": chainID, "address": address},
+	return walk(ctx, c, ListDeployments, Args{"chainId": chainID, "address": address},
 		func(c Contract) string { return strings.ToLower(c.Address) })
 }
 
@@ -121,7 +121,7 @@ func (t ERC721Transfer) ID() string { return fmt.Sprint(t.TxHash, " ", t.LogInde
 
 // ERC721Transfers requests one page of the NFT transfers of an address in blocks from startBlock.
 func (c *Client) ERC721Transfers(ctx context.Context, chainID, address string, startBlock int64, token string) (Page[ERC721Transfer], error) {
-	return getPage(ctx, c, listERC721Transfers, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, 0, token)
+	return getPage(ctx, c, ListERC721Transfers, Args{"chainId": chainID, "address": address, "startBlock": startBlock}, 0, token)
 }
 
 // InternalTransaction is a call by a contract. The service lists only creations, and calls that transfer a value.
@@ -150,7 +150,7 @@ func (c *Client) InternalTransactions(ctx context.Context, chainID, address stri
 	if endBlock > 0 {
 		args["endBlock"] = endBlock
 	}
-	return getPage(ctx, c, listInternals, args, 0, token)
+	return getPage(ctx, c, ListInternals, args, 0, token)
 }
 
 // The aliases of chains in a path.
@@ -169,9 +169,9 @@ type AssetTransaction struct {
 // AssetTransactions requests one page of the X-Chain transactions of an asset after start, in Unix seconds.
 func (c *Client) AssetTransactions(ctx context.Context, network, assetID string, start int64, token string) (Page[AssetTransaction], error) {
 	args := Args{"network": network, "blockchainId": XChain, "assetId": assetID, "startTimestamp": max(0, start)}
-	page, err := getPage(ctx, c, listAssetTransactions, args, 0, token)
+	page, err := getPage(ctx, c, ListAssetTransactions, args, 0, token)
 	if err == nil && page.Network != "" && (page.Network == Mainnet) != (network == Mainnet) {
-		err = &scrape.Error{Op: listAssetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))}
+		err = &scrape.Error{Op: ListAssetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))}
 	}
 	return page, err
 }
@@ -185,12 +185,12 @@ type Blockchain struct {
 
 // Blockchains yields all blockchains of a network.
 func (c *Client) Blockchains(ctx context.Context, network string) iter.Seq2[Blockchain, error] {
-	return walk(ctx, c, listBlockchains, Args{"network": network}, func(b Blockchain) string { return b.BlockchainID })
+	return walk(ctx, c, ListBlockchains, Args{"network": network}, func(b Blockchain) string { return b.BlockchainID })
 }
 
 // Probe requests one blockchain of a network, to find out whether the service answers.
 func (c *Client) Probe(ctx context.Context, network string) error {
-	_, err := getPage(ctx, c, listBlockchains, Args{"network": network}, 1, "")
+	_, err := getPage(ctx, c, ListBlockchains, Args{"network": network}, 1, "")
 	return err
 }
 
@@ -216,7 +216,7 @@ type Ownership struct {
 
 // Subnet requests a subnet.
 func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, error) {
-	return get(ctx, c, getSubnet, Args{"network": network, "subnetId": subnetID})
+	return get(ctx, c, GetSubnet, Args{"network": network, "subnetId": subnetID})
 }
 
 type signedMessage struct {
@@ -225,7 +225,7 @@ type signedMessage struct {
 
 // AggregatedSignatures returns the signed message, in hex, that a transaction of the P-Chain or the X-Chain sends to an L1.
 func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
-	answer, err := get(ctx, c, getAggregatedSignatures, Args{"network": network, "txHash": txHash})
+	answer, err := get(ctx, c, GetAggregatedSignatures, Args{"network": network, "txHash": txHash})
 	return answer.SignedMessage, err
 }
 
@@ -271,7 +271,7 @@ type PendingReward struct {
 
 // PendingRewards requests the pending rewards of a P-Chain address.
 func (c *Client) PendingRewards(ctx context.Context, network, address string) iter.Seq2[PendingReward, error] {
-	return walk(ctx, c, listPendingRewards, Args{"network": network, "addresses": address}, func(r PendingReward) string { return r.TxHash })
+	return walk(ctx, c, ListPendingRewards, Args{"network": network, "addresses": address}, func(r PendingReward) string { return r.TxHash })
 }
 
 // PaidAsset is an amount of an asset and the price of the asset.
@@ -288,7 +288,7 @@ func (p PaidAsset) IsAVAX() bool { return p.Symbol == "AVAX" && p.Denomination =
 
 // RewardPage requests one page of the rewards of a node, newest first. An empty currency means USD.
 func (c *Client) RewardPage(ctx context.Context, network, nodeID, currency string, pageSize int, token string) (Page[Reward], error) {
-	return getPage(ctx, c, listRewards, Args{"network": network, "nodeIds": nodeID, "sortOrder": Descending, "currency": currency}, pageSize, token)
+	return getPage(ctx, c, ListRewards, Args{"network": network, "nodeIds": nodeID, "sortOrder": Descending, "currency": currency}, pageSize, token)
 }
 
 // L1Validator is a validator of an L1. A removed validator has no weight, an inactive one no balance.
@@ -314,7 +314,7 @@ type L1BalanceChange struct {
 
 // Rewards requests the rewards of a P-Chain address, newest first.
 func (c *Client) Rewards(ctx context.Context, network, address string) iter.Seq2[Reward, error] {
-	return walk(ctx, c, listRewards, Args{"network": network, "addresses": address, "sortOrder": Descending}, Reward.ID)
+	return walk(ctx, c, ListRewards, Args{"network": network, "addresses": address, "sortOrder": Descending}, Reward.ID)
 }
 
 // The states of an interchain message.
@@ -344,10 +344,10 @@ type ICMTransaction struct {
 
 // ICMMessages requests one page of the messages of an EVM address, newest first.
 func (c *Client) ICMMessages(ctx context.Context, network, address, token string) (Page[ICMMessage], error) {
-	return getPage(ctx, c, listICMMessages, Args{"address": address, "network": network}, 0, token)
+	return getPage(ctx, c, ListICMMessages, Args{"address": address, "network": network}, 0, token)
 }
 
 // ICMMessage requests a message.
 func (c *Client) ICMMessage(ctx context.Context, id string) (ICMMessage, error) {
-	return get(ctx, c, getICMMessage, Args{"messageId": id})
+	return get(ctx, c, GetICMMessage, Args{"messageId": id})
 }

@@ -73,7 +73,7 @@ func RepeatAfter(path string, err error, answered bool) time.Duration {
 	switch {
 	case answered || !errors.As(err, &e) || e.Outcome != scrape.NotFound:
 		return 0
-	case e.Op == getBlock.Op() && !strings.HasSuffix(path, "/blocks/0"), e.Op == getAggregatedSignatures.Op(), e.Op == getICMMessage.Op():
+	case e.Op == GetBlock.Op() && !strings.HasSuffix(path, "/blocks/0"), e.Op == GetAggregatedSignatures.Op(), e.Op == GetICMMessage.Op():
 		return 0
 	}
 	return time.Minute
