@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -166,45 +164,10 @@ func (v *view) fires(a *active) string {
 	return what + " with the next evaluation"
 }
 
-// harmful finds an action that takes a node offline.
-var harmful = regexp.MustCompile(`(?i)\b(restart|stop)\b`)
-
-// action returns the first action that the alert recommends. It leaves out what takes a node offline, unless that is safe.
+// action returns the first action that the alert recommends, or how to configure a node if none is configured.
 func (v *view) action(a *active) string {
-	text := a.action()
-	node := a.Labels["node"]
-	if v.site.DefaultNode && slices.Contains(v.silent, node) {
+	if v.site.DefaultNode && slices.Contains(v.silent, a.Labels["node"]) {
 		return "Set AVAX_NODES: no node is configured, and the default address does not answer."
 	}
-	if a.kept() || !harmful.MatchString(text) || slices.Contains(v.silent, node) {
-		return text
-	}
-	why := v.unsafe(node)
-	if why == "" {
-		return text
-	}
-	var kept []string
-	for sentence := range strings.SplitAfterSeq(text, ". ") {
-		if !harmful.MatchString(sentence) || strings.Contains(sentence, "exporter") {
-			kept = append(kept, strings.TrimSpace(sentence))
-		}
-	}
-	if strings.Join(kept, " ") == text {
-		return text
-	}
-	return strings.Join(append(kept, "Do not restart or stop a node now: "+why+"."), " ")
-}
-
-// unsafe returns why a node may not be taken offline; empty if it may be, or if that is not known. The name may be empty.
-func (v *view) unsafe(node string) string {
-	if len(v.silent) > 0 {
-		return "no answer from " + brief(v.silent)
-	}
-	if node == "" {
-		return ""
-	}
-	if _, answer := v.site.stopAnswer(v.facts, v.nodeNames, node); answer.Safe != nil && !*answer.Safe {
-		return "/safe-to-stop says " + answer.Reason
-	}
-	return ""
+	return a.action()
 }
