@@ -62,7 +62,7 @@ func TestCheckStartsWithASummaryPerNode(t *testing.T) {
 	}
 	printed, _ = checked(t, "healthy", func(env config.Environment) { env["CHAINS"] = "C" })
 	first, _, _ = strings.Cut(printed, "\n")
-	has(t, first, "bootstrapped: C, P, X", "votes for reward: ", "period ends 2027-11-15")
+	has(t, first, "bootstrapped: P, X, C", "votes for reward: ", "period ends 2027-11-15")
 }
 
 func TestCheckConnectsToAlertmanagers(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -64,7 +63,7 @@ func (o *observations) admit(ctx context.Context, upstream string) error {
 }
 
 // runAlone runs the jobs as if no node answered.
-func (o *observations) runAlone(ctx context.Context, runs []*jobRun) {
+func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
 	if len(o.observers) == 0 {
 		return
 	}
@@ -75,9 +74,8 @@ func (o *observations) runAlone(ctx context.Context, runs []*jobRun) {
 		c.up.ForgetAnswers()
 	}
 	var wg sync.WaitGroup
-	for _, r := range runs {
-		again := &jobRun{Job: r.Job, batch: metric.NewBatch(r.Families)}
-		wg.Go(func() { again.run(o.with(ctx, r.Job)) })
+	for _, j := range jobs {
+		wg.Go(func() { runOnce(o.with(ctx, j), j) })
 	}
 	wg.Wait()
 }

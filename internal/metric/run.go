@@ -28,6 +28,7 @@ type Run struct {
 	Chunks []Chunk
 	Tables []Table
 	Facts  Facts
+	Notes  []string // of the collector, about what is wrong or missing
 	// Err is the error of a failed run. If a failed run has no samples, the samples of the last good run stay until they
 	// expire. A run with too many series of a family fails too, but it has the samples of the other families.
 	Err error

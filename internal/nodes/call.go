@@ -47,7 +47,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		if err == nil || node.IsNotOffered(err) && !n.Observer {
 			return v, err
 		}
-		errs = append(errs, fmt.Errorf("%s: %w", n.name(), n.explain(err)))
+		errs = append(errs, &CallError{n, n.explain(err)})
 		if ctx.Err() != nil {
 			break
 		}
@@ -100,7 +100,7 @@ func each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 	var errs []error
 	for i, err := range failures {
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", all[i].name(), all[i].explain(err)))
+			errs = append(errs, &CallError{all[i], all[i].explain(err)})
 			continue
 		}
 		found = append(found, answers[i])

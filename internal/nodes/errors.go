@@ -32,3 +32,14 @@ func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct %s", e.E
 
 // Unwrap returns the cause.
 func (e *SettingError) Unwrap() error { return e.Err }
+
+// CallError is the error of a call to one of several nodes or observers.
+type CallError struct {
+	Node *Node
+	Err  error
+}
+
+func (e *CallError) Error() string { return e.Node.name() + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CallError) Unwrap() error { return e.Err }

@@ -86,14 +86,14 @@ func (p *Pool) Silent(ctx context.Context) []string {
 		_, err := n.NodeVersion(ctx)
 		return n, err
 	})
-	return names(slices.DeleteFunc(slices.Clone(p.Nodes()), func(n *Node) bool { return n.OtherNetwork() || slices.Contains(answering, n) }))
+	return Names(slices.DeleteFunc(slices.Clone(p.Nodes()), func(n *Node) bool { return n.OtherNetwork() || slices.Contains(answering, n) }))
 }
 
 // Has reports whether the node is unreachable.
 func (u Unreachable) Has(n *Node) bool { return u.set[n] }
 
 // Names returns the names of the nodes.
-func (u Unreachable) Names() []string { return names(u.Nodes) }
+func (u Unreachable) Names() []string { return Names(u.Nodes) }
 
 // Counted returns the names of the nodes that a run counts as not connected. If a node has never answered, its ID is
 // not known, and its peers may report it as connected. So Counted omits such a node until peerDetectionDelay after the
@@ -105,10 +105,11 @@ func (u Unreachable) Counted() []string {
 			counted = append(counted, n)
 		}
 	}
-	return names(counted)
+	return Names(counted)
 }
 
-func names(all []*Node) []string {
+// Names returns the names of nodes.
+func Names(all []*Node) []string {
 	names := make([]string, 0, len(all))
 	for _, n := range all {
 		names = append(names, n.Name())

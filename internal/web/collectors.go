@@ -1,12 +1,14 @@
 package web
 
 import (
+	"errors"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -28,7 +30,7 @@ func collectorSections(jobs []*metric.Job, j *judgement, now time.Time) g.Node {
 				m := j.about(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
 				runbook := j.runbook(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
 				return h.Article(h.Class("card "+m.class()),
-					h.Header(h.H3(g.Text(brief(f.collectors)+" of "+brief(f.targets)))), f.text(),
+					h.Header(h.H3(g.Text(f.title()))), f.text(),
 					h.P(h.Class("dim"), g.Text("Last success: "+f.lastGood(now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
 			})),
 			more(len(failing)-len(shown), " more causes"))),
@@ -109,14 +111,16 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 type failure struct {
 	remedy.Remedy
 	outcome    scrape.Outcome
-	err        string // error of one of the jobs
+	err        error // of one of the jobs
 	targets    []string
 	collectors []string
 	good       time.Time // start of the most recent successful run
 }
 
+func (f *failure) title() string { return brief(f.collectors) + " of " + brief(f.targets) }
+
 func (f *failure) text() g.Node {
-	return h.Div(h.Class("why"), h.P(h.Strong(g.Text(f.What+"."))), h.Code(h.Class("error"), g.Text(f.err)), h.P(g.Text(f.Do)))
+	return h.Div(h.Class("why"), h.P(h.Strong(g.Text(f.What+"."))), h.Code(h.Class("error"), g.Text(f.err.Error())), h.P(g.Text(f.Do)))
 }
 
 func (f *failure) lastGood(now time.Time) string {
@@ -127,21 +131,21 @@ func (f *failure) lastGood(now time.Time) string {
 }
 
 func failureOf(err error) *failure {
-	return &failure{Remedy: remedy.Of(err), outcome: scrape.OutcomeOf(err), err: err.Error()}
+	return &failure{Remedy: remedy.Of(err), outcome: scrape.OutcomeOf(err), err: err}
 }
 
-// failures groups jobs by cause: the same outcome at one upstream.
+// failures groups failed jobs by cause: the same outcome at one upstream. That nothing offers a call is no failure.
 func failures(jobs []*metric.Job) []*failure {
 	byCause := map[string]*failure{}
 	var all []*failure
 	for _, j := range jobs {
-		if j.Last.Err == nil {
+		if j.Last.Err == nil || errors.Is(j.Last.Err, nodes.ErrNotOffered) {
 			continue
 		}
 		one := failureOf(j.Last.Err)
-		cause := j.Last.Target.Node + "\x00" + one.What + one.Do
+		cause := upstreamOf(&j.Last) + "\x00" + one.What + one.Do
 		if one.ByText {
-			cause += one.err
+			cause += one.err.Error()
 		}
 		f := byCause[cause]
 		if f == nil {
@@ -156,4 +160,12 @@ func failures(jobs []*metric.Job) []*failure {
 		}
 	}
 	return all
+}
+
+// upstreamOf returns the name of the node that caused the error of a run, or else of the node that the run is about.
+func upstreamOf(r *metric.Run) string {
+	if call := (*nodes.CallError)(nil); errors.As(r.Err, &call) {
+		return call.Node.Name()
+	}
+	return r.Target.Node
 }
