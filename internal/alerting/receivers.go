@@ -14,36 +14,16 @@ import (
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
-// CheckAlertmanagers returns the errors in c.Alertmanagers. It sends no request.
-func CheckAlertmanagers(c Config) error {
-	_, err := receivers(c)
-	return err
-}
-
-func parseReceiver(s string) (*url.URL, error) {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("invalid URL: write one like http://127.0.0.1:9093") // the URL may contain a password
-	case u.User != nil:
-		return nil, errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("the URL has a query or fragment: write it without ? and #, such as http://127.0.0.1:9093/prefix")
-	}
-	return u, nil
-}
-
-// receivers returns the alerting section of a Prometheus configuration for the URLs. The error joins all problems.
-func receivers(c Config) (config.AlertingConfig, error) {
-	var block config.AlertingConfig
-	var errs []error
-	for i, s := range c.Alertmanagers {
-		u, err := parseReceiver(s)
+// receivers returns the alerting section of a Prometheus configuration for the URLs.
+func receivers(c Config) (block config.AlertingConfig, err error) {
+	for _, s := range c.Alertmanagers {
+		u, err := url.Parse(s)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("entry %d of the list: %w", i+1, err))
-			continue
+			return block, errors.New("invalid URL") // which may contain a password
 		}
 		a := config.DefaultAlertmanagerConfig
 		if c.HTTP != nil {
@@ -57,7 +37,7 @@ func receivers(c Config) (config.AlertingConfig, error) {
 		a.ServiceDiscoveryConfigs = discovery.Configs{discovery.StaticConfig{{Targets: []model.LabelSet{target}, Source: "list"}}}
 		block.AlertmanagerConfigs = append(block.AlertmanagerConfigs, &a)
 	}
-	return block, errors.Join(errs...)
+	return block, nil
 }
 
 // AlertmanagerConfig returns a function that returns the configuration in force, in YAML, of the first Alertmanager in c that answers.
@@ -95,9 +75,7 @@ func configOf(ctx context.Context, client *http.Client, base string) (string, er
 			err = fmt.Errorf("answers %s", resp.Status)
 		}
 	}
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-		err = wrapped.Err // the wrapper contains the URL
-	}
+	err = secret.Values{}.Wrap(err)
 	if err == nil && status.Config.Original == "" {
 		err = errors.New("the answer has no configuration")
 	}

@@ -75,13 +75,8 @@ func (e InputError) Unwrap() error { return e.Err }
 
 // Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
-	c := &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}
-	problems := append(env.unknown(), env.decode(&c.Values)...)
-	note := func(variable string, err error) {
-		for _, err := range split(err) {
-			problems = append(problems, fmt.Errorf("%s%s: %w", prefix, variable, err))
-		}
-	}
+	c := &checked{Config: &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}, env: env}
+	c.problems = append(env.unknown(), env.decode(&c.Values)...)
 	if _, listed := env["NODES"]; !listed {
 		if c.DefaultNode = c.NodesFile == ""; !c.DefaultNode {
 			c.Nodes = nil
@@ -91,73 +86,89 @@ func (env Environment) Parse() (*Config, error) {
 		Validators: c.Validators.Validators, Addresses: c.WatchAddresses.Primary, EVM: c.WatchAddresses.EVM, Delegators: c.WatchDelegators,
 		Assets: c.WatchAssets, Contracts: c.WatchContracts, Tokens: c.WatchTokens, Signatures: c.WatchSignatures,
 	}
-	c.validateUpstreams(env, note)
-	c.Source = Source{
-		Nodes: c.Nodes, Observers: c.Observers, NodesFile: c.NodesFile, ValidatorsFile: c.ValidatorsFile,
-		HTTPFile: c.HTTPConfigFile, KeyFile: c.DataAPIKeyFile, Reserved: c.reservedNames(),
-	}
+	c.validateUpstreams()
+	c.Source = Source{Values: &c.Values, Reserved: c.reservedNames()}
 	var err error
 	if c.Upstreams, err = c.Source.Read(); err != nil {
-		problems = append(problems, split(err)...) // each names its variable
+		c.problems = append(c.problems, split(err)...) // each names its variable
 	}
 	if c.WebConfigFile != "" {
 		c.TLS, err = checkWebConfig(c.WebConfigFile)
-		note("WEB_CONFIG_FILE", err)
+		c.note(&c.WebConfigFile, err)
 	}
-	c.validateAlerting(note)
-	if len(problems) > 0 {
-		return nil, InputError{errors.Join(problems...)}
+	c.validateAlerting()
+	if len(c.problems) > 0 {
+		return nil, InputError{errors.Join(c.problems...)}
 	}
-	return c, nil
+	return c.Config, nil
+}
+
+// checked is a configuration while its values are checked together.
+type checked struct {
+	*Config
+	env      Environment
+	problems []error
+}
+
+// note adds an error, which may be joined, about the variable of a field of Values.
+func (c *checked) note(field any, err error) {
+	for _, err := range split(err) {
+		c.problems = append(c.problems, fmt.Errorf("%s: %w", c.variable(field), err))
+	}
+}
+
+// unused notes an error about each variable that is set.
+func (c *checked) unused(err error, fields ...any) {
+	for _, field := range fields {
+		if c.env[strings.TrimPrefix(c.variable(field), prefix)] != "" {
+			c.note(field, err)
+		}
+	}
 }
 
 // validateUpstreams checks what several variables about upstreams say together.
-func (c *Config) validateUpstreams(env Environment, note func(string, error)) {
+func (c *checked) validateUpstreams() {
 	switch {
-	case env["NODES"] != "" || c.NodesFile != "" || len(c.Nodes) > 0: // the errors of AVAX_NODES are reported already
+	case c.env["NODES"] != "" || c.NodesFile != "" || len(c.Nodes) > 0: // the errors of AVAX_NODES are reported already
 	case len(c.Observers) == 0 && c.DataURL != "":
-		c.useOnlyData(note)
+		c.useOnlyData()
 	case c.Watch.Validators.All || len(c.Watch.Validators.IDs) > 0:
 	case len(c.Observers) == 0:
-		note("NODES", errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
+		c.note(&c.Nodes, errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
 	default:
-		note("VALIDATORS", errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
+		c.note(&c.Validators, errors.New("own means the validators of your nodes, but AVAX_NODES is empty: list node IDs, or write all"))
 	}
 	if c.TotalShards > 0 && int(c.Shard) >= int(c.TotalShards) {
-		note("SHARD", fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard, c.TotalShards-1))
+		c.note(&c.Shard, fmt.Errorf("\"%d\": write a whole number from 0 to %d (AVAX_TOTAL_SHARDS minus 1)", c.Shard, c.TotalShards-1))
 	}
 	if c.TotalShards > 1 && c.Chains.Auto {
-		note("CHAINS", errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
+		c.note(&c.Chains, errors.New("auto does not work with shards, because it finds only the chains of one shard: list the chains"))
 	}
 	if c.DataURL == "" {
-		for _, variable := range []string{"WATCH_CONTRACTS", "WATCH_TOKENS", "WATCH_SIGNATURES", "DATA_API_KEY_FILE"} {
-			if env[variable] != "" {
-				note(variable, errors.New("needs the Data service: set AVAX_DATA_URL"))
-			}
-		}
+		c.unused(errors.New("needs the Data service: set AVAX_DATA_URL"), &c.WatchContracts, &c.WatchTokens, &c.WatchSignatures, &c.DataAPIKeyFile)
 	}
 	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
-		note("WATCH_TOKENS", errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
+		c.note(&c.WatchTokens, errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
 	}
 	for _, t := range c.Watch.Tokens { // with auto, the chain may be found later
 		if !c.Chains.Auto && !slices.ContainsFunc(c.Chains.List, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
-			note("WATCH_TOKENS", fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
+			c.note(&c.WatchTokens, fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
 		}
 	}
 }
 
 // useOnlyData disables the collectors that need a node, because the Data service is the only upstream.
-func (c *Config) useOnlyData(note func(string, error)) {
+func (c *checked) useOnlyData() {
 	c.OnlyData = true
 	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collectors.Spec) bool { return !s.WithoutNodes() })
 	if c.Network.Name == "" {
-		note("NETWORK", errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
+		c.note(&c.Network, errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
 	}
 	if c.Watch.Validators.All {
-		note("VALIDATORS", errors.New("all needs a node or an observer: list node IDs, or set AVAX_OBSERVERS"))
+		c.note(&c.Validators, errors.New("all needs a node or an observer: list node IDs, or set AVAX_OBSERVERS"))
 	}
 	if c.Chains.Auto {
-		note("CHAINS", errors.New("auto finds the chains of your nodes, but AVAX_NODES is empty: list the chains"))
+		c.note(&c.Chains, errors.New("auto finds the chains of your nodes, but AVAX_NODES is empty: list the chains"))
 	}
 }
 
@@ -181,7 +192,7 @@ func (c *Config) reservedNames() map[string]string {
 }
 
 // validateAlerting completes and checks the settings of rules and notifications.
-func (c *Config) validateAlerting(note func(string, error)) {
+func (c *checked) validateAlerting() {
 	c.Alerting = alerting.Config{
 		On: bool(c.EvaluateRules), RulesFile: c.RulesFile, Interval: time.Duration(c.AlertingInterval), Alertmanagers: c.Alertmanagers, HTTP: c.Upstreams.HTTP["alertmanager"],
 		ExternalLabels: c.ExternalLabels, Job: cmp.Or(c.ExternalLabels["job"], "avax-exporter"), Instance: cmp.Or(c.ExternalLabels["instance"], instanceOf(string(c.Listen))),
@@ -192,48 +203,46 @@ func (c *Config) validateAlerting(note func(string, error)) {
 	a.URL = cmp.Or(string(c.ExternalURL), "http://"+a.Instance)
 	var err error
 	a.Rules, err = alerts.Profile(c.RulesProfile)
-	note("RULES_PROFILE", err)
+	c.note(&c.RulesProfile, err)
 	if a.RulesFile != "" && c.RulesProfile != alerts.ProfileAll {
-		note("RULES_PROFILE", errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
+		c.note(&c.RulesProfile, errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
 	}
 	switch {
 	case bool(c.Digest) && a.RulesFile != "":
-		note("DIGEST", errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
+		c.note(&c.Digest, errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
 	case bool(c.Digest) && err == nil:
 		a.Rules, err = alerts.WithDigest(a.Rules)
-		note("DIGEST", err)
+		c.note(&c.Digest, err)
 	}
 	switch {
 	case len(c.AlertLabels) > 0 && a.RulesFile != "":
-		note("ALERT_LABELS", errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
+		c.note(&c.AlertLabels, errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
 	case len(c.AlertLabels) > 0 && err == nil:
 		a.Rules, err = alerts.WithLabels(a.Rules, c.AlertLabels)
-		note("ALERT_LABELS", err)
+		c.note(&c.AlertLabels, err)
 	}
 	c.Notify = notify.Config{File: c.NotifyFile, InhibitRules: alertmanager.Config, URL: a.URL}
 	if c.StateDir != "" {
 		c.Notify.StateDir = filepath.Join(string(c.StateDir), "notify")
 	}
 	c.Prometheus = alerting.PrometheusConfig{URL: string(c.PrometheusURL), HTTP: c.Upstreams.HTTP["prometheus"], Timeout: time.Duration(c.Timeout)}
-	note("ALERTMANAGERS", alerting.CheckAlertmanagers(*a))
 	if !a.On {
-		const off = "not used with AVAX_ALERTING=off: remove one of the two"
-		for variable, set := range map[string]bool{"ALERTMANAGERS": len(a.Alertmanagers) > 0 && c.Prometheus.URL == "", "RULES_FILE": a.RulesFile != "", "NOTIFY_FILE": c.Notify.File != ""} {
-			if set {
-				note(variable, errors.New(off))
-			}
+		off := errors.New("not used with AVAX_ALERTING=off: remove one of the two")
+		c.unused(off, &c.RulesFile, &c.NotifyFile)
+		if c.Prometheus.URL == "" {
+			c.unused(off, &c.Alertmanagers)
 		}
 		return
 	}
 	if c.Prometheus.URL != "" {
-		note("PROMETHEUS_URL", errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
+		c.note(&c.PrometheusURL, errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
 	}
 	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
 		_, err = alerting.CheckRules(*a)
-		note("RULES_FILE", err)
+		c.note(&c.RulesFile, err)
 	}
 	if c.Notify.File != "" {
-		note("NOTIFY_FILE", notify.Check(c.Notify))
+		c.note(&c.NotifyFile, notify.Check(c.Notify))
 	}
 }
 

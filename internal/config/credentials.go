@@ -65,14 +65,13 @@ func (e *httpEntry) matches(name string, own bool) bool {
 	})
 }
 
-const httpVariable = "AVAX_HTTP_CONFIG_FILE"
-
 // credentials reads the file of credentials and the API key, and sets what each upstream uses.
-func (r *reader) credentials(s *Source, u *Upstreams) {
-	entries := r.httpFile(s.HTTPFile)
+func (r *reader) credentials(u *Upstreams) {
+	file := r.HTTPConfigFile
+	entries := r.httpFile(file)
 	access := make([]Access, len(entries))
 	for i := range entries {
-		access[i] = r.access(s.HTTPFile, &entries[i])
+		access[i] = r.access(file, &entries[i])
 	}
 	find := func(name string, own bool) int {
 		return slices.IndexFunc(entries, func(e httpEntry) bool { return e.matches(name, own) })
@@ -83,7 +82,7 @@ func (r *reader) credentials(s *Source, u *Upstreams) {
 			return a
 		}
 		if h := entries[i].HTTP; h.OAuth2 != nil || h.ProxyURL.URL != nil || h.ProxyFromEnvironment {
-			r.problem(httpVariable, fmt.Errorf("%s: %soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy", s.HTTPFile, entries[i].name(), name))
+			r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy", file, entries[i].name(), name))
 		}
 		return access[i]
 	}
@@ -102,11 +101,11 @@ func (r *reader) credentials(s *Source, u *Upstreams) {
 		if i := find(name, false); i >= 0 {
 			u.HTTP[name] = &entries[i].HTTP
 			if entries[i].Host != "" {
-				r.problem(httpVariable, fmt.Errorf("%s: %shost is not supported for %s: remove it", s.HTTPFile, entries[i].name(), services[name]))
+				r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %shost is not supported for %s: remove it", file, entries[i].name(), services[name]))
 			}
 		}
 	}
-	if key := r.key(s.KeyFile); key != "" {
+	if key := r.key(r.DataAPIKeyFile); key != "" {
 		service := u.Services["data"]
 		if service.Header = service.Header.Clone(); service.Header == nil {
 			service.Header = http.Header{}
@@ -131,7 +130,7 @@ func (r *reader) key(file string) string {
 	case err == nil && (key == "" || strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })):
 		err = errors.New("the file must contain only the key, on one line")
 	}
-	r.problem("AVAX_DATA_API_KEY_FILE", err)
+	r.problem(&r.DataAPIKeyFile, err)
 	return key
 }
 
@@ -142,11 +141,11 @@ func (r *reader) httpFile(file string) (entries []httpEntry) {
 	}
 	data, err := r.open(file)
 	if err != nil {
-		r.problem(httpVariable, err)
+		r.problem(&r.HTTPConfigFile, err)
 		return nil
 	}
 	for _, err := range split(decodeYAML(data, &entries, "write a list of entries: upstreams: [name, …], http_config: {…}")) {
-		r.problem(httpVariable, at(file, err))
+		r.problem(&r.HTTPConfigFile, at(file, err))
 	}
 	for i := range entries {
 		entries[i].HTTP.SetDirectory(filepath.Dir(file))
@@ -157,7 +156,7 @@ func (r *reader) httpFile(file string) (entries []httpEntry) {
 // access reads the files of an entry.
 func (r *reader) access(file string, e *httpEntry) (a Access) {
 	before := len(r.problems)
-	problem := func(err error) { r.problem(httpVariable, fmt.Errorf("%s: %s%w", file, e.name(), err)) }
+	problem := func(err error) { r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %s%w", file, e.name(), err)) }
 	secret := func(text, path string) string {
 		if path == "" {
 			return text

@@ -121,15 +121,6 @@ func oneOf[T ~string](into *T, s string, values ...string) error {
 	return nil
 }
 
-// Names is a list of names.
-type Names []string
-
-// Decode splits a comma-separated list.
-func (n *Names) Decode(s string) error {
-	*n = slices.Collect(fields(s, ","))
-	return nil
-}
-
 // ServiceURL is the address of a service that the exporter calls.
 type ServiceURL string
 
@@ -148,31 +139,34 @@ func (u *HeartbeatURL) Decode(s string) error {
 	return notify.CheckHeartbeat(s)
 }
 
-// ExternalURL is the address of this exporter for links.
-type ExternalURL string
+// URL is the address of a server, without credentials.
+type URL string
 
-// Decode accepts a URL without credentials and query.
-func (u *ExternalURL) Decode(s string) error {
-	if parsed, err := url.Parse(s); err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
-		return errors.New("URL missing: write one like https://exporter.example:9865, without user and password")
+// Decode accepts a URL that can be called, without user and password.
+func (u *URL) Decode(s string) error {
+	*u = URL(strings.TrimRight(s, "/"))
+	if err := scrape.CheckURL(s); err != nil {
+		return err
 	}
-	*u = ExternalURL(strings.TrimSuffix(s, "/"))
+	if parsed, err := url.Parse(s); err != nil || parsed.User != nil {
+		return errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
+	}
 	return nil
 }
 
-// PrometheusURL is the address of a server with Prometheus' API.
-type PrometheusURL string
+// URLs are the addresses of servers.
+type URLs []string
 
-// Decode accepts a URL without credentials and query.
-func (u *PrometheusURL) Decode(s string) error {
-	switch parsed, err := url.Parse(s); {
-	case err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.RawQuery != "" || parsed.Fragment != "":
-		return errors.New("invalid URL: write one like http://127.0.0.1:9090, without /api/v1")
-	case parsed.User != nil:
-		return errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
-	}
-	*u = PrometheusURL(s)
-	return nil
+// Decode parses a list of URLs. Errors name an entry by its number, because it may contain a password.
+func (all *URLs) Decode(s string) error {
+	return each(s, ",", func(item string) error {
+		var u URL
+		err := u.Decode(item)
+		if *all = append(*all, string(u)); err != nil {
+			err = fmt.Errorf("entry %d of the list: %w", len(*all), err)
+		}
+		return err
+	})
 }
 
 // Directory is a directory in which files can be written.

@@ -65,10 +65,10 @@ type Values struct {
 	AlertingInterval Duration       `split_words:"true" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
 	AlertLabels      AlertLabels    `split_words:"true" desc:"Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md."`
 	ExternalLabels   ExternalLabels `split_words:"true" desc:"Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other names than avax-exporter and host:port; see alerting.md."`
-	ExternalURL      ExternalURL    `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
-	PrometheusURL    PrometheusURL  `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
+	ExternalURL      URL            `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
+	PrometheusURL    URL            `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
 
-	Alertmanagers Names        `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
+	Alertmanagers URLs         `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
 	NotifyFile    string       `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded on SIGHUP."`
 	HeartbeatURL  HeartbeatURL `split_words:"true" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
 	Digest        Switch       `default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
@@ -131,6 +131,17 @@ func (env Environment) decode(v *Values) (problems []error) {
 	return problems
 }
 
+// variable returns the name of the variable of a field, which is given by its address.
+func (v *Values) variable(field any) string {
+	fields := reflect.ValueOf(v).Elem()
+	for i, variable := range Variables() {
+		if fields.Field(i).Addr().Interface() == field {
+			return prefix + variable.Name
+		}
+	}
+	panic(fmt.Sprintf("config: %T is no field of Values", field))
+}
+
 // Load parses the environment of the process. The error joins all problems, each with a remedy. It contains no secret.
 func Load() (*Config, error) { return processEnvironment().Parse() }
 
@@ -138,8 +149,9 @@ func Load() (*Config, error) { return processEnvironment().Parse() }
 // credentials and state.
 func LoadServing() (*Config, error) {
 	env := processEnvironment()
-	for _, name := range []string{"NODES", "NODES_FILE", "VALIDATORS_FILE", "OBSERVERS", "HTTP_CONFIG_FILE", "DATA_API_KEY_FILE", "STATE_DIR"} {
-		delete(env, name)
+	var v Values
+	for _, field := range []any{&v.Nodes, &v.NodesFile, &v.ValidatorsFile, &v.Observers, &v.HTTPConfigFile, &v.DataAPIKeyFile, &v.StateDir} {
+		delete(env, strings.TrimPrefix(v.variable(field), prefix))
 	}
 	return env.Parse()
 }

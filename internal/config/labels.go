@@ -72,15 +72,14 @@ var validationIDForm = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{40,60}$`)
 
 // validatorsFile returns the validators of a file that maps node IDs and validation IDs to labels.
 func (r *reader) validatorsFile(file string) (all []labelled) {
-	const variable = "AVAX_VALIDATORS_FILE"
 	data, err := r.open(file)
 	if err != nil {
-		r.problem(variable, err)
+		r.problem(&r.ValidatorsFile, err)
 		return nil
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) > 0 && document.Content[0].Kind != yaml.MappingNode {
-		r.problem(variable, fmt.Errorf("%s: %w", file, errors.Join(err, errors.New("write each validator as ID: {name: …, owner: …}"))))
+		r.problem(&r.ValidatorsFile, fmt.Errorf("%s: %w", file, errors.Join(err, errors.New("write each validator as ID: {name: …, owner: …}"))))
 		return nil
 	}
 	if len(document.Content) == 0 {
@@ -104,7 +103,7 @@ func (r *reader) validatorsFile(file string) (all []labelled) {
 			err = v.labels.check()
 		}
 		for _, err := range split(err) {
-			r.problem(fmt.Sprintf("%s: %s, line %d", variable, file, pairs[0].Line), err)
+			r.problem(&r.ValidatorsFile, fmt.Errorf("%s, line %d: %w", file, pairs[0].Line, err))
 		}
 		lines[id] = pairs[0].Line
 		all = append(all, v)

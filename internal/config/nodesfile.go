@@ -28,15 +28,16 @@ type listedNode struct {
 	place string
 }
 
+func (n listedNode) at(err error) error { return fmt.Errorf("%s: %w", n.place, err) }
+
 // nodesFile returns the nodes of a file in Prometheus' file_sd format.
 func (r *reader) nodesFile(file string) (nodes []listedNode) {
-	const variable = "AVAX_NODES_FILE"
 	data, err := r.open(file)
 	if err == nil && !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(file)) {
 		err = fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", file)
 	}
 	if err != nil {
-		r.problem(variable, err)
+		r.problem(&r.NodesFile, err)
 		return nil
 	}
 	if filepath.Ext(file) == ".json" {
@@ -45,17 +46,17 @@ func (r *reader) nodesFile(file string) (nodes []listedNode) {
 	var groups []group
 	err = decodeYAML(data, &groups, "write a list of groups: targets: [host:port], labels: {node: name}")
 	for _, err := range split(err) {
-		r.problem(variable, at(file, err))
+		r.problem(&r.NodesFile, at(file, err))
 	}
 	for _, g := range groups {
 		for _, target := range g.Targets {
-			place := fmt.Sprintf("%s: %s, line %d", variable, file, target.Line)
 			n, err := g.node(resolved(target))
+			listed := listedNode{n, fmt.Sprintf("%s, line %d", file, target.Line)}
 			for _, err := range split(err) {
-				r.problem(place, err)
+				r.problem(&r.NodesFile, listed.at(err))
 			}
 			if err == nil {
-				nodes = append(nodes, listedNode{n, place})
+				nodes = append(nodes, listed)
 			}
 		}
 	}

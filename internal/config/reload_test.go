@@ -33,7 +33,7 @@ type watched struct {
 func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		source := &config.Source{NodesFile: "nodes.yml", HTTPFile: "http.yml"}
+		source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
 		read, err := source.Read()
 		if err != nil {
 			t.Fatal(err)

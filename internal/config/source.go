@@ -58,11 +58,7 @@ var services = map[string]string{
 
 // Source is the part of the configuration that is reloaded at runtime: nodes and credentials.
 type Source struct {
-	Nodes, Observers []Node // with name and URL
-	NodesFile        string // more nodes, in Prometheus' file_sd format; may be empty
-	ValidatorsFile   string // labels of validators; may be empty
-	HTTPFile         string // credentials of all upstreams; may be empty
-	KeyFile          string // API key of the Data service; may be empty
+	*Values // of which the nodes, the observers and the files of nodes, validators and credentials count
 	// Reserved holds names that no node may have, and what each name stands for.
 	Reserved map[string]string
 
@@ -81,17 +77,17 @@ type Upstreams struct {
 // Read reads all files. The error joins all problems, each with its place and a remedy. No error contains the content of a file
 // with credentials.
 func (s *Source) Read() (Upstreams, error) {
-	r := &reader{contents: map[string]content{}, tls: s.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
-	u := Upstreams{Nodes: slices.Clone(s.Nodes), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
+	r := &reader{Values: s.Values, contents: map[string]content{}, tls: s.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
+	u := Upstreams{Nodes: slices.Clone([]Node(s.Nodes)), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
 	taken := map[string]bool{}
 	for _, n := range s.Nodes {
-		r.problem("AVAX_NODES", s.check(n))
+		r.problem(&s.Nodes, s.check(n))
 		taken[n.Name] = true
 	}
 	for _, o := range s.Observers {
-		r.problem("AVAX_OBSERVERS", s.check(o))
+		r.problem(&s.Observers, s.check(o))
 		if taken[o.Name] {
-			r.problem("AVAX_OBSERVERS", fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
+			r.problem(&s.Observers, fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
 		}
 		taken[o.Name], o.Observer = true, true
 		u.Nodes = append(u.Nodes, o)
@@ -99,9 +95,9 @@ func (s *Source) Read() (Upstreams, error) {
 	if s.NodesFile != "" {
 		for _, t := range r.nodesFile(s.NodesFile) {
 			if err := s.check(t.Node); err != nil {
-				r.problem(t.place, err)
+				r.problem(&s.NodesFile, t.at(err))
 			} else if taken[t.Name] {
-				r.problem(t.place, fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name))
+				r.problem(&s.NodesFile, t.at(fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name)))
 			}
 			taken[t.Name] = true
 			u.Nodes = append(u.Nodes, t.Node)
@@ -110,7 +106,7 @@ func (s *Source) Read() (Upstreams, error) {
 	if s.ValidatorsFile != "" {
 		u.Validators = r.validatorsFile(s.ValidatorsFile)
 	}
-	r.credentials(s, &u)
+	r.credentials(&u)
 	s.sums = r.sums()
 	if len(r.problems) > 0 {
 		return Upstreams{}, errors.Join(r.problems...)
@@ -135,14 +131,16 @@ func (s *Source) check(n Node) error {
 
 // reader is one pass over all files.
 type reader struct {
+	*Values
 	contents  map[string]content
 	tls, used map[httpconfig.TLSConfig]*tls.Config
 	problems  []error
 }
 
-func (r *reader) problem(place string, err error) {
+// problem adds an error, if there is one, about the variable of a field of Values.
+func (r *reader) problem(field any, err error) {
 	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%s: %w", place, err))
+		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.variable(field), err))
 	}
 }
 

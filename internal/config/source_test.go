@@ -85,7 +85,7 @@ func TestNodesFileInYAMLAndJSON(t *testing.T) {
 		{Name: "five", URL: "https://node5:9650"}, {Name: "data"}, {Name: "metrics"},
 	}
 	for _, file := range []string{"nodes.yml", "nodes.json"} {
-		if diff := cmp.Diff(want, read(t, &config.Source{NodesFile: file})); diff != "" {
+		if diff := cmp.Diff(want, read(t, &config.Source{Values: &config.Values{NodesFile: file}})); diff != "" {
 			t.Errorf("%s:\n%s", file, diff)
 		}
 	}
@@ -106,13 +106,13 @@ func TestFirstEntryThatMatchesAnUpstreamCounts(t *testing.T) {
   http_config: {authorization: {credentials: service}}
 `,
 	})
-	source := &config.Source{
+	source := &config.Source{Values: &config.Values{
 		Nodes: []config.Node{
 			{Name: "alpha", URL: "http://a"}, {Name: "eu-1", URL: "http://b"}, {Name: "us-1", URL: "http://c"}, {Name: "user", URL: "http://u:p@d"},
 		},
-		Observers: []config.Node{{Name: "public", URL: "http://e"}, {Name: "eu-2", URL: "http://f"}},
-		HTTPFile:  "etc/http.yml", KeyFile: "api-key",
-	}
+		Observers:      []config.Node{{Name: "public", URL: "http://e"}, {Name: "eu-2", URL: "http://f"}},
+		HTTPConfigFile: "etc/http.yml", DataAPIKeyFile: "api-key",
+	}}
 	want := []sent{
 		{"alpha", "http://a", "", "Basic dXNlcjpwYXNz", ""}, {"eu-1", "http://b", "inner.example.com", "Token inline", "k"},
 		{"us-1", "http://c", "", "Bearer t0ken", ""}, {"user", "http://u:p@d", "", "", ""},
@@ -178,9 +178,9 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 			if c.file != "gone.yml" {
 				put(t, c.file, c.text)
 			}
-			source, variable := &config.Source{NodesFile: c.file, Reserved: map[string]string{"mine": "a chain"}}, "AVAX_NODES_FILE"
+			source, variable := &config.Source{Values: &config.Values{NodesFile: c.file}, Reserved: map[string]string{"mine": "a chain"}}, "AVAX_NODES_FILE"
 			if c.file == "http.yml" {
-				source, variable = &config.Source{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPFile: c.file}, "AVAX_HTTP_CONFIG_FILE"
+				source, variable = &config.Source{Values: &config.Values{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPConfigFile: c.file}}, "AVAX_HTTP_CONFIG_FILE"
 			}
 			_, err := source.Read()
 			if err == nil || err.Error() != variable+": "+c.want || strings.Contains(err.Error(), "canary") {
@@ -199,7 +199,7 @@ func TestAllFileProblemsAreReported(t *testing.T) {
 - {upstreams: [a], http_config: {basic: x}}
 - {upstreams: [b-1], http_config: {authorization: {credentials_file: gone}}}
 `})
-	_, err := (&config.Source{NodesFile: "nodes.yml", HTTPFile: "http.yml", KeyFile: "none"}).Read()
+	_, err := (&config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml", DataAPIKeyFile: "none"}}).Read()
 	for _, want := range []string{
 		"AVAX_NODES_FILE: nodes.yml, line 3: unknown field", "AVAX_NODES_FILE: nodes.yml, line 4: invalid URL",
 		"AVAX_HTTP_CONFIG_FILE: http.yml, line 2: unknown field", "AVAX_HTTP_CONFIG_FILE: http.yml: upstreams [b-1]: open gone",
@@ -218,7 +218,7 @@ func TestSameComparesEntries(t *testing.T) {
 - {upstreams: [a], http_config: {authorization: {credentials_file: token}, tls_config: {ca_file: ca}}}
 - {upstreams: [h], host: x}
 `})
-	source := &config.Source{NodesFile: "nodes.yml", HTTPFile: "http.yml"}
+	source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
 	entry := func(target, labels string) config.Node {
 		t.Helper()
 		put(t, "nodes.yml", "- targets: ["+target+"]\n  labels: {"+labels+"}")

@@ -40,9 +40,9 @@ func NewNetwork() *simnet.Network {
 // Configure configures the exporter for the simulated network. urls holds the URLs of its servers by name. It enables every
 // collector and monitors one item of each kind.
 func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
-	c.Source = config.Source{Observers: []config.Node{{Name: "public", URL: urls["observer"]}}}
+	c.Nodes, c.Observers, c.Source.Reserved = nil, []config.Node{{Name: "public", URL: urls["observer"]}}, nil
 	for _, name := range Nodes {
-		c.Source.Nodes = append(c.Source.Nodes, config.Node{Name: name, URL: urls[name]})
+		c.Nodes = append(c.Nodes, config.Node{Name: name, URL: urls[name]})
 	}
 	c.ObserverBudget = 5000 // every collector runs every few seconds
 	if c.Upstreams, err = c.Source.Read(); err != nil {
