@@ -2,11 +2,9 @@ package alerts
 
 import (
 	"cmp"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,8 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 const (
@@ -29,37 +28,17 @@ const (
 	maxPages = 26 // maximum number of names of alerts that page
 )
 
-var promQL = parser.NewParser(parser.Options{})
-
 // rules returns the rules of both files in order, and the alerts among them.
 func rules(t *testing.T) (all, alerts []rulefmt.Rule) {
 	t.Helper()
-	for _, text := range [][]byte{Rules, Companion} {
-		read, found := parse(t, text)
-		all, alerts = append(all, read...), append(alerts, found...)
-	}
-	return all, alerts
+	return parseRules(t, Rules, Companion)
 }
 
-// parse returns the rules of one file.
-func parse(t *testing.T, text []byte) (all, alerts []rulefmt.Rule) {
+// parseRules returns the rules of the files in order, and the alerts among them.
+func parseRules(t *testing.T, files ...[]byte) (all, alerts []rulefmt.Rule) {
 	t.Helper()
-	file, errs := rulefmt.Parse(text, false, model.LegacyValidation, promQL, slog.New(slog.DiscardHandler))
-	for _, err := range errs {
-		t.Error(err)
-	}
-	if t.Failed() {
-		t.FailNow()
-	}
-	for _, g := range file.Groups {
-		for _, r := range g.Rules {
-			all = append(all, r)
-			if r.Alert != "" {
-				alerts = append(alerts, r)
-			}
-		}
-	}
-	return all, alerts
+	all = testworld.Rules(t, files...)
+	return all, slices.DeleteFunc(slices.Clone(all), func(r rulefmt.Rule) bool { return r.Alert == "" })
 }
 
 func TestAlertsHaveSeverityActionAndRunbook(t *testing.T) {
@@ -123,52 +102,6 @@ func TestAlertsAndRunbooksArePaired(t *testing.T) {
 	}
 }
 
-// tests returns the groups of every promtool test file.
-func tests(t *testing.T) (groups []testGroup) {
-	t.Helper()
-	files, err := filepath.Glob("*_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range files {
-		body, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var file struct {
-			Tests []testGroup `yaml:"tests"`
-		}
-		if err := yaml.Unmarshal(body, &file); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		groups = append(groups, file.Tests...)
-	}
-	return groups
-}
-
-type testGroup struct {
-	Name  string
-	Input []struct{ Series string } `yaml:"input_series"`
-	Cases []testQuestion            `yaml:"alert_rule_test"`
-}
-
-type testQuestion struct {
-	At    string `yaml:"eval_time"`
-	Alert string `yaml:"alertname"`
-	Exp   []struct {
-		Labels map[string]string `yaml:"exp_labels"`
-	} `yaml:"exp_alerts"`
-}
-
-func (q testQuestion) at(t *testing.T) model.Duration {
-	t.Helper()
-	at, err := model.ParseDuration(q.At)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
-}
-
 // tier identifies a rule of an alert. An alert may have one rule for each severity, deadline, scope, reason and unit.
 type tier struct{ alert, severity, within, scope, reason, unit string }
 
@@ -188,39 +121,30 @@ func TestEachAlertFiresAndResolvesInATest(t *testing.T) {
 		known[tierOf(r.Alert, r.Labels)] = true
 	}
 	fires, resolves := map[tier]bool{}, map[tier]bool{}
-	for _, g := range tests(t) {
-		firing := map[string]model.Duration{} // start time, by all labels
-		tiers := map[string]tier{}
-		see := func(alert, at string, labelled []map[string]string) {
-			now := map[string]bool{}
-			when, err := model.ParseDuration(at)
-			if err != nil {
-				t.Fatalf("%s: %v", g.Name, err)
-			}
-			for _, with := range labelled {
-				key := labels.FromMap(with).String() + alert
-				tiers[key], now[key] = tierOf(alert, with), true
-				fires[tiers[key]] = true
-				if since, already := firing[key]; !already || when < since {
-					firing[key] = when
+	for _, file := range readTests(t) {
+		for _, g := range file.Tests {
+			firing := map[string]model.Duration{} // start time, by all labels
+			tiers := map[string]tier{}
+			slices.SortStableFunc(g.Alerts, func(a, b alertCase) int { return cmp.Compare(a.EvalTime, b.EvalTime) })
+			for _, c := range g.Alerts {
+				now := map[string]bool{}
+				for _, e := range c.ExpAlerts {
+					key := labels.FromMap(e.Labels).String() + c.Alertname
+					tiers[key], now[key] = tierOf(c.Alertname, e.Labels), true
+					fires[tiers[key]] = true
+					if _, already := firing[key]; !already {
+						firing[key] = c.EvalTime
+					}
+				}
+				for key, since := range firing {
+					if f := tiers[key]; f.alert == c.Alertname && since < c.EvalTime && !now[key] {
+						resolves[f] = true
+					}
+				}
+				if !slices.ContainsFunc(alerts, func(r rulefmt.Rule) bool { return r.Alert == c.Alertname }) {
+					t.Errorf("%s: unknown alert %s", g.Name, c.Alertname)
 				}
 			}
-			for key, since := range firing {
-				if f := tiers[key]; f.alert == alert && since < when && !now[key] {
-					resolves[f] = true
-				}
-			}
-			if !slices.ContainsFunc(alerts, func(r rulefmt.Rule) bool { return r.Alert == alert }) {
-				t.Errorf("%s: unknown alert %s", g.Name, alert)
-			}
-		}
-		slices.SortStableFunc(g.Cases, func(a, b testQuestion) int { return cmp.Compare(a.at(t), b.at(t)) })
-		for _, c := range g.Cases {
-			var labelled []map[string]string
-			for _, e := range c.Exp {
-				labelled = append(labelled, e.Labels)
-			}
-			see(c.Alert, c.At, labelled)
 		}
 	}
 	for f := range known {
@@ -340,15 +264,15 @@ func TestRulesDoNotMixExporters(t *testing.T) {
 // Nodes of two networks may have one name, and L1s too. A text must not show the reward or the weight of the other one.
 func TestQueriesOfTextsNameTheJob(t *testing.T) {
 	t.Parallel()
-	queries, series := regexp.MustCompile("query (?:\\(printf )?`([^`]*)`"), regexp.MustCompile(`avax[:_]\w+(\{[^{}]*\})?`)
 	found := 0
-	_, alerts := parse(t, Rules)
+	_, alerts := parseRules(t, Rules)
 	for _, r := range alerts {
 		for name, text := range r.Annotations {
-			for _, query := range queries.FindAllStringSubmatch(text, -1) {
-				for _, s := range series.FindAllString(query[1], -1) {
+			for _, query := range queries(t, text) {
+				for _, s := range selectors(t, query) {
 					found++
-					if !strings.Contains(s, "job=") && !strings.HasPrefix(s, threshold) && !strings.HasPrefix(s, expected) {
+					named := slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "job" })
+					if !named && !strings.HasPrefix(s.Name, threshold) && s.Name != expected {
 						t.Errorf("%s: annotation %s queries %s: add the label job", r.Alert, name, s)
 					}
 				}
@@ -367,13 +291,13 @@ func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 		"AvaxExporterDown", "AvaxNoTargets", "AvaxScrapeLabelCollision", "AvaxDataTooOld", "AvaxUpstreamForbidden", "AvaxUpstreamRateLimited",
 		"AvaxUpstreamMalformed", "AvaxReloadFailed", "AvaxExporterFaulty", "AvaxSeriesTooMany", "AvaxExporterSlow", "AvaxAlertmanagerDown", "AvaxReceiverFailing", "AvaxNotificationFailing", "AvaxAlertsNotRemembered", "AvaxStateDamaged",
 	}
-	all, alerts := parse(t, Rules)
+	all, alerts := parseRules(t, Rules)
 	free := map[string]bool{"ALERTS": true, expected: true} // series without labels of replicas
 	for _, r := range all {
 		free[r.Record] = r.Record != "" // until the contrary is found
 	}
 	isFree := func(expr string) bool {
-		parsed, err := promQL.ParseExpr(expr)
+		parsed, err := testworld.PromQL.ParseExpr(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -447,7 +371,7 @@ func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
 }
 
 func TestRulesLookBackAtMostTwoHours(t *testing.T) {
-	all, _ := parse(t, Rules) // not the companion, which only a Prometheus server evaluates
+	all, _ := parseRules(t, Rules) // not the companion, which only a Prometheus server evaluates
 	const limit = 2 * time.Hour
 	for _, r := range all {
 		inspect(t, r.Expr, func(n parser.Node) {
@@ -491,7 +415,7 @@ func selectors(t *testing.T, expr string) (found []*parser.VectorSelector) {
 
 func inspect(t *testing.T, expr string, visit func(parser.Node)) {
 	t.Helper()
-	parsed, err := promQL.ParseExpr(expr)
+	parsed, err := testworld.PromQL.ParseExpr(expr)
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
 	}

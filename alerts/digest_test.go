@@ -12,9 +12,9 @@ func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _ := parse(t, Rules)
-	after, _ := parse(t, both)
-	all, digest := parse(t, Digest)
+	before, _ := parseRules(t, Rules)
+	after, _ := parseRules(t, both)
+	all, digest := parseRules(t, Digest)
 	if len(digest) == 0 || len(after) != len(before)+len(all) {
 		t.Errorf("%d rules and %d of the digest became %d", len(before), len(all), len(after))
 	}

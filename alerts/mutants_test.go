@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // mutant is a rule that contains one typical mistake.
@@ -37,12 +39,12 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 		m.Rule.Expr = rule.Expr[:at.Start] + with + rule.Expr[at.End:]
 		grown := len(m.Rule.Expr) - len(rule.Expr)
 		m.Mistake = oneLine(sourceText(rule.Expr, around)) + " -> " + oneLine(m.Rule.Expr[shown.Start:int(shown.End)+grown])
-		if _, err := promQL.ParseExpr(m.Rule.Expr); err != nil {
+		if _, err := testworld.PromQL.ParseExpr(m.Rule.Expr); err != nil {
 			t.Fatalf("the mutant is no expression: %s: %v", m.Mistake, err)
 		}
 		found = append(found, m)
 	}
-	parsed, err := promQL.ParseExpr(rule.Expr)
+	parsed, err := testworld.PromQL.ParseExpr(rule.Expr)
 	if err != nil {
 		t.Fatalf("%s: %v", rule.Expr, err)
 	}

@@ -84,7 +84,7 @@ func TestMutationCasesPassWithoutAMistake(t *testing.T) {
 			for _, c := range tests.Tests {
 				t.Run(tests.name+"/"+c.Name, func(t *testing.T) {
 					t.Parallel()
-					one := mutationCase{testCase: c, interval: tests.EvaluationInterval, rules: suite.needed(t, c, false)}
+					one := mutationCase{testCase: c, rules: suite.needed(t, c, false)}
 					if err := one.fails(t, nil, rulefmt.Rule{}); err != nil {
 						t.Errorf("if it passes in promtool, its result depends on the version of Prometheus: %v", err)
 					}
@@ -97,9 +97,8 @@ func TestMutationCasesPassWithoutAMistake(t *testing.T) {
 // mutationCase is a case whose results may depend on a rule, with the rules that it needs.
 type mutationCase struct {
 	testCase
-	interval string
-	rules    []*rule
-	cost     int
+	rules []*rule
+	cost  int
 }
 
 // casesOf returns the cases whose results may depend on the rule, each with only the expectations that do, and the cheapest first.
@@ -141,16 +140,11 @@ func (s *suite) casesOf(t *testing.T, of *rule) (cases []mutationCase) {
 			if len(c.Alerts)+len(c.Queries) == 0 {
 				continue
 			}
-			one := mutationCase{testCase: c, interval: file.EvaluationInterval, rules: s.needed(t, c, false)}
+			one := mutationCase{testCase: c, rules: s.needed(t, c, false)}
 			if !slices.Contains(one.rules, of) {
 				continue
 			}
-			for _, a := range c.Alerts {
-				one.cost = max(one.cost, int(time.Duration(a.EvalTime)/parseDuration(t, one.interval, "1m"))*len(one.rules))
-			}
-			for _, q := range c.Queries {
-				one.cost = max(one.cost, int(time.Duration(q.EvalTime)/parseDuration(t, one.interval, "1m"))*len(one.rules))
-			}
+			one.cost = int(c.last()/one.every) * len(one.rules)
 			cases = append(cases, one)
 		}
 	}
@@ -161,7 +155,7 @@ func (s *suite) casesOf(t *testing.T, of *rule) (cases []mutationCase) {
 // narrow adds the names to a selector of ALERTS without a name, and removes the other expected alerts.
 func (q *queryCase) narrow(t *testing.T, names map[string]bool) {
 	t.Helper()
-	expr, err := promQL.ParseExpr(q.Expr)
+	expr, err := testworld.PromQL.ParseExpr(q.Expr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +167,7 @@ func (q *queryCase) narrow(t *testing.T, names map[string]bool) {
 		labels.MustNewMatcher(labels.MatchRegexp, labels.AlertName, strings.Join(slices.Sorted(maps.Keys(names)), "|")))
 	q.Expr = v.String()
 	q.ExpSamples = slices.DeleteFunc(slices.Clone(q.ExpSamples), func(s expSample) bool {
-		of, err := promQL.ParseMetric(s.Labels)
+		of, err := testworld.PromQL.ParseMetric(s.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,34 +187,22 @@ func (c mutationCase) fails(t *testing.T, of *rule, given rulefmt.Rule) error {
 		fields.Annotations = nil
 		rules = append(rules, fields)
 	}
-	e, err := newEngine(t, c.testCase, c.interval, rules)
+	e, err := c.engine(t, rules)
 	if err != nil {
 		return err
 	}
-	defer e.close(t)
-	return e.passes(c.testCase)
-}
-
-// passes evaluates the case and returns the first difference from what the case expects.
-func (e *engine) passes(c testCase) error {
-	last := time.Duration(0)
-	for _, a := range c.Alerts {
-		last = max(last, time.Duration(a.EvalTime))
-	}
-	for _, q := range c.Queries {
-		last = max(last, time.Duration(q.EvalTime))
-	}
-	for at := time.Duration(0); at <= last; at += e.every {
-		if err := e.eval(at); err != nil {
+	defer e.Close(t)
+	for at := time.Duration(0); at <= c.last(); at += c.every {
+		if err := e.Eval(at); err != nil {
 			return err
 		}
-		now := func(d model.Duration) bool { return at <= time.Duration(d) && time.Duration(d) < at+e.every }
+		now := func(d model.Duration) bool { return at <= time.Duration(d) && time.Duration(d) < at+c.every }
 		for _, a := range c.Alerts {
 			if !now(a.EvalTime) {
 				continue
 			}
 			var got, want []string
-			for _, r := range e.alerts {
+			for _, r := range e.Alerts {
 				for _, active := range r.ActiveAlerts() {
 					if r.Name() == a.Alertname && active.State == promrules.StateFiring {
 						got = append(got, active.Labels.String())
@@ -238,7 +220,7 @@ func (e *engine) passes(c testCase) error {
 			if !now(q.EvalTime) {
 				continue
 			}
-			found, err := e.query(e.loader.Context(), q.Expr, time.Unix(0, 0).UTC().Add(time.Duration(q.EvalTime)))
+			found, err := e.Query(q.Expr, time.Duration(q.EvalTime))
 			if err != nil {
 				return err
 			}
@@ -248,7 +230,7 @@ func (e *engine) passes(c testCase) error {
 			}
 			for _, exp := range q.ExpSamples {
 				var value float64
-				of, err := promQL.ParseMetric(exp.Labels)
+				of, err := testworld.PromQL.ParseMetric(exp.Labels)
 				if err == nil {
 					err = exp.Value.Decode(&value)
 				}

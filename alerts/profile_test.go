@@ -17,7 +17,7 @@ import (
 
 func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 	t.Parallel()
-	_, every := parse(t, Rules)
+	_, every := parseRules(t, Rules)
 	for name, c := range map[string]struct {
 		limit int
 		has   string
@@ -26,7 +26,7 @@ func TestProfileHasItsAlertsAndTheirInputs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, alerts := parse(t, content)
+		all, alerts := parseRules(t, content)
 		names, records := map[string]bool{}, map[string]bool{}
 		for _, r := range all {
 			records[r.Record] = true
@@ -75,7 +75,7 @@ func TestUnknownProfileErrorListsKnownProfiles(t *testing.T) {
 
 func TestProfilesAreKnown(t *testing.T) {
 	t.Parallel()
-	_, every := parse(t, Rules)
+	_, every := parseRules(t, Rules)
 	for _, r := range every {
 		for _, name := range strings.Fields(r.Annotations["profiles"]) {
 			if _, err := Profile(name); err != nil || name == ProfileAll {
@@ -116,7 +116,7 @@ func TestGrafanaExpandsEveryAnnotation(t *testing.T) {
 	}{labels{"node": "alpha", "chain": "C", "upstream": "alpha"}, map[string]value{"query": {Value: 0.5}}, "[ var='query' labels={node=alpha} value=0.5 ]"}
 	noQuery := func(context.Context, string, time.Time) (promql.Vector, error) { return nil, nil }
 	for _, file := range [][]byte{Rules, Companion} {
-		_, alerts := parse(t, GrafanaManaged(file))
+		_, alerts := parseRules(t, GrafanaManaged(file))
 		for _, r := range alerts {
 			for name, text := range r.Annotations {
 				text = "{{- $labels := .Labels -}}{{- $values := .Values -}}{{- $value := .Value -}}" + text

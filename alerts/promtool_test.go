@@ -29,7 +29,7 @@ func TestPromtoolTestsPass(t *testing.T) {
 				t.Parallel()
 				dir, args := t.TempDir(), []string{"test", "rules"}
 				for i, c := range tests.Tests {
-					args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, tests.EvaluationInterval, suite.needed(t, c, false)))
+					args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, suite.needed(t, c, false)))
 				}
 				promtool(t, args...)
 			})
@@ -38,11 +38,11 @@ func TestPromtoolTestsPass(t *testing.T) {
 }
 
 // testOf writes the case and its rules for promtool, and returns the name of the test file.
-func testOf(t *testing.T, file string, c testCase, interval string, rules []*rule) string {
+func testOf(t *testing.T, file string, c testCase, rules []*rule) string {
 	t.Helper()
 	all, names := groups(rules)
 	writeYAML(t, file+".yml", all)
-	writeYAML(t, file+"_test.yml", testFile{RuleFiles: []string{file + ".yml"}, EvaluationInterval: interval, GroupEvalOrder: names, Tests: []testCase{c}})
+	writeYAML(t, file+"_test.yml", testFile{RuleFiles: []string{file + ".yml"}, EvaluationInterval: model.Duration(c.every), GroupEvalOrder: names, Tests: []testCase{c}})
 	return file + "_test.yml"
 }
 
@@ -55,10 +55,10 @@ func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
 func TestMissingThresholdsFire(t *testing.T) {
 	t.Parallel()
 	without := slices.DeleteFunc(readSuite(t, "rules.yml").rules, func(r *rule) bool { return r.Record != thresholdUsed && r.Alert != "AvaxThresholdInvalid" })
-	promtool(t, "test", "rules", testOf(t, filepath.Join(t.TempDir(), "thresholds"), testCase{Alerts: []alertCase{
+	promtool(t, "test", "rules", testOf(t, filepath.Join(t.TempDir(), "thresholds"), testCase{every: 5 * time.Minute, Alerts: []alertCase{
 		{Alertname: "AvaxThresholdInvalid"},
 		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(5 * time.Minute), ExpAlerts: []expAlert{{Labels: map[string]string{"severity": "warn"}}}},
-	}}, "5m", without))
+	}}, without))
 }
 
 func promtool(t *testing.T, args ...string) {

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// toldBy lists, for each series that a rule subtracts (unless), the alerts that tell of it. A profile with the rule needs all of them. An empty
-// list: there is nothing to tell, for the reason given.
-var toldBy = map[string][]string{
+// reportedBy lists, for each series that a rule subtracts (unless), the alerts that report it. A profile with the rule needs all of them. An empty
+// list: there is nothing to report, for the reason given.
+var reportedBy = map[string][]string{
 	"avax_node_peers_inbound":      {"AvaxNoInboundPeers"},
 	"avax:chain_bootstrap_lost":    {"AvaxChainNotBootstrapped"},
 	"avax:chain_silent":            {"AvaxChainMissing"},
@@ -63,8 +63,8 @@ var toldBy = map[string][]string{
 	"avax_validator_start_timestamp_seconds": {}, // the period is too short for the threshold
 }
 
-// TestProfilesTellWhatTheirRulesSubtract follows each alert of a profile to the series that its expression subtracts.
-func TestProfilesTellWhatTheirRulesSubtract(t *testing.T) {
+// TestProfilesReportWhatTheirRulesSubtract follows each alert of a profile to the series that its expression subtracts.
+func TestProfilesReportWhatTheirRulesSubtract(t *testing.T) {
 	t.Parallel()
 	suite := readSuite(t, "rules.yml")
 	profiles := map[string]map[string]bool{} // alerts by profile
@@ -82,10 +82,10 @@ func TestProfilesTellWhatTheirRulesSubtract(t *testing.T) {
 			continue
 		}
 		for name := range suite.subtracted(r) {
-			alerts, known := toldBy[name]
+			alerts, known := reportedBy[name]
 			used[name] = true
 			if !known {
-				t.Errorf("%s subtracts %s: add it to toldBy, with the alerts that tell of it", r.name, name)
+				t.Errorf("%s subtracts %s: add it to reportedBy, with the alerts that report it", r.name, name)
 			}
 			for _, profile := range strings.Fields(r.Annotations["profiles"]) {
 				// An operator of the profile delegator has no nodes.
@@ -97,7 +97,7 @@ func TestProfilesTellWhatTheirRulesSubtract(t *testing.T) {
 			}
 		}
 	}
-	for name := range toldBy {
+	for name := range reportedBy {
 		if !used[name] {
 			t.Errorf("no alert subtracts %s", name)
 		}

@@ -2,19 +2,24 @@ package alerts
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"text/template/parse"
+	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // thresholdUsed records each threshold with its labels.
@@ -39,21 +44,21 @@ type rule struct {
 // testFile is a test file of promtool.
 type testFile struct {
 	name               string
-	RuleFiles          []string   `yaml:"rule_files"`
-	EvaluationInterval string     `yaml:"evaluation_interval,omitempty"`
-	GroupEvalOrder     []string   `yaml:"group_eval_order,omitempty"`
-	Tests              []testCase `yaml:"tests"`
+	RuleFiles          []string       `yaml:"rule_files"`
+	EvaluationInterval model.Duration `yaml:"evaluation_interval"`
+	GroupEvalOrder     []string       `yaml:"group_eval_order,omitempty"`
+	Tests              []testCase     `yaml:"tests"`
 }
 
 type testCase struct {
-	Name        string        `yaml:"name,omitempty"`
-	Interval    string        `yaml:"interval,omitempty"`
-	InputSeries []inputSeries `yaml:"input_series"`
-	Alerts      []alertCase   `yaml:"alert_rule_test,omitempty"`
-	Queries     []queryCase   `yaml:"promql_expr_test,omitempty"`
-}
+	Name     string             `yaml:"name,omitempty"`
+	Interval model.Duration     `yaml:"interval,omitempty"`
+	Input    []testworld.Series `yaml:"input_series"`
+	Alerts   []alertCase        `yaml:"alert_rule_test,omitempty"`
+	Queries  []queryCase        `yaml:"promql_expr_test,omitempty"`
 
-type inputSeries struct{ Series, Values string }
+	every time.Duration // the interval of evaluations
+}
 
 type alertCase struct {
 	EvalTime  model.Duration `yaml:"eval_time"`
@@ -82,17 +87,16 @@ func readSuite(t *testing.T, file string) *suite {
 	s := new(suite)
 	var all rulefmt.RuleGroups
 	readYAML(t, file, &all)
-	shown := regexp.MustCompile(`avax:\w+(\{[^%{}]*\})?`)
 	for _, g := range all.Groups {
 		for _, fields := range g.Rules {
-			parsed, err := promQL.ParseExpr(fields.Expr)
+			parsed, err := testworld.PromQL.ParseExpr(fields.Expr)
 			if err != nil {
 				t.Fatalf("%s: %v", fields.Expr, err)
 			}
 			r := &rule{Rule: fields, group: g.Name, parsed: parsed, selects: reads(t, fields.Expr)}
 			for _, text := range fields.Annotations {
-				for _, selector := range shown.FindAllString(text, -1) {
-					r.shows = append(r.shows, reads(t, selector)...)
+				for _, query := range queries(t, text) {
+					r.shows = append(r.shows, reads(t, query)...)
 				}
 			}
 			made := labels.NewBuilder(labels.FromMap(fields.Labels))
@@ -110,19 +114,47 @@ func readSuite(t *testing.T, file string) *suite {
 			s.rules = append(s.rules, r)
 		}
 	}
-	files, err := filepath.Glob("*_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		var tests testFile
-		readYAML(t, f, &tests)
-		tests.name = f
+	for _, tests := range readTests(t) {
 		if slices.Contains(tests.RuleFiles, file) {
 			s.tests = append(s.tests, tests)
 		}
 	}
 	return s
+}
+
+func readTests(t *testing.T) (all []testFile) {
+	t.Helper()
+	files, err := filepath.Glob("*_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		tests := testFile{name: file}
+		readYAML(t, file, &tests)
+		for i := range tests.Tests {
+			c := &tests.Tests[i]
+			c.every, c.Interval = time.Duration(tests.EvaluationInterval), cmp.Or(c.Interval, tests.EvaluationInterval)
+		}
+		all = append(all, tests)
+	}
+	return all
+}
+
+// last returns the time of the last expectation.
+func (c testCase) last() (last time.Duration) {
+	for _, a := range c.Alerts {
+		last = max(last, time.Duration(a.EvalTime))
+	}
+	for _, q := range c.Queries {
+		last = max(last, time.Duration(q.EvalTime))
+	}
+	return last
+}
+
+// engine returns an engine for the case and the rules in order, or the error of a rule.
+func (c testCase) engine(t *testing.T, rules []rulefmt.Rule) (*testworld.Engine, error) {
+	t.Helper()
+	return testworld.NewEngine(t, time.Unix(0, 0).UTC(), time.Duration(c.Interval), c.Input, c.every, rules)
 }
 
 // reads returns the selectors of the expression. One of thresholdUsed also reads the threshold with the same labels.
@@ -138,6 +170,61 @@ func reads(t *testing.T, expr string) []*parser.VectorSelector {
 			})
 		}
 	}
+	return found
+}
+
+// queries returns the queries of an annotation's template. A matcher of a label of the alert, such as job=%q, matches every value.
+func queries(t *testing.T, text string) (found []string) {
+	t.Helper()
+	tree := parse.New("annotation")
+	tree.Mode = parse.SkipFuncCheck
+	if _, err := tree.Parse("{{$labels := .}}{{$value := .}}{{$externalLabels := .}}"+text, "", "", map[string]*parse.Tree{}); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	var walk func(parse.Node)
+	branch := func(n *parse.BranchNode) {
+		walk(n.Pipe)
+		walk(n.List)
+		if n.ElseList != nil {
+			walk(n.ElseList)
+		}
+	}
+	walk = func(n parse.Node) {
+		switch n := n.(type) {
+		case *parse.ListNode:
+			for _, child := range n.Nodes {
+				walk(child)
+			}
+		case *parse.IfNode:
+			branch(&n.BranchNode)
+		case *parse.RangeNode:
+			branch(&n.BranchNode)
+		case *parse.WithNode:
+			branch(&n.BranchNode)
+		case *parse.ActionNode:
+			walk(n.Pipe)
+		case *parse.PipeNode:
+			for _, command := range n.Cmds {
+				walk(command)
+			}
+		case *parse.CommandNode:
+			for i, argument := range n.Args {
+				walk(argument)
+				if i != 1 || n.Args[0].String() != "query" {
+					continue
+				}
+				query, ok := argument.(*parse.StringNode)
+				if ok {
+					found = append(found, query.Text)
+					continue
+				}
+				printf := argument.(*parse.PipeNode).Cmds[0]
+				filled := fmt.Sprintf(printf.Args[1].(*parse.StringNode).Text, slices.Repeat([]any{"any"}, len(printf.Args)-2)...)
+				found = append(found, strings.ReplaceAll(filled, `="any"`, `!=""`))
+			}
+		}
+	}
+	walk(tree.Root)
 	return found
 }
 
@@ -190,7 +277,7 @@ func (s *suite) needed(t *testing.T, c testCase, annotations bool) []*rule {
 // live returns the rules that may have a result for the input of the case.
 func (s *suite) live(c testCase) map[*rule]bool {
 	input, live := map[string]bool{}, map[*rule]bool{}
-	for _, in := range c.InputSeries {
+	for _, in := range c.Input {
 		name, _, _ := strings.Cut(in.Series, "{")
 		input[strings.TrimSpace(name)] = true
 	}

@@ -48,7 +48,7 @@ func TestTextsOfAlerts(t *testing.T) {
 					return slices.ContainsFunc(a.ExpAlerts, func(e expAlert) bool { return shown[ruleName(a.Alertname, e.Labels, suite)] == nil })
 				})
 				if fires {
-					suite.show(t, c, tests.EvaluationInterval, shown)
+					suite.show(t, c, shown)
 				}
 			}
 		}
@@ -98,36 +98,32 @@ func ruleName(alert string, with map[string]string, s *suite) string {
 }
 
 // show evaluates the case and adds the texts of alerts that are not yet in shown.
-func (s *suite) show(t *testing.T, c testCase, interval string, shown map[string]map[string]texts) {
+func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts) {
 	t.Helper()
 	needed := s.needed(t, c, true)
 	var given []rulefmt.Rule
 	for _, r := range needed {
 		given = append(given, r.Rule)
 	}
-	e, err := newEngine(t, c, interval, given)
+	e, err := c.engine(t, given)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.close(t)
+	defer e.Close(t)
 	names := map[*promrules.AlertingRule]string{}
 	i := 0
 	for _, r := range needed {
 		if r.Alert != "" {
-			names[e.alerts[i]] = r.name
+			names[e.Alerts[i]] = r.name
 			i++
 		}
 	}
 	found := map[string]map[string]map[string]texts{} // by name, labels and state
-	last := time.Duration(0)
-	for _, a := range c.Alerts {
-		last = max(last, time.Duration(a.EvalTime))
-	}
-	for at := time.Duration(0); at <= last; at += e.every {
-		if err := e.eval(at); err != nil {
+	for at := time.Duration(0); at <= c.last(); at += c.every {
+		if err := e.Eval(at); err != nil {
 			t.Fatalf("%s: %v", c.Name, err)
 		}
-		for _, r := range e.alerts {
+		for _, r := range e.Alerts {
 			for _, a := range r.ActiveAlerts() {
 				state := a.State.String()
 				if !a.KeepFiringSince.IsZero() {

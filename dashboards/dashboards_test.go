@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // dashboard is the part of Grafana's classic schema that the tests read.
@@ -229,7 +229,6 @@ func TestQueriesParseAndUseExistingVariables(t *testing.T) {
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"
 		}
-		promQL := parser.NewParser(parser.Options{})
 		for _, p := range d.Panels {
 			var refs []string
 			for _, q := range p.Targets {
@@ -250,7 +249,7 @@ func TestQueriesParseAndUseExistingVariables(t *testing.T) {
 				if p.Type == "logs" {
 					continue // `make check-logs` gives it to Loki
 				}
-				if _, err := promQL.ParseExpr(expr); err != nil {
+				if _, err := testworld.PromQL.ParseExpr(expr); err != nil {
 					t.Errorf("%s, query %s: %v", p.Title, q.RefID, err)
 				}
 			}

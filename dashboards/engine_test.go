@@ -3,15 +3,12 @@ package dashboards
 import (
 	"bufio"
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"maps"
-	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,16 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"github.com/prometheus/prometheus/model/value"
-	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
-	"github.com/prometheus/prometheus/rules"
-	"github.com/prometheus/prometheus/tsdb"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // sample is a sample of a scrape.
@@ -56,9 +48,6 @@ func scraped(job, name string, v float64, pairs ...string) sample {
 	return s
 }
 
-// promQL parses like Prometheus.
-var promQL = parser.NewParser(parser.Options{})
-
 // healthy returns the recorded samples and the time of the recording.
 func healthy(t *testing.T) (all []sample, at time.Time) {
 	t.Helper()
@@ -76,7 +65,7 @@ func healthy(t *testing.T) (all []sample, at time.Time) {
 	}
 	for lines.Scan() {
 		end := strings.LastIndexByte(lines.Text(), ' ')
-		metric, err := promQL.ParseMetric(lines.Text()[:end])
+		metric, err := testworld.PromQL.ParseMetric(lines.Text()[:end])
 		if err != nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
 		}
@@ -92,112 +81,47 @@ func healthy(t *testing.T) (all []sample, at time.Time) {
 
 // prometheus is a Prometheus at the end of a situation.
 type prometheus struct {
-	engine *promql.Engine
-	db     *tsdb.DB
-	at     time.Time
+	*testworld.Engine
+	lasted time.Duration
 	jobs   []string // values of the variable
 }
 
 // simulate scrapes every minute and evaluates both rules files every second minute, as Prometheus does.
 func simulate(t *testing.T, s situation) *prometheus {
 	t.Helper()
-	options := tsdb.DefaultOptions()
-	options.WALSegmentSize = -1 // no WAL
-	log := slog.New(slog.DiscardHandler)
-	db, err := tsdb.Open(t.TempDir(), log, nil, options, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	p := &prometheus{db: db, engine: promql.NewEngine(promql.EngineOpts{
-		Logger: log, MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
-		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
-	})}
 	base, at := healthy(t)
-	p.at = at
-	minutes := s.minutes
-	if minutes == 0 {
-		minutes = 12
-	}
-	var groups []*rules.Group
-	if !s.noRules {
-		groups = p.rules(t)
-	}
-	before := map[string]labels.Labels{}
+	minutes := cmp.Or(s.minutes, 12)
+	p := &prometheus{lasted: time.Duration(minutes) * time.Minute}
+	values := map[string][]string{}
 	for minute := range minutes + 1 {
-		now := at.Add(time.Duration(minute-minutes) * time.Minute)
-		scrape := db.Appender(t.Context())
-		is := map[string]labels.Labels{}
 		for _, one := range s.change(minute, slices.Clone(base)) {
-			is[one.labels.String()] = one.labels
-			if _, err := scrape.Append(0, one.labels, now.UnixMilli(), one.value); err != nil {
-				t.Fatalf("%s: %v", one.labels, err)
-			}
+			key := one.labels.String()
+			values[key] = append(values[key], slices.Repeat([]string{"stale"}, minute-len(values[key]))...)
+			values[key] = append(values[key], strconv.FormatFloat(one.value, 'f', -1, 64))
 			if one.name == "avax_exporter_targets" && !slices.Contains(p.jobs, one.get("job")) {
 				p.jobs = append(p.jobs, one.get("job"))
 			}
 		}
-		for _, key := range slices.Sorted(maps.Keys(before)) {
-			if _, there := is[key]; !there {
-				if _, err := scrape.Append(0, before[key], now.UnixMilli(), stale); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		before = is
-		if err := scrape.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if (minutes-minute)%2 == 0 {
-			for _, g := range groups {
-				g.Eval(t.Context(), now)
-			}
-		}
 	}
-	for _, g := range groups {
-		for _, r := range g.Rules() {
-			if r.LastError() != nil {
-				t.Errorf("rule %s: %v", r.Name(), r.LastError())
-			}
+	var series []testworld.Series
+	for key, v := range values {
+		series = append(series, testworld.Series{Series: key, Values: strings.Join(v, " ") + " stale"})
+	}
+	var rules []rulefmt.Rule
+	if !s.noRules {
+		rules = testworld.Rules(t, alerts.Companion, alerts.Rules)
+	}
+	var err error
+	if p.Engine, err = testworld.NewEngine(t, at.Add(-p.lasted), time.Minute, series, 2*time.Minute, rules); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close(t) })
+	for since := p.lasted % (2 * time.Minute); since <= p.lasted; since += 2 * time.Minute {
+		if err := p.Eval(since); err != nil {
+			t.Error(err)
 		}
 	}
 	return p
-}
-
-var stale = math.Float64frombits(value.StaleNaN)
-
-// rules loads both files, in file order.
-func (p *prometheus) rules(t *testing.T) (all []*rules.Group) {
-	t.Helper()
-	m := rules.NewManager(&rules.ManagerOptions{
-		Appendable: p.db, Queryable: p.db, QueryFunc: rules.EngineQueryFunc(p.engine, p.db), Context: t.Context(),
-		NotifyFunc: func(context.Context, string, ...*rules.Alert) {}, Logger: slog.New(slog.DiscardHandler), Parser: promQL,
-	})
-	dir := t.TempDir()
-	for name, text := range map[string][]byte{"companion.yml": alerts.Companion, "rules.yml": alerts.Rules} {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		groups, errs := m.LoadGroups(time.Minute, labels.EmptyLabels(), "", nil, false, file)
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		parsed, errs := rulefmt.Parse(text, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
-		if len(errs) > 0 {
-			t.Fatal(errs)
-		}
-		for _, g := range parsed.Groups {
-			group := groups[rules.GroupKey(file, g.Name)]
-			for _, r := range group.Rules() {
-				if a, ok := r.(*rules.AlertingRule); ok {
-					a.SetRestored(true)
-				}
-			}
-			all = append(all, group)
-		}
-	}
-	return all
 }
 
 // point is one series of a query's result. Its string omits the labels of replicas.
@@ -215,12 +139,7 @@ func (p *prometheus) query(t *testing.T, expr string) (all []point) {
 		expr = strings.ReplaceAll(expr, "$"+variable, with)
 	}
 	expr = variable.ReplaceAllString(expr, ".*")
-	q, err := p.engine.NewInstantQuery(t.Context(), p.db, nil, expr, p.at)
-	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
-	}
-	defer q.Close()
-	vector, err := q.Exec(t.Context()).Vector()
+	vector, err := p.Query(expr, p.lasted)
 	if err != nil {
 		t.Errorf("%s: %v", expr, err)
 	}

@@ -63,7 +63,7 @@ var network = board{
 			panels: []*panel{
 				graph("Versions by stake", "Share of all stake by version, according to your node with the most connected stake.", "{{version}}",
 					highest("max without (node) ("+maxOf("avax_node_version_stake_ratio", onNodes)+")")).unit("percentunit", 1).between(0, 1).stacked(),
-				table("Upgrades ahead", "The next five upgrades that the nodes know. They are not active yet.",
+				table("Coming upgrades", "The next five upgrades that the nodes know. They are not active yet.",
 					text("Upgrade", "upgrade", 0),
 					value("When", orElse("bottomk(5, min by (upgrade) ("+minOf("avax_upgrade_timestamp_seconds", onNodes)+") > time()) * 1000",
 						of("avax_upgrade_timestamp_seconds", onNodes), "upgrade", "None ahead"), "dateTimeFromNow", 0, 140, nil).orElse(),

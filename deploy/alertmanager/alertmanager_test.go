@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -28,26 +27,11 @@ const file = "alertmanager.yml"
 // rules returns the labels of every alert, including its name.
 func rules(t *testing.T) (all []map[string]string) {
 	t.Helper()
-	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
-		var read struct {
-			Groups []struct {
-				Rules []struct {
-					Alert  string
-					Labels map[string]string
-				}
-			}
-		}
-		if err := yaml.Unmarshal(text, &read); err != nil {
-			t.Fatal(err)
-		}
-		for _, g := range read.Groups {
-			for _, r := range g.Rules {
-				if r.Alert != "" {
-					found := maps.Clone(r.Labels)
-					found["alertname"] = r.Alert
-					all = append(all, found)
-				}
-			}
+	for _, r := range testworld.Rules(t, alerts.Rules, alerts.Companion) {
+		if r.Alert != "" {
+			found := maps.Clone(r.Labels)
+			found["alertname"] = r.Alert
+			all = append(all, found)
 		}
 	}
 	if len(all) < 50 {
@@ -80,7 +64,7 @@ func inhibitions(t *testing.T) []inhibition {
 // matching returns the rules whose alerts may match: labels that a rule does not set may have any value.
 func matching(t *testing.T, matchers []string, rules []map[string]string) []map[string]string {
 	t.Helper()
-	parsed, err := parser.NewParser(parser.Options{}).ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
+	parsed, err := testworld.PromQL.ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
 	if err != nil {
 		t.Fatalf("%q: %v", matchers, err)
 	}

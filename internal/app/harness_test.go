@@ -16,11 +16,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 func TestMain(m *testing.M) {
-	apptest.Main()
+	testworld.LookUpNothing()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		http.DefaultClient.CloseIdleConnections()
 		os.Exit(code)

@@ -3,14 +3,15 @@ package app_test
 import (
 	"html"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // moments are the times of requests for the status page, from the start of an incident. The last is when all expected alerts are
@@ -28,9 +29,10 @@ func shown(t *testing.T, w *world) string {
 	_, rest, _ := strings.Cut(page, `<ul class="problems">`)
 	list, _, _ := strings.Cut(rest, "</ul>")
 	var problems []string
+	rules := testworld.Rules(t, alerts.Rules)
 	for _, m := range problem.FindAllStringSubmatch(list, -1) {
 		class, pending, name := m[1], m[2], m[3]
-		if class == "bad" && !pages()[name] {
+		if class == "bad" && !slices.ContainsFunc(rules, func(r rulefmt.Rule) bool { return r.Alert == name && r.Labels["severity"] == "page" }) {
 			t.Errorf("status page shows %s as urgent, but no rule pages for it", name)
 		}
 		if class != "bad" {
@@ -45,27 +47,3 @@ func shown(t *testing.T, w *world) string {
 	}
 	return strings.Join(problems, ", ")
 }
-
-// pages are the names of the alerts that page.
-var pages = sync.OnceValue(func() map[string]bool {
-	var file struct {
-		Groups []struct {
-			Rules []struct {
-				Alert  string
-				Labels map[string]string
-			}
-		}
-	}
-	if err := yaml.Unmarshal(alerts.Rules, &file); err != nil {
-		panic(err)
-	}
-	names := map[string]bool{}
-	for _, g := range file.Groups {
-		for _, r := range g.Rules {
-			if r.Labels["severity"] == "page" {
-				names[r.Alert] = true
-			}
-		}
-	}
-	return names
-})

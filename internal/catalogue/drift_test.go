@@ -12,11 +12,11 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/dashboards"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // names are the declared names and labels.
@@ -46,14 +46,12 @@ func spoken(t *testing.T) names {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range slices.Concat(rules(t, labelled), rules(t, alerts.Companion)) {
-		for _, r := range g.Rules {
-			if r.Record != "" {
-				n.labelsOf[r.Record] = nil
-			}
-			for l := range r.Labels {
-				n.labels[l] = true
-			}
+	for _, r := range testworld.Rules(t, labelled, alerts.Companion) {
+		if r.Record != "" {
+			n.labelsOf[r.Record] = nil
+		}
+		for l := range r.Labels {
+			n.labels[l] = true
 		}
 	}
 	for _, all := range n.labelsOf {
@@ -73,7 +71,7 @@ func spoken(t *testing.T) names {
 // check parses the expression and reports undeclared names.
 func (n names) check(t *testing.T, where, expr string) {
 	t.Helper()
-	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expr)
+	parsed, err := testworld.PromQL.ParseExpr(expr)
 	if err != nil {
 		t.Errorf("%s: %v", where, err)
 		return
@@ -123,34 +121,10 @@ func (n names) selector(t *testing.T, where string, s *parser.VectorSelector) {
 	}
 }
 
-type group struct {
-	Name  string
-	Rules []struct {
-		Record, Alert, Expr string
-		Labels, Annotations map[string]string
-	}
-}
-
-func rules(t *testing.T, text []byte) []group {
-	t.Helper()
-	var file struct{ Groups []group }
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	return file.Groups
-}
-
 func TestRulesUseDeclaredFamiliesAndLabels(t *testing.T) {
 	n := spoken(t)
-	checked := 0
-	for _, g := range rules(t, alerts.Rules) {
-		for _, r := range g.Rules {
-			n.check(t, g.Name+": "+r.Alert+r.Record, r.Expr)
-			checked++
-		}
-	}
-	if checked < 20 {
-		t.Errorf("%d rules found", checked)
+	for _, r := range testworld.Rules(t, alerts.Rules) {
+		n.check(t, r.Alert+r.Record, r.Expr)
 	}
 }
 
@@ -212,24 +186,35 @@ func fill(expr string) string {
 	return variable.ReplaceAllString(expr, "x")
 }
 
+// find calls visit for every node of the expressions of an alert or a recorded series.
+func find(t *testing.T, rule string, visit func(parser.Node)) {
+	t.Helper()
+	for _, r := range testworld.Rules(t, alerts.Rules) {
+		if r.Record+r.Alert != rule {
+			continue
+		}
+		expr, err := testworld.PromQL.ParseExpr(r.Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			visit(n)
+			return nil
+		})
+	}
+}
+
 // avax:collector_failing excludes the collectors of the Data service by name, since its outage has an alert of its own.
 func TestRulesListTheCollectorsOfTheDataService(t *testing.T) {
 	t.Parallel()
-	var pattern *regexp.Regexp
-	for _, g := range rules(t, alerts.Rules) {
-		for _, r := range g.Rules {
-			if r.Record != "avax:collector_failing" {
-				continue
-			}
-			found := regexp.MustCompile(`"data", "collector",\s*"([^"]+)"`).FindStringSubmatch(r.Expr)
-			if found == nil {
-				t.Fatalf("%s: no collectors of the Data service", r.Record)
-			}
-			pattern = regexp.MustCompile("^(?:" + found[1] + ")$")
+	var listed *labels.Matcher
+	find(t, "avax:collector_failing", func(n parser.Node) {
+		if c, ok := n.(*parser.Call); ok && c.Func.Name == "label_replace" && c.Args[2].(*parser.StringLiteral).Val == "data" {
+			listed = labels.MustNewMatcher(labels.MatchRegexp, "collector", c.Args[4].(*parser.StringLiteral).Val)
 		}
-	}
+	})
 	for _, spec := range collectors.All() {
-		if asks := spec.Cost != nil; pattern.MatchString(spec.Name) != asks {
+		if asks := spec.Cost != nil; listed.Matches(spec.Name) != asks {
 			t.Errorf("collector %s calls the Data service: %t; avax:collector_failing matches it: %t", spec.Name, asks, !asks)
 		}
 	}
@@ -264,28 +249,26 @@ func TestAlertsLinkToExistingDashboards(t *testing.T) {
 			variables[d.UID] = append(variables[d.UID], v.Name)
 		}
 	}
-	for _, g := range append(rules(t, alerts.Rules), rules(t, alerts.Companion)...) {
-		for _, r := range g.Rules {
-			if r.Alert == "" {
-				continue
-			}
-			link := r.Annotations["dashboard_url"]
-			m := dashboardURL.FindStringSubmatch(link)
-			if m == nil {
-				t.Errorf("%s: dashboard_url is %q, want %s", r.Alert, link, dashboardURL)
-				continue
-			}
-			has, known := variables[m[1]]
-			if !known {
-				t.Errorf("%s: unknown dashboard %s", r.Alert, m[1])
-			}
-			if m[2] == "" {
-				continue
-			}
-			for v := range strings.SplitSeq(m[2], "&") {
-				if set := dashboardVar.FindStringSubmatch(v); set == nil || known && !slices.Contains(has, set[1]) {
-					t.Errorf("%s: dashboard %s has no variable for %q", r.Alert, m[1], v)
-				}
+	for _, r := range testworld.Rules(t, alerts.Rules, alerts.Companion) {
+		if r.Alert == "" {
+			continue
+		}
+		link := r.Annotations["dashboard_url"]
+		m := dashboardURL.FindStringSubmatch(link)
+		if m == nil {
+			t.Errorf("%s: dashboard_url is %q, want %s", r.Alert, link, dashboardURL)
+			continue
+		}
+		has, known := variables[m[1]]
+		if !known {
+			t.Errorf("%s: unknown dashboard %s", r.Alert, m[1])
+		}
+		if m[2] == "" {
+			continue
+		}
+		for v := range strings.SplitSeq(m[2], "&") {
+			if set := dashboardVar.FindStringSubmatch(v); set == nil || known && !slices.Contains(has, set[1]) {
+				t.Errorf("%s: dashboard %s has no variable for %q", r.Alert, m[1], v)
 			}
 		}
 	}
@@ -294,13 +277,15 @@ func TestAlertsLinkToExistingDashboards(t *testing.T) {
 // AvaxDataTooOld pages for the collectors that pages need.
 func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 	var listed, paged []string
-	for _, g := range rules(t, alerts.Rules) {
-		for _, r := range g.Rules {
-			if m := regexp.MustCompile(`last_success_timestamp_seconds{collector=~"([^"]+)"}`).FindStringSubmatch(r.Expr); r.Alert == "AvaxDataTooOld" && m != nil {
-				listed = strings.Split(m[1], "|")
+	find(t, "AvaxDataTooOld", func(n parser.Node) {
+		if v, ok := n.(*parser.VectorSelector); ok && v.Name == "avax_exporter_collector_last_success_timestamp_seconds" {
+			for _, m := range v.LabelMatchers {
+				if m.Name == "collector" {
+					listed = strings.Split(m.Value, "|")
+				}
 			}
 		}
-	}
+	})
 	for _, spec := range collectors.All() {
 		if spec.Paged {
 			paged = append(paged, spec.Name)

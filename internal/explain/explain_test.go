@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,16 +17,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// TestMain does initial lookups of alerting and the resolver before synthetic time begins, so that no test waits for the
-// network.
 func TestMain(m *testing.M) {
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name is looked up in a test")
-	}}
-	name, _ := os.Hostname()
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
+	testworld.LookUpNothing()
 	os.Exit(m.Run())
 }
 
@@ -161,8 +154,10 @@ func TestUnknownNameIsAnError(t *testing.T) {
 
 func TestEveryAlertIsExplained(t *testing.T) {
 	var names [][2]string
-	for _, name := range regexp.MustCompile(`(?m)- alert: (\w+)`).FindAllSubmatch(alerts.Rules, -1) {
-		names = append(names, [2]string{string(name[1]), ""})
+	for _, r := range testworld.Rules(t, alerts.Rules) {
+		if r.Alert != "" {
+			names = append(names, [2]string{r.Alert, ""})
+		}
 	}
 	for i, text := range ask(t, 3*time.Minute, names...) {
 		demand(t, text, names[i][0], ", severity ", "Runbook: https://")

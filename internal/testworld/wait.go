@@ -1,7 +1,11 @@
 package testworld
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"testing"
 	"time"
 )
@@ -41,4 +45,14 @@ func Await(t testing.TB, what string, condition func() error) {
 	if err := Poll(t, condition); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+}
+
+// LookUpNothing prepares the process for synthetic time, in which nothing may wait for the network. Alerting looks up the name of this host:
+// the cache of the resolver must be filled.
+func LookUpNothing() {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("tests look up no names")
+	}}
+	name, _ := os.Hostname()
+	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	apptest.Main()
+	testworld.LookUpNothing()
 	web.WorldPages = worldPages
 	os.Exit(m.Run())
 }

@@ -327,7 +327,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	}
 	for i, content := range bad {
 		reload(content)
-		testworld.Await(t, fmt.Sprintf("the log tells of %q", content), func() error {
+		testworld.Await(t, fmt.Sprintf("the log contains %q", content), func() error {
 			if n := strings.Count(e.Log(), "keeping the previous configuration"); n <= i {
 				return fmt.Errorf("%d failed reloads in the log:\n%s", n, e.Log())
 			}

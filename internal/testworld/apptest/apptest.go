@@ -5,12 +5,9 @@ package apptest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -37,16 +34,6 @@ type World struct {
 	Transport http.RoundTripper // from the exporter to the network
 	Log       testworld.Log
 	Receiver  *testworld.Receiver // of Notify
-}
-
-// Main prepares the process for synthetic time, in which nothing may wait for the network. Alerting looks up the name of this host:
-// the cache of the resolver must be filled.
-func Main() {
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("tests look up no names")
-	}}
-	name, _ := os.Hostname()
-	_, _ = net.DefaultResolver.LookupHost(context.Background(), name)
 }
 
 // Run runs a test in synthetic time.
