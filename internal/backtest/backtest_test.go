@@ -333,6 +333,25 @@ inhibit_rules:
 	}
 }
 
+// Rules that read each other need the series that any of them reads.
+func TestRulesInACycleShareTheirInputs(t *testing.T) {
+	groups, err := ParseRules([]byte(`groups: [{name: g, rules: [
+  {record: 'a:a', expr: one + on() b:b}, {record: 'b:b', expr: c:c or two}, {record: 'c:c', expr: a:a or three}, {alert: Any, expr: a:a > 0}]}]`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newPlan(groups, labels.EmptyLabels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" || len(p.units) != 2 || !p.units[0].cyclic || len(p.units[0].rules) != 3 {
+		t.Errorf("inputs %s, units %+v", got, p.units)
+	}
+	if there := map[string]time.Time{"one": begin, "three": begin}; !p.judged(there)["Any"] {
+		t.Error("not judged, although a:a has a result by way of c:c and b:b")
+	}
+}
+
 // BenchmarkBacktest evaluates the shipped rules over ten nodes, and reports the peak memory of the process until then.
 // Each family that a rule reads has a series for each node and each primary chain.
 func BenchmarkBacktest(b *testing.B) {

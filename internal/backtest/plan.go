@@ -27,6 +27,7 @@ type rule struct {
 	expr    parser.Expr
 	summary string
 	needs   []string                 // names of the series that the expression reads, sorted
+	inputs  []string                 // names of the stored series that it needs, directly or through recorded series
 	last    map[uint64]labels.Labels // series of the last evaluation, by hash
 }
 
@@ -49,6 +50,7 @@ func newPlan(groups *rulefmt.RuleGroups, external labels.Labels) (*plan, error) 
 	p := &plan{}
 	var all []*rule
 	recorded := map[string][]int{} // by name: positions in all
+	var alerts []int
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			expr, err := promQL.ParseExpr(r.Expr)
@@ -61,8 +63,7 @@ func newPlan(groups *rulefmt.RuleGroups, external labels.Labels) (*plan, error) 
 			if r.Alert != "" {
 				next.alert = rules.NewAlertingRule(r.Alert, placeholder, time.Duration(r.For), time.Duration(r.KeepFiringFor),
 					labels.FromMap(r.Labels), labels.EmptyLabels(), external, "", true, discard)
-				recorded["ALERTS"] = append(recorded["ALERTS"], len(all))
-				recorded["ALERTS_FOR_STATE"] = append(recorded["ALERTS_FOR_STATE"], len(all))
+				alerts = append(alerts, len(all))
 			} else {
 				next.record = rules.NewRecordingRule(r.Record, placeholder, labels.FromMap(r.Labels))
 				recorded[r.Record] = append(recorded[r.Record], len(all))
@@ -72,18 +73,37 @@ func newPlan(groups *rulefmt.RuleGroups, external labels.Labels) (*plan, error) 
 		}
 	}
 	inputs := map[string]bool{}
-	reads := make([][]int, len(all))
+	reads, afterAlerts := make([][]int, len(all)), make([]bool, len(all))
+	needed := make([][]string, len(all))
 	for i, r := range all {
 		for _, name := range r.needs {
-			if from, ok := recorded[name]; ok {
+			switch from, found := recorded[name]; {
+			case found:
 				reads[i] = append(reads[i], from...)
-			} else {
+			case name == "ALERTS" || name == "ALERTS_FOR_STATE":
+				afterAlerts[i] = true
+			default:
 				inputs[name] = true
+				// A pattern is optional, and so is a recorded series that no rule records, such as an override of a threshold.
+				if !strings.ContainsAny(name, ":{") {
+					needed[i] = append(needed[i], name)
+				}
 			}
 		}
 	}
 	p.inputs = slices.Sorted(maps.Keys(inputs))
-	for _, component := range components(reads) {
+	for i, reached := range reachable(reads) { // without the inputs of other alerts
+		for j := range reached {
+			all[i].inputs = append(all[i].inputs, needed[j]...)
+		}
+	}
+	for i, after := range afterAlerts {
+		if after {
+			reads[i] = append(reads[i], alerts...)
+		}
+	}
+	reach := reachable(reads)
+	for _, component := range components(reach) {
 		u := unit{cyclic: len(component) > 1 || slices.Contains(reads[component[0]], component[0])}
 		for _, i := range component {
 			u.rules = append(u.rules, all[i])
@@ -118,46 +138,37 @@ func nameOf(s *parser.VectorSelector) string {
 	return s.String()
 }
 
-// components returns the strongly connected components of a graph, each after the components that it reads (Tarjan's algorithm).
-// The positions of a component are sorted.
-func components(reads [][]int) (found [][]int) {
-	const unseen = -1
-	index, low, on := make([]int, len(reads)), make([]int, len(reads)), make([]bool, len(reads))
-	for i := range index {
-		index[i] = unseen
-	}
-	var stack []int
-	next := 0
-	var visit func(int)
-	visit = func(v int) {
-		index[v], low[v], on[v] = next, next, true
-		next++
-		stack = append(stack, v)
-		for _, w := range reads[v] {
-			if index[w] == unseen {
-				visit(w)
-				low[v] = min(low[v], low[w])
-			} else if on[w] {
-				low[v] = min(low[v], index[w])
+// reachable returns, for each rule, itself and the rules that it reads, directly or through others.
+func reachable(reads [][]int) []map[int]bool {
+	reach := make([]map[int]bool, len(reads))
+	for i := range reads {
+		reach[i] = map[int]bool{}
+		for next := []int{i}; len(next) > 0; {
+			rule := next[0]
+			if next = next[1:]; !reach[i][rule] {
+				reach[i][rule] = true
+				next = append(next, reads[rule]...)
 			}
 		}
-		if low[v] != index[v] {
-			return
-		}
-		at := slices.Index(stack, v)
-		component := slices.Clone(stack[at:])
-		stack = stack[:at]
-		for _, w := range component {
-			on[w] = false
-		}
-		slices.Sort(component)
-		found = append(found, component)
 	}
-	for v := range reads {
-		if index[v] == unseen {
-			visit(v)
+	return reach
+}
+
+// components returns the rules in groups of those that read each other. A group comes after those that it reads.
+func components(reach []map[int]bool) (found [][]int) {
+	for i := range reach {
+		component := []int{}
+		for j := range reach {
+			if reach[i][j] && reach[j][i] {
+				component = append(component, j)
+			}
+		}
+		if component[0] == i {
+			found = append(found, component)
 		}
 	}
+	// A rule reaches more rules than a rule that it reads, unless both read each other.
+	slices.SortStableFunc(found, func(a, b []int) int { return cmp.Compare(len(reach[a[0]]), len(reach[b[0]])) })
 	return found
 }
 
@@ -171,29 +182,13 @@ func (p *plan) alerts() (found []*rule) {
 	return found
 }
 
-// inputsOf returns, for each alert, the names of the stored series that it reads, directly or through recorded series. Names of
-// recorded series that no rule records, such as overrides of thresholds, are optional and left out.
+// inputsOf returns, for each alert, the names of the stored series that it needs, sorted.
 func (p *plan) inputsOf() map[string][]string {
-	byName := map[string][]string{} // inputs of a recorded name
 	all := map[string][]string{}
-	for range 2 { // twice, because the rules of a cycle read each other
-		p.each(func(r *rule) {
-			var found []string
-			for _, name := range r.needs {
-				if inputs, recorded := byName[name]; recorded {
-					found = append(found, inputs...)
-				} else if slices.Contains(p.inputs, name) && !strings.ContainsAny(name, ":{") {
-					found = append(found, name)
-				}
-			}
-			of := byName
-			if r.alert != nil {
-				of = all
-			}
-			found = append(found, of[r.name]...)
-			slices.Sort(found)
-			of[r.name] = slices.Compact(found)
-		})
+	for _, r := range p.alerts() {
+		found := append(all[r.name], r.inputs...)
+		slices.Sort(found)
+		all[r.name] = slices.Compact(found)
 	}
 	return all
 }
@@ -214,7 +209,8 @@ func (p *plan) judged(stored map[string]time.Time) map[string]bool {
 		there[name] = true
 	}
 	alerts := map[string]bool{}
-	for range 2 { // as in inputsOf
+	for before := -1; before < len(there)+len(alerts); { // again, because rules may read each other
+		before = len(there) + len(alerts)
 		p.each(func(r *rule) {
 			switch {
 			case !possible(r.expr, there):
