@@ -44,7 +44,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		}
 	}
 	events.begin(now, 0)
-	err := readPages(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
+	err := read(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
 		return ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
 	}, func(items []data.AssetTransaction) bool {
 		for _, t := range items {

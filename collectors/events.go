@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -190,45 +189,34 @@ func (l *eventList) bound() {
 	}
 }
 
-// readPages requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after
-// maxNewPages, or after an error. use reports whether the rest of the list is older than the pass.
-func readPages[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
+// read requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after maxNewPages, or
+// after an error. use reports whether the rest of the list is older than the pass.
+func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
 	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
 	defer l.bound()
-	p, restarted := l.Pass, false
-	for range maxNewPages {
-		found, err := page(ctx, p)
-		if data.IsTokenExpired(err) && p.Token != "" {
-			p.Token, p.Seen = "", nil // events that were counted stay counted
-			if restarted {
-				return scrape.BadPage(op, fmt.Errorf("page tokens expire at once: %w", err))
-			}
-			restarted = true
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	p := l.Pass
+	restart := func() { p.Seen = nil } // events that were counted stay counted
+	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Token, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
+		return page(ctx, p)
+	}, func(found []data.Item[T]) bool {
 		var items []T
-		for _, item := range found.Items {
+		for _, item := range found {
 			if item.Err != nil {
 				out.Note("skipped malformed items: %v", item.Err)
 				continue
 			}
 			items = append(items, item.Value)
 		}
-		done := use(items)
-		switch {
-		case done || found.NextPageToken == "":
-			l.end()
-			return nil
-		case found.NextPageToken == p.Token:
-			p.Token = ""
-			return scrape.BadPage(op, scrape.ErrRepeatedToken)
-		}
-		p.Token = found.NextPageToken
+		return use(items)
+	})
+	switch {
+	case err != nil:
+		return err
+	case ended:
+		l.end()
+	default:
+		out.Note("more events than one run reads: the next run continues")
 	}
-	out.Note("more events than one run reads: the next run continues")
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 	}
 	p := b.Events.begin(now, 0)
 	b.listed = map[string]bool{}
-	err := readPages(ctx, &b.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
+	err := read(ctx, &b.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
 		older, fresh, sorted := 0, 0, true

@@ -44,7 +44,7 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 			return none, err
 		}
 		events.begin(time.Now(), head)
-		err = readPages(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
+		err = read(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
 			return list.page(ctx, chainID, p)
 		}, func(items []T) bool {
 			for _, item := range items {

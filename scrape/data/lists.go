@@ -11,12 +11,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// A walk requests page after page and yields the items. It ends after the last page, or when the caller stops, or with the
-// first error. After an error of one item (IsItem), the walk continues with the next item. Pages overlap when the list grows
-// during the walk. Therefore the walk yields only one item per identity, such as the address of a contract.
-//
-// Page tokens expire after about a day. The walk then restarts at the first page, without shared answers. It fails if it reads
-// no more pages after a restart than before.
 const (
 	maxPages    = 100 // of a walk, including restarts
 	MaxPageSize = 500 // the cost of a page does not depend on its size; not the maximum, because a page of 10,000 blockchains with their genesis is too large
@@ -40,52 +34,80 @@ func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], arg
 	return get(ctx, c, m, args)
 }
 
-// walk requests page after page of a list and yields one item per id.
+// ReadPages requests the pages of a list, at most limit, and calls use for each. It begins at the page of token, which is empty for the first
+// page, and stores the token of the next page there. It returns true at the end of the list, or if use returned true.
+//
+// Page tokens expire after about a day. ReadPages then begins again at the first page, without shared answers. It fails if it reads no more
+// pages after that than before, or if a page names itself as the next one. The next call begins at the first page too. ReadPages calls
+// restart if what use stored about the pages before is void.
+func ReadPages[T any](ctx context.Context, op string, limit int, token *string, restart func(),
+	page func(ctx context.Context, token string) (Page[T], error), use func([]Item[T]) (done bool)) (ended bool, err error) {
+	again := func() {
+		*token = ""
+		restart()
+	}
+	read, before := 0, -1 // pages since the last beginning, and pages read before that
+	for range limit {
+		p, err := page(ctx, *token)
+		if *token != "" && IsTokenExpired(err) {
+			again()
+			if read <= before {
+				return false, scrape.BadPage(op, fmt.Errorf("page tokens expire at once: %w", err))
+			}
+			ctx = scrape.MaxAge(ctx, 0) // a shared first page would contain the expired token
+			read, before = 0, read
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		done := use(p.Items)
+		switch {
+		case done || p.NextPageToken == "":
+			return true, nil
+		case p.NextPageToken == *token:
+			again()
+			return false, scrape.BadPage(op, scrape.ErrRepeatedToken)
+		}
+		*token = p.NextPageToken
+		read++
+	}
+	return false, nil
+}
+
+// walk yields the items of a list, page after page. It ends after the last page, or when the caller stops, or with the first error. After an
+// error of one item (IsItem), it continues with the next item. Pages overlap when the list grows during the walk. Therefore the walk yields
+// only one item per id, such as the address of a contract.
 func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		ctx, token := ctx, ""
-		deep, deepest := 0, 0 // pages since the last restart; pages before the last restart
-		yielded := map[string]bool{}
-		var none T
-		for range maxPages {
-			page, err := getPage(ctx, c, m, args, 0, token)
-			if IsTokenExpired(err) && deep > deepest {
-				ctx, token = scrape.MaxAge(ctx, 0), "" // a shared first page would contain the expired token
-				deep, deepest = 0, deep
-				continue
-			}
-			if err != nil {
-				yield(none, err)
-				return
-			}
-			for _, item := range page.Items {
-				if item.Err != nil {
-					if !yield(item.Value, newItemError(m.Method, item.Err)) {
-						return
-					}
+		token, yielded := "", map[string]bool{}
+		ended, err := ReadPages(ctx, m.Op(), maxPages, &token, func() {}, func(ctx context.Context, token string) (Page[T], error) {
+			return getPage(ctx, c, m, args, 0, token)
+		}, func(items []Item[T]) bool {
+			for _, item := range items {
+				var err error
+				switch key := id(item.Value); {
+				case item.Err != nil:
+					err = newItemError(m.Method, item.Err)
+				case yielded[key]:
 					continue
+				default:
+					yielded[key] = true
 				}
-				key := id(item.Value)
-				if yielded[key] {
-					continue
-				}
-				yielded[key] = true
-				if !yield(item.Value, nil) {
-					return
+				if !yield(item.Value, err) {
+					return true
 				}
 			}
-			switch page.NextPageToken {
-			case "":
-				return
-			case token:
-				yield(none, scrape.BadPage(m.Op(), scrape.ErrRepeatedToken))
-				return
-			}
-			token = page.NextPageToken
-			deep++
+			return false
+		})
+		if err == nil && !ended {
+			err = &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
+				"Monitor an address with fewer items, or disable the collector with AVAX_COLLECTORS=-name.")}
 		}
-		yield(none, &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
-			"Monitor an address with fewer items, or disable the collector with AVAX_COLLECTORS=-name.")})
+		if err != nil {
+			var none T
+			yield(none, err)
+		}
 	}
 }
 
