@@ -243,7 +243,16 @@ func TestEmptyAnswerIsMalformed(t *testing.T) {
 	}
 }
 
-// recorded.Load has answers of real nodes to nearly every method. Each must decode, or be an error that the node meant.
+// notRecorded says why there is no recording of a method.
+var notRecorded = map[string]string{
+	"admin.alias": noCollector, "admin.aliasChain": noCollector, "admin.lockProfile": noCollector, "admin.memoryProfile": noCollector,
+	"admin.startCPUProfiler": noCollector, "admin.stopCPUProfiler": noCollector, "avm.getBlock": noCollector, "eth_getBlockByHash": noCollector,
+	"platform.getRewardUTXOs": "the type is written from the source of AvalancheGo 1.15.0",
+}
+
+const noCollector = "only the command call makes the call"
+
+// Each answer of a real node must decode, or be an error that the node meant.
 func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 	files, err := filepath.Glob("../../internal/recorded/*.jsonl")
 	if err != nil {
@@ -273,8 +282,13 @@ func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 			}
 		}
 	}
-	if len(decoded) < len(node.Methods())-10 {
-		t.Errorf("recordings of %d of %d methods decode", len(decoded), len(node.Methods()))
+	for _, m := range node.Methods() {
+		switch _, excused := notRecorded[m.Name]; {
+		case !decoded[m.Name] && !excused:
+			t.Errorf("%s: no recording decodes: record an answer in internal/recorded, or say in notRecorded why there is none", m.Name)
+		case decoded[m.Name] && excused:
+			t.Errorf("%s: a recording decodes: remove the method from notRecorded", m.Name)
+		}
 	}
 }
 
