@@ -126,7 +126,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	if cfg.Chains.Auto {
 		go a.followChains(ctx)
 	}
-	a.watch = config.NewWatch(&cfg.Source, a.setUpstreams, log, registry)
+	a.watch = config.NewWatch(cfg, a.setUpstreams, log, registry)
 	go a.watch.Run(ctx)
 	return a, nil
 }

@@ -59,7 +59,7 @@ func own(t *testing.T) []row {
 	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)
 	notify.Declare(registry)
-	config.NewWatch(&config.Source{}, nil, slog.New(slog.DiscardHandler), registry)
+	config.NewWatch(&config.Config{}, nil, slog.New(slog.DiscardHandler), registry)
 
 	descs := make(chan *prometheus.Desc, 100)
 	registry.Describe(descs)

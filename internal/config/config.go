@@ -5,6 +5,8 @@ package config
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	httpconfig "github.com/prometheus/common/config"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -35,8 +38,7 @@ type Config struct {
 	TLS bool // whether the web configuration had TLS at the start
 	// DefaultNode is true if no node is configured: the only node is at the default address.
 	DefaultNode bool
-	Source      Source
-	Upstreams   Upstreams // as read from Source at the start
+	Upstreams   Upstreams // as read at the start
 	OnlyData    bool      // no node and no observer is configured
 	Watch       collectors.Watchlist
 
@@ -50,6 +52,9 @@ type Config struct {
 	// Transport and Dial replace the network connections in tests.
 	Transport http.RoundTripper
 	Dial      func(ctx context.Context, network, address string) (net.Conn, error)
+
+	sums map[string][sha256.Size]byte // of the files of the last ReadUpstreams
+	tls  map[httpconfig.TLSConfig]*tls.Config
 }
 
 // Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job
@@ -87,9 +92,8 @@ func (env Environment) Parse() (*Config, error) {
 		Assets: c.WatchAssets, Contracts: c.WatchContracts, Tokens: c.WatchTokens, Signatures: c.WatchSignatures,
 	}
 	c.validateUpstreams()
-	c.Source = Source{Values: &c.Values, Reserved: c.reservedNames()}
 	var err error
-	if c.Upstreams, err = c.Source.Read(); err != nil {
+	if c.Upstreams, err = c.ReadUpstreams(); err != nil {
 		c.problems = append(c.problems, split(err)...) // each names its variable
 	}
 	if c.WebConfigFile != "" {

@@ -75,7 +75,7 @@ func FuzzFileErrorsContainNoSecrets(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		u, err := (&Source{Values: &Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}).Read()
+		u, err := (&Config{Values: Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}).ReadUpstreams()
 		if err != nil && strings.Contains(err.Error(), canary) {
 			t.Errorf("content of the file in the error: %v", err)
 		}

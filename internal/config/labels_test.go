@@ -23,8 +23,8 @@ func TestLabelsHaveOneSeriesEach(t *testing.T) {
 - {targets: ["d:1"], labels: {node: d}}
 `)
 	put(t, "validators.yml", someNode+": {name: one, owner: beam}\n"+someValidation+": {owner: acme}\n")
-	source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", ValidatorsFile: "validators.yml"}}
-	u, err := source.Read()
+	source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", ValidatorsFile: "validators.yml"}}
+	u, err := source.ReadUpstreams()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +62,8 @@ func TestInvalidLabelsAreReported(t *testing.T) {
 	put(t, "validators.yml", strings.Join([]string{
 		someNode + ": {severity: page}", "alpha: {owner: x}", someValidation + ": acme", someNode + ": {owner: again}",
 	}, "\n"))
-	source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", ValidatorsFile: "validators.yml"}}
-	_, err := source.Read()
+	source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", ValidatorsFile: "validators.yml"}}
+	_, err := source.ReadUpstreams()
 	if err == nil {
 		t.Fatal("no error")
 	}

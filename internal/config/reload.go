@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Watch reloads a Source when its files change, or on demand.
+// Watch reloads the upstreams of a configuration when their files change, or on demand.
 type Watch struct {
-	source *Source
+	config *Config
 	take   func(Upstreams) error
 	log    *slog.Logger
 
@@ -24,11 +24,11 @@ type Watch struct {
 	polled map[string][sha256.Size]byte
 }
 
-// NewWatch returns a Watch of a source that was read successfully. After each reload it calls take. If take fails or the source
+// NewWatch returns a Watch of a configuration whose upstreams were read. After each reload it calls take. If take fails or the files
 // cannot be read, the previous nodes and credentials stay.
-func NewWatch(source *Source, take func(Upstreams) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
+func NewWatch(c *Config, take func(Upstreams) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
-		source: source, take: take, log: log,
+		config: c, take: take, log: log,
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
 			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
@@ -60,7 +60,7 @@ func (w *Watch) succeeded() {
 func (w *Watch) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	u, err := w.source.Read()
+	u, err := w.config.ReadUpstreams()
 	if err == nil {
 		err = w.take(u)
 	}
@@ -100,10 +100,10 @@ func (w *Watch) changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := &reader{contents: map[string]content{}}
-	for path := range w.source.sums {
+	for path := range w.config.sums {
 		_, _ = r.open(path)
 	}
 	before := w.polled
 	w.polled = r.sums()
-	return !maps.Equal(w.polled, w.source.sums) && maps.Equal(w.polled, before)
+	return !maps.Equal(w.polled, w.config.sums) && maps.Equal(w.polled, before)
 }

@@ -33,8 +33,8 @@ type watched struct {
 func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
-		read, err := source.Read()
+		source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
+		read, err := source.ReadUpstreams()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,12 +40,12 @@ func NewNetwork() *simnet.Network {
 // Configure configures the exporter for the simulated network. urls holds the URLs of its servers by name. It enables every
 // collector and monitors one item of each kind.
 func Configure(c *config.Config, network *simnet.Network, urls map[string]string) (err error) {
-	c.Nodes, c.Observers, c.Source.Reserved = nil, []config.Node{{Name: "public", URL: urls["observer"]}}, nil
+	c.Nodes, c.Observers = nil, []config.Node{{Name: "public", URL: urls["observer"]}}
 	for _, name := range Nodes {
 		c.Nodes = append(c.Nodes, config.Node{Name: name, URL: urls[name]})
 	}
 	c.ObserverBudget = 5000 // every collector runs every few seconds
-	if c.Upstreams, err = c.Source.Read(); err != nil {
+	if c.Upstreams, err = c.ReadUpstreams(); err != nil {
 		return err
 	}
 	c.Shard, c.TotalShards, c.DefaultNode = 0, 1, false

@@ -56,17 +56,7 @@ var services = map[string]string{
 	"data": "the Data service", "metrics": "the Metrics service", "alertmanager": "the Alertmanagers", "prometheus": "the Prometheus",
 }
 
-// Source is the part of the configuration that is reloaded at runtime: nodes and credentials.
-type Source struct {
-	*Values // of which the nodes, the observers and the files of nodes, validators and credentials count
-	// Reserved holds names that no node may have, and what each name stands for.
-	Reserved map[string]string
-
-	sums map[string][sha256.Size]byte // of the files of the last Read
-	tls  map[httpconfig.TLSConfig]*tls.Config
-}
-
-// Upstreams is the content of a Source.
+// Upstreams are the nodes, the labels and the credentials of a configuration. They are reloaded at runtime.
 type Upstreams struct {
 	Nodes      []Node // including observers
 	Validators []labelled
@@ -74,50 +64,50 @@ type Upstreams struct {
 	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
 }
 
-// Read reads all files. The error joins all problems, each with its place and a remedy. No error contains the content of a file
-// with credentials.
-func (s *Source) Read() (Upstreams, error) {
-	r := &reader{Values: s.Values, contents: map[string]content{}, tls: s.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
-	u := Upstreams{Nodes: slices.Clone([]Node(s.Nodes)), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
-	taken := map[string]bool{}
-	for _, n := range s.Nodes {
-		r.problem(&s.Nodes, s.check(n))
+// ReadUpstreams reads all files of nodes, validators and credentials. The error joins all problems, each with its place and a remedy.
+// No error contains the content of a file with credentials.
+func (c *Config) ReadUpstreams() (Upstreams, error) {
+	r := &reader{Config: c, contents: map[string]content{}, tls: c.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
+	u := Upstreams{Nodes: slices.Clone([]Node(c.Nodes)), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
+	reserved, taken := c.reservedNames(), map[string]bool{}
+	for _, n := range c.Nodes {
+		r.problem(&c.Nodes, check(n, reserved))
 		taken[n.Name] = true
 	}
-	for _, o := range s.Observers {
-		r.problem(&s.Observers, s.check(o))
+	for _, o := range c.Observers {
+		r.problem(&c.Observers, check(o, reserved))
 		if taken[o.Name] {
-			r.problem(&s.Observers, fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
+			r.problem(&c.Observers, fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
 		}
 		taken[o.Name], o.Observer = true, true
 		u.Nodes = append(u.Nodes, o)
 	}
-	if s.NodesFile != "" {
-		for _, t := range r.nodesFile(s.NodesFile) {
-			if err := s.check(t.Node); err != nil {
-				r.problem(&s.NodesFile, t.at(err))
+	if c.NodesFile != "" {
+		for _, t := range r.nodesFile(c.NodesFile) {
+			if err := check(t.Node, reserved); err != nil {
+				r.problem(&c.NodesFile, t.at(err))
 			} else if taken[t.Name] {
-				r.problem(&s.NodesFile, t.at(fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name)))
+				r.problem(&c.NodesFile, t.at(fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name)))
 			}
 			taken[t.Name] = true
 			u.Nodes = append(u.Nodes, t.Node)
 		}
 	}
-	if s.ValidatorsFile != "" {
-		u.Validators = r.validatorsFile(s.ValidatorsFile)
+	if c.ValidatorsFile != "" {
+		u.Validators = r.validatorsFile(c.ValidatorsFile)
 	}
 	r.credentials(&u)
-	s.sums = r.sums()
+	c.sums = r.sums()
 	if len(r.problems) > 0 {
 		return Upstreams{}, errors.Join(r.problems...)
 	}
-	s.tls = r.used
+	c.tls = r.used
 	return u, nil
 }
 
-// check validates a node's name and address.
-func (s *Source) check(n Node) error {
-	if has := s.Reserved[n.Name]; has != "" {
+// check validates the name of a node, which may not be a reserved one, and its address.
+func check(n Node, reserved map[string]string) error {
+	if has := reserved[n.Name]; has != "" {
 		return fmt.Errorf("duplicate name %q: it is the name of %s: rename the node", n.Name, has)
 	}
 	if err := scrape.CheckURL(n.URL); err != nil {
@@ -131,7 +121,7 @@ func (s *Source) check(n Node) error {
 
 // reader is one pass over all files.
 type reader struct {
-	*Values
+	*Config
 	contents  map[string]content
 	tls, used map[httpconfig.TLSConfig]*tls.Config
 	problems  []error

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -38,9 +39,9 @@ const byToken = `[{upstreams: ["*"], http_config: {authorization: {credentials_f
 // sent is what the client of an upstream gets, as text.
 type sent struct{ Name, URL, Host, Authorization, Key string }
 
-func read(t *testing.T, s *config.Source) (all []sent) {
+func read(t *testing.T, s *config.Config) (all []sent) {
 	t.Helper()
-	u, err := s.Read()
+	u, err := s.ReadUpstreams()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestNodesFileInYAMLAndJSON(t *testing.T) {
 		{Name: "five", URL: "https://node5:9650"}, {Name: "data"}, {Name: "metrics"},
 	}
 	for _, file := range []string{"nodes.yml", "nodes.json"} {
-		if diff := cmp.Diff(want, read(t, &config.Source{Values: &config.Values{NodesFile: file}})); diff != "" {
+		if diff := cmp.Diff(want, read(t, &config.Config{Values: config.Values{NodesFile: file}})); diff != "" {
 			t.Errorf("%s:\n%s", file, diff)
 		}
 	}
@@ -106,7 +107,7 @@ func TestFirstEntryThatMatchesAnUpstreamCounts(t *testing.T) {
   http_config: {authorization: {credentials: service}}
 `,
 	})
-	source := &config.Source{Values: &config.Values{
+	source := &config.Config{Values: config.Values{
 		Nodes: []config.Node{
 			{Name: "alpha", URL: "http://a"}, {Name: "eu-1", URL: "http://b"}, {Name: "us-1", URL: "http://c"}, {Name: "user", URL: "http://u:p@d"},
 		},
@@ -122,7 +123,7 @@ func TestFirstEntryThatMatchesAnUpstreamCounts(t *testing.T) {
 	if diff := cmp.Diff(want, read(t, source)); diff != "" {
 		t.Error(diff)
 	}
-	u, err := source.Read()
+	u, err := source.ReadUpstreams()
 	if err != nil || u.HTTP["prometheus"] == nil || u.HTTP["alertmanager"] != nil {
 		t.Errorf("%v, error %v", u.HTTP, err)
 	}
@@ -151,7 +152,7 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 		"scheme":             {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 1: __scheme__: write http or https`},
 		"scheme of a URL":    {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: the URL already has a scheme: remove __scheme__`},
 		"long name":          {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": ` + name},
-		"reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is the name of a chain: rename the node`},
+		"reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is the name of a target of the collector subnets: rename the node`},
 		"path":               {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter adds /ext/… to the address: write it without /ext, such as http://a:1`},
 		"duplicate name":     {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: duplicate node name "x": give each node its own group with the label node`},
 		"password in a URL":  {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: user and password are not allowed in this file: use basic_auth in AVAX_HTTP_CONFIG_FILE`},
@@ -178,11 +179,11 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 			if c.file != "gone.yml" {
 				put(t, c.file, c.text)
 			}
-			source, variable := &config.Source{Values: &config.Values{NodesFile: c.file}, Reserved: map[string]string{"mine": "a chain"}}, "AVAX_NODES_FILE"
+			source, variable := &config.Config{Values: config.Values{NodesFile: c.file, Chains: config.Chains{List: []nodes.Chain{{Name: "mine"}}}}}, "AVAX_NODES_FILE"
 			if c.file == "http.yml" {
-				source, variable = &config.Source{Values: &config.Values{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPConfigFile: c.file}}, "AVAX_HTTP_CONFIG_FILE"
+				source, variable = &config.Config{Values: config.Values{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPConfigFile: c.file}}, "AVAX_HTTP_CONFIG_FILE"
 			}
-			_, err := source.Read()
+			_, err := source.ReadUpstreams()
 			if err == nil || err.Error() != variable+": "+c.want || strings.Contains(err.Error(), "canary") {
 				t.Errorf("\n got %v\nwant %s: %s", err, variable, c.want)
 			}
@@ -199,7 +200,7 @@ func TestAllFileProblemsAreReported(t *testing.T) {
 - {upstreams: [a], http_config: {basic: x}}
 - {upstreams: [b-1], http_config: {authorization: {credentials_file: gone}}}
 `})
-	_, err := (&config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml", DataAPIKeyFile: "none"}}).Read()
+	_, err := (&config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml", DataAPIKeyFile: "none"}}).ReadUpstreams()
 	for _, want := range []string{
 		"AVAX_NODES_FILE: nodes.yml, line 3: unknown field", "AVAX_NODES_FILE: nodes.yml, line 4: invalid URL",
 		"AVAX_HTTP_CONFIG_FILE: http.yml, line 2: unknown field", "AVAX_HTTP_CONFIG_FILE: http.yml: upstreams [b-1]: open gone",
@@ -218,11 +219,11 @@ func TestSameComparesEntries(t *testing.T) {
 - {upstreams: [a], http_config: {authorization: {credentials_file: token}, tls_config: {ca_file: ca}}}
 - {upstreams: [h], host: x}
 `})
-	source := &config.Source{Values: &config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
+	source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
 	entry := func(target, labels string) config.Node {
 		t.Helper()
 		put(t, "nodes.yml", "- targets: ["+target+"]\n  labels: {"+labels+"}")
-		u, err := source.Read()
+		u, err := source.ReadUpstreams()
 		if err != nil {
 			t.Fatal(err)
 		}
