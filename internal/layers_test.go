@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"internal/backtest", "internal/explain"},
 	{"internal/web"},
 	{"internal/config"},
+	{"internal/ledger"},
 	{"internal/app", "internal/demo", "internal/testworld"},
 	{"cmd/exporter"},
 	{"internal/catalogue", "internal/e2e", "internal/performance", "internal/testworld/apptest"}, // check, run and measure the others

@@ -18,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/ledger"
 )
 
 const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--verify] [--csv|--json]"
@@ -62,7 +63,7 @@ Examples:
 
 // runRewards prints the ledger of rewards.
 func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	var q app.RewardQuery
+	var q ledger.Query
 	var from, to string
 	var asCSV, asJSON bool
 	list := func(into *[]string) func(string) error {
@@ -96,7 +97,11 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	payments, err := app.Rewards(ctx, cfg, q)
+	ups, err := app.Upstreams(cfg)
+	if err != nil {
+		return err
+	}
+	payments, err := ledger.Read(ctx, ups, q)
 	if err != nil {
 		return fmt.Errorf("rewards: %w", err)
 	}
@@ -109,13 +114,13 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	case asJSON:
 		encoder := json.NewEncoder(stdout)
 		encoder.SetIndent("", "  ")
-		err = encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]app.Payment{}, payments...), "months": monthsOf(payments)})
+		err = encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]ledger.Payment{}, payments...), "months": monthsOf(payments)})
 	default:
 		err = rewardsText(stdout, payments, q.Currency)
 	}
 	unconfirmed := 0
 	for _, p := range payments {
-		if p.Verified != "" && p.Verified != app.Confirmed {
+		if p.Verified != "" && p.Verified != ledger.Confirmed {
 			unconfirmed++
 		}
 	}
@@ -126,7 +131,7 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 }
 
 // rewardsCSV writes the payments for a spreadsheet program.
-func rewardsCSV(w io.Writer, payments []app.Payment, currency string) error {
+func rewardsCSV(w io.Writer, payments []ledger.Payment, currency string) error {
 	table := csv.NewWriter(w)
 	_ = table.Write([]string{"time_utc", "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + currency, "value_" + currency, "note"})
 	for _, p := range payments {
@@ -145,7 +150,7 @@ func rewardsCSV(w io.Writer, payments []app.Payment, currency string) error {
 	return table.Error()
 }
 
-func rewardsText(w io.Writer, payments []app.Payment, currency string) error {
+func rewardsText(w io.Writer, payments []ledger.Payment, currency string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "TIME (UTC)\tVALIDATOR\tKIND\tAMOUNT\t\tPRICE\tVALUE, %s\t\n", strings.ToUpper(currency))
 	for _, p := range payments {
@@ -177,10 +182,10 @@ type month struct {
 }
 
 // monthsOf returns the totals: months in order, and in a month by kind and L1.
-func monthsOf(payments []app.Payment) []*month {
+func monthsOf(payments []ledger.Payment) []*month {
 	found := []*month{}
 	for _, p := range payments {
-		if p.Kind == app.Restaked {
+		if p.Kind == ledger.Restaked {
 			continue
 		}
 		kind := "REWARDS"
@@ -231,7 +236,7 @@ func hundredths(n *big.Int) string {
 	return decimal(n, 2)
 }
 
-func price(p app.Payment) string {
+func price(p ledger.Payment) string {
 	if p.Price == nil {
 		return ""
 	}

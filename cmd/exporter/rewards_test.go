@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -19,7 +19,7 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	testworld.Needs(t, "soffice")
 	dir, price := t.TempDir(), 21.55
 	var text strings.Builder
-	err := rewardsCSV(&text, []app.Payment{
+	err := rewardsCSV(&text, []ledger.Payment{
 		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Price: &price, Hundredths: big.NewInt(1_035_698)},
 		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3)},
 	}, "usd")

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -41,14 +42,13 @@ type Request struct {
 // upstream is not configured or a parameter is invalid, the error is a config.InputError.
 func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext.Value, error] {
 	return func(yield func(jsontext.Value, error) bool) {
-		cfg.Shard, cfg.TotalShards = 0, 1 // a command can call the nodes of every shard
-		t, err := newTargets(cfg, nil, nil)
+		ups, err := Upstreams(cfg)
 		if err != nil {
-			yield(nil, config.InputError{Err: err})
+			yield(nil, err)
 			return
 		}
 		for {
-			answer, err := callOnce(ctx, t, r)
+			answer, err := callOnce(ctx, ups, r)
 			if !yield(answer, err) || err != nil || !r.All {
 				return
 			}
@@ -73,33 +73,33 @@ func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext
 	}
 }
 
-func callOnce(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
+func callOnce(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
 	switch {
-	case r.ChainID != "" && t.ups.Metrics == nil:
+	case r.ChainID != "" && ups.Metrics == nil:
 		return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
 	case r.ChainID != "":
-		return t.ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
+		return ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
 	case r.Method.Verb == "":
-		return callNode(ctx, t, r)
-	case t.data == nil:
+		return callNode(ctx, ups, r)
+	case ups.Data == nil:
 		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 	}
-	answer, err := callData(ctx, t, r)
+	answer, err := callData(ctx, ups, r)
 	if data.IsKeyRejected(err) {
 		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
 	}
 	return answer, err
 }
 
-func callNode(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
+func callNode(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
 	var names []string
-	for _, n := range t.ups.Nodes() {
+	for _, n := range ups.Nodes() {
 		if r.Node != "" && r.Node != n.Name() {
 			names = append(names, n.Name())
 			continue
 		}
 		chain := r.Chain
-		for _, known := range t.ups.Chains() {
+		for _, known := range ups.Chains() {
 			if known.Name == r.Chain {
 				chain = known.Ref
 			}
@@ -107,7 +107,7 @@ func callNode(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 		answer, err := n.Call(ctx, r.Method, chain, r.Params)
 		if scrape.OutcomeOf(err) == scrape.NotFound && chain != "" && chain == r.Chain {
 			var known []string
-			for _, c := range t.ups.Chains() {
+			for _, c := range ups.Chains() {
 				known = append(known, c.Name)
 			}
 			err = fmt.Errorf("%w: unknown chain %q: write a name of AVAX_CHAINS (%s), an alias or a blockchain ID", err, chain, strings.Join(known, ", "))
@@ -121,7 +121,7 @@ func callNode(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 }
 
 // callData calls a method of the Data service. The default network is that of the nodes.
-func callData(ctx context.Context, t *targets, r Request) (jsontext.Value, error) {
+func callData(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if r.Params != nil {
 		if err := json.Unmarshal(r.Params, &given); err != nil {
@@ -139,7 +139,7 @@ func callData(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 		args["pageToken"] = r.PageToken
 	}
 	if given["network"] == nil && strings.Contains(r.Method.Path, "{network}") {
-		network, err := t.ups.FindNetwork(ctx)
+		network, err := ups.FindNetwork(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func callData(ctx context.Context, t *targets, r Request) (jsontext.Value, error
 	if err != nil {
 		return nil, config.InputError{Err: fmt.Errorf("call: %s: %w", r.Method.Name, err)}
 	}
-	return t.data.Call(ctx, r.Method, path, body)
+	return ups.Data.Call(ctx, r.Method, path, body)
 }
 
 // Describe returns a method with its parameters and notes.

@@ -77,6 +77,16 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	return t, nil
 }
 
+// Upstreams returns the nodes and services of all shards, for a command. It sends nothing. The error is a config.InputError.
+func Upstreams(cfg *config.Config) (*collectors.Upstreams, error) {
+	cfg.Shard, cfg.TotalShards = 0, 1
+	t, err := newTargets(cfg, nil, nil)
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	return t.ups, nil
+}
+
 // service creates the client of a service.
 func (t *targets) service(o scrape.Options) (*scrape.Upstream, error) {
 	access := t.cfg.Upstreams.Services[o.Name]

@@ -299,12 +299,18 @@ type L1Validator struct {
 	RemainingBalance wire.NanoAVAX `json:"remainingBalance"`
 }
 
+// ID identifies the validator.
+func (v L1Validator) ID() string { return v.ValidationID }
+
 // L1Transaction is a transaction of the P-Chain that may change the balances of L1 validators.
 type L1Transaction struct {
 	TxHash         string            `json:"txHash"`
 	BlockTimestamp wire.UnixTime     `json:"blockTimestamp"`
 	Validators     []L1BalanceChange `json:"l1ValidatorDetails,omitzero"`
 }
+
+// ID identifies the transaction.
+func (t L1Transaction) ID() string { return t.TxHash }
 
 // L1BalanceChange is the state of an L1 validator after a transaction.
 type L1BalanceChange struct {

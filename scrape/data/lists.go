@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -79,6 +80,15 @@ func ReadPages[T any](ctx context.Context, op string, limit int, token *string, 
 // error of one item (IsItem), it continues with the next item. Pages overlap when the list grows during the walk. Therefore the walk yields
 // only one item per id, such as the address of a contract.
 func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
+	return walkPages(ctx, c, m, args, id, maxPages)
+}
+
+// List is a walk without a maximum number of pages, for a person who needs the whole list.
+func List[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
+	return walkPages(ctx, c, m, args, id, math.MaxInt)
+}
+
+func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string, maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		token, yielded := "", map[string]bool{}
 		ended, err := ReadPages(ctx, m.Op(), maxPages, &token, func() {}, func(ctx context.Context, token string) (Page[T], error) {

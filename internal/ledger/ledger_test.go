@@ -1,4 +1,4 @@
-package app_test
+package ledger_test
 
 import (
 	"math/big"
@@ -9,22 +9,34 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-// ledger returns the configuration of a ledger that is verified with the node alpha.
-func ledger(t *testing.T, w *apptest.World) *config.Config {
-	t.Helper()
+// withNode configures the Data service, and the node alpha for verification.
+func withNode(w *apptest.World) {
 	w.Env["NODES"], w.Env["DATA_URL"], w.Env["NETWORK"] = "alpha=http://alpha.sim", "http://data.sim", "mainnet"
+}
+
+// read reads the ledger as a new process does.
+func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
+	t.Helper()
 	cfg, err := w.Env.Parse()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg.Transport = w.Transport
-	return cfg
+	ups, err := app.Upstreams(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payments, err := ledger.Read(t.Context(), ups, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return payments
 }
 
 // The ledger of a year equals what was paid, to the nAVAX, by node and by address. The service lists some payments with a wrong amount
@@ -32,29 +44,26 @@ func ledger(t *testing.T, w *apptest.World) *config.Config {
 // price yet, and says so.
 func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		cfg, year := ledger(t, w), time.Now()
+		withNode(w)
+		year := time.Now()
 		want, paid := new(big.Int), 0
 		pay := func(amount uint64) {
 			w.PayReward("foxtrot", data.RewardDelegator, amount)
 			want.Add(want, new(big.Int).SetUint64(amount))
 			paid++
 		}
-		rewards := func(q app.RewardQuery) []app.Payment {
+		rewards := func(q ledger.Query) []ledger.Payment {
 			q.From, q.To, q.Verify, q.Currency = year, time.Now(), true, "usd"
-			payments, err := app.Rewards(t.Context(), cfg, q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return slices.DeleteFunc(payments, app.Payment.IsL1)
+			return slices.DeleteFunc(read(t, w, q), ledger.Payment.IsL1)
 		}
 		for day := range 365 {
 			pay(1_000_000_007 + uint64(day)*9_007_199_254_741) // a float64 cannot hold the sum
 			if day%100 == 99 {
 				w.MisreportReward("foxtrot", 2_000_000_000-int64(day))
 				time.Sleep(time.Minute)
-				all := rewards(app.RewardQuery{Nodes: []string{w.NodeID("foxtrot")}})
+				all := rewards(ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}})
 				for i, p := range all {
-					if wrong := i == len(all)-1; (p.Verified == app.Confirmed) == wrong {
+					if wrong := i == len(all)-1; (p.Verified == ledger.Confirmed) == wrong {
 						t.Errorf("day %d: payment %d of %d: %s", day, i+1, len(all), p.Verified)
 					}
 				}
@@ -68,7 +77,7 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 		time.Sleep(48 * time.Hour)
 		pay(3)
 		time.Sleep(time.Minute)
-		byNode := rewards(app.RewardQuery{Nodes: []string{w.NodeID("foxtrot")}})
+		byNode := rewards(ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}})
 		got := new(big.Int)
 		for i, p := range byNode {
 			got.Add(got, p.Amount)
@@ -78,14 +87,14 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 			if last := i == len(byNode)-1; (p.Price == nil) != last || (p.Hundredths == nil) != last || strings.Contains(p.Note(), "no price yet") != last {
 				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.Hundredths)
 			}
-			if p.Addresses[0] != simnet.Owner || p.Verified != app.Confirmed {
+			if p.Addresses[0] != simnet.Owner || p.Verified != ledger.Confirmed {
 				t.Errorf("paid to %v: %s", p.Addresses, p.Verified)
 			}
 		}
 		if got.Cmp(want) != 0 || len(byNode) != paid {
 			t.Errorf("%d payments of %v nAVAX, want %d of %v", len(byNode), got, paid, want)
 		}
-		ofNode := slices.DeleteFunc(rewards(app.RewardQuery{Addresses: []string{"P-" + simnet.Owner}}), func(p app.Payment) bool { return p.Node != w.NodeID("foxtrot") })
+		ofNode := slices.DeleteFunc(rewards(ledger.Query{Selection: ledger.Selection{Addresses: []string{"P-" + simnet.Owner}}}), func(p ledger.Payment) bool { return p.Node != w.NodeID("foxtrot") })
 		if !reflect.DeepEqual(ofNode, byNode) {
 			t.Errorf("%d payments by address, %d by node", len(ofNode), len(byNode))
 		}
@@ -96,24 +105,22 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 // gets it.
 func TestLedgerShowsRestakedRewards(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		cfg, began := ledger(t, w), time.Now()
+		withNode(w)
+		began := time.Now()
 		time.Sleep(40 * 24 * time.Hour)
 		w.SetNextPeriod("golf", 0)
 		time.Sleep(14 * 24 * time.Hour)
-		payments, err := app.Rewards(t.Context(), cfg, app.RewardQuery{Nodes: []string{w.NodeID("golf")}, From: began, To: time.Now(), Verify: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		payments := read(t, w, ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("golf")}}, From: began, To: time.Now(), Verify: true})
 		sums, last := map[string]uint64{}, uint64(0)
 		for _, p := range payments {
 			if sums[p.Kind] += p.Amount.Uint64(); p.Kind == data.RewardValidator {
 				last = p.Amount.Uint64()
 			}
-			if (p.Verified == app.Confirmed) != (p.Kind == data.RewardValidator) {
+			if (p.Verified == ledger.Confirmed) != (p.Kind == data.RewardValidator) {
 				t.Errorf("%s: %q", p.Kind, p.Verified)
 			}
 		}
-		if restaked := sums[app.Restaked]; restaked == 0 || last < restaked {
+		if restaked := sums[ledger.Restaked]; restaked == 0 || last < restaked {
 			t.Errorf("restaked %d nAVAX, and paid %d at the end", restaked, last)
 		}
 	})

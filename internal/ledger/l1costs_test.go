@@ -1,11 +1,11 @@
-package app_test
+package ledger_test
 
 import (
 	"math/big"
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
@@ -19,7 +19,7 @@ type lines struct {
 	estimated map[string]bool   // by validator and month
 }
 
-func sumsOf(payments []app.Payment) lines {
+func sumsOf(payments []ledger.Payment) lines {
 	l := lines{map[string]uint64{}, map[string]bool{}}
 	for _, p := range payments {
 		l.sums[p.Kind+" "+p.Node] += p.Amount.Uint64()
@@ -36,7 +36,7 @@ func sumsOf(payments []app.Payment) lines {
 // that share it say that they are estimated.
 func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		cfg := ledger(t, w)
+		withNode(w)
 		subnet := w.Chain("examplel1").SubnetID
 		names := []string{"alpha", "bravo", "foxtrot", "charlie", "echo", "hotel"}
 		began := time.Now().Add(-40 * 24 * time.Hour) // when the L1 was created
@@ -61,12 +61,9 @@ func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
 		w.TopUp("examplel1", "alpha", 1)
 		day(100)
 		to := time.Now()
-		ledgerOf := func(q app.RewardQuery) lines {
+		ledgerOf := func(q ledger.Query) lines {
 			t.Helper()
-			payments, err := app.Rewards(t.Context(), cfg, q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			payments := read(t, w, q)
 			for i := range payments {
 				if i > 0 && payments[i].Time.Before(payments[i-1].Time) {
 					t.Errorf("%v after %v", payments[i].Time, payments[i-1].Time)
@@ -74,7 +71,7 @@ func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
 			}
 			return sumsOf(payments)
 		}
-		all := ledgerOf(app.RewardQuery{Subnets: []string{subnet}, To: to.Add(time.Hour)})
+		all := ledgerOf(ledger.Query{Selection: ledger.Selection{Subnets: []string{subnet}}, To: to.Add(time.Hour)})
 		for _, name := range names {
 			id := w.NodeID(name)
 			truth := w.L1Fees(validation[name], began, to)
@@ -102,11 +99,11 @@ func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
 		}
 		// A part of the time, one validator, and what an address paid.
 		from, until := began.Add(50*24*time.Hour), began.Add(60*24*time.Hour)
-		part := ledgerOf(app.RewardQuery{Nodes: []string{w.NodeID("bravo")}, From: from, To: until})
+		part := ledgerOf(ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("bravo")}}, From: from, To: until})
 		if got, want := part.sums["L1_FEE "+w.NodeID("bravo")], uint64(10*86400*512); got != want {
 			t.Errorf("10 days cost %d nAVAX, want %d", got, want)
 		}
-		paid := ledgerOf(app.RewardQuery{Addresses: []string{"P-" + simnet.Owner}, To: to})
+		paid := ledgerOf(ledger.Query{Selection: ledger.Selection{Addresses: []string{"P-" + simnet.Owner}}, To: to})
 		for _, name := range names {
 			id := w.NodeID(name)
 			if paid.sums["L1_TOP_UP "+id] != all.sums["L1_TOP_UP "+id] || paid.sums["L1_FEE "+id] != 0 {

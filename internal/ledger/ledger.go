@@ -1,10 +1,9 @@
-package app
+// Package ledger lists the staking rewards that were paid and the costs of L1 validators, as the Data service lists them.
+package ledger
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -14,22 +13,27 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
-// RewardQuery selects rewards and the costs of L1 validators. If Addresses, Nodes and Subnets are empty, it selects those of
-// AVAX_VALIDATORS, or else of the configured nodes, of the L1s in AVAX_CHAINS, and of the P-Chain addresses in AVAX_WATCH_DELEGATORS.
-type RewardQuery struct {
+// Selection is the part of the ledger that concerns these addresses, validators and L1s. An empty selection stands for AVAX_VALIDATORS, or
+// else the configured nodes, for the L1s in AVAX_CHAINS, and for the P-Chain addresses in AVAX_WATCH_DELEGATORS.
+type Selection struct {
 	Addresses, Nodes []string
-	Subnets          []string  // L1s
-	From, To         time.Time // From is included, To is not
-	Currency         string
-	Verify           bool // compare each reward with a node
+	Subnets          []string // L1s
+}
+
+// Query selects the lines of the ledger.
+type Query struct {
+	Selection
+	From, To time.Time // From is included, To is not
+	Currency string    // of the values; empty: AVAX_CURRENCY
+	Verify   bool      // compare each reward with a node
 }
 
 // Restaked is the kind of a reward that an auto-renewed validator stakes again. It is paid with the last reward of the validator.
@@ -85,17 +89,39 @@ func (p Payment) Note() string {
 	return strings.Join(notes, "; ")
 }
 
-// Rewards returns the payments, oldest first.
-func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment, error) {
-	selections := []selection{{q.Addresses, q.Nodes, q.Subnets}}
-	if len(q.Addresses)+len(q.Nodes)+len(q.Subnets) == 0 {
-		var err error
-		if selections, err = configuredRewards(ctx, cfg); err != nil {
+// reader reads the ledger.
+type reader struct {
+	Query
+	ups     *collectors.Upstreams
+	network string
+}
+
+// Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError.
+func Read(ctx context.Context, ups *collectors.Upstreams, q Query) ([]Payment, error) {
+	if ups.Data == nil {
+		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
+	}
+	q.Currency = cmp.Or(q.Currency, ups.Data.Currency)
+	r := &reader{q, ups, ""}
+	payments, err := r.read(ctx)
+	if data.IsKeyRejected(err) {
+		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
+	}
+	return payments, err
+}
+
+func (r *reader) read(ctx context.Context) (all []Payment, err error) {
+	selections := []Selection{r.Selection}
+	if len(r.Addresses)+len(r.Nodes)+len(r.Subnets) == 0 {
+		if selections, err = configured(ctx, r.ups); err != nil {
 			return nil, err
 		}
 	}
+	if r.network, err = r.ups.FindNetwork(ctx); err != nil {
+		return nil, err
+	}
 	found := map[string]bool{}
-	var payments, costs []Payment
+	var rewards, costs []Payment
 	add := func(list *[]Payment, p Payment) {
 		if !found[p.id] {
 			*list, found[p.id] = append(*list, p), true
@@ -103,15 +129,15 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 	}
 	for _, s := range selections {
 		if len(s.Addresses)+len(s.Nodes) > 0 {
-			args := map[string]any{"addresses": append([]string{}, s.Addresses...), "nodeIds": append([]string{}, s.Nodes...), "currency": cmp.Or(q.Currency, string(cfg.Currency))}
-			for r, err := range listed[data.Reward](ctx, cfg, "data.rewards", args) {
+			paid := data.List(ctx, r.ups.Data.Client, data.ListRewards, data.Args{"network": r.network, "addresses": s.Addresses, "nodeIds": s.Nodes, "currency": r.Currency}, data.Reward.ID)
+			for reward, err := range complete(paid) {
 				if err != nil {
 					return nil, err
 				}
-				add(&payments, paymentOf(r))
+				add(&rewards, paymentOf(reward))
 			}
 		}
-		more, err := l1Costs(ctx, cfg, s, q.From, q.To)
+		more, err := r.l1Costs(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -120,45 +146,25 @@ func Rewards(ctx context.Context, cfg *config.Config, q RewardQuery) ([]Payment,
 		}
 	}
 	oldestFirst := func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) }
-	slices.SortFunc(payments, oldestFirst)
-	payments = slices.Concat(payments, restaked(payments), costs)
-	payments = slices.DeleteFunc(payments, func(p Payment) bool { return p.Time.Before(q.From) || !p.Time.Before(q.To) })
-	slices.SortFunc(payments, oldestFirst)
-	if q.Verify {
-		return payments, verify(ctx, cfg, payments)
+	slices.SortFunc(rewards, oldestFirst)
+	all = slices.Concat(rewards, restaked(rewards), costs)
+	all = slices.DeleteFunc(all, func(p Payment) bool { return p.Time.Before(r.From) || !p.Time.Before(r.To) })
+	slices.SortFunc(all, oldestFirst)
+	if r.Verify {
+		err = verify(ctx, r.ups, all)
 	}
-	return payments, nil
+	return all, err
 }
 
-// selection is the part of the ledger that concerns these addresses, validators and L1s.
-type selection struct{ Addresses, Nodes, Subnets []string }
-
-// listed yields the items of a list of the Data service. A malformed item is an error, because a ledger without it is wrong.
-func listed[T any](ctx context.Context, cfg *config.Config, name string, args map[string]any) iter.Seq2[T, error] {
+// complete yields the items of a list. A malformed item is an error that says what it means for the ledger.
+func complete[T any](items iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
-		params, err := json.Marshal(args)
-		if err != nil {
-			yield(none, err)
-			return
-		}
-		method := data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == name })]
-		for answer, err := range Call(ctx, cfg, Request{Method: method, Params: params, All: true}) {
-			var page data.Page[T]
-			if err == nil {
-				err = wire.Decode(wire.NewDecoder(bytes.NewReader(answer)), &page)
+		for item, err := range items {
+			if data.IsItem(err) {
+				err = fmt.Errorf("%w: the ledger would be incomplete", err)
 			}
-			if err != nil {
-				yield(none, err)
+			if !yield(item, err) {
 				return
-			}
-			for _, item := range page.Items {
-				if item.Err != nil {
-					item.Err = fmt.Errorf("%s: the service lists a malformed item, so the ledger would be incomplete: %w", name, item.Err)
-				}
-				if !yield(item.Value, item.Err) || item.Err != nil {
-					return
-				}
 			}
 		}
 	}
@@ -183,12 +189,8 @@ func restaked(payments []Payment) (found []Payment) {
 
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
 // staked, and for an auto-renewed validator under the transaction that paid.
-func verify(ctx context.Context, cfg *config.Config, payments []Payment) error {
-	t, err := newTargets(cfg, nil, nil)
-	if err != nil {
-		return config.InputError{Err: err}
-	}
-	if t.ups.IsEmpty() {
+func verify(ctx context.Context, ups *collectors.Upstreams, payments []Payment) error {
+	if ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
 	for i, p := range payments {
@@ -197,7 +199,7 @@ func verify(ctx context.Context, cfg *config.Config, payments []Payment) error {
 		}
 		payments[i].Verified = "the node lists no such payment"
 		for _, tx := range []string{p.Staking, p.Transaction} {
-			paid, err := nodes.First(ctx, t.ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+			paid, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
 				return n.PlatformRewardUTXOs(ctx, tx)
 			})
 			if err != nil {
@@ -238,15 +240,11 @@ func (p Payment) valued() Payment {
 	return p
 }
 
-// configuredRewards returns what the configuration monitors.
-func configuredRewards(ctx context.Context, cfg *config.Config) (found []selection, err error) {
-	t, err := newTargets(cfg, nil, nil)
-	if err != nil {
-		return nil, config.InputError{Err: err}
-	}
-	mine := selection{Nodes: slices.Clone(cfg.Watch.Validators.IDs)}
+// configured returns what the configuration monitors.
+func configured(ctx context.Context, ups *collectors.Upstreams) (found []Selection, err error) {
+	mine := Selection{Nodes: slices.Clone(ups.Watch.Validators.IDs)}
 	if len(mine.Nodes) == 0 {
-		for _, n := range t.ups.Nodes() {
+		for _, n := range ups.Nodes() {
 			id, err := n.ID(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", n.Name(), err)
@@ -254,9 +252,9 @@ func configuredRewards(ctx context.Context, cfg *config.Config) (found []selecti
 			mine.Nodes = append(mine.Nodes, id)
 		}
 	}
-	if !t.ups.IsEmpty() {
-		for _, c := range t.ups.Chains() {
-			b, err := t.ups.Blockchain(ctx, c)
+	if !ups.IsEmpty() {
+		for _, c := range ups.Chains() {
+			b, err := ups.Blockchain(ctx, c)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -269,11 +267,11 @@ func configuredRewards(ctx context.Context, cfg *config.Config) (found []selecti
 		found = append(found, mine)
 	}
 	var addresses []string
-	for _, d := range cfg.Watch.Delegators {
+	for _, d := range ups.Watch.Delegators {
 		addresses = append(addresses, d.Address)
 	}
 	if len(addresses) > 0 {
-		found = append(found, selection{Addresses: addresses})
+		found = append(found, Selection{Addresses: addresses})
 	}
 	if len(found) == 0 {
 		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or AVAX_WATCH_DELEGATORS")}

@@ -1,4 +1,4 @@
-package app
+package ledger
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -23,9 +22,9 @@ const (
 
 // l1Costs returns the costs of the validators of L1s. If the selection has addresses, it returns what transactions of these addresses
 // added to or returned from balances: whose balance a fee comes from is not known then.
-func l1Costs(ctx context.Context, cfg *config.Config, s selection, from, to time.Time) (found []Payment, err error) {
+func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment, err error) {
 	if len(s.Addresses) > 0 {
-		transactions, err := l1Transactions(ctx, cfg, map[string]any{"addresses": s.Addresses})
+		transactions, err := r.l1Transactions(ctx, data.Args{"addresses": s.Addresses})
 		if err != nil {
 			return nil, err
 		}
@@ -39,17 +38,17 @@ func l1Costs(ctx context.Context, cfg *config.Config, s selection, from, to time
 		}
 		return found, nil
 	}
-	validators, err := l1Validators(ctx, cfg, s)
+	validators, err := r.l1Validators(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	histories := map[string][]data.L1Transaction{}
 	for id := range validators {
-		if histories[id], err = l1Transactions(ctx, cfg, map[string]any{"l1ValidationId": id}); err != nil {
+		if histories[id], err = r.l1Transactions(ctx, data.Args{"l1ValidationId": id}); err != nil {
 			return nil, err
 		}
 	}
-	if validators, err = l1Validators(ctx, cfg, s); err != nil { // balances that are not older than the transactions
+	if validators, err = r.l1Validators(ctx, s); err != nil { // balances that are not older than the transactions
 		return nil, err
 	}
 	for id, transactions := range histories {
@@ -57,7 +56,7 @@ func l1Costs(ctx context.Context, cfg *config.Config, s selection, from, to time
 		if !there {
 			return nil, fmt.Errorf("L1 validator %s: the service does not list it any more: run the command again", id)
 		}
-		costs, err := costsOf(v, transactions, from, to)
+		costs, err := r.costsOf(v, transactions)
 		if err != nil {
 			return nil, fmt.Errorf("L1 validator %s: %w", id, err)
 		}
@@ -67,11 +66,12 @@ func l1Costs(ctx context.Context, cfg *config.Config, s selection, from, to time
 }
 
 // l1Validators returns the validators of L1s by validation ID, also former ones.
-func l1Validators(ctx context.Context, cfg *config.Config, s selection) (map[string]data.L1Validator, error) {
+func (r *reader) l1Validators(ctx context.Context, s Selection) (map[string]data.L1Validator, error) {
 	found := map[string]data.L1Validator{}
 	for name, ids := range map[string][]string{"nodeId": s.Nodes, "subnetId": s.Subnets} {
 		for _, id := range ids {
-			for v, err := range listed[data.L1Validator](ctx, cfg, "data.l1Validators", map[string]any{name: id, "includeInactiveL1Validators": "true"}) {
+			args := data.Args{"network": r.network, name: id, "includeInactiveL1Validators": "true"}
+			for v, err := range complete(data.List(ctx, r.ups.Data.Client, data.ListL1Validators, args, data.L1Validator.ID)) {
 				if err != nil {
 					return nil, err
 				}
@@ -83,10 +83,10 @@ func l1Validators(ctx context.Context, cfg *config.Config, s selection) (map[str
 }
 
 // l1Transactions returns the transactions that change the balances of L1 validators, oldest first.
-func l1Transactions(ctx context.Context, cfg *config.Config, args map[string]any) (found []data.L1Transaction, err error) {
-	args["blockchainId"], args["sortOrder"] = data.PChain, "asc"
+func (r *reader) l1Transactions(ctx context.Context, args data.Args) (found []data.L1Transaction, err error) {
+	args["network"], args["blockchainId"], args["sortOrder"] = r.network, data.PChain, "asc"
 	args["txTypes"] = []string{"ConvertSubnetToL1Tx", "RegisterL1ValidatorTx", "SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx"}
-	for tx, err := range listed[data.L1Transaction](ctx, cfg, "data.transactions", args) {
+	for tx, err := range complete(data.List(ctx, r.ups.Data.Client, data.ListTransactions, args, data.L1Transaction.ID)) {
 		if err != nil {
 			return nil, err
 		}
@@ -98,8 +98,8 @@ func l1Transactions(ctx context.Context, cfg *config.Config, args map[string]any
 
 // costsOf returns the top-ups, refunds and monthly fees of a validator. A fee between two transactions is the difference of the balances,
 // and therefore exact.
-func costsOf(v data.L1Validator, transactions []data.L1Transaction, from, to time.Time) (found []Payment, err error) {
-	f := fees{validator: v, from: from, to: to, price: staking.MainnetFloor}
+func (r *reader) costsOf(v data.L1Validator, transactions []data.L1Transaction) (found []Payment, err error) {
+	f := fees{validator: v, from: r.From, to: r.To, price: staking.MainnetFloor}
 	var left int64
 	var since time.Time
 	pay := func(until time.Time, balance int64) {
