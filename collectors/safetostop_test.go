@@ -95,6 +95,32 @@ func TestLowestViewDecidesIfNoNodeIsWellConnected(t *testing.T) {
 	})
 }
 
+// A run about the network calls only the nodes that are known to answer.
+func TestRunsDoNotWaitForANodeThatHangs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for collector, target := range map[string]string{"safe_to_stop": "network", "reward_budget": "network", "l1_proposers": "examplel1"} {
+			w.setNodes(t, "alpha", "foxtrot")
+			w.page(t, "identity")
+			w.network.Node("foxtrot").Inject(simnet.Hung())
+			run := func(collector, target string) {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				_, j := w.job(t, collector, target)
+				if err := j.Collect(ctx, metric.NewBatch(specOf(t, collector).Families)); err != nil {
+					t.Errorf("%s: %v", collector, err)
+				}
+			}
+			run("up", "foxtrot")
+			began := time.Now()
+			run(collector, target)
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("%s: %s", collector, took)
+			}
+			w.network.Node("foxtrot").Recover()
+		}
+	})
+}
+
 // After the end of a VM, the chain's calls on the node hang, its peers still report it as connected, and the node repeats its last
 // health checks.
 func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
