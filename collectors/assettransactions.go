@@ -23,7 +23,7 @@ var assetTransactions = &Spec{
 	Cost:     calls(data.ListAssetTransactions.Op(), 1),
 }
 
-// transactionCounts is the ledger entry for the transactions of a monitored asset.
+// transactionCounts is the stored value for the transactions of a monitored asset.
 type transactionCounts struct {
 	Events eventList
 	Counts map[string]int // transactions by type
@@ -34,7 +34,7 @@ var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "Imp
 
 func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
 	name := ups.Data.entry("asset", asset)
-	counts := load[transactionCounts](&ups.Data.Ledger, name)
+	counts := load[transactionCounts](ups, name)
 	events, now := &counts.Events, time.Now()
 	if events.Start.IsZero() {
 		events.Start = now.Add(-24 * time.Hour)
@@ -56,7 +56,7 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 		}
 		return false
 	})
-	ups.Data.Ledger.save(out, name, counts)
+	ups.save(out, name, counts)
 	if err = ups.Data.orStored(name, ifUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !HasSamples(err) {
 		return err
 	}

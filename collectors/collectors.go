@@ -72,7 +72,7 @@ type Job struct {
 // samples show what the nodes observed before they stopped.
 var errNoNodeAnswers = errors.New("no configured node answers")
 
-// storedError is the error of a run that failed, but has totals from the ledger.
+// storedError is the error of a run that failed, but has stored totals.
 type storedError struct{ error }
 
 // Unwrap returns the cause.

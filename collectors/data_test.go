@@ -45,7 +45,7 @@ func (w *world) restart(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	w.ups = upstreams(t, w, w.network)
-	w.ups.Data.Ledger.State = dir
+	w.ups.State = dir
 }
 
 // runJob runs a collector's job for a target once and returns its samples and notes. The run must succeed.
@@ -369,7 +369,7 @@ func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 		if err := os.WriteFile(full, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		w.ups.Data.Ledger.State, _ = state.Open(full)
+		w.ups.State, _ = state.Open(full)
 		_, first := w.runJob(t.Context(), t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
 		time.Sleep(time.Hour)
@@ -735,7 +735,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 				for range 20 { // every ten minutes; reindex requests at 0:00, 1:00, 2:00 and 3:00
 					w.restart(t, path)
 					if strings.Contains(name, "disk") {
-						w.ups.Data.Ledger.State = full
+						w.ups.State = full
 					}
 					w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
 					w.data(func(r *http.Request) string {

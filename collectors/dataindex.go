@@ -43,7 +43,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 		return err
 	}
 	entry := ups.Data.entry("index", c.Name)
-	last, _ := state.Load[indexed](&ups.Data.Ledger.memory, entry)
+	last, _ := state.Load[indexed](&ups.memory, entry)
 	b, err := ofChain(ctx, ups, c, data.GetBlock.Op(), func(chainID string) (data.Block, error) {
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
@@ -59,7 +59,7 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 			return data.Block{}, errNotIndexed
 		}
 		err := s.run(head, &last)
-		if err := ups.Data.Ledger.memory.Save(entry, last); err != nil {
+		if err := ups.memory.Save(entry, last); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err

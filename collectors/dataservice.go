@@ -25,7 +25,6 @@ type DataService struct {
 	Network string
 	// Currency is the currency of prices and values, such as usd.
 	Currency string
-	Ledger   Ledger
 
 	history lock // held by a run while it reads a long history; other runs wait
 
@@ -34,18 +33,18 @@ type DataService struct {
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
-	tried    map[string]bool   // ledger entries that a run of this process has read
+	tried    map[string]bool   // stored values that a run of this process has read
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
 }
 
-// entry returns the name of the ledger entry for these parts.
+// entry returns the key of the stored value for these parts.
 func (s *DataService) entry(parts ...string) string {
 	return s.networkName() + " " + strings.Join(parts, " ")
 }
 
-// orStored returns the error of a run. If it is the first run of this process that reads the ledger entry, the totals of the entry are
+// orStored returns the error of a run. If it is the first run of this process that reads the stored value, its totals are
 // exported (HasSamples): they may be the totals of an earlier process.
 func (s *DataService) orStored(entry string, err error) error {
 	s.mu.Lock()

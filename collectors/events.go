@@ -17,7 +17,7 @@ func newRead(name, what string, labels ...string) *metric.Family {
 	return metric.New(name, "Time up to which the exporter has read the list of "+what+" to its end, in Unix seconds. If this time is older than two periods of the collector, the Data service fails, or the list has more events than the exporter reads at once. The exporter continues, and loses none. Absent until the list was read once.", labels...)
 }
 
-// eventList is how far a list of events of the Data service was read. It is a part of a ledger entry.
+// eventList is how far a list of events of the Data service was read. It is a part of a stored value.
 //
 // A pass reads a list from a position to its end, in any order. A position is a block number or a time in Unix seconds. Every pass
 // reads the last hour again, and one pass per hour the last two days, because the service may index events late. A pass also begins
@@ -63,7 +63,7 @@ const (
 	sweepEvery   = time.Hour
 	// maxNewPages is the maximum number of pages of a list that one run reads.
 	maxNewPages = 20
-	// maxCounted is the maximum number of events that a pass may read again. They take half of a ledger entry's space.
+	// maxCounted is the maximum number of events that a pass may read again. They take half of the space of a stored value.
 	maxCounted = 15_000
 	// maxAhead is the difference between clocks that does not count as a wrong date.
 	maxAhead = 10 * time.Minute
@@ -228,4 +228,11 @@ func (l *eventList) set(out *metric.Batch, read *metric.Family, labels ...string
 	if !l.Read.IsZero() {
 		out.SetTime(read, l.Read, labels...)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -71,8 +71,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 			{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 		}),
-		Ledger: new(collectors.Ledger),
-		Dial:   (&dialer{open: []string{announced["alpha"]}}).dial,
+		Dial: (&dialer{open: []string{announced["alpha"]}}).dial,
 		Watch: collectors.Watchlist{
 			Addresses:  []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
 			Delegators: []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}},

@@ -44,12 +44,12 @@ var icm = &Spec{
 
 func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	name := ups.Data.entry("icm", address)
-	totals := load[icmTotals](&ups.Data.Ledger, name)
+	totals := load[icmTotals](ups, name)
 	err := totals.read(ctx, ups, address, out)
 	if err == nil {
 		err = totals.ask(ctx, ups, out)
 	}
-	ups.Data.Ledger.save(out, name, totals)
+	ups.save(out, name, totals)
 	if err != nil {
 		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
@@ -73,7 +73,7 @@ func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric
 	return nil
 }
 
-// icmTotals is the ledger entry for the messages of a monitored address.
+// icmTotals is the stored value for the messages of a monitored address.
 type icmTotals struct {
 	Events   eventList
 	Recent   map[string]icmMessage // messages that a later run reads again or asks for, by ID
@@ -117,7 +117,7 @@ const (
 	// icmForgetAfter is the age at which a message that was given up is no longer expected.
 	icmForgetAfter = 8 * icmGiveUpAfter
 	// icmMaxRecent is the maximum number of stored messages. If there are more, the oldest are closed, pending messages last. They
-	// take most of a ledger entry's space.
+	// take most of the space of a stored value.
 	icmMaxRecent = 4_000
 	// icmMaxLanes is the maximum number of lanes. All further messages are in one lane, whose source and destination
 	// are other. A limit is needed, because anybody may create a chain and send messages from it.

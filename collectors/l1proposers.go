@@ -55,7 +55,7 @@ type heightAt struct {
 	height uint64
 }
 
-// seenBlock is the ledger entry for the newest block of a chain.
+// seenBlock is the stored value for the newest block of a chain.
 type seenBlock struct {
 	Height  uint64
 	PHeight uint64 // upper bound of the height that the block recorded; 0: the block was older than maxUnseen
@@ -147,8 +147,7 @@ const maxUnseen = time.Minute
 func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) uint64 {
 	const name = "proposers "
 	v.heights = slices.DeleteFunc(append(v.heights, pHeight), func(h heightAt) bool { return time.Since(h.at) > 2*maxUnseen })
-	ledger := ups.ledger()
-	seen := load[seenBlock](ledger, name+c.Ref)
+	seen := load[seenBlock](ups, name+c.Ref)
 	if seen.Height != uint64(block.Number) {
 		seen = seenBlock{Height: uint64(block.Number)}
 		for _, h := range v.heights {
@@ -157,7 +156,7 @@ func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthB
 				break
 			}
 		}
-		ledger.save(out, name+c.Ref, seen)
+		ups.save(out, name+c.Ref, seen)
 	}
 	return seen.PHeight
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
@@ -103,7 +102,7 @@ func TestBlockWithinAnEpochMovesTheView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "foxtrot", "echo")
 		path := t.TempDir()
-		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, path)}
+		w.ups.State = stateIn(t, path)
 		w.network.SetBlockPeriod("examplepoa", 0)
 		run := w.proposers(t, "examplepoa")
 		run()
@@ -122,7 +121,7 @@ func TestBlockWithinAnEpochMovesTheView(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		wantSeries(t, run(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
-		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, path)}
+		w.ups.State = stateIn(t, path)
 		wantSeries(t, w.proposers(t, "examplepoa")(), `avax_l1_proposers_left{chain="examplepoa"}`, "1")
 	})
 }

@@ -80,7 +80,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t To
 // the token last. It returns nil if no monitored address holds the token.
 func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
-	last, _ := state.Load[string](&ups.Data.Ledger.memory, name)
+	last, _ := state.Load[string](&ups.memory, name)
 	order := slices.Clone(ups.Watch.EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
@@ -97,7 +97,7 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 				return nil, err
 			}
 			if held.TokenID == t.ID {
-				return &held, ups.Data.Ledger.memory.Save(name, address)
+				return &held, ups.memory.Save(name, address)
 			}
 		}
 	}
@@ -111,11 +111,11 @@ const reindexEvery = time.Hour
 // before the call, so that a restart does not repeat the call.
 func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
 	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
-	last := load[time.Time](&ups.Data.Ledger, name)
+	last := load[time.Time](ups, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {
 		return
 	}
-	ups.Data.Ledger.save(out, name, time.Now())
+	ups.save(out, name, time.Now())
 	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
 		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("reindex request failed: %w", err))
 	}

@@ -59,11 +59,11 @@ func (ups *Upstreams) expectPayouts(out *metric.Batch, name string, current map[
 	maps.Copy(all, ups.payoutsOf(name))
 	maps.Copy(all, current)
 	maps.DeleteFunc(all, func(_ string, p payout) bool { return time.Since(p.End) > payoutsKept })
-	ups.ledger().save(out, "payouts "+name, all)
+	ups.save(out, "payouts "+name, all)
 }
 
 func (ups *Upstreams) payoutsOf(name string) map[string]payout {
-	return load[map[string]payout](ups.ledger(), "payouts "+name)
+	return load[map[string]payout](ups, "payouts "+name)
 }
 
 func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
@@ -150,7 +150,7 @@ func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	if err != nil {
 		return err
 	}
-	current, downtimes := map[string]payout{}, load[map[string]staking.Downtime](ups.ledger(), downtimeEntry)
+	current, downtimes := map[string]payout{}, load[map[string]staking.Downtime](ups, downtimeEntry)
 	for _, v := range entries {
 		if v.EndTime == nil || v.PotentialReward == nil {
 			continue

@@ -91,8 +91,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	}
 	votes := p.votes(ctx, entries)
 	now := time.Now()
-	ledger := ups.ledger()
-	before, downtimes := load[map[string]staking.Downtime](ledger, downtimeEntry), map[string]staking.Downtime{}
+	before, downtimes := load[map[string]staking.Downtime](ups, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]
@@ -123,12 +122,12 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 			}
 		}
 	}
-	ledger.save(out, downtimeEntry, downtimes)
+	ups.save(out, downtimeEntry, downtimes)
 	p.listDissenters(out, votes)
 	return nil
 }
 
-// downtimeEntry is the name of the ledger entry that holds the downtime of each validator in its period, by node ID.
+// downtimeEntry is the key of the stored value that holds the downtime of each validator in its period, by node ID.
 const downtimeEntry = "downtime"
 
 func periodOf(v node.Validator) staking.Period {

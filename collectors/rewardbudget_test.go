@@ -157,14 +157,14 @@ func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 
 		// After a restart, the collector continues with the state directory.
 		dir := t.TempDir()
-		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
+		w.ups.State = stateIn(t, dir)
 		first, _ := downtime() // without stored state, the value is what the other nodes observed
 		w.network.Node("alpha").Start()
 		time.Sleep(10 * time.Minute)
 		higher, _ := downtime()
 		w.network.Node("alpha").Stop()
 		time.Sleep(time.Minute)
-		w.ups.Ledger = &collectors.Ledger{State: stateIn(t, dir)}
+		w.ups.State = stateIn(t, dir)
 		if used, _ := downtime(); used < higher || higher < first {
 			t.Errorf("downtime used %v s after a restart, %v s before it, %v s at first", used, higher, first)
 		}

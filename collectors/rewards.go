@@ -60,10 +60,10 @@ func bindRewards(ups *Upstreams) []Job {
 
 func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
 	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
-	totals := load[rewardTotals](&ups.Data.Ledger, name)
+	totals := load[rewardTotals](ups, name)
 	r := rewardReader{
 		rewardTotals: &totals,
-		store:        func() { ups.Data.Ledger.save(out, name, totals) },
+		store:        func() { ups.save(out, name, totals) },
 		history:      &ups.Data.history,
 		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), id, ups.Data.Currency, rewardPageSize, token)
@@ -93,7 +93,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	return err
 }
 
-// rewardTotals is the ledger entry for the rewards of a validator. The order of the service's list is not documented, and the
+// rewardTotals is the stored value for the rewards of a validator. The order of the service's list is not documented, and the
 // service may correct or remove a reward. So the sums are computed from the whole list again, once per rewardSweep. Other runs
 // add new rewards from the first page.
 type rewardTotals struct {
@@ -137,7 +137,7 @@ const (
 	maxRewards = 200_000
 )
 
-// rewardHash is the first part of the hash of a reward's ID. A ledger entry on disk has space for about 90,000 hashes.
+// rewardHash is the first part of the hash of a reward's ID. A stored value on disk has space for about 90,000 hashes.
 // If there are more, the totals are only in memory, and the run has a note about the failed write.
 type rewardHash [rewardHashSize]byte
 
@@ -147,7 +147,7 @@ const rewardHashSize = 8
 type rewardReader struct {
 	*rewardTotals
 	page    func(ctx context.Context, token string) (data.Page[data.Reward], error)
-	store   func() // stores the totals in the ledger
+	store   func() // stores the totals
 	history *lock  // held while the reader reads pages after the first
 }
 

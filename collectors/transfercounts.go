@@ -17,7 +17,7 @@ type transfer struct {
 	from, to string
 }
 
-// transferCounts is the ledger entry for the transfers of an address.
+// transferCounts is the stored value for the transfers of an address.
 type transferCounts struct {
 	Events eventList
 	In     uint64 // transfers to the address
@@ -37,7 +37,7 @@ type transferList[T any] struct {
 func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	_, err := ofChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
-		counts := load[transferCounts](&ups.Data.Ledger, name)
+		counts := load[transferCounts](ups, name)
 		events := &counts.Events
 		head, err := newestHeight(ctx, ups, c)
 		if err != nil && len(events.Heads) == 0 {
@@ -64,7 +64,7 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 			}
 			return false
 		})
-		ups.Data.Ledger.save(out, name, counts)
+		ups.save(out, name, counts)
 		if err = ups.Data.orStored(name, err); err != nil && !HasSamples(err) {
 			return none, err
 		}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
@@ -16,55 +18,68 @@ type Upstreams struct {
 	Watch Watchlist
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
-	// Ledger stores the measurements of collectors that call nodes. Nil: they are in memory.
-	Ledger *Ledger
+	// State has the values of collectors that survive a restart, such as totals, and how far a list was read. Nil: none
+	// survives it.
+	State *state.Dir
 	// Data is the Data service, or nil if it is not configured.
 	Data *DataService
 	// Dial opens the connections of the collector staking_port. Nil: those of the operating system.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
+	memory state.Dir // what is kept until a restart
+
 	mu        sync.Mutex
-	reporters map[string]string // see isReporter; by fact
+	reporters map[string]string // see isReporter; by subject
 }
 
-// ledger returns the ledger of collectors that call nodes.
-func (ups *Upstreams) ledger() *Ledger {
-	ups.mu.Lock()
-	defer ups.mu.Unlock()
-	if ups.Ledger == nil {
-		ups.Ledger = new(Ledger)
+// load returns a stored value. If there is none, or it is damaged, load returns the zero value.
+func load[T any](ups *Upstreams, key string) T {
+	value, _ := state.Load[T](ups.dir(), key)
+	return value
+}
+
+func (ups *Upstreams) dir() *state.Dir {
+	if ups.State == nil {
+		return &ups.memory
 	}
-	return ups.Ledger
+	return ups.State
 }
 
-// isReporter returns whether the jobs of a node or chain, by name, set the series of a fact. Two nodes may have the same
-// fact, such as the rewards of their common node ID. Only the first of them sets the series. If present returns false
+// save stores a value. If the write fails, save notes the error, and the run does not fail.
+func (ups *Upstreams) save(out *metric.Batch, key string, value any) {
+	if err := ups.dir().Save(key, value); err != nil {
+		out.Note("%v", err)
+	}
+}
+
+// isReporter returns whether the jobs of a node or chain, by name, set the series about a subject. Two nodes may have the same
+// subject, such as the rewards of their common node ID. Only the first of them sets the series. If present returns false
 // for the first one, the other replaces it.
-func (ups *Upstreams) isReporter(fact, name string, present func(name string) bool) bool {
+func (ups *Upstreams) isReporter(subject, name string, present func(name string) bool) bool {
 	ups.mu.Lock()
 	defer ups.mu.Unlock()
-	if first, known := ups.reporters[fact]; known && first != name && present(first) {
+	if first, known := ups.reporters[subject]; known && first != name && present(first) {
 		return false
 	}
 	if ups.reporters == nil {
 		ups.reporters = map[string]string{}
 	}
-	ups.reporters[fact] = name
+	ups.reporters[subject] = name
 	return true
 }
 
-// nodeReports returns whether the jobs of this node set the series of a fact. Two nodes with the same ID have the same
-// fact.
-func (ups *Upstreams) nodeReports(n *nodes.Node, fact string) bool {
-	return ups.isReporter(fact, n.Name(), func(name string) bool {
+// nodeReports returns whether the jobs of this node set the series about a subject, which two nodes with the same ID
+// share.
+func (ups *Upstreams) nodeReports(n *nodes.Node, subject string) bool {
+	return ups.isReporter(subject, n.Name(), func(name string) bool {
 		return slices.ContainsFunc(ups.Nodes(), func(other *nodes.Node) bool { return other.Name() == name })
 	})
 }
 
-// chainReports returns whether the jobs of this chain set the series of a fact. Two monitored chains of the same subnet
-// have the same fact.
-func (ups *Upstreams) chainReports(c nodes.Chain, fact string) bool {
-	return ups.isReporter(fact, c.Name, func(name string) bool {
+// chainReports returns whether the jobs of this chain set the series about a subject, which two monitored chains of
+// the same subnet share.
+func (ups *Upstreams) chainReports(c nodes.Chain, subject string) bool {
+	return ups.isReporter(subject, c.Name, func(name string) bool {
 		return slices.ContainsFunc(ups.Chains(), func(other nodes.Chain) bool { return other.Name == name })
 	})
 }

@@ -47,7 +47,7 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
-	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, Ledger: &collectors.Ledger{State: dir}, Dial: cfg.Dial}
+	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, State: dir, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {
@@ -66,7 +66,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 			return nil, err
 		}
 		t.ups.Data = &collectors.DataService{
-			Client: t.data.Client, Network: cfg.Network.Name, Currency: string(cfg.Currency), Ledger: collectors.Ledger{State: dir},
+			Client: t.data.Client, Network: cfg.Network.Name, Currency: string(cfg.Currency),
 		}
 	}
 	conns, err := t.connect(cfg.Upstreams.Nodes)
