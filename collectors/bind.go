@@ -15,6 +15,7 @@ type (
 	// binding returns the jobs of a collector.
 	binding = func(*Upstreams) []Job
 
+	networkCollect   = func(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	chainCollect     = func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error
 	nodeCollect      = func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error
 	nodeChainCollect = func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error
@@ -55,8 +56,14 @@ func perNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, begin func() nodeCollect
 }
 
 // perNetwork binds a collector to the network. There is one job, which may call any node or observer.
-func perNetwork(collect func(ctx context.Context, ups *Upstreams, out *metric.Batch) error) binding {
+func perNetwork(collect networkCollect) binding {
+	return perNetworkOf(func() networkCollect { return collect })
+}
+
+// perNetworkOf is like perNodeOf, for the network.
+func perNetworkOf(begin func() networkCollect) binding {
 	return func(ups *Upstreams) []Job {
+		collect := begin()
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error { return collect(ctx, ups, out) }}}
 	}
 }

@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,16 +33,11 @@ var fleet = &Spec{
 	Every:    time.Minute,
 	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
-	Bind: func(ups *Upstreams) []Job {
-		s := &knownNodes{byName: map[string]*knownNode{}}
-		return perNetwork(s.collect)(ups)
-	},
+	Bind:     perNetworkOf(func() networkCollect { return knownNodes{}.collect }),
 }
 
 // knownNodes holds the last known identity of each node, by its configured name.
-type knownNodes struct {
-	byName map[string]*knownNode
-}
+type knownNodes map[string]*knownNode
 
 type knownNode struct {
 	id, key string
@@ -79,7 +75,7 @@ type found struct {
 	network       uint64
 }
 
-func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (seen knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
@@ -98,7 +94,7 @@ func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric
 	if err != nil {
 		return err
 	}
-	seen.forget(ups.Nodes())
+	maps.DeleteFunc(seen, func(name string, _ *knownNode) bool { return !ups.HasNode(name) })
 	names := map[string][]string{} // by node ID
 	networks := map[uint64]int{}
 	for _, f := range all {
@@ -116,10 +112,10 @@ func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric
 		if len(same) > 1 && same[0] == f.name {
 			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
 		}
-		s := seen.byName[f.name]
+		s := seen[f.name]
 		if s == nil {
 			s = &knownNode{}
-			seen.byName[f.name] = s
+			seen[f.name] = s
 		}
 		idChanged := s.changed(f.name, "node ID", &s.id, f.id)
 		if keyChanged := s.changed(f.name, "BLS key", &s.key, f.key); idChanged || keyChanged {
@@ -139,16 +135,3 @@ func (seen *knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric
 
 // networkAge is the maximum age of a node's network ID. The network changes only if another machine answers.
 const networkAge = 30 * time.Second
-
-// forget removes the nodes that are no longer configured.
-func (seen *knownNodes) forget(present []*nodes.Node) {
-	wanted := map[string]bool{}
-	for _, n := range present {
-		wanted[n.Name()] = true
-	}
-	for name := range seen.byName {
-		if !wanted[name] {
-			delete(seen.byName, name)
-		}
-	}
-}

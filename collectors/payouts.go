@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -128,15 +127,7 @@ func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum 
 
 // expectRewards stores the current periods of the monitored validators, and exports what a new period would earn.
 func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	reporter := ""
-	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
-		reporter = n.KnownID()
-		entries, err := ups.entries(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		return slices.Collect(entries), nil
-	})
+	entries, reporter, err := monitoredEntries(ctx, ups)
 	if err != nil {
 		return err
 	}

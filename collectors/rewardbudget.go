@@ -62,13 +62,7 @@ var requirements = []struct {
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
 func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
-		entries, err := ups.entries(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		return slices.Collect(entries), nil
-	})
+	entries, _, err := monitoredEntries(ctx, ups)
 	if err != nil {
 		return err
 	}

@@ -39,77 +39,6 @@ var safeToStop = &Spec{
 	Bind:     perNetwork(collectSafeToStop),
 }
 
-// setView is the view that one node has of a validator set: which validators the node is connected to.
-type setView struct {
-	node *nodes.Node
-	id   string // node ID; empty for an observer
-	sum  staking.Weights
-	up   map[string]uint64 // weight of each member by node ID; 0 if the member is inactive or not connected
-}
-
-// setViews are the views that several nodes have of the same validator set.
-type setViews []setView
-
-// without removes the views of unreachable nodes. In the other views it counts unreachable nodes as not connected.
-func (all setViews) without(unreachable nodes.Unreachable) setViews {
-	all = slices.DeleteFunc(all, func(o setView) bool { return unreachable.Has(o.node) })
-	for i := range all {
-		o := &all[i]
-		for id := range unreachable.IDs {
-			o.sum.Up -= o.up[id]
-			delete(o.up, id)
-		}
-	}
-	return all
-}
-
-// withoutIsolated counts isolated nodes as not connected in the views of the other nodes: they have just started or lost their peers,
-// and vote for nothing.
-func (all setViews) withoutIsolated(isolated map[*nodes.Node]bool, ids map[*nodes.Node]string) {
-	for n := range isolated {
-		for i := range all {
-			if o := &all[i]; o.node != n && ids[n] != "" && o.id != ids[n] {
-				o.sum.Up -= o.up[ids[n]]
-				delete(o.up, ids[n])
-			}
-		}
-	}
-}
-
-// isolatedNodes returns the nodes whose views do not count.
-func (all setViews) isolatedNodes() map[*nodes.Node]bool {
-	connected := map[*nodes.Node]float64{}
-	for _, o := range all {
-		connected[o.node] = o.sum.Without(staking.Member{})
-	}
-	return staking.Isolated(connected)
-}
-
-// shareAfterStop returns the share of the weight that stays active and connected when this node stops. It is the
-// minimum over the views of all other nodes that are not isolated. If there is no other view, the node's own view counts. It also
-// returns the name of the node whose view counts; empty if there is none.
-func (all setViews) shareAfterStop(nodeID string, isolated map[*nodes.Node]bool) (share float64, by string) {
-	var alone float64
-	var itself string
-	for _, o := range all {
-		if o.sum.Total == 0 {
-			continue
-		}
-		left := o.sum.Without(staking.Member{ID: nodeID, Weight: o.up[nodeID], Up: true})
-		switch {
-		case o.id == nodeID:
-			alone, itself = left, o.node.Name()
-		case isolated[o.node]:
-		case by == "" || left < share || left == share && o.node.Name() < by:
-			share, by = left, o.node.Name()
-		}
-	}
-	if by == "" {
-		return alone, itself
-	}
-	return share, by
-}
-
 func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
@@ -150,24 +79,24 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	if err != nil {
 		return err
 	}
-	primary = primary.without(down)
+	primary = primary.WithoutStopped(down.Names(), down.IDs)
 	for i := range sets {
-		sets[i].seen = sets[i].seen.without(down)
+		sets[i].seen = sets[i].seen.WithoutStopped(down.Names(), down.IDs)
 	}
-	isolated := primary.isolatedNodes()
-	primary.withoutIsolated(isolated, ids)
+	isolated := primary.Isolated()
+	primary.DisconnectIsolated(isolated)
 	for i := range sets {
-		sets[i].seen.withoutIsolated(isolated, ids)
+		sets[i].seen.DisconnectIsolated(isolated)
 	}
-	for n := range isolated {
-		out.Note("the view of %s does not count: it is connected to less than half of the stake", n.Name())
+	for name := range isolated {
+		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, nodes.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
-			if left, by := set.seen.shareAfterStop(id, isolated); by != "" {
+			if left, by := set.seen.AfterStop(id, isolated); by != "" {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
@@ -176,7 +105,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		if down.Has(n) {
 			continue
 		}
-		left, by := primary.shareAfterStop(id, isolated)
+		left, by := primary.AfterStop(id, isolated)
 		known, safe := by != "", left >= staking.Quorum
 		if known {
 			out.Set(nodeStopLeaves, left, n.Name(), "P")
@@ -186,7 +115,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 			if set.members != nil && (!set.members[id] || set.absent[id]) {
 				continue
 			}
-			left, by := set.seen.shareAfterStop(id, isolated)
+			left, by := set.seen.AfterStop(id, isolated)
 			if known, safe = known && by != "", safe && left >= staking.Quorum; by != "" {
 				out.Set(nodeStopLeaves, left, n.Name(), monitored[i].Name)
 				out.Facts.StopViews[[2]string{n.Name(), monitored[i].Name}] = by
@@ -199,24 +128,24 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 	return nil
 }
 
-// primaryViews returns the views that the viewers have of the primary network. To save memory, the field up of each view
+// primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
 // has only the configured nodes (own).
-func primaryViews(ctx context.Context, ups *Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (setViews, error) {
+func primaryViews(ctx context.Context, ups *Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews, error) {
 	stake, all, err := primaryStake(ctx, ups)
 	if err != nil {
 		return nil, err
 	}
-	return nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
+	return nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
 		connected, err := connectedTo(ctx, n, own)
 		self := ids[n]
-		o := setView{n, self, staking.Weights{Up: stake[self], Total: all}, map[string]uint64{self: stake[self]}}
+		o := staking.SetView{By: n.Name(), ID: self, Sum: staking.Weights{Up: stake[self], Total: all}, Up: map[string]uint64{self: stake[self]}}
 		for id := range connected {
 			if id == self {
 				continue
 			}
-			o.sum.Up += stake[id]
+			o.Sum.Up += stake[id]
 			if own[id] {
-				o.up[id] = stake[id]
+				o.Up[id] = stake[id]
 			}
 		}
 		return o, err
@@ -259,7 +188,7 @@ func connectedTo(ctx context.Context, n *nodes.Node, own map[string]bool) (map[s
 
 // l1State is the validator set of a monitored chain, with the views that nodes have of the set.
 type l1State struct {
-	seen    setViews
+	seen    staking.SetViews
 	members map[string]bool // by node ID; nil if unknown
 	absent  map[string]bool // own nodes that answered that they do not run the chain: their stop changes nothing, by node ID
 	err     error           // why there are no views
@@ -279,27 +208,27 @@ func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*node
 	}
 	stopped := ups.ChainStopped(c.Ref)
 	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool { return n.ChainStopped(c.Ref) })
-	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (setView, error) {
+	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
 		set, err := chainSet(ctx, n, c)
 		if !n.Observer && scrape.OutcomeOf(err) == scrape.NotFound {
 			mu.Lock()
 			at.absent[ids[n]] = true
 			mu.Unlock()
 		}
-		o := setView{node: n, id: ids[n], up: make(map[string]uint64, len(set))}
+		o := staking.SetView{By: n.Name(), ID: ids[n], Up: make(map[string]uint64, len(set))}
 		for _, v := range set {
 			var up uint64
-			if v.IsActive && (v.IsConnected || v.NodeID == o.id) && !stopped[v.NodeID] {
+			if v.IsActive && (v.IsConnected || v.NodeID == o.ID) && !stopped[v.NodeID] {
 				up = uint64(v.Weight)
 			}
-			o.sum.Total += uint64(v.Weight)
-			o.sum.Up += up
-			o.up[v.NodeID] += up
+			o.Sum.Total += uint64(v.Weight)
+			o.Sum.Up += up
+			o.Up[v.NodeID] += up
 		}
 		return o, err
 	})
 	for _, o := range at.seen {
-		for id := range o.up {
+		for id := range o.Up {
 			at.members[id] = true
 		}
 	}

@@ -61,6 +61,20 @@ func (ups *Upstreams) entries(ctx context.Context, n *nodes.Node, moreIDs ...str
 	return slices.Values(entries), err
 }
 
+// monitoredEntries requests the P-Chain's entries of the monitored validators from any node. reporter is the ID of the node that
+// answered, if it is known; empty for an observer.
+func monitoredEntries(ctx context.Context, ups *Upstreams) (entries []node.Validator, reporter string, err error) {
+	entries, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+		reporter = n.KnownID()
+		found, err := ups.entries(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		return slices.Collect(found), nil
+	})
+	return entries, reporter, err
+}
+
 // unusedNodeID is the node ID of twenty zero bytes, which no node has.
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 

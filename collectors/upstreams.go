@@ -71,9 +71,7 @@ func (ups *Upstreams) isReporter(subject, name string, present func(name string)
 // nodeReports returns whether the jobs of this node set the series about a subject, which two nodes with the same ID
 // share.
 func (ups *Upstreams) nodeReports(n *nodes.Node, subject string) bool {
-	return ups.isReporter(subject, n.Name(), func(name string) bool {
-		return slices.ContainsFunc(ups.Nodes(), func(other *nodes.Node) bool { return other.Name() == name })
-	})
+	return ups.isReporter(subject, n.Name(), ups.HasNode)
 }
 
 // chainReports returns whether the jobs of this chain set the series about a subject, which two monitored chains of

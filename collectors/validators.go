@@ -58,10 +58,7 @@ var validators = &Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Bind: func(ups *Upstreams) []Job {
-		s := &expectedValidators{}
-		return perNetwork(s.collect)(ups)
-	},
+	Bind: perNetworkOf(func() networkCollect { return new(expectedValidators).collect }),
 }
 
 // expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.

@@ -148,7 +148,7 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
 	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", "other"}, b.Name) ||
 		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||
-		slices.ContainsFunc(nodes, func(n *Node) bool { return n.Name() == b.Name }) {
+		named(nodes, b.Name) {
 		return b.ID
 	}
 	return b.Name

@@ -70,13 +70,20 @@ func (p *Pool) SetNodes(all []*Node) {
 	p.nodes.Store(r)
 }
 
+// HasNode reports whether a node has this name.
+func (p *Pool) HasNode(name string) bool { return named(p.Nodes(), name) }
+
+func named(all []*Node, name string) bool {
+	return slices.ContainsFunc(all, func(n *Node) bool { return n.Name() == name })
+}
+
 // IsEmpty reports whether neither a node nor an observer is configured.
 func (p *Pool) IsEmpty() bool { return len(p.Nodes())+len(p.Observers()) == 0 }
 
 // OnlyObservers reports whether the jobs about this node, or the jobs about the network if the name is empty, call only
 // observers.
 func (p *Pool) OnlyObservers(name string) bool {
-	return len(p.Nodes()) == 0 || slices.ContainsFunc(p.Observers(), func(n *Node) bool { return n.Name() == name })
+	return len(p.Nodes()) == 0 || named(p.Observers(), name)
 }
 
 // Identified returns the configured nodes of the expected network whose node ID is known. It requests missing IDs only

@@ -1,5 +1,10 @@
 package staking
 
+import (
+	"maps"
+	"slices"
+)
+
 // Member is a validator of a set.
 type Member struct {
 	ID     string
@@ -32,4 +37,82 @@ func Isolated[N comparable](connected map[N]float64) map[N]bool {
 		return nil
 	}
 	return alone
+}
+
+// SetView is what one node or observer reports about a validator set.
+type SetView struct {
+	By  string // name of the node or observer
+	ID  string // its node ID; empty for an observer
+	Sum Weights
+	Up  map[string]uint64 // weight of each member by node ID; 0 if the member is inactive or not connected
+}
+
+// disconnect counts a member as not connected.
+func (v *SetView) disconnect(id string) {
+	v.Sum.Up -= v.Up[id]
+	delete(v.Up, id)
+}
+
+// SetViews are the views of the same validator set.
+type SetViews []SetView
+
+// WithoutStopped removes the views of stopped nodes, by name. In the other views it counts these node IDs as not connected.
+func (all SetViews) WithoutStopped(names []string, ids map[string]bool) SetViews {
+	all = slices.DeleteFunc(all, func(v SetView) bool { return slices.Contains(names, v.By) })
+	for i := range all {
+		for id := range ids {
+			all[i].disconnect(id)
+		}
+	}
+	return all
+}
+
+// Isolated returns the nodes whose views do not count, as Isolated says: their node IDs, by name.
+func (all SetViews) Isolated() map[string]string {
+	connected, ids := map[string]float64{}, map[string]string{}
+	for _, v := range all {
+		connected[v.By] = v.Sum.Without(Member{})
+		ids[v.By] = v.ID
+	}
+	alone := Isolated(connected)
+	maps.DeleteFunc(ids, func(name, _ string) bool { return !alone[name] })
+	return ids
+}
+
+// DisconnectIsolated counts isolated nodes as not connected in the views of the other nodes: they have just started or lost their peers,
+// and vote for nothing.
+func (all SetViews) DisconnectIsolated(isolated map[string]string) {
+	for name, id := range isolated {
+		for i := range all {
+			if v := &all[i]; id != "" && v.By != name && v.ID != id {
+				v.disconnect(id)
+			}
+		}
+	}
+}
+
+// AfterStop returns the share of the weight that stays active and connected when the node with this ID stops. It is the minimum over the views
+// of all other nodes that are not isolated. If there is no other view, the node's own view counts. It also returns the name of the node whose
+// view counts; empty if there is none.
+func (all SetViews) AfterStop(id string, isolated map[string]string) (share float64, by string) {
+	var alone float64
+	var itself string
+	for _, v := range all {
+		if v.Sum.Total == 0 {
+			continue
+		}
+		left := v.Sum.Without(Member{ID: id, Weight: v.Up[id], Up: true})
+		_, ignored := isolated[v.By]
+		switch {
+		case v.ID == id:
+			alone, itself = left, v.By
+		case ignored:
+		case by == "" || left < share || left == share && v.By < by:
+			share, by = left, v.By
+		}
+	}
+	if by == "" {
+		return alone, itself
+	}
+	return share, by
 }
