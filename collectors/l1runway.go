@@ -3,7 +3,6 @@ package collectors
 import (
 	"context"
 	"errors"
-	"maps"
 	"strconv"
 	"time"
 
@@ -38,14 +37,13 @@ var l1Runway = &Spec{
 	},
 	Every:    fullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
-	Bind:     perChainOf((*nodes.Pool).Chains, func() chainCollect { return meters{}.collect }),
+	Bind:     perChainOf((*nodes.Pool).Chains, func() chainCollect { return burnMeters{staking.Meters{}}.collect }),
 }
 
-// meters measure the burn rates of the validators of one chain, by validation ID. A burn rate is the decrease of a
-// balance per second. Meters are used if the nodes do not report the fee.
-type meters map[string]*staking.Meter
+// burnMeters are used if the nodes do not report the fee.
+type burnMeters struct{ staking.Meters }
 
-func (m meters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func (m burnMeters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
@@ -54,38 +52,36 @@ func (m meters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out 
 	if err != nil {
 		return err
 	}
-	burns, err := m.burns(ctx, ups, found)
-	if err != nil {
-		return err
-	}
-	l1Set := &staking.L1{At: found.at, Set: make([]staking.Validator, 0, len(found.set))}
-	now := time.Now()
-	for _, v := range found.set {
-		s, err := l1Validator(c, v)
-		if err != nil {
+	l1Set := &staking.L1{At: found.at, Set: make([]staking.Validator, len(found.set))}
+	for i, v := range found.set {
+		if l1Set.Set[i], err = l1Validator(c, v); err != nil {
 			return err
 		}
-		if !s.Legacy {
-			burn, known := burns[s.ID]
-			if s.Burn = burn; known {
-				out.Set(l1ValidatorBurn, burn*(24*time.Hour).Seconds()/1e9, c.Name, s.NodeID, s.ID)
-			} else {
-				l1Set.Unpriced = true
-			}
-			if !s.Active() {
-				out.Set(l1ValidatorRunway, 0, c.Name, s.NodeID, s.ID)
-			} else if lasts, ends := staking.Runway(s.Balance, burn); ends {
-				out.Set(l1ValidatorRunway, l1Set.Left(lasts, now), c.Name, s.NodeID, s.ID)
-			}
+	}
+	if err := m.price(ctx, ups, l1Set, !found.uncertain); err != nil {
+		return err
+	}
+	now, pays := time.Now(), false
+	for _, v := range l1Set.Set {
+		if v.Legacy {
+			continue
 		}
-		l1Set.Set = append(l1Set.Set, s)
+		pays = true
+		if !l1Set.Unpriced {
+			out.Set(l1ValidatorBurn, v.Burn*(24*time.Hour).Seconds()/1e9, c.Name, v.NodeID, v.ID)
+		}
+		if !v.Active() {
+			out.Set(l1ValidatorRunway, 0, c.Name, v.NodeID, v.ID)
+		} else if lasts, ends := staking.Runway(v.Balance, v.Burn); ends {
+			out.Set(l1ValidatorRunway, l1Set.Left(lasts, now), c.Name, v.NodeID, v.ID)
+		}
 	}
 	for _, q := range staking.Quorums {
 		if after, lost := staking.QuorumLoss(l1Set.Set, q.Share); lost {
 			out.Set(l1QuorumLoss, l1Set.Left(after, now), c.Name, q.Label)
 		}
 	}
-	if len(burns) > 0 {
+	if pays && !l1Set.Unpriced {
 		_, sum := l1Set.TopUps(staking.TopUpDays, now)
 		out.Set(l1TopUp, float64(sum)/1e9, c.Name, strconv.Itoa(staking.TopUpDays))
 	}
@@ -118,44 +114,33 @@ func timedSetOf(ctx context.Context, n *nodes.Node, subnetID string) (m timedSet
 	return m, err
 }
 
-// burns returns the burn rate of each L1 validator of the set in nAVAX per second, by validation ID. This is the fee
-// that a node reports, else the measured burn rate. All validators pay the same fee, so a validator without a
-// measurement gets the highest measured burn rate. If no burn rate is known, the map is empty.
-func (m meters) burns(ctx context.Context, ups *Upstreams, found timedSet) (map[string]float64, error) {
+// price sets the burn rate of each validator of the set: the fee that a node reports, else the measured burn rate.
+func (m burnMeters) price(ctx context.Context, ups *Upstreams, l1Set *staking.L1, certain bool) error {
 	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
 		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
-	burns, highest := map[string]float64{}, 0.0
-	switch {
-	case err == nil:
-		clear(m)
-		highest = float64(fees.Price)
-	case !errors.Is(err, nodes.ErrNotOffered):
-		return nil, err
-	default:
-		network, unknown := ups.Network(ctx)
-		if unknown != nil {
-			return nil, unknown
-		}
-		var floor float64
-		if network == mainnetID || network == fujiID {
-			floor = staking.MainnetFloor
-		}
-		highest = floor
-		m.read(found)
-		for id, meter := range m {
-			if burn, known := meter.Burn(); known {
-				burns[id] = max(burn, floor)
-				highest = max(highest, burn)
+	if err == nil {
+		clear(m.Meters)
+		for i := range l1Set.Set {
+			if v := &l1Set.Set[i]; !v.Legacy {
+				v.Burn = float64(fees.Price)
 			}
 		}
+		return nil
 	}
-	for _, v := range found.set {
-		if _, known := burns[v.ValidationID]; !known && v.ValidationID != "" && (err == nil || highest > 0) {
-			burns[v.ValidationID] = highest
-		}
+	if !errors.Is(err, nodes.ErrNotOffered) {
+		return err
 	}
-	return burns, nil
+	network, err := ups.Network(ctx)
+	if err != nil {
+		return err
+	}
+	var floor float64
+	if network == mainnetID || network == fujiID {
+		floor = staking.MainnetFloor
+	}
+	m.Measure(l1Set, certain, floor)
+	return nil
 }
 
 // Network IDs of the networks with a minimum fee.
@@ -163,21 +148,3 @@ const (
 	mainnetID = 1
 	fujiID    = 5
 )
-
-// read adds the balance of each validator to its meter. It removes the meters of validators that have left the set.
-func (m meters) read(found timedSet) {
-	present := map[string]bool{}
-	for _, v := range found.set {
-		if v.ValidationID == "" || v.Balance == nil {
-			continue
-		}
-		present[v.ValidationID] = true
-		if m[v.ValidationID] == nil {
-			m[v.ValidationID] = &staking.Meter{}
-		}
-		if !found.uncertain {
-			m[v.ValidationID].Add(staking.Reading{At: found.at, Balance: uint64(*v.Balance)})
-		}
-	}
-	maps.DeleteFunc(m, func(id string, _ *staking.Meter) bool { return !present[id] })
-}

@@ -2,6 +2,7 @@ package staking
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -65,4 +66,38 @@ func (m *Meter) Burn() (nAVAXPerSecond float64, known bool) {
 		i++
 	}
 	return falls[i].rate, true
+}
+
+// Meters measure the burn rates of the validators of one L1, by validation ID.
+type Meters map[string]*Meter
+
+// Measure sets the burn rate of each validator of the set to the measured one, which is at least floor, in nAVAX per second. All validators
+// pay the same fee, so a validator without a measurement gets the highest rate. If none is known, the set is Unpriced. The balances are not
+// measured if it is not certain that they are those of the time At. The meters of validators that have left the set are removed.
+func (m Meters) Measure(l *L1, certain bool, floor float64) {
+	present, highest := map[string]bool{}, floor
+	for i := range l.Set {
+		v := &l.Set[i]
+		if v.Legacy {
+			continue
+		}
+		present[v.ID] = true
+		if m[v.ID] == nil {
+			m[v.ID] = &Meter{}
+		}
+		if certain {
+			m[v.ID].Add(Reading{At: l.At, Balance: v.Balance})
+		}
+		if burn, known := m[v.ID].Burn(); known {
+			v.Burn = max(burn, floor)
+			highest = max(highest, burn)
+		}
+	}
+	maps.DeleteFunc(m, func(id string, _ *Meter) bool { return !present[id] })
+	for i := range l.Set {
+		if v := &l.Set[i]; !v.Legacy && v.Burn == 0 {
+			v.Burn = highest
+		}
+	}
+	l.Unpriced = highest == 0 && len(present) > 0
 }
