@@ -77,20 +77,20 @@ func (s *Store) page(openMetrics, compressed bool) []*block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(time.Now())
-	page := make([]*block, 0, 2*len(s.families)+1)
-	for _, name := range slices.Sorted(maps.Keys(s.families)) {
-		f := s.families[name]
-		page = append(page, f.headers[openMetrics])
-		for _, g := range f.groups {
-			b := g.block
+	page := make([]*block, 0, 2*len(s.sections)+1)
+	for _, name := range slices.Sorted(maps.Keys(s.sections)) {
+		sec := s.sections[name]
+		page = append(page, sec.headers[openMetrics])
+		for _, seg := range sec.segments {
+			b := seg.block
 			if b == nil || !compressed {
 				b = &block{}
-				for _, p := range g.parts {
-					b.chunks = append(b.chunks, p.Chunk)
+				for _, c := range seg.chunks {
+					b.chunks = append(b.chunks, c.Chunk)
 				}
 			}
 			if compressed {
-				g.block = b
+				seg.block = b
 			}
 			page = append(page, b)
 		}

@@ -13,36 +13,36 @@ import (
 // one job. Only the scheduler writes to it.
 type Store struct {
 	mu       sync.Mutex
-	jobs     map[Key]*Job // a *Job is never changed, only replaced
-	families map[string]*family
+	jobs     map[Key]*Job        // a *Job is never changed, only replaced
+	sections map[string]*section // by the name of the family
 	series   int
 	own      ownPage
 }
 
-// family holds the chunks of all jobs with samples of one family.
-type family struct {
-	headers map[bool]*block // for OpenMetrics and for the text format
-	groups  []*group        // ordered by job, none is empty
+// section is the part of a page with one family: the chunks of all jobs with samples of it.
+type section struct {
+	headers  map[bool]*block // for OpenMetrics and for the text format
+	segments []*segment      // ordered by job, none is empty
 }
 
-// group holds consecutive parts of a family. Each group is compressed separately, so that a change of one part does not compress
-// the whole family again.
-type group struct {
-	parts []part
-	block *block // compressed parts; nil after a change
+// segment holds consecutive chunks of a section. Each segment is compressed separately, so that a change of one chunk does not
+// compress the whole section again.
+type segment struct {
+	chunks []jobChunk
+	block  *block // compressed chunks; nil after a change
 }
 
-// maxGroup is the number of series above which a group of several parts is split.
-const maxGroup = 500
+// maxSegment is the number of series above which a segment of several chunks is split.
+const maxSegment = 500
 
-// part points to data of the job, because a fleet has a hundred thousand parts.
-type part struct {
+// jobChunk points to data of the job, because a fleet has a hundred thousand of them.
+type jobChunk struct {
 	job *Key
 	*Chunk
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{jobs: map[Key]*Job{}, families: map[string]*family{}} }
+func NewStore() *Store { return &Store{jobs: map[Key]*Job{}, sections: map[string]*section{}} }
 
 // Put records a run.
 func (s *Store) Put(r Run) {
@@ -102,76 +102,76 @@ func (s *Store) replace(k *Key, old, chunks []Chunk) {
 	}
 	for i := range chunks {
 		c := &chunks[i]
-		f := s.families[c.Family.Name]
-		if f == nil {
-			f = &family{headers: map[bool]*block{false: {header: c.Family.text}, true: {header: c.Family.openMetrics}}}
-			s.families[c.Family.Name] = f
+		sec := s.sections[c.Family.Name]
+		if sec == nil {
+			sec = &section{headers: map[bool]*block{false: {header: c.Family.text}, true: {header: c.Family.openMetrics}}}
+			s.sections[c.Family.Name] = sec
 		}
-		s.series += len(c.Samples) - f.set(part{k, c})
+		s.series += len(c.Samples) - sec.set(jobChunk{k, c})
 	}
 	for _, c := range old {
 		if slices.ContainsFunc(chunks, func(n Chunk) bool { return n.Family.Name == c.Family.Name }) {
 			continue
 		}
-		f := s.families[c.Family.Name]
-		s.series -= f.remove(*k)
-		if len(f.groups) == 0 {
-			delete(s.families, c.Family.Name)
+		sec := s.sections[c.Family.Name]
+		s.series -= sec.remove(*k)
+		if len(sec.segments) == 0 {
+			delete(s.sections, c.Family.Name)
 		}
 	}
 }
 
-// set adds or replaces the part of a job. It returns the number of series that it replaced.
-func (f *family) set(p part) (replaced int) {
-	at, i, found := f.find(*p.job)
-	if at == len(f.groups) {
-		f.groups = append(f.groups, &group{})
+// set adds or replaces the chunk of a job. It returns the number of series that it replaced.
+func (sec *section) set(c jobChunk) (replaced int) {
+	at, i, found := sec.find(*c.job)
+	if at == len(sec.segments) {
+		sec.segments = append(sec.segments, &segment{})
 	}
-	g := f.groups[at]
+	seg := sec.segments[at]
 	if found {
-		old := g.parts[i]
-		g.parts[i] = p
-		if slices.EqualFunc(old.Samples, p.Samples, Sample.equal) {
+		old := seg.chunks[i]
+		seg.chunks[i] = c
+		if slices.EqualFunc(old.Samples, c.Samples, Sample.equal) {
 			return len(old.Samples)
 		}
 		replaced = len(old.Samples)
 	} else {
-		g.parts = slices.Insert(g.parts, i, p)
+		seg.chunks = slices.Insert(seg.chunks, i, c)
 	}
-	g.block = nil
+	seg.block = nil
 	series := 0
-	for _, p := range g.parts {
-		series += len(p.Samples)
+	for _, c := range seg.chunks {
+		series += len(c.Samples)
 	}
-	if half := len(g.parts) / 2; series > maxGroup && half > 0 {
-		f.groups = slices.Insert(f.groups, at+1, &group{parts: slices.Clone(g.parts[half:])})
-		g.parts = slices.Clone(g.parts[:half])
+	if half := len(seg.chunks) / 2; series > maxSegment && half > 0 {
+		sec.segments = slices.Insert(sec.segments, at+1, &segment{chunks: slices.Clone(seg.chunks[half:])})
+		seg.chunks = slices.Clone(seg.chunks[:half])
 	}
 	return replaced
 }
 
-// remove removes the part of a job. It returns the number of series that it removed.
-func (f *family) remove(k Key) (removed int) {
-	at, i, found := f.find(k)
+// remove removes the chunk of a job. It returns the number of series that it removed.
+func (sec *section) remove(k Key) (removed int) {
+	at, i, found := sec.find(k)
 	if !found {
 		return 0
 	}
-	g := f.groups[at]
-	removed = len(g.parts[i].Samples)
-	if g.parts, g.block = slices.Delete(g.parts, i, i+1), nil; len(g.parts) == 0 {
-		f.groups = slices.Delete(f.groups, at, at+1)
+	seg := sec.segments[at]
+	removed = len(seg.chunks[i].Samples)
+	if seg.chunks, seg.block = slices.Delete(seg.chunks, i, i+1), nil; len(seg.chunks) == 0 {
+		sec.segments = slices.Delete(sec.segments, at, at+1)
 	}
 	return removed
 }
 
-// find returns the group and the index in this group where the part of a job is, or belongs.
-func (f *family) find(k Key) (at, i int, found bool) {
-	at, found = slices.BinarySearchFunc(f.groups, k, func(g *group, k Key) int { return g.parts[0].job.compare(k) })
+// find returns the segment and the index in it where the chunk of a job is, or belongs.
+func (sec *section) find(k Key) (at, i int, found bool) {
+	at, found = slices.BinarySearchFunc(sec.segments, k, func(seg *segment, k Key) int { return seg.chunks[0].job.compare(k) })
 	if !found && at > 0 {
-		at-- // the group that begins before it
+		at-- // the segment that begins before it
 	}
-	if at < len(f.groups) {
-		i, found = slices.BinarySearchFunc(f.groups[at].parts, k, func(p part, k Key) int { return p.job.compare(k) })
+	if at < len(sec.segments) {
+		i, found = slices.BinarySearchFunc(sec.segments[at].chunks, k, func(c jobChunk, k Key) int { return c.job.compare(k) })
 	}
 	return at, i, found
 }
