@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -43,20 +44,20 @@ func Replay(ctx context.Context, w io.Writer, o Options, alert, target string, a
 	}
 	r := newRun(o, p, s)
 	r.keep = true
-	return errors.Join(r.all(ctx), r.chart(ctx, &printer{w: w}, alert, target), s.Close())
+	return errors.Join(r.all(ctx), r.chart(ctx, bufio.NewWriter(w), alert, target), s.Close())
 }
 
 // chart writes the charts of the rules of an alert.
-func (r *run) chart(ctx context.Context, p *printer, alert, target string) error {
+func (r *run) chart(ctx context.Context, p *bufio.Writer, alert, target string) error {
 	step := max(r.o.Interval, (r.o.To.Sub(r.o.From) / replayWidth).Truncate(time.Second))
 	for _, rule := range r.plan.alerts() {
 		if rule.name != alert {
 			continue
 		}
-		p.printf("%s, severity %s, %s to %s, one character for %s\n", alert, rule.alert.Labels().Get("severity"), stamp(r.o.From), stamp(r.o.To), step)
+		fmt.Fprintf(p, "%s, severity %s, %s to %s, one character for %s\n", alert, rule.alert.Labels().Get("severity"), stamp(r.o.From), stamp(r.o.To), step)
 		for _, i := range r.result.Incidents {
 			if i.Alert == alert && i.Severity() == rule.alert.Labels().Get("severity") && shows(i.Labels, target) {
-				p.printf("  fired %s: %s\n", stamp(i.Fired), i.Summary)
+				fmt.Fprintf(p, "  fired %s: %s\n", stamp(i.Fired), i.Summary)
 			}
 		}
 		for _, part := range parts(rule.expr) {
@@ -69,17 +70,17 @@ func (r *run) chart(ctx context.Context, p *printer, alert, target string) error
 				query.Close()
 				return fmt.Errorf("%s: %w", part, err)
 			}
-			p.printf("\n  %s\n", strings.Join(strings.Fields(part.String()), " "))
+			fmt.Fprintf(p, "\n  %s\n", strings.Join(strings.Fields(part.String()), " "))
 			r.lines(p, matrix, target, step)
 			query.Close()
 		}
-		p.printf("\n")
+		fmt.Fprintln(p)
 	}
-	return p.err
+	return p.Flush()
 }
 
 // lines writes one line for each series of a part.
-func (r *run) lines(p *printer, matrix promql.Matrix, target string, step time.Duration) {
+func (r *run) lines(p *bufio.Writer, matrix promql.Matrix, target string, step time.Duration) {
 	shown, others := 0, 0
 	for _, series := range matrix {
 		if !shows(series.Metric, target) {
@@ -98,13 +99,13 @@ func (r *run) lines(p *printer, matrix promql.Matrix, target string, step time.D
 			cells[(v.T-r.o.From.UnixMilli())/step.Milliseconds()] = bar(v.F, low, high)
 		}
 		number := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-		p.printf("    %s  %s to %s  %s\n", string(cells), number(low), number(high), labels.NewBuilder(series.Metric).Del(model.MetricNameLabel).Labels())
+		fmt.Fprintf(p, "    %s  %s to %s  %s\n", string(cells), number(low), number(high), labels.NewBuilder(series.Metric).Del(model.MetricNameLabel).Labels())
 	}
 	switch {
 	case shown == 0:
-		p.printf("    no samples\n")
+		fmt.Fprintf(p, "    no samples\n")
 	case others > 0:
-		p.printf("    and %d more series: name a target to select series\n", others)
+		fmt.Fprintf(p, "    and %d more series: name a target to select series\n", others)
 	}
 }
 

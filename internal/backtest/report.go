@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -90,12 +91,12 @@ func (r *Result) PerWeek(severity string) float64 {
 
 // Print writes the report for people. With list it includes every incident.
 func (r *Result) Print(w io.Writer, list bool) error {
-	p := &printer{w: w}
-	p.printf("%s to %s (%s)\n", stamp(r.From), stamp(r.To), model.Duration(r.To.Sub(r.From).Round(time.Minute)))
-	p.printf("%s, %s; per week: %.1f pages, %.1f warnings, %.1f notes\n", count(len(r.Incidents), "alert"), count(len(r.Notifications), "notification"),
+	p := bufio.NewWriter(w)
+	fmt.Fprintf(p, "%s to %s (%s)\n", stamp(r.From), stamp(r.To), model.Duration(r.To.Sub(r.From).Round(time.Minute)))
+	fmt.Fprintf(p, "%s, %s; per week: %.1f pages, %.1f warnings, %.1f notes\n", count(len(r.Incidents), "alert"), count(len(r.Notifications), "notification"),
 		r.PerWeek("page"), r.PerWeek("warn"), r.PerWeek("info"))
 	if rows := r.Summaries(); len(rows) > 0 {
-		p.printf("\n")
+		fmt.Fprintln(p)
 		t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(t, "ALERT\tSEVERITY\tFIRED\tENDED WITHIN 15m\tINHIBITED\tNOTIFIED\tONLY PENDING\tLONGEST\t")
 		for _, s := range rows {
@@ -112,14 +113,14 @@ func (r *Result) Print(w io.Writer, list bool) error {
 	}
 	r.gaps(p)
 	for _, text := range r.Errors {
-		p.printf("\nNot evaluated: %s\n", text)
+		fmt.Fprintf(p, "\nNot evaluated: %s\n", text)
 	}
-	return p.err
+	return p.Flush()
 }
 
 // list prints the incidents.
-func (r *Result) list(p *printer) {
-	p.printf("\n")
+func (r *Result) list(p *bufio.Writer) {
+	fmt.Fprintln(p)
 	for _, i := range r.Incidents {
 		took := "still firing"
 		if !i.Resolved.IsZero() {
@@ -129,12 +130,12 @@ func (r *Result) list(p *printer) {
 		if i.Inhibited > 0 {
 			inhibited = ", inhibited for " + model.Duration(i.Inhibited).String()
 		}
-		p.printf("%s  %-4s  %s %s%s\n    %s\n", stamp(i.Fired), i.Severity(), i.Alert, took, inhibited, cmp.Or(i.Summary, i.Labels.String()))
+		fmt.Fprintf(p, "%s  %-4s  %s %s%s\n    %s\n", stamp(i.Fired), i.Severity(), i.Alert, took, inhibited, cmp.Or(i.Summary, i.Labels.String()))
 	}
 }
 
 // gaps prints which alerts could not be judged. Alerts with the same gap share a line.
-func (r *Result) gaps(p *printer) {
+func (r *Result) gaps(p *bufio.Writer) {
 	lines := map[string][]string{}
 	for _, g := range r.Gaps {
 		switch {
@@ -151,7 +152,7 @@ func (r *Result) gaps(p *printer) {
 		}
 	}
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
-		p.printf("\n%s:\n  %s\n", line, strings.Join(lines[line], ", "))
+		fmt.Fprintf(p, "\n%s:\n  %s\n", line, strings.Join(lines[line], ", "))
 	}
 }
 
@@ -164,23 +165,6 @@ func count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
-
-// printer keeps the first error of a writer.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) Write(b []byte) (int, error) {
-	if p.err != nil {
-		return 0, p.err
-	}
-	n, err := p.w.Write(b)
-	p.err = err
-	return n, err
-}
-
-func (p *printer) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
 
 // WriteJSON writes results for programs: one object for each.
 func WriteJSON(w io.Writer, results ...*Result) error {

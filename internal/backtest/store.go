@@ -33,11 +33,11 @@ type loader struct {
 }
 
 // load appends the samples of a piece. It returns their number.
-func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matrix, scrapes map[target][]int64) (n int, err error) {
+func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matrix, scrapes map[scraped][]int64) (n int, err error) {
 	app := s.Appender(ctx)
 	for _, series := range samples {
 		ls, id := labelsOf(series.Metric), series.Metric.Fingerprint()
-		times := scrapes[targetOf(series.Metric)]
+		times := scrapes[scrapedOf(series.Metric)]
 		var ref storage.SeriesRef
 		_, alive := l.alive[id]
 		put := func(t int64, v float64) {
@@ -80,10 +80,10 @@ func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matr
 }
 
 // end ends the series without a sample in a piece whose target was scraped.
-func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fingerprint]bool, scrapes map[target][]int64) error {
+func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fingerprint]bool, scrapes map[scraped][]int64) error {
 	app := s.Appender(ctx)
 	for id, metric := range l.alive {
-		times := scrapes[targetOf(metric)]
+		times := scrapes[scrapedOf(metric)]
 		if seen[id] || len(times) == 0 {
 			continue
 		}
@@ -97,17 +97,17 @@ func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fing
 
 var staleMarker = math.Float64frombits(value.StaleNaN)
 
-// target identifies the target of a scrape.
-type target struct{ job, instance model.LabelValue }
+// scraped identifies what a scrape is of.
+type scraped struct{ job, instance model.LabelValue }
 
-func targetOf(m model.Metric) target { return target{m[model.JobLabel], m[model.InstanceLabel]} }
+func scrapedOf(m model.Metric) scraped { return scraped{m[model.JobLabel], m[model.InstanceLabel]} }
 
-// scrapesOf returns the times of scrapes by target, from the series up.
-func scrapesOf(ups model.Matrix) map[target][]int64 {
-	times := map[target][]int64{}
+// scrapesOf returns the times of scrapes, from the series up.
+func scrapesOf(ups model.Matrix) map[scraped][]int64 {
+	times := map[scraped][]int64{}
 	for _, series := range ups {
 		for _, sample := range series.Values {
-			times[targetOf(series.Metric)] = append(times[targetOf(series.Metric)], int64(sample.Timestamp))
+			times[scrapedOf(series.Metric)] = append(times[scrapedOf(series.Metric)], int64(sample.Timestamp))
 		}
 	}
 	for t := range times {

@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -106,8 +107,8 @@ func overrides(thresholds []Threshold) rulefmt.RuleGroup {
 
 // PrintComparison writes the rows in which two results differ, and the rule file that sets the thresholds.
 func PrintComparison(w io.Writer, now, changed *Result, thresholds []Threshold) error {
-	p := &printer{w: w}
-	p.printf("%s to %s\n\n", stamp(now.From), stamp(now.To))
+	p := bufio.NewWriter(w)
+	fmt.Fprintf(p, "%s to %s\n\n", stamp(now.From), stamp(now.To))
 	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\tSEVERITY\tNOW\tCHANGED\t")
 	type key struct{ alert, severity string }
@@ -133,13 +134,13 @@ func PrintComparison(w io.Writer, now, changed *Result, thresholds []Threshold) 
 		fmt.Fprintf(t, "notifications per week\t%s\t%.1f\t%.1f\t\n", severity, now.PerWeek(severity), changed.PerWeek(severity))
 	}
 	_ = t.Flush() // p keeps the error
-	p.printf("\n%s did not change. To keep the new thresholds, load this rule file next to rules.yml:\n\n", count(same, "alert"))
+	fmt.Fprintf(p, "\n%s did not change. To keep the new thresholds, load this rule file next to rules.yml:\n\n", count(same, "alert"))
 	file, err := yaml.Marshal(map[string]any{"groups": []rulefmt.RuleGroup{overrides(thresholds)}})
 	if err != nil {
 		return err
 	}
-	p.printf("%s", file)
-	return p.err
+	fmt.Fprintf(p, "%s", file)
+	return p.Flush()
 }
 
 // ParseMatchers parses label matchers, such as job="avax",network!="fuji", and returns each as text.
