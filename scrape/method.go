@@ -140,6 +140,18 @@ func (m *Method) Raw(ctx context.Context, u *Upstream, path string, params any) 
 	return answer, err
 }
 
+// Cursor is the parameter that requests the next page of a list, and its value. It is empty after the last page.
+type Cursor struct{ Param, Value string }
+
+// Next returns the cursor in an answer. Of a method without pages it is empty.
+func (m *Method) Next(answer jsontext.Value) Cursor {
+	value, _ := m.decode(wire.NewDecoder(bytes.NewReader(answer)))
+	if page, ok := value.(interface{ Next() Cursor }); ok {
+		return page.Next()
+	}
+	return Cursor{}
+}
+
 // body returns the body of a request, or nil for a GET.
 func (m *Method) body(params any) ([]byte, error) {
 	switch {

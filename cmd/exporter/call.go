@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -61,13 +62,13 @@ func parseCall(args []string) (r app.Request, err error) {
 		return r, errors.New("name a method")
 	}
 	name, words := words[0], words[1:]
-	if name == app.AvgTPS {
+	if name == metrics.AvgTPS.Name {
 		if len(words) != 1 && len(words) != 2 || r.Node != "" || r.Chain != "" {
 			return r, errors.New("write avg_tps, the chain's number and, for a further page, its token")
 		}
-		r.ChainID = words[0]
+		r.Method, r.ChainID = metrics.AvgTPS.Method, words[0]
 		if len(words) == 2 {
-			r.PageToken = words[1]
+			r.At = scrape.Cursor{Param: "pageToken", Value: words[1]}
 		}
 		return r, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
 func TestCallScriptUsesEveryMethod(t *testing.T) {
@@ -13,7 +14,7 @@ func TestCallScriptUsesEveryMethod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{app.AvgTPS}
+	names := []string{metrics.AvgTPS.Name}
 	for _, m := range app.Methods() {
 		names = append(names, m.Name)
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +16,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
-
-// AvgTPS is the method of the Metrics service.
-const AvgTPS = "avg_tps"
 
 // Methods returns every method of a node and of the Data service.
 func Methods() []*scrape.Method { return slices.Concat(node.Methods(), data.Methods()) }
@@ -34,8 +31,8 @@ type Request struct {
 	Chain  string         // name, alias or blockchain ID, for methods of a chain
 	All    bool           // all pages of a list
 
-	ChainID   string // parameter of AvgTPS, for which Method is not set
-	PageToken string // of the page; empty: that in Params, or the first page
+	ChainID string        // parameter of metrics.AvgTPS, which has no Params
+	At      scrape.Cursor // of the page; empty: that in Params, or the first page
 }
 
 // Call makes one call and yields the result, or nil if the result is empty. With Request.All, it yields each page of a list. If the
@@ -52,33 +49,25 @@ func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext
 			if !yield(answer, err) || err != nil || !r.All {
 				return
 			}
-			var page struct {
-				NextPageToken    string `json:"nextPageToken"`
-				NextPageStartKey string `json:"nextPageStartKey"`
-			}
-			if err := json.Unmarshal(answer, &page, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
-				yield(nil, err)
+			switch next := r.Method.Next(answer); {
+			case next.Value == "":
 				return
-			}
-			next := cmp.Or(page.NextPageToken, page.NextPageStartKey)
-			switch next {
-			case "":
-				return
-			case r.PageToken:
+			case next == r.At:
 				yield(nil, scrape.ErrRepeatedToken)
 				return
+			default:
+				r.At = next
 			}
-			r.PageToken = next
 		}
 	}
 }
 
 func callOnce(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
 	switch {
-	case r.ChainID != "" && ups.Metrics == nil:
+	case r.Method == metrics.AvgTPS.Method && ups.Metrics == nil:
 		return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
-	case r.ChainID != "":
-		return ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.PageToken)
+	case r.Method == metrics.AvgTPS.Method:
+		return ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.At)
 	case r.Method.Verb == "":
 		return callNode(ctx, ups, r)
 	case ups.Data == nil:
@@ -135,8 +124,8 @@ func callData(ctx context.Context, ups *collectors.Upstreams, r Request) (jsonte
 	if r.All && given["pageSize"] == nil {
 		args["pageSize"] = min(r.Method.MaxPageSize, data.MaxPageSize)
 	}
-	if r.PageToken != "" {
-		args["pageToken"] = r.PageToken
+	if r.At.Value != "" {
+		args[r.At.Param] = r.At.Value
 	}
 	if given["network"] == nil && strings.Contains(r.Method.Path, "{network}") {
 		network, err := ups.FindNetwork(ctx)

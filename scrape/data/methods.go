@@ -62,6 +62,11 @@ type Page[T any] struct {
 	Network       string // of the items; empty if the answer does not name it
 }
 
+// Next returns the cursor of the next page.
+func (p Page[T]) Next() scrape.Cursor {
+	return scrape.Cursor{Param: "pageToken", Value: p.NextPageToken}
+}
+
 // UnmarshalJSONFrom reads the next value of d.
 func (p *Page[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	lists := 0

@@ -24,6 +24,6 @@ func FuzzAnswerIsAValueOrAnError(f *testing.F) {
 		if err != nil && scrape.OutcomeOf(err) == scrape.OK {
 			t.Errorf("%q: error without outcome: %v", answer, err)
 		}
-		_, _ = c.AvgTPSPage(t.Context(), "43114", "")
+		_, _ = c.AvgTPSPage(t.Context(), "43114", scrape.Cursor{})
 	})
 }

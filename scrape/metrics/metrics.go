@@ -43,11 +43,19 @@ type Page struct {
 	NextPageStartKey string `json:"nextPageStartKey,omitzero"`
 }
 
+// Next returns the cursor of the next page.
+func (p Page) Next() scrape.Cursor {
+	if p.NextPageToken != "" {
+		return scrape.Cursor{Param: "pageToken", Value: p.NextPageToken}
+	}
+	return scrape.Cursor{Param: "startKey", Value: p.NextPageStartKey}
+}
+
 var methods []*scrape.Method
 
 // The table of methods: the two versions of the only series.
 var (
-	avgTPS       = scrape.Declare[Page](&methods, scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
+	AvgTPS       = scrape.Declare[Page](&methods, scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
 	chainMetrics = scrape.Declare[Page](&methods, scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}", Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
 )
 
@@ -59,10 +67,10 @@ type series struct {
 }
 
 // url returns the path and the query of a page.
-func (s series) url(token, value string) string {
+func (s series) url(at scrape.Cursor) string {
 	query := maps.Clone(s.query)
-	if value != "" {
-		query.Set(token, value)
+	if at.Value != "" {
+		query.Set(at.Param, at.Value)
 	}
 	if len(query) == 0 {
 		return s.path
@@ -74,7 +82,7 @@ func (s series) url(token, value string) string {
 // the number of an EVM chain.
 func offered[T any](chainID string, call func(series) (T, error)) (T, error) {
 	chainID = url.PathEscape(chainID)
-	answer, err := call(series{avgTPS, "/v1/avg_tps/" + chainID, url.Values{}})
+	answer, err := call(series{AvgTPS, "/v1/avg_tps/" + chainID, url.Values{}})
 	if !saysGone(err) {
 		return answer, err
 	}
@@ -105,11 +113,11 @@ func RepeatAfter(path string, err error, _ bool) time.Duration {
 	return 0
 }
 
-// AvgTPSPage returns one page of the transactions per second of a chain as JSON, unchanged. PageToken is the token in the previous
-// page, and empty for the first page. If the page cannot be decoded, the error has the outcome malformed.
-func (c *Client) AvgTPSPage(ctx context.Context, chainID, pageToken string) (jsontext.Value, error) {
+// AvgTPSPage returns one page of the transactions per second of a chain as JSON, unchanged. The cursor of the first page is empty. If the
+// page cannot be decoded, the error has the outcome malformed.
+func (c *Client) AvgTPSPage(ctx context.Context, chainID string, at scrape.Cursor) (jsontext.Value, error) {
 	return offered(chainID, func(s series) (jsontext.Value, error) {
-		return s.Raw(ctx, c.u, s.url("pageToken", pageToken), nil)
+		return s.Raw(ctx, c.u, s.url(at), nil)
 	})
 }
 
@@ -132,9 +140,9 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
 	var points []Point
 	var lastRun *time.Time
-	token, value := "", ""
+	var at scrape.Cursor
 	for range maxPages {
-		page, err := s.Call(ctx, c.u, s.url(token, value), nil)
+		page, err := s.Call(ctx, c.u, s.url(at), nil)
 		if err != nil {
 			return AverageTPS{}, err
 		}
@@ -143,15 +151,13 @@ func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
 			lastRun = &page.LastRun.Time
 		}
 		found := newestComplete(points, lastRun)
-		before := value
-		if token, value = "pageToken", page.NextPageToken; value == "" {
-			token, value = "startKey", page.NextPageStartKey
-		}
-		switch {
-		case value == "", found.Point != nil && !oldestFirst(page.Results):
+		switch next := page.Next(); {
+		case next.Value == "", found.Point != nil && !oldestFirst(page.Results):
 			return found, nil
-		case value == before:
+		case next == at:
 			return AverageTPS{}, scrape.BadPage(s.Op(), scrape.ErrRepeatedToken)
+		default:
+			at = next
 		}
 	}
 	return AverageTPS{}, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)}

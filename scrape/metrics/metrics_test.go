@@ -160,7 +160,10 @@ func TestVersion2IsCalledIfVersion1IsGone(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for what, call := range map[string]func(*metrics.Client) error{
 				"newest day": func(m *metrics.Client) error { _, err := m.AverageTPS(t.Context(), "43114"); return err },
-				"page":       func(m *metrics.Client) error { _, err := m.AvgTPSPage(t.Context(), "43114", ""); return err },
+				"page": func(m *metrics.Client) error {
+					_, err := m.AvgTPSPage(t.Context(), "43114", scrape.Cursor{})
+					return err
+				},
 			} {
 				s := &service{answers: map[string]string{v1: c.one, v2: c.two}}
 				err := call(client(t, s))
@@ -172,12 +175,21 @@ func TestVersion2IsCalledIfVersion1IsGone(t *testing.T) {
 	}
 }
 
-func TestAvgTPSPageIsUnchanged(t *testing.T) {
-	const next = v1 + "?pageToken=next"
-	s := &service{answers: map[string]string{v1: page(`,"nextPageToken":"next"`, day(2)), next: page(`,"other":1`, day(1))}}
-	for token, path := range map[string]string{"": v1, "next": next} {
-		if answer, err := client(t, s).AvgTPSPage(t.Context(), "43114", token); err != nil || string(answer) != s.answers[path] {
-			t.Errorf("%s: %s, %v", path, answer, err)
+// The pages are unchanged, and each names the next one in the way of the service: with pageToken or startKey.
+func TestAvgTPSPagesAreUnchanged(t *testing.T) {
+	for param, member := range map[string]string{"pageToken": "nextPageToken", "startKey": "nextPageStartKey"} {
+		next := v1 + "?" + param + "=next"
+		s := &service{answers: map[string]string{v1: page(`,"`+member+`":"next"`, day(2)), next: page(`,"other":1`, day(1))}}
+		var at scrape.Cursor
+		for _, path := range []string{v1, next} {
+			answer, err := client(t, s).AvgTPSPage(t.Context(), "43114", at)
+			if err != nil || string(answer) != s.answers[path] {
+				t.Errorf("%s: %s, %v", path, answer, err)
+			}
+			at = metrics.AvgTPS.Next(answer)
+		}
+		if at.Value != "" {
+			t.Errorf("%v after the last page", at)
 		}
 	}
 }

@@ -225,7 +225,7 @@ func TestEveryDescribedAnswerIsDecoded(t *testing.T) {
 								t.Fatal(err)
 							}
 							for range repetitions {
-								if _, err := metrics.New(u).AvgTPSPage(t.Context(), "43114", ""); err != nil { // Prism does not know version 1
+								if _, err := metrics.New(u).AvgTPSPage(t.Context(), "43114", scrape.Cursor{}); err != nil { // Prism does not know version 1
 									t.Errorf("%s: %v", path, err)
 								}
 							}
