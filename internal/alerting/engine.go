@@ -22,22 +22,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/logs"
 )
 
-// Limits of the duration of a query, and of its samples in memory (16 bytes each), for rules and for all other queries. A rule that
-// exceeds a limit fails. The failure is logged, counted and shown on /alerts.
+// Limits of the duration of a query, and of its samples in memory (16 bytes each). A rule that exceeds a limit fails. The failure is
+// logged, counted and shown on /alerts.
 const (
-	ruleTimeout  = 30 * time.Second
-	ruleSamples  = 2_000_000
-	queryTimeout = 10 * time.Second
-	querySamples = 1_000_000
+	queryTimeout = 30 * time.Second
+	querySamples = 2_000_000
 )
 
-// engine combines Prometheus' scraper, head block, PromQL engines and rule manager. Like Prometheus, it uses the wall clock.
+// engine combines Prometheus' scraper, head block, PromQL engine and rule manager. Like Prometheus, it uses the wall clock.
 // After a step of the wall clock, a new engine replaces the old one.
 type engine struct {
 	clock    *wallClock
 	store    *Store
-	promQL   *promql.Engine // for rules
-	queries  PromQL         // for pages and requests
+	promQL   PromQL
 	scraper  *scrape.Manager
 	rules    *rules.Manager
 	loader   *loader
@@ -75,16 +72,13 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	if err != nil {
 		return nil, err
 	}
-	limits := promql.EngineOpts{
-		Logger: log, MaxSamples: ruleSamples, Timeout: ruleTimeout, LookbackDelta: Lookback,
+	e.promQL = PromQL{promql.NewEngine(promql.EngineOpts{
+		Logger: log, MaxSamples: querySamples, Timeout: queryTimeout, LookbackDelta: Lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
-	}
-	e.promQL = promql.NewEngine(limits)
-	limits.MaxSamples, limits.Timeout = querySamples, queryTimeout
-	e.queries = PromQL{promql.NewEngine(limits), e.store}
+	}), e.store}
 	e.rules = rules.NewManager(&rules.ManagerOptions{
-		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL, e.store),
+		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL.Engine, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
 		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: promQL,
 		OutageTolerance: outage, ForGracePeriod: a.o.ForGracePeriod, ResendDelay: a.o.ResendDelay,

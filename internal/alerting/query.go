@@ -13,12 +13,12 @@ import (
 
 // Query implements Source.
 func (a *Alerting) Query(ctx context.Context, expr string, at time.Time) (model.Value, error) {
-	return a.current().queries.Query(ctx, expr, at)
+	return a.current().promQL.Query(ctx, expr, at)
 }
 
 // QueryRange implements Source.
 func (a *Alerting) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
-	return a.current().queries.QueryRange(ctx, expr, start, end, step)
+	return a.current().promQL.QueryRange(ctx, expr, start, end, step)
 }
 
 // PromQL evaluates expressions over the samples of a store.

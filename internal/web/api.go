@@ -19,27 +19,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Limits of queries. Package alerting limits their samples.
-const (
-	maxQueries   = 1                // a query uses one CPU core; collectors and scrapes need the others
-	queryTimeout = 10 * time.Second // until the client has received the answer
-	maxSteps     = 11_000
-	maxAnswer    = 16 << 20 // of a query, in bytes
-	maxForm      = 64 << 10 // of a request, in bytes
-)
+// maxForm is the maximum length of a query's form in bytes: the parser needs much stack for a long expression.
+const maxForm = 64 << 10
 
 // apiEndpoints returns the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
 // not part of Prometheus' API.
-func (s *Site) apiEndpoints() (all []endpoint) {
-	s.queries = make(chan struct{}, maxQueries)
+func (s *Site) apiEndpoints() []endpoint {
 	s.alertsAPI = s.api(s.apiAlerts)
-	for path, handler := range map[string]http.HandlerFunc{
-		"/api/v1/alerts": s.alertsAPI, "/api/v1/rules": s.api(s.apiRules), "/api/v1/targets": s.api(s.apiTargets), "/api/v1/tables": s.api(s.apiTables),
-		"/api/v1/query": s.query(s.apiQuery), "/api/v1/query_range": s.query(s.apiQueryRange),
-	} {
-		all = append(all, endpoint{"GET", path, "", handler}, endpoint{"POST", path, "", handler})
+	query, queryRange := s.query(s.apiQuery), s.query(s.apiQueryRange)
+	return []endpoint{
+		{"GET", "/api/v1/alerts", "", s.alertsAPI},
+		{"GET", "/api/v1/rules", "", s.api(s.apiRules)},
+		{"GET", "/api/v1/targets", "", s.api(s.apiTargets)},
+		{"GET", "/api/v1/tables", "", s.api(s.apiTables)},
+		{"GET", "/api/v1/query", "", query}, {"POST", "/api/v1/query", "", query},
+		{"GET", "/api/v1/query_range", "", queryRange}, {"POST", "/api/v1/query_range", "", queryRange},
 	}
-	return all
 }
 
 // apiError is an error with its type in Prometheus' API.
@@ -70,8 +65,7 @@ func notFoundError(text string) error {
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	var latest shared
 	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		page, err := latest.get(r.FormValue("type"), func(w io.Writer) error {
+		page, err := latest.get(r.URL.Query().Get("type"), func(w io.Writer) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
 			defer cancel()
 			data, err := answer(r.WithContext(ctx))
@@ -89,8 +83,7 @@ func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// query answers clients that have access, one at a time. The next query begins when the answer is written, or when the client has not
-// read it in time.
+// query answers clients that have access. Package alerting limits the time and the samples.
 func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.Access.Allows(r) {
@@ -98,40 +91,14 @@ func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.Handl
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		timeout := queryTimeout
-		if text := r.FormValue("timeout"); text != "" {
-			requested, err := model.ParseDuration(text)
-			if err != nil || requested <= 0 {
-				writeError(w, badData("timeout=%s: write a duration such as 5s", text))
-				return
-			}
-			timeout = min(timeout, time.Duration(requested))
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), timeout)
-		defer cancel()
-		select {
-		case s.queries <- struct{}{}:
-			defer func() { <-s.queries }()
-		case <-ctx.Done():
-			writeError(w, &apiError{http.StatusServiceUnavailable, "timeout", errors.New("another query is running: retry later")})
-			return
-		}
-		value, err := answer(r.WithContext(ctx))
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(queryTimeout)) // a recorder in tests has none
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		text, err := json.Marshal(success{"success", map[string]any{"resultType": value.Type().String(), "result": value}}, json.Deterministic(true))
-		if err == nil && len(text) > maxAnswer {
-			err = fmt.Errorf("the answer has %d MiB, the maximum is %d: select fewer series or use a longer step", len(text)>>20, maxAnswer>>20)
-		}
+		value, err := answer(r)
 		if err != nil {
 			writeError(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(text)
+		result := map[string]any{"resultType": value.Type().String(), "result": value}
+		_ = json.MarshalWrite(w, success{"success", result}, json.Deterministic(true)) // the client may close the connection
 	}
 }
 
@@ -190,8 +157,6 @@ func (s *Site) apiQueryRange(r *http.Request) (model.Value, error) {
 		return nil, badData("step=%s: write seconds or a duration such as 15s", text)
 	case end.Before(start):
 		return nil, badData("end is before start")
-	case end.Sub(start)/time.Duration(step) > maxSteps:
-		return nil, badData("more than %d steps: use a longer step", maxSteps)
 	}
 	return source.QueryRange(r.Context(), expr, start, end, time.Duration(step))
 }
@@ -261,7 +226,7 @@ func (s *Site) apiAlerts(r *http.Request) (any, error) {
 }
 
 func (s *Site) apiRules(r *http.Request) (any, error) {
-	kind := r.FormValue("type")
+	kind := r.URL.Query().Get("type")
 	leftOut, known := map[string]string{"": "", "alert": alerting.RecordingRule, "record": alerting.AlertingRule}[kind]
 	if !known {
 		return nil, badData("type=%s: write alert or record", kind)

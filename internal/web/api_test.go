@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -87,13 +86,11 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 	}{
 		"expression": {"query", []string{"query", "("}, "query: "},
 		"time":       {"query", []string{"query", "up", "time", "noon"}, "time=noon: write Unix seconds"},
-		"timeout":    {"query", []string{"query", "up", "timeout", "-1s"}, "timeout=-1s: write a duration"},
 		"no start":   {"query_range", []string{"query", "up", "end", "1", "step", "1"}, "start=: write Unix seconds"},
 		"no end":     {"query_range", []string{"query", "up", "start", "1", "step", "1"}, "end=: write Unix seconds"},
 		"no step":    {"query_range", []string{"query", "up", "start", "1", "end", "1"}, "step=: write seconds"},
 		"zero step":  {"query_range", []string{"query", "up", "start", "1", "end", "1", "step", "0"}, "step=0: write seconds"},
 		"backwards":  {"query_range", []string{"query", "up", "start", "2", "end", "1", "step", "1"}, "end is before start"},
-		"many steps": {"query_range", []string{"query", "up", "start", "0", "end", "11001", "step", "1"}, "more than 11000 steps"},
 		"rule type":  {"rules", []string{"type", "alerts"}, "type=alerts: write alert or record"},
 	} {
 		status, answer := query(test.path, test.parameters...)
@@ -105,64 +102,6 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 	if status, answer := query("query", "query", "up"); status != http.StatusUnprocessableEntity || answer.ErrorType != "execution" || answer.Error != "too many samples" {
 		t.Errorf("%d %+v", status, answer)
 	}
-}
-
-// hanging is a source whose queries end with their context.
-type hanging struct{ alerting.Source }
-
-func (hanging) Query(ctx context.Context, _ string, _ time.Time) (model.Value, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-func TestQueriesRunOneAtATimeWithATimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite()
-		s.Source = hanging{}
-		h := s.Handler()
-		began := time.Now()
-		want := func(path string, after time.Duration, message string) {
-			w := answerOf(t, h, path)
-			if took := time.Since(began); w.Code != http.StatusServiceUnavailable || took != after || !strings.Contains(w.Body.String(), message) {
-				t.Errorf("%s: %d %s after %s, want 503 with %q after %s", path, w.Code, w.Body, took, message, after)
-			}
-		}
-		go want("/api/v1/query?query=up&timeout=1h", queryTimeout, context.DeadlineExceeded.Error())
-		synctest.Wait()
-		want("/api/v1/query?query=up&timeout=2s", 2*time.Second, "another query is running")
-		time.Sleep(queryTimeout)
-		synctest.Wait()
-		began = time.Now()
-		want("/api/v1/query?query=up&timeout=100ms", 100*time.Millisecond, context.DeadlineExceeded.Error())
-	})
-}
-
-func TestLargeAnswersAreRejected(t *testing.T) {
-	s := newSite()
-	long := model.LabelValue(strings.Repeat("x", maxAnswer))
-	s.Source = answering{model.Vector{{Metric: model.Metric{"a": long}}}, model.Matrix{{Metric: model.Metric{"a": long}}}}
-	for _, path := range []string{"/api/v1/query?query=up", "/api/v1/query_range?query=up&start=0&end=1&step=1"} {
-		status, answer := jsonOf[apiResult](t, s, path)
-		if status != http.StatusUnprocessableEntity || !strings.Contains(answer.Error, "the maximum is 16: select fewer series") {
-			t.Errorf("%s: %d %s", path, status, answer.Error)
-		}
-	}
-}
-
-// answering is a source with the same answer for each query.
-type answering struct {
-	vector model.Vector
-	matrix model.Matrix
-}
-
-func (answering) Groups(context.Context) ([]alerting.Group, error) { return nil, nil }
-
-func (a answering) Query(context.Context, string, time.Time) (model.Value, error) {
-	return a.vector, nil
-}
-
-func (a answering) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) (model.Matrix, error) {
-	return a.matrix, nil
 }
 
 func TestFailedCollectorIsADownTarget(t *testing.T) {

@@ -68,7 +68,6 @@ type Site struct {
 	pages          shared
 	explaining     sync.Mutex
 	alertsAPI      http.HandlerFunc
-	queries        chan struct{} // holds a value for each query in progress
 }
 
 // endpoint is a path of the site. example is how a user writes it.
