@@ -21,7 +21,7 @@ type Failure struct {
 // Check judges jobs that have run once. It returns a line about each of these nodes, and the failures by cause. A sample that shows a
 // mistake in the configuration makes its run a failure. If a node does not answer, this is the cause of all its failures.
 func Check(jobs []*metric.Job, names []string) (about []string, failed []Failure) {
-	f := factsAt(jobs, time.Time{})
+	f := snapshotAt(jobs, time.Time{})
 	f.findFaults()
 	for _, name := range names {
 		about = append(about, f.summary(name))
@@ -65,7 +65,7 @@ var faults = []struct {
 }
 
 // findFaults sets the error of each successful run whose samples show a mistake.
-func (f *facts) findFaults() {
+func (f *snapshot) findFaults() {
 	for _, fault := range faults {
 		for _, s := range f.of(fault.family) {
 			if s.Value != fault.value || s.run.Err != nil {
@@ -85,7 +85,7 @@ func (f *facts) findFaults() {
 
 // notRunning returns why the node of a sample of avax_node_chain_present must run the chain: it validates the chain, it is the C-Chain, or
 // no other node runs it either.
-func (f *facts) notRunning(s sample) string {
+func (f *snapshot) notRunning(s sample) string {
 	node, chain := s.label("node"), s.label("chain")
 	id := f.texts("avax_node_info", "node", "node_id")[node]
 	switch {
@@ -100,7 +100,7 @@ func (f *facts) notRunning(s sample) string {
 }
 
 // summary returns the most important facts about a node in one line.
-func (f *facts) summary(node string) string {
+func (f *snapshot) summary(node string) string {
 	about := func(label string) string { return f.texts("avax_node_info", "node", label)[node] }
 	id := about("node_id")
 	if id == "" {

@@ -34,13 +34,13 @@ func collectorSections(jobs []*metric.Job, j *judgement, now time.Time) g.Node {
 					h.P(h.Class("dim"), g.Text("Last success: "+f.lastGood(now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
 			})),
 			more(len(failing)-len(shown), " more causes"))),
-		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], factTable), more(len(tables)-maxTables, " more tables"))),
+		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], detailTable), more(len(tables)-maxTables, " more tables"))),
 		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs))), collectorTable(j, jobs, now))),
 	}
 }
 
-func factTable(t metric.JobTable) g.Node {
-	shown := t.Rows[:min(len(t.Rows), maxFacts)]
+func detailTable(t metric.JobTable) g.Node {
+	shown := t.Rows[:min(len(t.Rows), maxDetails)]
 	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns[0], mapped(shown, func(cells []string) tableRow {
 		out := []cell{}
 		for i, text := range cells[1:] {

@@ -37,17 +37,17 @@ func (h *history) long() time.Duration {
 	return 24 * time.Hour
 }
 
-// step returns the length of one of this number of equal parts of a strip.
-func (h *history) step(parts int) time.Duration {
-	return (min(stripHistory, h.long()) / time.Duration(parts)).Round(time.Second)
+// step returns the length of each of this number of steps of a strip.
+func (h *history) step(steps int) time.Duration {
+	return (min(stripHistory, h.long()) / time.Duration(steps)).Round(time.Second)
 }
 
 // query evaluates an expression at the ends of this number of steps until now.
-func (h *history) query(expr string, step time.Duration, parts int) model.Matrix {
+func (h *history) query(expr string, step time.Duration, steps int) model.Matrix {
 	if h.source == nil {
 		return nil
 	}
-	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(parts-1)), h.now, step)
+	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(steps-1)), h.now, step)
 	if err != nil {
 		h.err = err
 	}

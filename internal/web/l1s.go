@@ -44,45 +44,18 @@ func (v *view) l1s() g.Node {
 		rows = append([]row{{asked, mark{}}}, rows...)
 	}
 	shown := mapped(rows[:min(len(rows), maxL1s)], func(r row) string { return r.name })
-	l1 := v.l1Section(shown)
+	these := v.only(nil, shown)
 	return section("l1s", "L1s and permissioned subnets", l1Meanings,
-		g.Map(rows, func(r row) g.Node { return l1.card(r, slices.Contains(shown, r.name) && l1.members[r.name] != nil) }), v.moreRows(left))
-}
-
-// l1Section is the view of the L1s whose validators a page shows.
-type l1Section struct {
-	*view
-	of              *facts              // of the shown L1s
-	connected       values              // connected weight by chain
-	members         map[string][]string // validation IDs by chain
-	nodeIDs         map[string]string   // by validation ID
-	subnets         map[string]string   // by chain
-	days            map[string][]string // values of the label days of top-ups, by chain
-	topUps          map[string]uint64   // nAVAX that keep a validator active for staking.TopUpDays, by validation ID
-	seen, observers map[string][]string // nodes that are connected, and nodes that report whether they are, by validation ID
-}
-
-func (v *view) l1Section(chains []string) *l1Section {
-	these := v.from(nil, chains)
-	s := &l1Section{
-		v, these, v.connectedWeights(), these.lists("chain", "validation_id", anyValue, "avax_l1_validator_weight"),
-		these.texts("avax_l1_validator_weight", "validation_id", "node_id"), v.texts("avax_chain_info", "chain", "subnet_id"),
-		v.lists("chain", "days", anyValue, "avax_l1_top_up_avax"), map[string]uint64{},
-		these.lists("validation_id", "node", isOne, "avax_l1_validator_connected"), these.lists("validation_id", "node", anyValue, "avax_l1_validator_connected"),
-	}
-	for _, l1 := range l1sOf(these.jobs, v.now) {
-		if !l1.At.IsZero() && !l1.Unpriced {
-			plan, _ := l1.TopUps(staking.TopUpDays, v.now)
-			for _, t := range plan {
-				s.topUps[t.ID] = t.Amount
+		g.Map(rows, func(r row) g.Node {
+			if !slices.Contains(shown, r.name) {
+				return v.l1Card(r, nil)
 			}
-		}
-	}
-	return s
+			return v.l1Card(r, these.l1ValidatorTable(r.name))
+		}), v.moreRows(left))
 }
 
-// card shows one L1, with its validators if they are shown.
-func (v *l1Section) card(r row, shown bool) g.Node {
+// l1Card shows one L1, with the table of its validators, or with a link to it.
+func (v *view) l1Card(r row, validators g.Node) g.Node {
 	chain := r.name
 	about := subject{{"chain", chain}}
 	in := func(state string) float64 {
@@ -97,26 +70,27 @@ func (v *l1Section) card(r row, shown bool) g.Node {
 	}
 	weight := v.value(about, "avax_l1_weight")
 	active := show(ratioOf(v.value(about, "avax_l1_active_weight"), weight), percent)
-	facts := []cell{
+	cells := []cell{
 		textCell("Validators", state, v.color(about, "avax_l1_validators", "avax_l1_validator_active")),
 		textCell("Active weight", active, v.color(about, "avax_l1_active_weight")),
-		textCell("Connected weight", show(ratioOf(v.connected.of(chain), weight), percent), v.color(about, "avax_l1_connected_weight")),
+		textCell("Connected weight", show(ratioOf(v.connectedWeights().of(chain), weight), percent), v.color(about, "avax_l1_connected_weight")),
 	}
 	for _, q := range staking.Quorums {
 		if on := (subject{{"chain", chain}, {"quorum", q.Label}}); v.value(on, "avax_l1_quorum_loss_seconds") != nil {
-			facts = append(facts, v.cell("Active below "+percent(q.Share), on, left, "avax_l1_quorum_loss_seconds"))
+			cells = append(cells, v.cell("Active below "+percent(q.Share), on, left, "avax_l1_quorum_loss_seconds"))
 		}
 	}
-	for _, days := range v.days[chain] {
-		facts = append(facts, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
+	for _, days := range v.lists("chain", "days", anyValue, "avax_l1_top_up_avax")[chain] {
+		cells = append(cells, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
 	}
+	subnet := v.texts("avax_chain_info", "chain", "subnet_id")[chain]
 	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || in("inactive") > 0 || chain == v.ask.Get("l1"), g.Attr("open")),
 		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
 		h.P(v.link("l1/"+url.PathEscape(chain), "Page of "+chain)),
-		g.If(v.subnets[chain] != "", h.Code(h.Class("id"), g.Text(v.subnets[chain]))),
-		figures(facts),
-		g.Iff(shown, func() g.Node { return v.validators(chain) }),
-		g.If(!shown, h.P(link("?l1="+url.QueryEscape(chain)+"#l1-"+chain, "Show its validators"))),
+		g.If(subnet != "", h.Code(h.Class("id"), g.Text(subnet))),
+		figures(cells),
+		validators,
+		g.If(validators == nil, h.P(link("?l1="+url.QueryEscape(chain)+"#l1-"+chain, "Show its validators"))),
 	)
 }
 
@@ -128,12 +102,25 @@ func left(after float64) string {
 	return "in " + seconds(after)
 }
 
-// validators shows the validators of one L1.
-func (v *l1Section) validators(chain string) g.Node {
+// l1ValidatorTable shows the validators of one L1; nil if they are not known.
+func (v *view) l1ValidatorTable(chain string) g.Node {
 	about := func(id string) subject { return subject{{"validation_id", id}, {"chain", chain}} }
-	of := func(id, what string) *float64 { return v.of.value(about(id), "avax_l1_validator_"+what) }
+	of := func(id, what string) *float64 { return v.value(about(id), "avax_l1_validator_"+what) }
 	marks, pays := map[string]mark{}, false
-	members := slices.Clone(v.members[chain])
+	members := slices.Clone(v.lists("chain", "validation_id", anyValue, "avax_l1_validator_weight")[chain])
+	if members == nil {
+		return nil
+	}
+	nodeIDs := v.texts("avax_l1_validator_weight", "validation_id", "node_id")
+	connected := v.lists("validation_id", "node", isOne, "avax_l1_validator_connected")
+	observers := v.lists("validation_id", "node", anyValue, "avax_l1_validator_connected")
+	topUps := map[string]uint64{} // nAVAX
+	if l1 := l1sOf(v.jobs, v.now)[chain]; l1 != nil && !l1.At.IsZero() && !l1.Unpriced {
+		plan, _ := l1.TopUps(staking.TopUpDays, v.now)
+		for _, t := range plan {
+			topUps[t.ID] = t.Amount
+		}
+	}
 	for _, id := range members {
 		pays = pays || of(id, "runway_seconds") != nil
 		marks[id] = v.about(about(id))
@@ -145,7 +132,7 @@ func (v *l1Section) validators(chain string) g.Node {
 		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(end(a), end(b)), cmp.Compare(a, b))
 	})
 	if v.filtered() {
-		members = slices.DeleteFunc(members, func(id string) bool { return !v.wantedValidator(v.nodeIDs[id], id, chain) })
+		members = slices.DeleteFunc(members, func(id string) bool { return !v.wantedValidator(nodeIDs[id], id, chain) })
 	}
 	shown := members[:min(len(members), maxRows)]
 	whole := v.value(subject{{"chain", chain}}, "avax_l1_weight")
@@ -159,7 +146,7 @@ func (v *l1Section) validators(chain string) g.Node {
 			}), v.color(about(id), "avax_l1_validator_active"))}
 			if pays {
 				topUp := "–"
-				if amount := v.topUps[id]; amount > 0 {
+				if amount := topUps[id]; amount > 0 {
 					topUp = avax(float64(amount) / 1e9)
 				}
 				cells = append(cells,
@@ -168,15 +155,15 @@ func (v *l1Section) validators(chain string) g.Node {
 			} else {
 				cells = append(cells, textCell("Ends", moment(v.now, of(id, "end_timestamp_seconds")), v.color(about(id), "avax_l1_validator_end_timestamp_seconds", "avax_validator_end_timestamp_seconds")))
 			}
-			connected := "–"
-			if n := len(v.observers[id]); n > 0 {
-				connected = number(len(v.seen[id])) + " of " + number(n)
+			seen := "–"
+			if n := len(observers[id]); n > 0 {
+				seen = number(len(connected[id])) + " of " + number(n)
 			}
-			node := v.nodeIDs[id]
+			node := nodeIDs[id]
 			return tableRow{"", marks[id], named(v.nameOf(node, id), node), append(cells,
 				textCell("Weight", show(ratioOf(of(id, "weight"), whole), percent), mark{}),
-				textCell("Connected", connected, v.color(about(id), "avax_l1_validator_connected")),
-				textCell("Safe to stop", show(v.of.value(subject{{"chain", chain}, {"node_id", node}}, "avax_l1_safe_to_stop"), yesNo), mark{}))}
+				textCell("Connected", seen, v.color(about(id), "avax_l1_validator_connected")),
+				textCell("Safe to stop", show(v.value(subject{{"chain", chain}, {"node_id", node}}, "avax_l1_safe_to_stop"), yesNo), mark{}))}
 		})),
 		more(len(members)-len(shown), " more: see ", v.link("metrics", "the metrics")),
 		g.If(pays, h.P(v.link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON"))),

@@ -25,35 +25,23 @@ var nodeMeanings = [][2]string{
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
 
-// nodeSection is the view of the nodes that a page shows.
-type nodeSection struct {
-	*view
-	behind                    values
-	chains, failing, versions map[string][]string  // by node
-	words                     map[[2]string]string // error texts, by node and check
-	strips                    map[string]*strip
-}
-
-func (v *view) nodeSection(shown []string) *nodeSection {
-	these := *v
-	these.facts = v.from(shown, nil)
-	n := &nodeSection{
-		&these, v.behind(), these.lists("node", "chain", anyValue, "avax_node_chain_present", "avax_node_chain_bootstrapped", "avax_chain_height"),
-		these.lists("node", "check", isOne, "avax_node_health_check_failing"), these.lists("node", "version", anyValue, "avax_node_info"),
-		map[[2]string]string{}, v.past.strips(shown),
-	}
-	for _, t := range metric.Tables(these.jobs, v.now) {
-		if t.Collector == healthCollector {
-			for _, words := range t.Rows {
-				n.words[[2]string{words[0], words[1]}] = words[len(words)-1]
-			}
-		}
-	}
-	return n
-}
-
 // healthCollector is the collector with a table of failing health checks: node, check, error.
 const healthCollector = "health"
+
+// checkErrors returns the error texts of failing health checks, by node and check.
+func (f *snapshot) checkErrors() map[[2]string]string {
+	return once(f, "errors of checks", func() map[[2]string]string {
+		errs := map[[2]string]string{}
+		for _, t := range metric.Tables(f.jobs, f.now) {
+			if t.Collector == healthCollector {
+				for _, cells := range t.Rows {
+					errs[[2]string{cells[0], cells[1]}] = cells[len(cells)-1]
+				}
+			}
+		}
+		return errs
+	})
+}
 
 // nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
@@ -74,12 +62,13 @@ func (v *view) nodes() (g.Node, []string) {
 	rows := v.nodeRows()
 	left := max(0, len(rows)-limit)
 	rows = rows[:len(rows)-left]
-	n := v.nodeSection(mapped(rows, func(r nodeRow) string { return r.node }))
+	names := mapped(rows, func(r nodeRow) string { return r.node })
+	strips, these := v.past.strips(names), v.only(names, nil)
 	var body g.Node
 	if len(up) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(rows, n.card))
+		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return these.nodeCard(r, strips[r.node]) }))
 	} else {
-		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, n.row))}
+		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, func(r nodeRow) tableRow { return these.nodeRow(r, strips[r.node]) }))}
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.with("nodes", "all"), "show all"))),
 		[]string{number(len(v.lists("", "node", isOne, "avax_node_up")[""])) + " of " + plural(len(up), "node", "nodes") + " up"}
@@ -171,37 +160,42 @@ func (v *view) nodeFilter() g.Node {
 // color is the color of the node's state and alerts.
 func (r nodeRow) color() mark { return r.mark.worse(mark{level: r.state.level}) }
 
-func (n *nodeSection) isDown(node string) bool {
-	return n.is(0, subject{{"node", node}}, "avax_node_up")
+func (f *snapshot) isDown(node string) bool {
+	return f.is(0, subject{{"node", node}}, "avax_node_up")
 }
 
-func (n *nodeSection) row(r nodeRow) tableRow {
-	cells := []cell{{name: "Chains", nodes: []g.Node{n.chips(r.node, true)}}}
-	for _, c := range n.figures(r.node) {
+// versions returns the versions that a node reports, as a text; empty if none is known.
+func (f *snapshot) versions(node string) string {
+	return strings.Join(f.lists("node", "version", anyValue, "avax_node_info")[node], ", ")
+}
+
+func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
+	cells := []cell{{name: "Chains", content: v.chips(r.node, true)}}
+	for _, c := range v.figures(r.node) {
 		if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
 			cells = append(cells, c)
 		}
 	}
-	cells = append(cells, textCell("Version", cmp.Or(strings.Join(n.versions[r.node], ", "), "–"), mark{}))
-	if n.isDown(r.node) { // its last values are not current
+	cells = append(cells, textCell("Version", cmp.Or(v.versions(r.node), "–"), mark{}))
+	if v.isDown(r.node) { // its last values are not current
 		for i := range cells {
 			cells[i] = textCell(cells[i].name, "–", mark{})
 		}
 	}
-	return tableRow{"node-" + r.node, r.color(), g.Group{h.B(n.link("node/"+url.PathEscape(r.node), r.node)), n.labelLinks(r.node)}, append([]cell{
-		textCell("State", r.text, mark{level: r.state.level}), {name: "History", nodes: []g.Node{n.strips[r.node].svg(r.node, false)}},
+	return tableRow{"node-" + r.node, r.color(), g.Group{h.B(v.link("node/"+url.PathEscape(r.node), r.node)), v.labelLinks(r.node)}, append([]cell{
+		textCell("State", r.text, mark{level: r.state.level}), {name: "History", content: history.svg(r.node, false)},
 	}, cells...)}
 }
 
-func (n *nodeSection) card(r nodeRow) g.Node {
+func (v *view) nodeCard(r nodeRow, history *strip) g.Node {
 	return h.Article(h.Class("card "+r.color().class()), h.ID("node-"+r.node),
-		h.Header(h.H3(n.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
-		n.labelLinks(r.node),
-		g.If(n.versions[r.node] != nil, h.Span(h.Class("dim"), g.Text(strings.Join(n.versions[r.node], ", ")))),
-		g.If(n.ids[r.node] != "", h.Code(h.Class("id"), g.Text(n.ids[r.node]))),
-		n.strips[r.node].svg(r.node, true),
-		g.Iff(!n.isDown(r.node), func() g.Node {
-			return g.Group{n.chips(r.node, false), figures(n.figures(r.node)), n.failingChecks(r.node)}
+		h.Header(h.H3(v.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
+		v.labelLinks(r.node),
+		g.If(v.versions(r.node) != "", h.Span(h.Class("dim"), g.Text(v.versions(r.node)))),
+		g.If(v.ids[r.node] != "", h.Code(h.Class("id"), g.Text(v.ids[r.node]))),
+		history.svg(r.node, true),
+		g.Iff(!v.isDown(r.node), func() g.Node {
+			return g.Group{v.chips(r.node, false), figures(v.figures(r.node)), v.failingChecks(r.node)}
 		}),
 		g.Iff(r.failure != nil, func() g.Node { return r.failure.text() }),
 	)
@@ -216,56 +210,57 @@ func (v *view) labelLinks(node string) g.Node {
 	})))
 }
 
-func (n *nodeSection) figures(node string) []cell {
+func (v *view) figures(node string) []cell {
 	about := subject{{"node", node}}
-	peers := n.cell("Peers", about, count, "avax_node_peers")
-	if in := n.value(about, "avax_node_peers_inbound"); in != nil {
-		peers = textCell("Peers", show(n.value(about, "avax_node_peers"), count)+", "+count(*in)+" inbound", n.color(about, "avax_node_peers", "avax_node_peers_inbound"))
+	peers := v.cell("Peers", about, count, "avax_node_peers")
+	if in := v.value(about, "avax_node_peers_inbound"); in != nil {
+		peers = textCell("Peers", show(v.value(about, "avax_node_peers"), count)+", "+count(*in)+" inbound", v.color(about, "avax_node_peers", "avax_node_peers_inbound"))
 	}
 	cells := []cell{
-		n.cell("Validating", about, yesNo, "avax_node_validating"),
-		n.cell("Votes for reward", about, percent, "avax_node_uptime_rewarding_stake_ratio"),
-		n.cell("Weighted uptime", about, percent, "avax_node_uptime_weighted_ratio"),
-		n.cell("Connected stake", about, percent, "avax_node_connected_stake_ratio"),
+		v.cell("Validating", about, yesNo, "avax_node_validating"),
+		v.cell("Votes for reward", about, percent, "avax_node_uptime_rewarding_stake_ratio"),
+		v.cell("Weighted uptime", about, percent, "avax_node_uptime_weighted_ratio"),
+		v.cell("Connected stake", about, percent, "avax_node_connected_stake_ratio"),
 		peers,
-		n.cell("Safe to stop", about, yesNo, "avax_node_safe_to_stop"),
+		v.cell("Safe to stop", about, yesNo, "avax_node_safe_to_stop"),
 	}
-	if newer := n.value(about, "avax_node_newer_version_stake_ratio"); newer != nil && *newer > 0 {
-		cells = append(cells, n.cell("Stake on newer versions", about, percent, "avax_node_newer_version_stake_ratio"))
+	if newer := v.value(about, "avax_node_newer_version_stake_ratio"); newer != nil && *newer > 0 {
+		cells = append(cells, v.cell("Stake on newer versions", about, percent, "avax_node_newer_version_stake_ratio"))
 	}
 	return cells
 }
 
 // chips shows the state of the node on each chain, in a table without heights.
-func (n *nodeSection) chips(node string, inTable bool) g.Node {
-	return g.If(len(n.chains[node]) > 0, h.Ul(h.Class("chips"), g.Map(n.chains[node], func(chain string) g.Node {
+func (v *view) chips(node string, inTable bool) g.Node {
+	chains := v.lists("node", "chain", anyValue, "avax_node_chain_present", "avax_node_chain_bootstrapped", "avax_chain_height")[node]
+	return g.If(len(chains) > 0, h.Ul(h.Class("chips"), g.Map(chains, func(chain string) g.Node {
 		about := subject{{"node", node}, {"chain", chain}}
 		state := ""
 		switch {
-		case n.is(1, about, "avax_chain_fork_detected"):
+		case v.is(1, about, "avax_chain_fork_detected"):
 			state = " forked"
-		case n.is(0, about, "avax_node_chain_bootstrapped"):
+		case v.is(0, about, "avax_node_chain_bootstrapped"):
 			state = " bootstrapping"
-		case n.is(0, about, "avax_node_chain_present"):
+		case v.is(0, about, "avax_node_chain_present"):
 			state = " not run"
 		}
 		var parts []string
-		if height := n.value(about, "avax_chain_height"); height != nil {
+		if height := v.value(about, "avax_chain_height"); height != nil {
 			if !inTable {
 				parts = append(parts, count(*height))
-				if made := n.value(about, "avax_chain_head_timestamp_seconds"); made != nil {
-					parts = append(parts, moment(n.now, made))
+				if made := v.value(about, "avax_chain_head_timestamp_seconds"); made != nil {
+					parts = append(parts, moment(v.now, made))
 				}
 			}
-			if behind := n.behind.of(node, chain); behind != nil && *behind > 0 {
+			if behind := v.behind.of(node, chain); behind != nil && *behind > 0 {
 				parts = append(parts, count(*behind)+" behind")
 			}
 		}
 		if len(parts) > 0 {
 			state += " " + strings.Join(parts, ", ")
 		}
-		m := n.about(about)
-		if !slices.ContainsFunc(n.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
+		m := v.about(about)
+		if !slices.ContainsFunc(v.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
 			m = mark{} // the alerts are about the whole node
 		}
 		return h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state))
@@ -274,7 +269,7 @@ func (n *nodeSection) chips(node string, inTable bool) g.Node {
 
 // behind returns how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
 // later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
-func (f *facts) behind() values {
+func (f *snapshot) behind() values {
 	heights := slices.Clone(f.of("avax_chain_height"))
 	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.run.At.Compare(b.run.At), cmp.Compare(b.Value, a.Value)) })
 	highest, behind := map[string]float64{}, values{}
@@ -290,19 +285,19 @@ func (f *facts) behind() values {
 }
 
 // failingChecks shows the failing checks of the node with their error texts. Checks with the same text are grouped.
-func (n *nodeSection) failingChecks(node string) g.Node {
-	checks := n.failing[node]
+func (v *view) failingChecks(node string) g.Node {
+	checks := v.lists("node", "check", isOne, "avax_node_health_check_failing")[node]
 	same := map[string][]string{}
 	var texts []string
 	for _, check := range checks {
-		text := n.words[[2]string{node, check}]
+		text := v.checkErrors()[[2]string{node, check}]
 		same[text] = append(same[text], check)
 		texts = appendNew(texts, text)
 	}
 	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
 		var m mark
 		for _, check := range same[text] {
-			m = m.worse(n.color(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
+			m = m.worse(v.color(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
 		}
 		return g.Group{h.P(h.Class(m.class()), g.Text(strings.Join(same[text], ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
 	})))

@@ -44,10 +44,10 @@ func (v *view) observers() g.Node {
 			}
 			return tableRow{"observer-" + r.name, r.mark, named(r.name, ""), []cell{
 				textCell("State", state, v.color(about, "avax_observer_up", "avax_observer_network_mismatch")),
-				{name: "Heads", nodes: []g.Node{h.Ul(h.Class("chips"), g.Map(chains[r.name], func(chain string) g.Node {
+				{name: "Heads", content: h.Ul(h.Class("chips"), g.Map(chains[r.name], func(chain string) g.Node {
 					on := subject{{"node", r.name}, {"chain", chain}}
 					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(v.value(on, "avax_chain_height"), count)+", "+moment(v.now, v.value(on, "avax_chain_head_timestamp_seconds"))))
-				}))}},
+				}))},
 				textCell("Methods", offered, mark{}),
 				textCell("Limit", limit, mark{}),
 			}}

@@ -19,17 +19,18 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // Limits of a page. What exceeds a limit is counted, but not shown.
 const (
-	maxCards  = 8   // nodes with a card; more nodes are shown as a table
-	maxRows   = 100 // rows of a table
-	maxL1s    = 8   // L1s with their validators
-	maxFacts  = 20  // rows of a collector's table
-	maxTables = 20
-	maxLines  = 5 // alerts of one name
+	maxCards   = 8   // nodes with a card; more nodes are shown as a table
+	maxRows    = 100 // rows of a table
+	maxL1s     = 8   // L1s with their validators
+	maxDetails = 20  // rows of a collector's table
+	maxTables  = 20
+	maxLines   = 5 // alerts of one name
 )
 
 //go:embed status.css
@@ -101,7 +102,7 @@ func titleOf(a *active) string {
 
 // view has the data of a page.
 type view struct {
-	*facts
+	*snapshot
 	*judgement
 	nodeNames
 	site   *Site
@@ -111,7 +112,8 @@ type view struct {
 	silent []string   // nodes that do not answer
 	asked  []string   // see askedLabels
 	past   *history
-	err    error // why there are no alerts; may be nil
+	behind values // see snapshot.behind
+	err    error  // why there are no alerts; may be nil
 
 	inhibitErr error // see Site.Inhibition
 
@@ -120,14 +122,33 @@ type view struct {
 	ran, jobCount int  // see Site.Progress
 }
 
+// only returns a view of what the jobs tell whose target has one of these nodes, and one of these chains. Nil stands for all. A target without
+// a node or chain may be about any. A page reads the rows that it shows from this view: a thousand others would take most of its time.
+func (v *view) only(nodes, chains []string) *view {
+	among := func(names []string) func(string) bool {
+		set := map[string]bool{"": true}
+		for _, name := range names {
+			set[name] = true
+		}
+		return func(name string) bool { return names == nil || set[name] }
+	}
+	mayNode, mayChain := among(nodes), among(chains)
+	these := *v
+	these.snapshot = snapshotAt(slices.DeleteFunc(slices.Clone(v.jobs), func(j *metric.Job) bool {
+		return !mayNode(j.Last.Target.Node) || !mayChain(j.Last.Target.Chain)
+	}), v.now)
+	return &these
+}
+
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
-	v := &view{facts: factsAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v := &view{snapshot: snapshotAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
-	v.states = v.facts.states(s.Answered)
+	v.states = v.snapshot.states(s.Answered)
 	v.silent = silent(v.states)
+	v.behind = v.snapshot.behind()
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
 	var inhibition notify.Inhibition
@@ -318,9 +339,9 @@ func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node 
 
 // cell is one value in a table or card.
 type cell struct {
-	name  string // name of its column
-	mark  mark
-	nodes []g.Node
+	name    string // name of its column
+	mark    mark
+	content g.Node
 }
 
 // cell returns a cell with the value of the first of these families about a subject, in the color of the alerts about all of them.
@@ -328,7 +349,7 @@ func (v *view) cell(name string, s subject, format func(float64) string, familie
 	return textCell(name, show(v.value(s, families[0]), format), v.color(s, families...))
 }
 
-func textCell(name, text string, m mark) cell { return cell{name, m, []g.Node{g.Text(text)}} }
+func textCell(name, text string, m mark) cell { return cell{name, m, g.Text(text)} }
 
 // tableRow is a row of a table.
 type tableRow struct {
@@ -351,7 +372,7 @@ func table(class, caption, header string, rows []tableRow) g.Node {
 		h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), g.Text(name)) }))),
 		h.TBody(g.Map(rows, func(r tableRow) g.Node {
 			return h.Tr(g.If(r.anchor != "", h.ID(r.anchor)), h.Class(r.mark.class()), h.Th(h.Scope("row"), r.header), g.Map(r.cells, func(c cell) g.Node {
-				return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), g.Group(c.nodes))
+				return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), c.content)
 			}))
 		})),
 	))
@@ -371,7 +392,7 @@ func named(name, id string) g.Node {
 
 func figures(cells []cell) g.Node {
 	return h.Dl(h.Class("figures"), g.Map(cells, func(c cell) g.Node {
-		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.mark.class()), g.Group(c.nodes)))
+		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.mark.class()), c.content))
 	}))
 }
 

@@ -148,7 +148,7 @@ func (s *Site) noPlan(jobs []*metric.Job, chain string, known *staking.L1, now t
 		if known != nil {
 			what = "the burn rate of " + chain + "'s validators is"
 		}
-		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + factsAt(jobs, now).why(func(k metric.Key) bool {
+		return &planError{status: http.StatusServiceUnavailable, Error: what + " not known at present: " + snapshotAt(jobs, now).why(func(k metric.Key) bool {
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}

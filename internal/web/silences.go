@@ -42,8 +42,8 @@ func (s *Site) silences(ctx context.Context, node string, may bool, now time.Tim
 		}
 		cells := []cell{textCell("Until", until, mark{}), textCell("By", one.By, mark{}), textCell("Comment", one.Comment, mark{})}
 		if may {
-			cells = append(cells, cell{"End", mark{}, []g.Node{h.Form(h.Method("post"), h.Action("alerts/end"),
-				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))}})
+			cells = append(cells, cell{"End", mark{}, h.Form(h.Method("post"), h.Action("alerts/end"),
+				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))})
 		}
 		return tableRow{header: h.Code(g.Text(one.Matches)), cells: cells}
 	})

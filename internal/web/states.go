@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,17 +21,16 @@ type state struct {
 }
 
 // states returns the states of the nodes, worst first. answered returns when a node last answered.
-func (f *facts) states(answered func(node string) time.Time) (states []state) {
-	isDown := func(node string) bool { return f.is(0, subject{{"node", node}}, "avax_node_up") }
-	chains := f.lists("node", "chain", isZero, "avax_node_chain_bootstrapped")
+func (f *snapshot) states(answered func(node string) time.Time) (states []state) {
+	chains := maps.Clone(f.lists("node", "chain", isZero, "avax_node_chain_bootstrapped"))
 	checks := f.lists("node", "check", isOne, "avax_node_health_check_failing")
 	failures := map[string]*failure{}
 	for _, j := range f.jobs {
 		node := j.Last.Target.Node
 		if chain := j.Last.Target.Chain; scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping && chain != "" {
-			chains[node] = appendNew(chains[node], chain)
+			chains[node] = appendNew(slices.Clip(chains[node]), chain)
 		}
-		if j.Last.Err != nil && isDown(node) && failures[node] == nil {
+		if j.Last.Err != nil && f.isDown(node) && failures[node] == nil {
 			failures[node] = failureOf(j.Last.Err)
 		}
 	}
@@ -38,7 +38,7 @@ func (f *facts) states(answered func(node string) time.Time) (states []state) {
 		s := state{node: name, level: well, text: "up"}
 		slices.SortFunc(chains[name], compareChains)
 		switch {
-		case isDown(name):
+		case f.isDown(name):
 			s = f.notUp(name, answered(name), failures[name])
 		case len(chains[name]) > 0:
 			s.level, s.text = warn, "bootstrapping "+brief(chains[name])
@@ -52,7 +52,7 @@ func (f *facts) states(answered func(node string) time.Time) (states []state) {
 }
 
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
-func (f *facts) notUp(name string, answered time.Time, why *failure) state {
+func (f *snapshot) notUp(name string, answered time.Time, why *failure) state {
 	s := state{node: name, level: bad, text: "no answer", silent: true, failure: why}
 	if why != nil && (why.outcome == scrape.Forbidden || why.outcome == scrape.RateLimited) {
 		s.level, s.text, s.silent = warn, "rejects the exporter", false

@@ -49,7 +49,7 @@ func stopRun(jobs []*metric.Job) *metric.Run {
 }
 
 // shares returns the shares that remain when a node stops, smallest first.
-func (f *facts) shares(node string) (shares []setShare) {
+func (f *snapshot) shares(node string) (shares []setShare) {
 	for l, leaves := range f.by("avax_node_stop_leaves_ratio", "node", "chain") {
 		if l[0] == node {
 			shares = append(shares, setShare{l[1], leaves, stopRun(f.jobs).Facts.StopViews[[2]string{node, l[1]}]})
@@ -84,7 +84,7 @@ type stopAnswer struct {
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	jobs := s.Store.Jobs()
-	status, answer := s.stopAnswer(factsAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("node"))
+	status, answer := s.stopAnswer(snapshotAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("node"))
 	if status == http.StatusOK {
 		if silent := s.silent(r.Context(), jobs); len(silent) > 0 {
 			status, answer.Safe, answer.Reason = http.StatusServiceUnavailable, nil, "not known: "+brief(silent)+" did not answer within 2 s and counts as connected: retry in a few seconds"
@@ -120,7 +120,7 @@ func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
 	return missing(s.Probe(ctx), stopRun(jobs).Facts.Unreachable)
 }
 
-func (s *Site) stopAnswer(f *facts, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
+func (s *Site) stopAnswer(f *snapshot, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a
@@ -203,7 +203,7 @@ func (s *Site) starting() string {
 
 // uncounted returns why the last good run may be incomplete or outdated: the chains of a node are not known yet, the run is old or
 // did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
-func (s *Site) uncounted(f *facts) string {
+func (s *Site) uncounted(f *snapshot) string {
 	if s.Undiscovered != nil {
 		if nodes := s.Undiscovered(); len(nodes) > 0 {
 			return "the chains of " + brief(nodes) + " are not known yet: retry in a few seconds"

@@ -56,7 +56,7 @@ func TestSafeToStopNamesTheView(t *testing.T) {
 		run := job.Last
 		run.Chunks, run.Facts.StopViews = job.Good.Chunks, map[[2]string]string{{"free", "one"}: "needed"}
 		s.Store.Put(run)
-		status, answer := s.stopAnswer(factsAt(s.Store.Jobs(), time.Now()), s.names(s.Store.Jobs()), "free")
+		status, answer := s.stopAnswer(snapshotAt(s.Store.Jobs(), time.Now()), s.names(s.Store.Jobs()), "free")
 		if want := "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"; status != 200 || answer.Reason != want {
 			t.Errorf("%d %q, want %q", status, answer.Reason, want)
 		}

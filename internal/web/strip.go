@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// The states of a node in a part of its history.
+// The states of a node in a step of its history.
 const (
 	unknown = iota
 	isUp
@@ -24,37 +24,37 @@ const (
 
 var stateClasses = [...]string{"unknown", "up", "bootstrapping", "down"}
 
-// stripParts is the number of parts of the history in a strip.
-const stripParts = 120
+// stripSteps is the number of steps of the history in a strip.
+const stripSteps = 120
 
 // strip is the history of one node.
 type strip struct {
-	states [stripParts]uint8
+	states [stripSteps]uint8
 	step   time.Duration
 }
 
-// strips reads the history of these nodes: the worst state within each part.
+// strips reads the history of these nodes: the worst state within each step.
 func (h *history) strips(names []string) map[string]*strip {
 	all := map[string]*strip{}
-	step := h.step(stripParts)
-	from := h.now.Add(-step * time.Duration(stripParts-1))
+	step := h.step(stripSteps)
+	from := h.now.Add(-step * time.Duration(stripSteps-1))
 	read := func(family string, nodes []string, bad, good uint8) {
 		series := family + "{" + among("node", nodes) + "}"
 		expr := "min by (node) (" + series + ")"
 		if step >= time.Minute { // a shorter step may contain no sample
 			expr = fmt.Sprintf("min by (node) (min_over_time(%s[%s]))", series, model.Duration(step+30*time.Second))
 		}
-		for _, stream := range h.query(expr, step, stripParts) {
+		for _, stream := range h.query(expr, step, stripSteps) {
 			name := string(stream.Metric["node"])
 			if all[name] == nil {
 				all[name] = &strip{step: step}
 			}
 			for _, v := range stream.Values {
-				part := int((v.Timestamp.Time().Sub(from) + step/2) / step)
-				if part < 0 || part >= stripParts {
+				at := int((v.Timestamp.Time().Sub(from) + step/2) / step)
+				if at < 0 || at >= stripSteps {
 					continue
 				}
-				now := &all[name].states[part]
+				now := &all[name].states[at]
 				if v.Value == 0 {
 					*now = max(*now, bad)
 				} else {
@@ -66,7 +66,7 @@ func (h *history) strips(names []string) map[string]*strip {
 	read("avax_node_up", names, isDown, isUp)
 	const chains = "avax_node_chain_bootstrapped"
 	var bootstrapped []string // nodes with a chain that was bootstrapping: the history of all chains is expensive
-	past := model.Duration(step*stripParts + alerting.Lookback)
+	past := model.Duration(step*stripSteps + alerting.Lookback)
 	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), step, 1) {
 		bootstrapped = append(bootstrapped, string(stream.Metric["node"]))
 	}
@@ -91,17 +91,17 @@ func (s *strip) svg(name string, caption bool) g.Node {
 		return nil
 	}
 	counts := [len(stateClasses)]int{}
-	var parts []g.Node
-	for from := 0; from < stripParts; {
+	var rects []g.Node
+	for from := 0; from < stripSteps; {
 		to := from
-		for to < stripParts && s.states[to] == s.states[from] {
+		for to < stripSteps && s.states[to] == s.states[from] {
 			to++
 		}
 		counts[s.states[from]] += to - from
-		parts = append(parts, g.El("rect", h.Class(stateClasses[s.states[from]]), g.Attr("x", strconv.Itoa(from)), h.Width(strconv.Itoa(to-from)), h.Height("10")))
+		rects = append(rects, g.El("rect", h.Class(stateClasses[s.states[from]]), g.Attr("x", strconv.Itoa(from)), h.Width(strconv.Itoa(to-from)), h.Height("10")))
 		from = to
 	}
-	text := "Last " + span(s.step*stripParts) + ":"
+	text := "Last " + span(s.step*stripSteps) + ":"
 	for state, class := range stateClasses {
 		if counts[state] > 0 {
 			text += " " + strings.Replace(class, "unknown", "no data", 1) + " " + span(s.step*time.Duration(counts[state])) + ","
@@ -109,8 +109,8 @@ func (s *strip) svg(name string, caption bool) g.Node {
 	}
 	text = strings.TrimSuffix(text, ",")
 	return g.Group{
-		g.El("svg", h.Class("strip"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d 10", stripParts)), g.Attr("preserveAspectRatio", "none"),
-			h.Aria("label", name+". "+text), g.Group(parts)),
+		g.El("svg", h.Class("strip"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d 10", stripSteps)), g.Attr("preserveAspectRatio", "none"),
+			h.Aria("label", name+". "+text), g.Group(rects)),
 		g.If(caption, h.P(h.Class("dim small"), g.Text(text))),
 	}
 }

@@ -36,11 +36,11 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		isIts := func(label func(string) string) bool {
 			return label("node") == name || id != "" && label("node_id") == id
 		}
-		_, stop := s.stopAnswer(v.facts, v.nodeNames, name)
+		_, stop := s.stopAnswer(v.snapshot, v.nodeNames, name)
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
-			v.nodeSection([]string{name}).card(row),
+			v.nodeCard(row, v.past.strips([]string{name})[name]),
 		}, isIts)
 	})
 }
@@ -48,20 +48,20 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 // l1 serves /l1/NAME: one L1 with its validators, alerts, history and samples.
 func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 	chain := r.PathValue("chain")
-	if chains := factsAt(s.Store.Jobs(), time.Now()).by("avax_l1_weight", "chain").names(); !slices.Contains(chains, chain) {
+	if chains := snapshotAt(s.Store.Jobs(), time.Now()).by("avax_l1_weight", "chain").names(); !slices.Contains(chains, chain) {
 		http.Error(w, "unknown L1: the L1s are "+brief(chains), http.StatusNotFound)
 		return
 	}
 	s.servePage(w, r, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
-		card := v.l1Section([]string{chain}).card(row{chain, v.about(subject{{"chain", chain}})}, true)
+		card := v.l1Card(row{chain, v.about(subject{{"chain", chain}})}, v.only(nil, []string{chain}).l1ValidatorTable(chain))
 		return v.subjectPage(chain, []g.Node{card},
 			func(label func(string) string) bool { return label("chain") == chain })
 	})
 }
 
-// subjectPage shows a node or an L1: its alerts, the given parts, past alerts and all samples. isIts decides by labels what is about it.
-func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(string) string) bool) g.Node {
+// subjectPage shows a node or an L1: its alerts, its cards, past alerts and all samples. isIts decides by labels what is about it.
+func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(string) string) bool) g.Node {
 	var problems []*problem
 	var suppressed []*active
 	for _, p := range v.problems {
@@ -95,7 +95,7 @@ func (v *view) subjectPage(name string, parts []g.Node, isIts func(label func(st
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *active) g.Node {
 			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)+", suppressed by "+a.by.rule.Name)))
 		}))),
-		g.Group(parts),
+		g.Group(cards),
 		v.episodeTable(isIts),
 		v.sampleTable(isIts),
 	), v.bottom())

@@ -62,9 +62,7 @@ func (v *view) validators() g.Node {
 				text("State", state, stateFamilies),
 				text("Ends", moment(v.now, of("end_timestamp_seconds")), endFamilies),
 				text("Uptime", uptime, uptimeFamilies),
-				{"Downtime budget", v.ofValidator(id, budgetFamilies), []g.Node{
-					v.budget(of("downtime_used_seconds"), of("downtime_budget_seconds"), of("start_timestamp_seconds"), of("end_timestamp_seconds")),
-				}},
+				{"Downtime budget", v.ofValidator(id, budgetFamilies), v.budget(of("downtime_used_seconds"), of("downtime_budget_seconds"), of("start_timestamp_seconds"), of("end_timestamp_seconds"))},
 				text("Votes", show(votes, percent), votesFamilies),
 				text("Reward", reward, rewardFamilies),
 			}}

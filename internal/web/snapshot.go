@@ -10,13 +10,22 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// facts is what pages read: the state of the jobs at one time, and their valid samples. Only the families that a page shows are read.
-type facts struct {
-	now     time.Time
-	jobs    []*metric.Job
-	chunks  map[string][]chunk // by family
-	samples map[string][]sample
-	values  map[string]values // by family and labels
+// snapshot is what pages read: the jobs at one time, and their valid samples. Only the families that a page shows are read, each once.
+type snapshot struct {
+	now    time.Time
+	jobs   []*metric.Job
+	chunks map[string][]chunk // by family
+	read   map[string]any     // see once
+}
+
+// once returns what a function returns, and keeps it under this key.
+func once[T any](s *snapshot, key string, read func() T) T {
+	kept, known := s.read[key].(T)
+	if !known {
+		kept = read()
+		s.read[key] = kept
+	}
+	return kept
 }
 
 // chunk is the samples of one family in one run.
@@ -38,9 +47,9 @@ func (s sample) label(name string) string {
 	return ""
 }
 
-// factsAt returns the facts at one time. At the zero time no sample has expired.
-func factsAt(jobs []*metric.Job, now time.Time) *facts {
-	f := &facts{now, jobs, map[string][]chunk{}, map[string][]sample{}, map[string]values{}}
+// snapshotAt returns the snapshot of one time. At the zero time no sample has expired.
+func snapshotAt(jobs []*metric.Job, now time.Time) *snapshot {
+	f := &snapshot{now, jobs, map[string][]chunk{}, map[string]any{}}
 	for _, j := range jobs {
 		chunks := j.Fresh(now)
 		for i := range chunks {
@@ -51,40 +60,16 @@ func factsAt(jobs []*metric.Job, now time.Time) *facts {
 	return f
 }
 
-// from returns the facts of the jobs whose target has one of these nodes, and one of these chains. Nil stands for all. A target without a node
-// or chain may be about any.
-func (f *facts) from(nodes, chains []string) *facts {
-	among := func(names []string) func(string) bool {
-		set := map[string]bool{"": true}
-		for _, name := range names {
-			set[name] = true
-		}
-		return func(name string) bool { return names == nil || set[name] }
-	}
-	mayNode, mayChain := among(nodes), among(chains)
-	return factsAt(slices.DeleteFunc(slices.Clone(f.jobs), func(j *metric.Job) bool {
-		return !mayNode(j.Last.Target.Node) || !mayChain(j.Last.Target.Chain)
-	}), f.now)
-}
-
 // of returns the samples of a family.
-func (f *facts) of(family string) []sample {
-	found, known := f.samples[family]
-	if known {
-		return found
-	}
-	size := 0
-	for _, c := range f.chunks[family] {
-		size += len(c.Samples)
-	}
-	found = make([]sample, 0, size)
-	for _, c := range f.chunks[family] {
-		for _, s := range c.Samples {
-			found = append(found, sample{c, s})
+func (f *snapshot) of(family string) []sample {
+	return once(f, family, func() (found []sample) {
+		for _, c := range f.chunks[family] {
+			for _, s := range c.Samples {
+				found = append(found, sample{c, s})
+			}
 		}
-	}
-	f.samples[family] = found
-	return found
+		return found
+	})
 }
 
 // labels holds up to three label values, in the requested order.
@@ -101,21 +86,18 @@ func (s sample) pick(names []string) (l labels) {
 type values map[labels]float64
 
 // by returns the values of a family by these labels.
-func (f *facts) by(family string, names ...string) values {
-	key := family + " " + strings.Join(names, " ")
-	v, known := f.values[key]
-	if !known {
-		v = values{}
+func (f *snapshot) by(family string, names ...string) values {
+	return once(f, family+" by "+strings.Join(names, " "), func() values {
+		v := values{}
 		for _, s := range f.of(family) {
 			v[s.pick(names)] = s.Value
 		}
-		f.values[key] = v
-	}
-	return v
+		return v
+	})
 }
 
 // value returns the value of a family about a subject, or nil if there is none.
-func (f *facts) value(s subject, family string) *float64 {
+func (f *snapshot) value(s subject, family string) *float64 {
 	var names, of []string
 	for _, l := range s {
 		names, of = append(names, l[0]), append(of, l[1])
@@ -124,49 +106,64 @@ func (f *facts) value(s subject, family string) *float64 {
 }
 
 // is reports whether there is a value and it equals this one.
-func (f *facts) is(value float64, s subject, family string) bool {
+func (f *snapshot) is(value float64, s subject, family string) bool {
 	got := f.value(s, family)
 	return got != nil && *got == value
 }
 
 // texts returns the values of one label of a family by those of another.
-func (f *facts) texts(family, key, label string) map[string]string {
-	texts := map[string]string{}
-	for _, s := range f.of(family) {
-		texts[s.label(key)] = s.label(label)
-	}
-	return texts
+func (f *snapshot) texts(family, key, label string) map[string]string {
+	return once(f, "texts "+family+key+" "+label, func() map[string]string {
+		texts := map[string]string{}
+		for _, s := range f.of(family) {
+			texts[s.label(key)] = s.label(label)
+		}
+		return texts
+	})
 }
 
-// lists returns the values of one label by those of another, sorted, of the samples of these families with an accepted value.
-func (f *facts) lists(key, label string, accepted func(float64) bool, families ...string) map[string][]string {
-	lists, seen := map[string][]string{}, map[[2]string]bool{}
-	for _, family := range families {
-		for _, s := range f.of(family) {
-			pair := [2]string{s.label(key), s.label(label)}
-			if !seen[pair] && accepted(s.Value) {
-				seen[pair] = true
-				lists[pair[0]] = append(lists[pair[0]], pair[1])
+// lists returns the values of one label by those of another, sorted, of the samples of these families with a value.
+func (f *snapshot) lists(key, label string, value wanted, families ...string) map[string][]string {
+	return once(f, "lists "+key+" "+label+" "+string(value)+" "+strings.Join(families, " "), func() map[string][]string {
+		lists, seen := map[string][]string{}, map[[2]string]bool{}
+		for _, family := range families {
+			for _, s := range f.of(family) {
+				pair := [2]string{s.label(key), s.label(label)}
+				if !seen[pair] && value.accepts(s.Value) {
+					seen[pair] = true
+					lists[pair[0]] = append(lists[pair[0]], pair[1])
+				}
 			}
 		}
-	}
-	for _, list := range lists {
-		slices.SortFunc(list, compareChains)
-	}
-	return lists
+		for _, list := range lists {
+			slices.SortFunc(list, compareChains)
+		}
+		return lists
+	})
 }
 
-func anyValue(float64) bool { return true }
-func isZero(v float64) bool { return v == 0 }
-func isOne(v float64) bool  { return v == 1 }
+// wanted selects samples by their value.
+type wanted string
+
+const (
+	anyValue wanted = "any"
+	isZero   wanted = "0"
+	isOne    wanted = "1"
+)
+
+func (w wanted) accepts(v float64) bool {
+	return w == anyValue || w == isZero && v == 0 || w == isOne && v == 1
+}
 
 // connectedWeights returns the connected weight of each L1, as the node with the lowest one reports it. Isolated nodes do not count.
-func (f *facts) connectedWeights() values {
-	connected := map[string]float64{}
-	for l, share := range f.by("avax_node_connected_stake_ratio", "node") {
-		connected[l[0]] = share
-	}
-	return f.by("avax_l1_connected_weight", "chain", "node").least(staking.Isolated(connected))
+func (f *snapshot) connectedWeights() values {
+	return once(f, "connected weights", func() values {
+		connected := map[string]float64{}
+		for l, share := range f.by("avax_node_connected_stake_ratio", "node") {
+			connected[l[0]] = share
+		}
+		return f.by("avax_l1_connected_weight", "chain", "node").least(staking.Isolated(connected))
+	})
 }
 
 // least returns the lowest values by the first of two labels, without those whose second label is left out.
@@ -220,7 +217,7 @@ type nodeNames struct {
 }
 
 func (s *Site) names(jobs []*metric.Job) nodeNames {
-	ever := factsAt(jobs, time.Time{})
+	ever := snapshotAt(jobs, time.Time{})
 	n := nodeNames{
 		all: ever.by("avax_node_up", "node").names(), ids: ever.texts("avax_node_info", "node", "node_id"), called: ever.lists("node_id", "node", anyValue, "avax_node_info"),
 	}
@@ -267,7 +264,7 @@ func (n nodeNames) labelsOf(node, nodeID, validationID string) (labels []string)
 }
 
 // why returns why these jobs have no valid samples.
-func (f *facts) why(of func(metric.Key) bool) string {
+func (f *snapshot) why(of func(metric.Key) bool) string {
 	var failing []string
 	ran := false
 	for _, j := range f.jobs {
