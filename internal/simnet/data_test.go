@@ -1,19 +1,14 @@
 package simnet_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,58 +81,6 @@ func avaxID(t *testing.T, net *simnet.Network) string {
 	return r.AssetID
 }
 
-// conversion returns the transaction that converted examplel1 to an L1.
-func conversion(t *testing.T, net *simnet.Network) string {
-	var s struct{ L1ConversionTransactionHash string }
-	dial(t, net, "data").get("/v1/networks/mainnet/subnets/"+net.Chain("examplel1").SubnetID, &s)
-	return s.L1ConversionTransactionHash
-}
-
-// TestServiceAnswersMatchDocumentedExamples compares fields and their types with the examples in the services' documentation.
-func TestServiceAnswersMatchDocumentedExamples(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		net.SetBlockPeriod("X", time.Minute)
-		time.Sleep(15 * time.Minute)
-		net.SetIndexLag("C", time.Hour) // messages from C are delivered before they are indexed
-		time.Sleep(30 * time.Minute)
-		place := strings.NewReplacer("$L1", net.Chain("examplel1").SubnetID, "$ALPHA", net.NodeID("alpha"),
-			"$ACCOUNT", simnet.Account, "$AVAX", avaxID(t, net), "$CONVERSION", conversion(t, net))
-		f, err := os.Open("testdata/services.jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		samples := 0
-		for lines := bufio.NewScanner(f); lines.Scan(); samples++ {
-			var sample struct {
-				Upstream, Ask string
-				Answer        any
-			}
-			if err := json.Unmarshal(lines.Bytes(), &sample); err != nil {
-				t.Fatal(err)
-			}
-			verb, path, _ := strings.Cut(place.Replace(sample.Ask), " ")
-			path, body, _ := strings.Cut(path, " ")
-			status, answer, err := dial(t, net, sample.Upstream).send(verb, path, body)
-			if err != nil || status != 200 && status != 201 {
-				t.Errorf("%s: %d %s %v", sample.Ask, status, answer, err)
-				continue
-			}
-			var got any
-			if err := json.Unmarshal([]byte(answer), &got); err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range differences(shapeOf(got), shapeOf(sample.Answer), "$") {
-				t.Errorf("%s: %s", sample.Ask, d)
-			}
-		}
-		if samples < 16 {
-			t.Errorf("%d samples", samples)
-		}
-	})
-}
-
 type dataBlock struct {
 	ChainID, BlockNumber, BlockHash, ParentHash, FeesSpent string
 	GasUsed, CumulativeTransactions                        json.Number
@@ -187,18 +130,6 @@ func TestDataServiceBlocksMatchTheNodes(t *testing.T) {
 		data.get(onL1+"/blocks/72000", &b)
 		if age := time.Now().Unix() - b.BlockTimestamp; age != 600+2_000 {
 			t.Errorf("1,000 blocks before the origin: %d s old", age)
-		}
-		for ask, want := range map[string]string{
-			onC + "/blocks/9999999":               "404 Block 9999999 not found",
-			onC + "/blocks/0x12":                  "404 Block 0x12 not found",
-			onC + "/blocks/latest":                "400 [blockId must be a block number or a block hash]",
-			"/v1/chains/12345/blocks/1":           "404 Chain 12345 not found",
-			"/v1/chains/examplel1/blocks/1":       "404 Chain examplel1 not found",
-			onC + "/blocks/1/transactions/0/logs": "404 Cannot GET /v1/chains/43112/blocks/1/transactions/0/logs",
-		} {
-			if end := data.get(ask, nil); end != want {
-				t.Errorf("%s: %s", ask, end)
-			}
 		}
 	})
 }
@@ -311,103 +242,6 @@ func TestRewardsArePaidAtPeriodEnds(t *testing.T) {
 	})
 }
 
-func TestSubnetOwnersAndManagersMatchTheNodes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		data, l1 := dial(t, net, "data"), net.Chain("examplel1")
-		type subnet struct {
-			OwnerAddresses      []string
-			SubnetOwnershipInfo struct {
-				Addresses []string
-				Threshold int
-			}
-			IsL1                      bool
-			L1ValidatorManagerDetails *struct{ BlockchainID, ContractAddress string }
-			Blockchains               []struct {
-				BlockchainID string
-				GenesisData  json.RawMessage
-			}
-		}
-		tell := func(id string) (s subnet) {
-			t.Helper()
-			if end := data.get("/v1/networks/mainnet/subnets/"+id, &s); end != "200" {
-				t.Fatal(end)
-			}
-			return s
-		}
-		net.SetOwner("examplel1", []string{"custom1alice", "custom1bob"}, 2)
-		net.SetManager(l1.SubnetID, "C", "0x00000000000000000000000000000000000000FF")
-		s := tell(l1.SubnetID)
-		if got := s.SubnetOwnershipInfo; got.Threshold != 2 || !slices.Equal(got.Addresses, []string{"custom1alice", "custom1bob"}) {
-			t.Errorf("owner %+v", got)
-		}
-		if !slices.Equal(s.OwnerAddresses, []string{simnet.Owner}) {
-			t.Errorf("deprecated field %v, want the first owner", s.OwnerAddresses)
-		}
-		m := s.L1ValidatorManagerDetails
-		if m == nil || m.BlockchainID != net.Chain("C").ID || !strings.HasSuffix(m.ContractAddress, "FF") || !s.IsL1 {
-			t.Errorf("manager %+v", m)
-		}
-		poa := tell(net.Chain("examplepoa").SubnetID)
-		if poa.IsL1 || poa.L1ValidatorManagerDetails != nil || !strings.HasPrefix(string(poa.Blockchains[0].GenesisData), `"{`) {
-			t.Errorf("examplepoa: %+v", poa)
-		}
-		net.AddL1Validator("examplepoa", "delta", 20, avax)
-		if s := tell(net.Chain("examplepoa").SubnetID); !s.IsL1 || s.L1ValidatorManagerDetails.BlockchainID != net.Chain("examplepoa").ID {
-			t.Errorf("after its conversion: %+v", s)
-		}
-		if p := tell("11111111111111111111111111111111LpoYY"); len(p.Blockchains) != 3 || p.Blockchains[0].GenesisData != nil || len(p.OwnerAddresses) != 0 {
-			t.Errorf("primary network: %+v", p)
-		}
-		if n := len(list[any](data, "/v1/networks/mainnet/blockchains?pageSize=2", "blockchains")); n != 5 {
-			t.Errorf("%d blockchains", n)
-		}
-		if n := len(list[any](data, "/v1/networks/fuji/blockchains", "blockchains")); n != 0 {
-			t.Errorf("%d blockchains of another network", n)
-		}
-	})
-}
-
-func TestXChainTransactionsHaveBothFormats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		path := "/v1/networks/mainnet/blockchains/x-chain/assets/" + avaxID(t, net) + "/transactions"
-		type tx struct {
-			ChainFormat, TxType       string
-			Timestamp                 int64
-			BlockHeight               uint64
-			Vertices                  []any
-			SourceChain, AssetCreated any
-		}
-		data := dial(t, net, "data")
-		quiet := list[tx](data, path, "transactions")
-		if len(quiet) != 2 || quiet[0].ChainFormat != "non-linear" || len(quiet[0].Vertices) != 1 || quiet[1].TxType != "CreateAssetTx" || quiet[1].AssetCreated == nil {
-			t.Fatalf("chain without blocks: %+v", quiet)
-		}
-		net.SetBlockPeriod("X", time.Minute)
-		start := time.Now().Unix()
-		time.Sleep(25*time.Minute + 10*time.Second)
-		all := list[tx](data, path, "transactions")
-		if len(all) != 28 || all[0].ChainFormat != "linear" || all[0].BlockHeight != 26 || all[0].Vertices != nil || all[0].Timestamp != start+25*60 {
-			t.Errorf("%d transactions, the newest %+v", len(all), all[0])
-		}
-		some := list[tx](data, fmt.Sprintf("%s?txTypes=ImportTx&txTypes=CreateAssetTx&startTimestamp=%d&endTimestamp=%d", path, start, start+12*60), "transactions")
-		if len(some) != 2 || some[0].BlockHeight != 10 || some[0].SourceChain != net.Chain("C").ID {
-			t.Errorf("filtered: %+v", some)
-		}
-		for ask, want := range map[string]string{
-			path + "?txTypes=ImportTx,ExportTx":                                 "400 [each value in txTypes must be one of",
-			strings.Replace(path, "x-chain", "p-chain", 1):                      "400 [blockchainId must be one of",
-			"/v1/networks/mainnet/blockchains/x-chain/assets/AVAX/transactions": "404 Asset AVAX not found",
-			path + "?startTimestamp=-1":                                         "400 [startTimestamp must not be less than 0]",
-		} {
-			if end := data.get(ask, nil); !strings.HasPrefix(end, want) {
-				t.Errorf("%s: %s", ask, end)
-			}
-		}
-	})
-}
-
 type dataToken struct {
 	Address, Name, ErcType, TokenID, OwnerAddress, Balance string
 	Metadata                                               struct {
@@ -468,165 +302,6 @@ func TestTransfersMatchCollectibleBalances(t *testing.T) {
 		}
 		if some := list[dataToken](data, onC+"/addresses/"+simnet.Account+"/balances:listCollectibles?contractAddress="+simnet.Items, "collectibleBalances"); len(some) != 2 {
 			t.Errorf("one contract: %+v", some)
-		}
-	})
-}
-
-func TestReindexIsLimitedToOnceAnHour(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		data := dial(t, net, "data")
-		status := func() string {
-			for _, a := range []string{simnet.Account, simnet.Partner} {
-				for _, token := range list[dataToken](data, onC+"/addresses/"+a+"/balances:listErc721", "erc721TokenBalances") {
-					if token.TokenID == "7" {
-						return fmt.Sprint(token.Metadata.IndexStatus, " ", time.Now().Unix()-token.Metadata.MetadataLastUpdatedTimestamp)
-					}
-				}
-			}
-			return "nobody has it"
-		}
-		reindex := func(token string) string {
-			code, body, err := data.send("POST", onC+"/nfts/collections/"+strings.ToLower(simnet.Collection)+"/tokens/"+token+":reindex", "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if code != 201 {
-				return refusal(t, code, body)
-			}
-			return fmt.Sprintf("%d %q", code, body)
-		}
-		if s := status(); !strings.HasPrefix(s, "UNREACHABLE_TOKEN_URI ") {
-			t.Errorf("initially %s", s)
-		}
-		if end := reindex("7"); end != `201 ""` {
-			t.Errorf("reindex: %s", end)
-		}
-		if s := status(); !strings.HasPrefix(s, "UNREACHABLE_TOKEN_URI ") {
-			t.Errorf("immediately: %s", s)
-		}
-		time.Sleep(30 * time.Second)
-		if s := status(); s != "INDEXED 10" {
-			t.Errorf("after half a minute: %s", s)
-		}
-		if end := reindex("7"); !strings.HasPrefix(end, "429 ") {
-			t.Errorf("again: %s", end)
-		}
-		if end := reindex("8"); !strings.HasPrefix(end, "201 ") {
-			t.Errorf("another token: %s", end)
-		}
-		if end := reindex("12"); !strings.HasPrefix(end, "404 ") {
-			t.Errorf("unknown token: %s", end)
-		}
-		time.Sleep(time.Hour)
-		if end := reindex("7"); !strings.HasPrefix(end, "201 ") {
-			t.Errorf("after an hour: %s", end)
-		}
-	})
-}
-
-func TestBalancesHaveAPriceIfTheTokenHasOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		data := dial(t, net, "data")
-		type native struct {
-			NativeTokenBalance struct {
-				Symbol, Balance     string
-				Price, BalanceValue *struct {
-					CurrencyCode string
-					Value        float64
-				}
-			}
-		}
-		balance := func(path string) (n native) {
-			t.Helper()
-			if end := data.get(path, &n); end != "200" {
-				t.Fatal(end)
-			}
-			return n
-		}
-		net.SetNativeBalance("C", simnet.Partner, big.NewInt(2_500_000_000_000_000_000))
-		b := balance(onC + "/addresses/" + simnet.Partner + "/balances:getNative?currency=jpy").NativeTokenBalance
-		if b.Symbol != "AVAX" || b.Balance != "2500000000000000000" || b.Price.CurrencyCode != "jpy" || b.BalanceValue.Value < 2.49*b.Price.Value || b.BalanceValue.Value > 2.51*b.Price.Value {
-			t.Errorf("got %+v", b)
-		}
-		if b := balance(onL1 + "/addresses/" + simnet.Account + "/balances:getNative").NativeTokenBalance; b.Price != nil || b.BalanceValue != nil || b.Balance != "5000000000000000000000000" {
-			t.Errorf("token without a price: %+v", b)
-		}
-		if b := balance(onC + "/addresses/0x00000000000000000000000000000000000000aa/balances:getNative").NativeTokenBalance; b.Balance != "0" {
-			t.Errorf("unused address: %+v", b)
-		}
-		// A relayer pays for each delivery.
-		relayer := onL1 + "/addresses/" + simnet.Relayer + "/balances:getNative"
-		time.Sleep(time.Minute)
-		first := balance(relayer).NativeTokenBalance.Balance
-		time.Sleep(time.Hour)
-		second := balance(relayer).NativeTokenBalance.Balance
-		if first != "9930500000000000000" || second != "9927500000000000000" {
-			t.Errorf("balance changed from %s to %s with 6 messages", first, second)
-		}
-		if old := balance(relayer + "?blockNumber=73029").NativeTokenBalance.Balance; old != first {
-			t.Errorf("balance an hour ago %s, want %s", old, first)
-		}
-		net.HoldICM(true)
-		time.Sleep(time.Hour)
-		if now := balance(relayer).NativeTokenBalance.Balance; now != second {
-			t.Errorf("balance changed from %s to %s without deliveries", second, now)
-		}
-	})
-}
-
-func TestDeploymentsAreListedByDeployer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		data, path := dial(t, net, "data"), onC+"/contracts/"+simnet.Account+"/deployments"
-		type contract struct {
-			Address, ErcType  string
-			DeploymentDetails struct{ DeployerAddress string }
-		}
-		if n := len(list[contract](data, path, "contracts")); n != 4 {
-			t.Errorf("%d initially", n)
-		}
-		time.Sleep(time.Minute)
-		address := net.Deploy("C", strings.ToLower(simnet.Account))
-		if n := len(list[contract](data, path, "contracts")); n != 4 {
-			t.Errorf("%d before it was indexed", n)
-		}
-		time.Sleep(10 * time.Second)
-		if all := list[contract](data, path+"?pageSize=1", "contracts"); len(all) != 5 || all[0].Address != address || all[0].ErcType != "UNKNOWN" {
-			t.Errorf("got %+v", all)
-		}
-	})
-}
-
-func TestInternalTransactionTypes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		net := simnet.New(simnet.Options{})
-		data, path := dial(t, net, "data"), onC+"/addresses/"+simnet.Account+"/transactions:listInternals"
-		type internal struct {
-			BlockNumber           int64 `json:",string"`
-			InternalTxType, Value string
-			From, To              struct{ Address string }
-		}
-		known := len(list[internal](data, path, "transactions"))
-		time.Sleep(24 * time.Hour)
-		all := list[internal](data, path, "transactions")
-		if len(all) != known+32 {
-			t.Errorf("%d in a day, after %d", len(all), known)
-		}
-		kinds := map[string]int{}
-		for _, tx := range all {
-			kinds[tx.InternalTxType]++
-			if created := tx.InternalTxType == "CREATE"; created != (tx.Value == "0") || (tx.From.Address == simnet.Account) == (tx.To.Address == simnet.Account) {
-				t.Errorf("%+v", tx)
-			}
-		}
-		if len(kinds) != 3 || kinds["CREATE"] == 0 || kinds["CALLCODE"] == 0 || kinds["CALL"] < 40 {
-			t.Errorf("kinds %v", kinds)
-		}
-		from, to := all[9].BlockNumber, all[4].BlockNumber
-		if some := list[internal](data, fmt.Sprintf("%s?startBlock=%d&endBlock=%d", path, from, to), "transactions"); !slices.Equal(some, all[5:10]) {
-			t.Errorf("block range: %+v", some)
 		}
 	})
 }
@@ -707,76 +382,6 @@ func TestICMMessagesWaitWithoutARelayer(t *testing.T) {
 	})
 }
 
-func TestSignatureAggregationNeedsAQuorum(t *testing.T) {
-	net := simnet.New(simnet.Options{})
-	data, l1 := dial(t, net, "data"), net.Chain("examplel1")
-	sign := func(body string) string {
-		t.Helper()
-		status, answer, err := data.send("POST", "/v1/signatureAggregator/mainnet/aggregateSignatures", body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status != 201 {
-			return refusal(t, status, answer)
-		}
-		if !strings.HasPrefix(answer, `{"signedMessage":"0011`) {
-			t.Errorf("signed: %s", answer)
-		}
-		return "201"
-	}
-	message := fmt.Sprintf(`{"message":"0x0011","signingSubnetId":%q}`, l1.SubnetID)
-	if end := sign(message); end != "201" {
-		t.Error(end)
-	}
-	net.SetSigning("alpha", false) // 100 of 370
-	net.SetSigning("charlie", false)
-	if end := sign(message); end != "500 signature weight is insufficient: 67*370 > 100*220" {
-		t.Error(end)
-	}
-	if end := sign(strings.TrimSuffix(message, "}") + `,"quorumPercentage":59,"quorumPercentageBuffer":41}`); end != "201" {
-		t.Error(end)
-	}
-	net.SetSigning("alpha", true)
-	net.SetSigning("charlie", true)
-	net.SetBalance("examplel1", "foxtrot", 0) // an inactive validator does not count
-	net.Node("foxtrot").Stop()
-	if end := sign(strings.TrimSuffix(message, "}") + `,"quorumPercentage":100}`); end != "201" {
-		t.Error(end)
-	}
-	net.Node("alpha").Stop()
-	if end := sign(message); end != "500 failed to connect to a threshold of stake" {
-		t.Error(end)
-	}
-	for body, want := range map[string]string{
-		`{}`: "400 [Exactly one of message and justification must be provided]",
-		`{"message":"0011","justification":"0011"}`:                            "400 [Exactly one of message and justification must be provided]",
-		`{"message":"zz"}`:                                                     "400 [message and justification must be hexadecimal]",
-		`{"message":"0011","quorumPercentage":67.5}`:                           "400 [quorumPercentage must be an integer between 0 and 100]",
-		`{"message":"0011","quorumPercentage":67,"quorumPercentageBuffer":34}`: "400 [quorumPercentage + quorumPercentageBuffer must be less than or equal to 100]",
-		`{"message":"0011","quorumPercentage":"67"}`:                           "400 The body must be a JSON object with values of the documented types",
-		`[]`: "400 The body must be a JSON object with values of the documented types",
-		`{"message":"0011","pChainHeight":99999999}`:  "400 [pChainHeight must not be greater than the height of the P-Chain]",
-		`{"message":"0011","signingSubnetId":"nope"}`: "404 Subnet nope not found",
-	} {
-		if end := sign(body); end != want {
-			t.Errorf("%s: %s", body, end)
-		}
-	}
-	path := "/v1/signatureAggregator/mainnet/aggregateSignatures/"
-	if status, body, _ := data.send("GET", path+conversion(t, net), ""); status != 500 {
-		t.Errorf("without alpha: %d %s", status, body)
-	}
-	net.Node("alpha").Start()
-	net.TopUp("examplel1", "foxtrot", avax)
-	net.Node("foxtrot").Start()
-	if end := data.get(path+"nope", nil); !strings.HasPrefix(end, "400 [txHash: ") {
-		t.Error(end)
-	}
-	if end := data.get(path+l1.ID, nil); !strings.HasPrefix(end, "404 ") {
-		t.Error(end)
-	}
-}
-
 func TestPagesShareOneTimeAndExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net := simnet.New(simnet.Options{})
@@ -832,35 +437,6 @@ func TestPagesShareOneTimeAndExpire(t *testing.T) {
 	})
 }
 
-func TestInvalidRequestsAreRejected(t *testing.T) {
-	net := simnet.New(simnet.Options{})
-	data, account := dial(t, net, "data"), "/addresses/"+simnet.Account
-	for ask, want := range map[string]string{
-		"/v1/icm" + account + "/messages?pageSize=101":                  "400 [pageSize must not be greater than 100]",
-		"/v1/icm" + account + "/messages?network=moon":                  "400 [network must be one of the following values: mainnet, fuji, testnet]",
-		"/v1/icm/addresses/nobody/messages":                             "400 [address must be a valid EVM address]",
-		onC + account + "/balances:listErc721?pageSize=501":             "400 [pageSize must not be greater than 500]",
-		onC + account + "/balances:listErc1155?pageSize=ten":            "400 [pageSize must not be less than 1 pageSize must be an integer number]",
-		onC + account + "/balances:listCollectibles?contractAddress=0x": "400 [contractAddress must be a valid EVM address]",
-		onC + account + "/balances:getNative?currency=btc":              "400 [currency must be one of the following values: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy, nzd]",
-		onC + account + "/balances:getNative?blockNumber=9999999":       "404 Block 9999999 not found",
-		onC + account + "/balances:everything":                          "404 Cannot GET /v1/chains/43112/addresses/" + simnet.Account + "/balances:everything",
-		"/v1/chains/1" + account + "/transactions:listInternals":        "404 Chain 1 not found",
-		"/v1/networks/mainnet/blockchains?pageSize=10001&sortOrder=up":  "400 [pageSize must not be greater than 10000 sortOrder must be one of the following values: desc, asc]",
-		"/v1/networks/moon/blockchains":                                 "400 [network must be one of the following values: mainnet, fuji, testnet]",
-		"/v1/networks/mainnet/subnets/nope":                             "400 [subnetId: input string is smaller than the checksum size]",
-		"/v1/networks/mainnet/subnets/" + net.Chain("C").ID:             "404 Subnet " + net.Chain("C").ID + " not found",
-		"/v1/networks/fuji/subnets/" + net.Chain("examplel1").SubnetID:  "404 Subnet " + net.Chain("examplel1").SubnetID + " not found",
-		"/v1/networks/mainnet/rewards":                                  "400 At least one of addresses or nodeIds is required",
-		"/v1/networks/mainnet/rewards?nodeIds=NodeID-1":                 `400 [nodeIds: "NodeID-1": input string is smaller than the checksum size]`,
-		"/v1/networks/mainnet/rewards?addresses=0x12":                   `400 [addresses: "0x12" is no address of the P-Chain or the X-Chain]`,
-	} {
-		if end := data.get(ask, nil); end != want {
-			t.Errorf("%s:\n got %s\nwant %s", ask, end, want)
-		}
-	}
-}
-
 // header returns status and header of a request with a key.
 func (c client) header(path, name, key string) (int, http.Header) {
 	c.t.Helper()
@@ -881,26 +457,6 @@ func (c client) header(path, name, key string) (int, http.Header) {
 		refusal(c.t, res.StatusCode, string(body))
 	}
 	return res.StatusCode, res.Header
-}
-
-func TestAPIKeyIsOptional(t *testing.T) {
-	net := simnet.New(simnet.Options{})
-	data := dial(t, net, "data")
-	for _, name := range []string{"x-service-api-key", "X-Glacier-Api-Key"} {
-		net.DataService().SetKey("good", 403)
-		for key, want := range map[string]int{"": 200, "good": 200, "old": 403} {
-			if status, _ := data.header(onC+"/blocks/7", name, key); status != want {
-				t.Errorf("%s %q: %d", name, key, status)
-			}
-		}
-		net.DataService().SetKey("better", 401)
-		if status, _ := data.header(onC+"/blocks/7", name, "good"); status != 401 {
-			t.Errorf("%s: %d for the previous key", name, status)
-		}
-	}
-	if status, _ := dial(t, net, "metrics").header("/v1/avg_tps/43112", "x-service-api-key", "old"); status != 200 {
-		t.Errorf("Metrics service with a key: %d", status)
-	}
 }
 
 func TestComputeUnitsAreLimitedPerMinute(t *testing.T) {
@@ -945,57 +501,4 @@ func TestComputeUnitsAreLimitedPerMinute(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestDataServiceFaults(t *testing.T) {
-	net := simnet.New(simnet.Options{})
-	data, service := dial(t, net, "data"), net.DataService()
-	path := onC + "/contracts/" + simnet.Account + "/deployments"
-	service.Stop()
-	if _, _, err := data.send("GET", path, ""); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("stopped: %v", err)
-	}
-	service.Start()
-	const call = "GET /v1/chains/{chainId}/contracts/{address}/deployments"
-	for _, code := range []int{500, 502, 503} {
-		service.Inject(simnet.Refused(code, "try later"), call)
-		if end := data.get(path, nil); end != fmt.Sprint(code, " try later") {
-			t.Errorf("%d: %s", code, end)
-		}
-		if end := data.get(onC+"/blocks/7", new(any)); end != "200" {
-			t.Errorf("other call: %s", end)
-		}
-		service.Recover()
-	}
-	service.Inject(simnet.RateLimited(7 * time.Second))
-	if status, h := data.header(path, "", ""); status != 429 || h.Get("Retry-After") != "7" {
-		t.Errorf("limited: %d %v", status, h)
-	}
-	service.Recover()
-	net.ResetCalls()
-	if _, _, err := data.send("POST", onC+"/nfts/collections/"+simnet.Items+"/tokens/1:reindex", ""); err != nil {
-		t.Error(err)
-	}
-	const want = "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex"
-	if calls := net.Calls(); len(calls) != 1 || calls[0].Upstream != "data" || calls[0].Method != want {
-		t.Errorf("recorded %+v", calls)
-	}
-}
-
-func TestEqualSeedsGiveEqualServiceAnswers(t *testing.T) {
-	now := time.Date(2026, 11, 20, 18, 9, 25, 0, time.UTC)
-	answer := func(seed uint64) string {
-		net := simnet.New(simnet.Options{Seed: seed, Now: func() time.Time { return now }})
-		status, body, err := dial(t, net, "data").send("GET", "/v1/icm/addresses/"+simnet.Account+"/messages", "")
-		if err != nil || status != 200 {
-			t.Fatal(status, err)
-		}
-		return body
-	}
-	if one, other := answer(1), answer(1); one != other {
-		t.Error("networks of one seed differ")
-	}
-	if answer(1) == answer(2) {
-		t.Error("networks of different seeds are equal")
-	}
 }

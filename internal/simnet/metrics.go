@@ -96,23 +96,14 @@ func (r *request) avgTPS() (any, error) {
 	if r.tps.retired {
 		return nil, errNoRoute
 	}
-	key := "pageToken"
-	if r.service.net.opts.StartKeyPaging {
-		key = "startKey"
-	}
-	r.resume(key)
+	r.resume()
 	body := struct {
 		Results       []tpsPoint `json:"results"`
 		Status        int        `json:"status"`
 		LastRun       int64      `json:"lastRun"`
 		NextPageToken string     `json:"nextPageToken,omitempty"`
-		NextStartKey  string     `json:"nextPageStartKey,omitempty"`
 	}{Status: http.StatusOK, LastRun: r.tpsUpdated(r.now).Unix()}
-	next := &body.NextPageToken
-	if key == "startKey" {
-		next = &body.NextStartKey
-	}
-	body.Results, *next = cut(r, r.tpsDays(r.series()), 100)
+	body.Results, body.NextPageToken = cut(r, r.tpsDays(r.series()), 100)
 	return body, nil
 }
 

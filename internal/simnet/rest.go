@@ -259,19 +259,19 @@ const pageLifetime = 24 * time.Hour
 
 // paging parses the page parameters, and returns the page size.
 func (r *request) paging(otherwise, highest int) (size int) {
-	r.resume("pageToken")
+	r.resume()
 	return r.integer("pageSize", otherwise, 1, highest)
 }
 
-// resume restores the request of the page token in a parameter.
-func (r *request) resume(name string) {
-	token := r.query.Get(name)
+// resume restores the request of the page token.
+func (r *request) resume() {
+	token := r.query.Get("pageToken")
 	if token == "" {
 		return
 	}
 	p, ok := r.service.pages[token]
 	if !ok || p.path != r.path || r.now.Sub(p.issued) > pageLifetime {
-		r.reject("%s is invalid or expired, start again from the first page", name)
+		r.reject("pageToken is invalid or expired, start again from the first page")
 		return
 	}
 	r.offset, r.asOf = p.offset, p.asOf

@@ -47,9 +47,6 @@ type Options struct {
 	Nodes []string
 	// Startup has the durations of the steps of a node's start; zero fields mean the defaults.
 	Startup Startup
-	// StartKeyPaging makes the Metrics service use startKey and nextPageStartKey instead of pageToken and nextPageToken. Real
-	// services use one or the other.
-	StartKeyPaging bool
 	// PageOverlap is the number of items of a page of the Data service that the next page repeats, as in a growing list. Smaller
 	// pages do not overlap.
 	PageOverlap int
