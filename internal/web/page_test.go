@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"html"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -374,35 +373,3 @@ func refusing(t *testing.T) http.RoundTripper {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// For your own validator, the page shows the votes that its node reports. They include the node's own stake.
-func TestOwnValidatorShowsTheVotesOfItsNode(t *testing.T) {
-	s := newSite()
-	required := func(id string) testSample {
-		return testSample{"avax_validator_uptime_requirement_ratio", []string{"node_id", id}, 0.8}
-	}
-	yes := func(id string, share float64) testSample {
-		return testSample{"avax_validator_votes_yes_ratio", []string{"node_id", id, "requirement", "0.8"}, share}
-	}
-	putSamples(t, s, metric.Key{Collector: "test"},
-		testSample{"avax_node_up", []string{"node", "alpha"}, 1},
-		testSample{"avax_node_info", []string{"node", "alpha", "node_id", "NodeID-own"}, 1},
-		testSample{"avax_node_uptime_rewarding_stake_ratio", []string{"node", "alpha"}, 0.203},
-		testSample{"avax_validator_present", []string{"node_id", "NodeID-own"}, 1},
-		testSample{"avax_validator_present", []string{"node_id", "NodeID-stranger"}, 1},
-		required("NodeID-own"), required("NodeID-stranger"),
-		yes("NodeID-own", 0), yes("NodeID-stranger", 0.61),
-	)
-	sourced(t, s)
-	page := read(t, ask(t, s, http.MethodGet, "/").Body)
-	votes := map[string]string{}
-	for _, row := range regexp.MustCompile(`(?s)<tr id="validator-([^"]*)".*?data-name="Votes"[^>]*>([^<]*)<`).FindAllStringSubmatch(page, -1) {
-		votes[row[1]] = row[2]
-	}
-	if want := map[string]string{"NodeID-own": "20.3 %", "NodeID-stranger": "61 %"}; !maps.Equal(votes, want) {
-		t.Errorf("votes %v, want %v", votes, want)
-	}
-	if node := regexp.MustCompile(`(?s)id="node-alpha".*?Votes for reward.*?(\d[\d.]* %)`).FindStringSubmatch(page); node == nil || node[1] != votes["NodeID-own"] {
-		t.Errorf("votes of the node differ from those of its validator: %q", node)
-	}
-}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ func stopping(t *testing.T) *Site {
 		avax_node_up{node="idle"} 1
 		avax_node_up{node="silent"} 1
 		avax_node_up{node="half"} 1
+		avax_node_up{node="torn"} 1
+		avax_node_info{node="torn",node_id="NodeID-torn",version="v"} 1
 		avax_node_info{node="free",node_id="NodeID-free",version="v"} 1
 		avax_node_info{node="needed",node_id="NodeID-needed",version="v"} 1
 		avax_node_info{node="half",node_id="NodeID-half",version="v"} 1`)
@@ -40,29 +43,34 @@ func stopping(t *testing.T) *Site {
 		avax_node_safe_to_stop{node="odd"} 0
 		avax_node_stop_leaves_ratio{node="odd",chain="P"} 0.99
 		avax_node_stop_leaves_ratio{node="half",chain="P"} 0.99
+		avax_node_safe_to_stop{node="torn"} 1
+		avax_node_stop_leaves_ratio{node="torn",chain="P"} 0.99
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-torn"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-free"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-needed"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`)
+	counts(s, metric.Facts{StopViews: map[[2]string]string{{"free", "one"}: "needed"}})
 	return s
 }
 
-// The answer names the node whose view decides.
-func TestSafeToStopNamesTheView(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := stopping(t)
-		job := s.Store.Jobs()[slices.IndexFunc(s.Store.Jobs(), func(j *metric.Job) bool { return isStop(j.Last.Key) })]
-		run := job.Last
-		run.Chunks, run.Facts.StopViews = job.Good.Chunks, map[[2]string]string{{"free", "one"}: "needed"}
-		s.Store.Put(run)
-		status, answer := s.stopAnswer(snapshotAt(s.Store.Jobs(), time.Now()), s.names(s.Store.Jobs()), "free")
-		if want := "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"; status != 200 || answer.Reason != want {
-			t.Errorf("%d %q, want %q", status, answer.Reason, want)
-		}
-	})
+// counts repeats the last good run of the collector now, with these facts.
+func counts(s *Site, facts metric.Facts) {
+	run := *stopRun(s.Store.Jobs())
+	run.At, run.Period, run.Until, run.Facts = time.Now(), time.Minute, time.Now().Add(3*time.Minute), facts
+	s.Store.Put(run)
 }
 
+// wantStop requests the answer about a node.
+func wantStop(t *testing.T, s *Site, node string, status int, text string) {
+	t.Helper()
+	if got, body := get(t, s, "/safe-to-stop?node="+node); got != status || !strings.HasPrefix(body, text) {
+		t.Errorf("%s: %d %s, want %d %s", node, got, body, status, text)
+	}
+}
+
+// The answer names the node whose view decides. If one source says yes and another no, the answer is no.
 func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
@@ -71,8 +79,8 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			status int
 			want   string
 		}{
-			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed"},
-			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed"},
+			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
+			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
 			{"?node=idle", 200, "yes: it validates no monitored chain"},
 			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
 			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
@@ -80,9 +88,10 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			{"?node=NodeID-stranger", 503, "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"},
 			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % is needed"},
 			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
+			{"?node=torn", 409, "no: one: less than 80 % of weight would stay connected"},
 			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not report it"},
 			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not report it"},
-			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 2 more"},
+			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 3 more"},
 			{"?node=", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 			{"", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 		} {
@@ -94,165 +103,78 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	})
 }
 
+// The JSON lacks "safe" if that is unknown.
 func TestSafeToStopAnswersInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
 		for node, want := range map[string]string{
-			"needed": `{
-  "node": "needed",
-  "node_id": "NodeID-needed",
-  "safe": false,
-  "reason": "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed",
-  "chains": [
-    {
-      "chain": "one",
-      "leaves": 0.75
-    },
-    {
-      "chain": "two",
-      "leaves": 0.7999
-    },
-    {
-      "chain": "P",
-      "leaves": 0.99
-    }
-  ],
-  "as_of": "2000-01-01T00:00:00Z"
-}
-`,
-			"half": `{
-  "node": "half",
-  "node_id": "NodeID-half",
-  "reason": "not known: how much of one would stay connected: the last runs did not report it",
-  "chains": [
-    {
-      "chain": "P",
-      "leaves": 0.99
-    }
-  ],
-  "as_of": "2000-01-01T00:00:00Z"
-}
-`,
+			"needed": `{"node": "needed", "node_id": "NodeID-needed", "safe": false,
+				"reason": "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed",
+				"chains": [{"chain": "one", "leaves": 0.75}, {"chain": "two", "leaves": 0.7999}, {"chain": "P", "leaves": 0.99}],
+				"as_of": "2000-01-01T00:00:00Z"}`,
+			"half": `{"node": "half", "node_id": "NodeID-half", "reason": "not known: how much of one would stay connected: the last runs did not report it",
+				"chains": [{"chain": "P", "leaves": 0.99}], "as_of": "2000-01-01T00:00:00Z"}`,
 		} {
 			answer := ask(t, s, http.MethodGet, "/safe-to-stop?node="+node, "Accept", "application/json, */*")
 			if kind := answer.Header.Get("Content-Type"); kind != "application/json" || answer.Header.Get("Vary") != "Accept" {
 				t.Errorf("%s: %v", node, answer.Header)
 			}
-			if diff := cmp.Diff(want, read(t, answer.Body)); diff != "" {
+			if diff := cmp.Diff(decoded(t, want), decoded(t, read(t, answer.Body))); diff != "" {
 				t.Errorf("%s:\n%s", node, diff)
 			}
 		}
 	})
 }
 
+func decoded(t *testing.T, text string) (value any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
 // Old samples do not prevent a stop today.
 func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
-		time.Sleep(time.Minute)
-		status, body := get(t, s, "/safe-to-stop?node=free")
-		if want := "not known: how much of P would stay connected: collector safe_to_stop of network has not run since 2000-01-01T00:00:00Z\n"; status != 503 || body != want {
-			t.Errorf("%d %s", status, body)
-		}
+		time.Sleep(3 * time.Minute)
+		const unknown = "not known: how much of P would stay connected: collector safe_to_stop of network "
+		wantStop(t, s, "free", 503, unknown+"has not run since 2000-01-01T00:00:00Z\n")
 		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-		status, body = get(t, s, "/safe-to-stop?node=NodeID-free")
-		if status != 503 || !strings.Contains(body, "info.peers: timeout: no answer within 10s") {
-			t.Errorf("%d %s", status, body)
-		}
+		wantStop(t, s, "free", 503, unknown+"fails: info.peers: timeout: no answer within 10s\n")
 	})
 }
 
-// A yes must rest on a recent run: since then another node may have stopped.
-func TestSafeToStopNeedsARecentRun(t *testing.T) {
+func TestSafeToStopIsUnknownWithoutARun(t *testing.T) {
+	s := newSite()
+	s.Progress = func() (ran, of int) { return 3, 60 }
+	wantStop(t, s, "a", 503, "not known: 3 of 60 collectors have run\n")
+	wantStop(t, siteWith(t, `avax_node_up{node="a"} 1`), "a", 503, "not known: how much of P would stay connected: its collector has not run here: it may be disabled\n")
+}
+
+// A yes needs the chains of every node, a recent run that has counted each chain and each node that does not answer, and an answer of each
+// other node now.
+func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
-		counted := []string{"down"}
-		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
-		b := metric.NewBatch([]*metric.Family{safe})
-		b.Set(safe, 1, "a")
-		s.Store.Put(metric.Run{
-			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: counted},
-		})
-		silent := counted
+		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_node_safe_to_stop{node="a"} 1`)
+		all := metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}}
+		counts(s, all)
+		undiscovered, chains, unreachable, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "d"}, []string{"down", "c"}
+		s.Undiscovered = func() []string { return undiscovered }
+		s.Chains = func() []string { return slices.Clone(chains) }
 		s.Unreachable = func(within time.Duration) []string {
 			if within != 90*time.Second {
 				t.Errorf("nodes that do not answer within %s", within)
 			}
-			return slices.Clone(silent)
+			return slices.Clone(unreachable)
 		}
-		want := func(status int, text string) {
-			t.Helper()
-			if got, body := get(t, s, "/safe-to-stop?node=a"); got != status || !strings.HasPrefix(body, text) {
-				t.Errorf("%d %s, want %d %s", got, body, status, text)
-			}
-		}
-		want(200, "yes")
-		silent = []string{"down", "b"}
-		want(503, "not known: b stopped answering and still counts as connected: retry in a few seconds\n")
-		silent = nil
-		time.Sleep(90 * time.Second)
-		want(200, "yes")
-		time.Sleep(time.Second)
-		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-		want(503, "not known: the last answer is 91 s old: ")
-	})
-}
-
-func TestSafeToStopNeedsItsCollector(t *testing.T) {
-	s := siteWith(t, `avax_node_up{node="a"} 1`)
-	want := "not known: how much of P would stay connected: its collector has not run here: it may be disabled\n"
-	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 503 || body != want {
-		t.Errorf("%d %s", status, body)
-	}
-}
-
-func TestSafeToStopIsUnknownBeforeTheFirstRun(t *testing.T) {
-	s := newSite()
-	s.Progress = func() (ran, of int) { return 3, 60 }
-	if status, body := get(t, s, "/safe-to-stop?node=free"); status != 503 || body != "not known: 3 of 60 collectors have run\n" {
-		t.Errorf("%d %s", status, body)
-	}
-}
-
-// The node's own sample may say yes and that of its L1 no: then the answer is no.
-func TestSafeToStopIsNoIfAnySourceSaysNo(t *testing.T) {
-	s := siteWith(t, `
-		avax_node_up{node="a"} 1
-		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
-		avax_node_safe_to_stop{node="a"} 1
-		avax_node_stop_leaves_ratio{node="a",chain="P"} 0.99
-		avax_l1_safe_to_stop{chain="one",node_id="NodeID-a"} 0`)
-	if status, body := get(t, s, "/safe-to-stop?node=a"); status != 409 || body != "no: one: less than 80 % of weight would stay connected\n" {
-		t.Errorf("%d %s", status, body)
-	}
-}
-
-// A yes needs the chains of every node, a run that has counted each chain, and an answer of each node now.
-func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := siteWith(t, `avax_node_up{node="a"} 1`)
-		safe := metric.New("avax_node_safe_to_stop", "A family.", "node")
-		b := metric.NewBatch([]*metric.Family{safe})
-		b.Set(safe, 1, "a")
-		s.Store.Put(metric.Run{
-			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}},
-		})
-		undiscovered, chains, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "c"}
-		s.Undiscovered = func() []string { return undiscovered }
-		s.Chains = func() []string { return slices.Clone(chains) }
 		s.Probe = func(ctx context.Context) []string {
 			if deadline, _ := ctx.Deadline(); time.Until(deadline) != 2*time.Second {
 				t.Errorf("probe until %v", deadline)
 			}
 			return slices.Clone(silent)
-		}
-		want := func(status int, text string) {
-			t.Helper()
-			if got, body := get(t, s, "/safe-to-stop?node=a"); got != status || body != text+"\n" {
-				t.Errorf("%d %s, want %d %s", got, body, status, text)
-			}
 		}
 		ready := func(status int, text string) {
 			t.Helper()
@@ -260,19 +182,22 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", got, body, status, text)
 			}
 		}
-		want(503, "not known: the chains of b are not known yet: retry in a few seconds")
+		wantStop(t, s, "a", 503, "not known: the chains of b are not known yet: retry in a few seconds\n")
 		ready(503, "the chains of b are not known yet")
 		time.Sleep(2 * time.Minute)
 		ready(200, "ready") // the node answers, but does not tell its chains
 		undiscovered = nil
-		s.Store.Put(metric.Run{
-			Key: metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, At: time.Now(), Period: time.Minute, Until: time.Now().Add(3 * time.Minute),
-			Chunks: b.Chunks(), Facts: metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}},
-		})
-		want(503, "not known: chain two is not counted yet: retry in a few seconds")
+		counts(s, all)
+		wantStop(t, s, "a", 503, "not known: chain two is not counted yet: retry in a few seconds\n")
 		chains = []string{"one"}
-		want(503, "not known: c did not answer within 2 s and counts as connected: retry in a few seconds")
+		wantStop(t, s, "a", 503, "not known: d stopped answering and still counts as connected: retry in a few seconds\n")
+		unreachable = nil
+		wantStop(t, s, "a", 503, "not known: c did not answer within 2 s and counts as connected: retry in a few seconds\n")
 		silent = []string{"down"}
-		want(200, "yes: it validates no monitored chain")
+		time.Sleep(90 * time.Second)
+		wantStop(t, s, "a", 200, "yes: it validates no monitored chain\n")
+		time.Sleep(time.Second)
+		fail(s, "safe_to_stop", metric.Target{}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		wantStop(t, s, "a", 503, "not known: the last answer is 91 s old: ")
 	})
 }

@@ -82,6 +82,7 @@ func TestObserversShowStateAndMethodsThatAreNotOffered(t *testing.T) {
 	})
 }
 
+// For your own validator, the page shows the votes that its node reports. They include the node's own stake.
 func TestValidatorsShowWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `
@@ -101,16 +102,23 @@ func TestValidatorsShowWhatIsKnown(t *testing.T) {
 			avax_validator_reward_reachable{node_id="NodeID-mine"} 1
 			avax_validator_potential_reward_avax{node_id="NodeID-lost"} 12.5
 			avax_validator_potential_reward_avax{node_id="NodeID-mine"} 20
-			avax_validator_connected{node_id="NodeID-lost",node="mine"} 0`)
+			avax_validator_connected{node_id="NodeID-lost",node="mine"} 0
+			avax_validator_uptime_requirement_ratio{node_id="NodeID-lost"} 0.8
+			avax_validator_votes_yes_ratio{node_id="NodeID-lost",requirement="0.8"} 0.61
+			avax_validator_votes_yes_ratio{node_id="NodeID-mine",requirement="0.8"} 0
+			avax_node_uptime_rewarding_stake_ratio{node="mine"} 0.203`)
 		sourced(t, s, group())
 		want := []string{
-			"NodeID-gone | not in the set | – | – | – | –",
-			"NodeID-lost | validating, 0 of 1 nodes connected | – | 50 % | 2 h of 2 h | 12.5 AVAX, out of reach",
-			"mine NodeID-mine | validating | in 10 days | 90 %, required 80 % | – | 20 AVAX",
+			"NodeID-gone | not in the set | – | – | – | – | –",
+			"NodeID-lost | validating, 0 of 1 nodes connected | – | 50 %, required 80 % | 2 h of 2 h | 61 % | 12.5 AVAX, out of reach",
+			"mine NodeID-mine | validating | in 10 days | 90 %, required 80 % | – | 20.3 % | 20 AVAX",
 		}
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
-		if diff := cmp.Diff(want, rowsIn(page, "validators", "State", "Ends", "Uptime", "Downtime budget", "Reward")); diff != "" {
+		if diff := cmp.Diff(want, rowsIn(page, "validators", "State", "Ends", "Uptime", "Downtime budget", "Votes", "Reward")); diff != "" {
 			t.Error(diff)
+		}
+		if !regexp.MustCompile(`(?s)id="node-mine".*?Votes for reward[^0-9]*20\.3 %`).MatchString(page) {
+			t.Error("votes of the node differ from those of its validator")
 		}
 	})
 }
