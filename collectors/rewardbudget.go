@@ -12,7 +12,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -76,7 +75,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	if err != nil {
 		return err
 	}
-	p := polling{ups: ups, nodes: known, ids: map[*nodes.Node]string{}, helicon: helicon}
+	p := polling{ups: ups, nodes: known, ids: map[*nodes.Node]string{}}
 	for _, n := range known {
 		p.ids[n] = n.KnownID()
 	}
@@ -85,14 +84,16 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	}
 	votes := p.votes(ctx, entries)
 	now := time.Now()
+	var shown []dissent
 	before, downtimes := load[map[string]staking.Downtime](ups, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]
-		budget := staking.NewDowntimeBudget(period, now, vote.uptime, requirement)
+		uptime, known := vote.uptime()
+		budget := staking.NewDowntimeBudget(period, now, uptime, requirement)
 		out.Set(validatorRequirement, requirement, v.NodeID)
 		out.Set(validatorDowntimeBudget, budget.Allowed.Seconds(), v.NodeID)
-		if !vote.known {
+		if !known {
 			if d, there := before[v.NodeID]; there {
 				downtimes[v.NodeID] = d
 			}
@@ -104,97 +105,51 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 		}
 		used := before[v.NodeID].Next(period.Start, now, budget.Used, !vote.percents)
 		downtimes[v.NodeID] = used
-		out.Set(validatorViewsStake, vote.views, v.NodeID)
+		out.Set(validatorViewsStake, vote.Known(), v.NodeID)
 		out.Set(validatorDowntimeUsed, used.Used.Seconds(), v.NodeID)
 		out.Set(validatorDowntimeUncertainty, min(max(used.Used-budget.Used+percent, 0), used.Used).Seconds(), v.NodeID)
 		out.SetBool(validatorReachable, budget.Reachable(), v.NodeID)
-		out.Set(validatorWeightedUptime, vote.uptime, v.NodeID)
-		for i, r := range requirements {
-			out.SetBool(validatorReachableAt, staking.NewDowntimeBudget(period, now, vote.uptime, r.ratio).Reachable(), v.NodeID, r.label)
-			if vote.views > 0 {
-				out.Set(validatorVotesYes, vote.yes[i], v.NodeID, r.label)
+		out.Set(validatorWeightedUptime, uptime, v.NodeID)
+		for _, r := range requirements {
+			out.SetBool(validatorReachableAt, staking.NewDowntimeBudget(period, now, uptime, r.ratio).Reachable(), v.NodeID, r.label)
+			if vote.Known() > 0 {
+				out.Set(validatorVotesYes, vote.Yes(r.ratio), v.NodeID, r.label)
 			}
+		}
+		if vote.own || !ups.Watch.Validators.All {
+			shown = append(shown, dissent{v.NodeID, vote.Yes(requirement), vote.Dissenters(requirement, maxDissenters)})
 		}
 	}
 	ups.save(out, downtimeEntry, downtimes)
-	p.listDissenters(out, votes)
+	listDissenters(out, shown)
 	return nil
 }
 
 // downtimeEntry is the key of the stored value that holds the downtime of each validator in its period, by node ID.
 const downtimeEntry = "downtime"
 
-func periodOf(v node.Validator) staking.Period {
-	p := staking.Period{Start: v.StartTime.Time}
-	if v.EndTime != nil {
-		p.End = v.EndTime.Time
-	}
-	return p
-}
-
-// heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
-// times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
-// the time of the network.
-func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
-	own, observers := ups.OfNetwork()
-	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
-		return n.Upgrades(ctx)
-	})
-	for _, k := range known {
-		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
-			at = &t
-		}
-	}
-	if err != nil {
-		if network, unknown := ups.Network(ctx); unknown == nil {
-			if t, scheduled := staking.HeliconTimes[network]; scheduled {
-				return &t, nil
-			}
-		}
-	}
-	return at, err
-}
-
 // polling holds what one run needs to count the votes on the monitored validators.
 type polling struct {
-	ups     *Upstreams
-	nodes   []*nodes.Node
-	ids     map[*nodes.Node]string // node IDs
-	helicon *time.Time             // activation time of Helicon; nil if not known
-	stake   map[string]uint64      // in nAVAX, by node ID
-	all     uint64                 // sum of stake
+	ups   *Upstreams
+	nodes []*nodes.Node
+	ids   map[*nodes.Node]string // node IDs
+	stake map[string]uint64      // in nAVAX, by node ID
+	all   uint64                 // sum of stake
 }
 
-// vote is the result of the vote on one validator's reward, if its period ended now.
+// vote is the vote on one validator's reward, if its period ended now.
 type vote struct {
-	of         string // node ID
-	own        bool   // the validator is a configured node
-	uptime     float64
-	percents   bool       // uptime is computed from whole percents, rounded down
-	known      bool       // uptime is known
-	views      float64    // share of the total stake whose view is known
-	yes        [2]float64 // share of yes votes, for each element of requirements
-	inFavour   float64    // share of yes votes for the validator's own requirement
-	dissenters []staking.View
+	staking.Poll
+	own      bool     // the validator is a configured node
+	percents bool     // the uptimes in Poll are whole percents, rounded down
+	observed *float64 // uptime as observers report it; nil: Poll tells the uptime
 }
 
-// maxDissenters is the maximum number of dissenters to list for one validator. A dissenter is a peer that observed
-// less uptime than the validator's reward requires.
-const maxDissenters = 10
-
-// count computes the vote on a validator from the views of its peers.
-func (p polling) count(v node.Validator, views []staking.View) vote {
-	// Sort: float sums depend on the order, and the order of peers is arbitrary.
-	slices.SortFunc(views, func(a, b staking.View) int { return cmp.Compare(a.NodeID, b.NodeID) })
-	poll := staking.NewPoll(views, p.all)
-	c := vote{of: v.NodeID, views: poll.Known()}
-	c.uptime, c.known = poll.Uptime()
-	for i, r := range requirements {
-		c.yes[i] = poll.Yes(r.ratio)
+func (v vote) uptime() (ratio float64, known bool) {
+	if v.observed != nil {
+		return *v.observed, true
 	}
-	requirement := staking.Requirement(v.StartTime.Time, p.helicon)
-	c.inFavour, c.dissenters = poll.Yes(requirement), poll.Dissenters(requirement, maxDissenters)
-	return c
+	return v.Uptime()
 }
 
 // votes returns the vote on each validator, by node ID. It uses up to three sources:
@@ -203,74 +158,80 @@ func (p polling) count(v node.Validator, views []staking.View) vote {
 //     This is the case while the node is down or has just started. The source with more stake counts.
 //  3. If the first two sources have no view of the validator, the observers report what they observed.
 func (p polling) votes(ctx context.Context, entries []node.Validator) map[string]vote {
-	byID := make(map[string]node.Validator, len(entries))
-	for _, v := range entries {
-		byID[v.NodeID] = v
-	}
 	votes := make(map[string]vote, len(entries))
+	for _, v := range entries {
+		votes[v.NodeID] = vote{}
+	}
 	// Several nodes may have the same ID: keep the vote with the most stake.
-	keep := func(v vote) {
-		if was, there := votes[v.of]; !there || v.views > was.views {
-			v.own = v.own || was.own
-			votes[v.of] = v
+	keep := func(id string, views []staking.View, percents bool) {
+		if poll := staking.NewPoll(views, p.all); poll.Known() > votes[id].Known() {
+			votes[id] = vote{Poll: poll, own: votes[id].own, percents: percents}
 		}
 	}
-	monitored := slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodes.Node) bool { _, there := byID[p.ids[n]]; return !there })
+	monitored := slices.DeleteFunc(slices.Clone(p.nodes), func(n *nodes.Node) bool { _, there := votes[p.ids[n]]; return !there })
 	for _, n := range monitored {
-		keep(vote{of: p.ids[n], own: true})
+		votes[p.ids[n]] = vote{own: true}
 	}
-	fromPeers, _ := nodes.Each(ctx, monitored, func(ctx context.Context, n *nodes.Node) (vote, error) { // errors are ignored: votesOfNodes covers a node that is down
+	type observation struct {
+		of    string
+		views []staking.View
+	}
+	fromPeers, _ := nodes.Each(ctx, monitored, func(ctx context.Context, n *nodes.Node) (observation, error) { // errors are ignored: viewsOfNodes covers a node that is down
 		views, err := p.viewsFromPeers(ctx, n)
-		v := p.count(byID[p.ids[n]], views)
-		v.percents = true
-		return v, err
+		return observation{p.ids[n], views}, err
 	})
-	for _, v := range fromPeers {
-		keep(v)
+	for _, o := range fromPeers {
+		keep(o.of, o.views, true)
 	}
 	const half = 0.5
-	var unknown []node.Validator
-	for _, v := range entries {
-		if votes[v.NodeID].views < half {
-			unknown = append(unknown, v)
+	var unknown []string
+	for id, v := range votes {
+		if v.Known() < half {
+			unknown = append(unknown, id)
 		}
 	}
-	for _, v := range p.votesOfNodes(ctx, unknown) {
-		keep(v)
+	if len(unknown) == 0 {
+		return votes
 	}
-	unknown = slices.DeleteFunc(unknown, func(v node.Validator) bool { return votes[v.NodeID].known })
-	for id, uptime := range p.observedUptimes(ctx, unknown) {
-		votes[id] = vote{of: id, own: votes[id].own, uptime: uptime, known: true}
+	ofNodes := p.viewsOfNodes(ctx)
+	for _, id := range unknown {
+		keep(id, ofNodes[id], false)
+	}
+	unknown = slices.DeleteFunc(unknown, func(id string) bool { _, known := votes[id].uptime(); return known })
+	if len(unknown) == 0 {
+		return votes
+	}
+	observed := p.observedUptimes(ctx)
+	for _, id := range unknown {
+		votes[id] = vote{own: votes[id].own, observed: observed[id]}
 	}
 	return votes
 }
 
-// observedUptimes returns the average of the uptimes that the observers report for these validators, by node ID. An
+// observedUptimes returns the average of the uptimes that the observers report for the monitored validators, by node ID. An
 // observer has no vote, because its stake is not known.
-func (p polling) observedUptimes(ctx context.Context, validators []node.Validator) map[string]float64 {
-	if len(validators) == 0 {
-		return nil
-	}
+func (p polling) observedUptimes(ctx context.Context) map[string]*float64 {
 	_, observers := p.ups.OfNetwork()
 	lists, _ := nodes.Each(ctx, observers, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
 		return p.ups.entries(ctx, n)
 	})
-	sum, count := map[string]float64{}, map[string]float64{}
+	all := map[string][]float64{}
 	for _, entries := range lists {
 		for v := range entries {
 			if v.Uptime != nil {
-				sum[v.NodeID] += v.Uptime.Ratio()
-				count[v.NodeID]++
+				all[v.NodeID] = append(all[v.NodeID], v.Uptime.Ratio())
 			}
 		}
 	}
-	uptimes := map[string]float64{}
-	for _, v := range validators {
-		if n := count[v.NodeID]; n > 0 {
-			uptimes[v.NodeID] = sum[v.NodeID] / n
+	average := map[string]*float64{}
+	for id, uptimes := range all {
+		var sum float64
+		for _, u := range uptimes {
+			sum += u
 		}
+		average[id] = new(sum / float64(len(uptimes)))
 	}
-	return uptimes
+	return average
 }
 
 // viewsFromPeers returns the uptimes of a configured node, as its peers observed them. A value of 0 % is ignored: a
@@ -291,18 +252,13 @@ func (p polling) viewsFromPeers(ctx context.Context, n *nodes.Node) ([]staking.V
 	return views, nil
 }
 
-// votesOfNodes returns the votes on these validators. It computes them from the uptimes that the configured nodes
-// observed.
-func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) []vote {
-	voters := p.voters()
-	if len(validators) == 0 || len(voters) == 0 {
-		return nil
-	}
+// viewsOfNodes returns the uptimes of the monitored validators that the configured nodes observed, by node ID.
+func (p polling) viewsOfNodes(ctx context.Context) map[string][]staking.View {
 	type observation struct {
 		by      string
 		entries iter.Seq[node.Validator]
 	}
-	observations, _ := nodes.Each(ctx, voters, func(ctx context.Context, n *nodes.Node) (observation, error) {
+	observations, _ := nodes.Each(ctx, p.voters(), func(ctx context.Context, n *nodes.Node) (observation, error) {
 		entries, err := p.ups.entries(ctx, n)
 		return observation{p.ids[n], entries}, err
 	})
@@ -314,11 +270,7 @@ func (p polling) votesOfNodes(ctx context.Context, validators []node.Validator) 
 			}
 		}
 	}
-	var votes []vote
-	for _, v := range validators {
-		votes = append(votes, p.count(v, views[v.NodeID]))
-	}
-	return votes
+	return views
 }
 
 // voters returns the configured nodes that have stake, and therefore a vote. It returns one node for each node ID, and
@@ -332,24 +284,29 @@ func (p polling) voters() []*nodes.Node {
 	return voters[:min(len(voters), maxViews)]
 }
 
+// maxDissenters is the maximum number of dissenters to list for one validator. A dissenter is a peer that observed
+// less uptime than the validator's reward requires.
+const maxDissenters = 10
+
+// dissent is what the table of dissenters shows about a validator.
+type dissent struct {
+	nodeID     string
+	yes        float64 // share of yes votes
+	dissenters []staking.View
+}
+
 // listDissenters adds a table of the dissenters of each validator. Validators with the fewest yes votes come first.
 // With AVAX_VALIDATORS=all, the table has only your own validators.
-func (p polling) listDissenters(out *metric.Batch, votes map[string]vote) {
+func listDissenters(out *metric.Batch, shown []dissent) {
 	t := metric.Table{
 		About:   fmt.Sprintf("Peers that observed less uptime than the reward of a validator requires: for each validator, the %d peers with the most stake.", maxDissenters),
 		Columns: []string{"Validator", "Peer", "Stake of the peer in AVAX", "Observed uptime"},
 	}
-	shown := make([]vote, 0, len(votes))
-	for _, v := range votes {
-		if v.own || !p.ups.Watch.Validators.All {
-			shown = append(shown, v)
-		}
-	}
-	slices.SortFunc(shown, func(a, b vote) int { return cmp.Or(cmp.Compare(a.inFavour, b.inFavour), cmp.Compare(a.of, b.of)) })
+	slices.SortFunc(shown, func(a, b dissent) int { return cmp.Or(cmp.Compare(a.yes, b.yes), cmp.Compare(a.nodeID, b.nodeID)) })
 	for _, v := range shown {
 		for _, d := range v.dissenters {
 			t.Rows = append(t.Rows, []string{
-				v.of, d.NodeID, strconv.FormatFloat(wire.NanoAVAX(d.Stake).AVAX(), 'f', -1, 64), strconv.FormatFloat(100*d.Uptime, 'f', 2, 64) + " %",
+				v.nodeID, d.NodeID, strconv.FormatFloat(wire.NanoAVAX(d.Stake).AVAX(), 'f', -1, 64), strconv.FormatFloat(100*d.Uptime, 'f', 2, 64) + " %",
 			})
 		}
 	}

@@ -177,3 +177,34 @@ func l1Validator(c nodes.Chain, found node.Validator) (v staking.Validator, err 
 	}
 	return v, nil
 }
+
+func periodOf(v node.Validator) staking.Period {
+	p := staking.Period{Start: v.StartTime.Time}
+	if v.EndTime != nil {
+		p.End = v.EndTime.Time
+	}
+	return p
+}
+
+// heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
+// times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
+// the time of the network.
+func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
+	own, observers := ups.OfNetwork()
+	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+		return n.Upgrades(ctx)
+	})
+	for _, k := range known {
+		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
+			at = &t
+		}
+	}
+	if err != nil {
+		if network, unknown := ups.Network(ctx); unknown == nil {
+			if t, scheduled := staking.HeliconTimes[network]; scheduled {
+				return &t, nil
+			}
+		}
+	}
+	return at, err
+}
