@@ -39,7 +39,7 @@ func collectAdmin(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
 	for _, c := range ups.AllChains() {
-		id, err := n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref)
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, staticAge), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue
 		}

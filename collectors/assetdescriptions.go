@@ -11,7 +11,7 @@ import (
 
 // describeAssets requests the descriptions of AVAX and of the monitored assets. The result has no duplicates.
 func (ups *Upstreams) describeAssets(ctx context.Context) ([]node.Asset, error) {
-	ctx = scrape.MaxAge(ctx, slowFacts)
+	ctx = scrape.MaxAge(ctx, staticAge)
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, ups.Watch.Assets...) {
 		a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Asset, error) {

@@ -32,7 +32,7 @@ func collectChainStatus(ctx context.Context, ups *Upstreams, n *nodes.Node, out 
 			// A node with partial sync wrongly answers Syncing if the request has an alias. If the request has the
 			// blockchain ID, the node correctly answers Created.
 			var id string
-			if id, err = n.BlockchainID(scrape.MaxAge(ctx, slowFacts), c.Ref); err == nil {
+			if id, err = n.BlockchainID(scrape.MaxAge(ctx, staticAge), c.Ref); err == nil {
 				is, err = n.PlatformBlockchainStatus(ctx, id)
 			}
 		}

@@ -164,5 +164,5 @@ func All() []*Spec {
 // than 1 MB, and the node iterates over all stakers to build the answer.
 const fullSetEvery = 5 * time.Minute
 
-// slowFacts is the maximum age of answers that change only with an upgrade or a transaction.
-const slowFacts = nodes.SlowFacts
+// staticAge is the maximum age of answers that change only with an upgrade or a transaction.
+const staticAge = nodes.StaticAge

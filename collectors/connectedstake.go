@@ -45,7 +45,7 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, o
 	if err != nil {
 		return err
 	}
-	known, err := n.Upgrades(scrape.MaxAge(ctx, slowFacts))
+	known, err := n.Upgrades(scrape.MaxAge(ctx, staticAge))
 	if err != nil {
 		return err
 	}

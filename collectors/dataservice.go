@@ -78,13 +78,13 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	network, checked := s.network, s.checked
 	s.mu.Unlock()
-	if !checked.IsZero() && time.Since(checked) < slowFacts {
+	if !checked.IsZero() && time.Since(checked) < staticAge {
 		return network, nil
 	}
 	id, err := ups.NetworkID, error(nil)
 	if id == 0 {
 		id, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-			return n.NetworkID(scrape.MaxAge(ctx, slowFacts))
+			return n.NetworkID(scrape.MaxAge(ctx, staticAge))
 		})
 	}
 	belongs := dataNetworks[id]

@@ -14,7 +14,7 @@ import (
 
 // evmChainID requests the EVM chain ID from any node that runs the chain.
 func evmChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
-	ctx = scrape.MaxAge(ctx, slowFacts)
+	ctx = scrape.MaxAge(ctx, staticAge)
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 		return nodes.Optional(n.EthChainID(ctx, c.Ref))
 	})

@@ -86,7 +86,7 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 }
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as
-// slowFacts.
+// staticAge.
 func blockTime(ctx context.Context, n *nodes.Node, c nodes.Chain, height uint64) (time.Time, error) {
-	return n.AVMBlockTime(scrape.MaxAge(ctx, slowFacts), c.Ref, height)
+	return n.AVMBlockTime(scrape.MaxAge(ctx, staticAge), c.Ref, height)
 }

@@ -50,7 +50,7 @@ func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metr
 	if err != nil {
 		return err
 	}
-	slowly := scrape.MaxAge(ctx, slowFacts)
+	slowly := scrape.MaxAge(ctx, staticAge)
 	networkName, err := n.NetworkName(slowly)
 	if err != nil {
 		return err

@@ -264,7 +264,7 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 		} {
 			w.network.SetUpgrade("helicon", step.helicon)
 			w.network.SetStakeStart("alpha", step.start)
-			time.Sleep(slowFacts)
+			time.Sleep(staticAge)
 			page := w.page(t, "reward_budget")
 			wantSeries(t, page, `avax_validator_uptime_requirement_ratio{node_id="`+w.network.NodeID("alpha")+`"}`, step.want)
 			budget := valueOf(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`)
@@ -277,8 +277,8 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 	})
 }
 
-// slowFacts is longer than the maximum age of an answer about upgrades.
-const slowFacts = 11 * time.Minute
+// staticAge is longer than the maximum age of an answer about upgrades.
+const staticAge = 11 * time.Minute
 
 // A node of an older release does not know the upgrade, or knows an outdated time.
 func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {

@@ -191,7 +191,7 @@ func periodOf(v node.Validator) staking.Period {
 // the time of the network.
 func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
 	own, observers := ups.OfNetwork()
-	known, err := nodes.Each(scrape.MaxAge(ctx, slowFacts), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+	known, err := nodes.Each(scrape.MaxAge(ctx, staticAge), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {

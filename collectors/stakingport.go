@@ -32,7 +32,7 @@ const connectTimeout = 5 * time.Second
 // collectStakingPort opens one connection to the address that the node announces, and closes it at once. It sends nothing. An address that
 // peers cannot use, such as a loopback address, counts as closed, and no connection is opened.
 func collectStakingPort(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-	announced, err := n.NodeIP(scrape.MaxAge(ctx, slowFacts))
+	announced, err := n.NodeIP(scrape.MaxAge(ctx, staticAge))
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 		if isID || slices.Contains(ownChecks, name) {
 			continue
 		}
-		id, err := n.BlockchainID(scrape.MaxAge(ctx, SlowFacts), name) // an alias
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, StaticAge), name) // an alias
 		if err != nil && !node.IsNoSuchChain(err) {
 			return nil, err
 		}

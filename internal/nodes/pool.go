@@ -30,9 +30,9 @@ type Pool struct {
 // byRole are the configured nodes and the observers.
 type byRole struct{ nodes, observers []*Node }
 
-// SlowFacts is the maximum age of answers that change only with an upgrade or a transaction, such as identities and the
+// StaticAge is the maximum age of answers that change only with an upgrade or a transaction, such as identities and the
 // list of blockchains.
-const SlowFacts = 10 * time.Minute
+const StaticAge = 10 * time.Minute
 
 // NewPool returns a pool with these chains and nodes. The nodes may include observers.
 func NewPool(all []*Node, chains []Chain) *Pool {
@@ -125,6 +125,6 @@ func (p *Pool) Network(ctx context.Context) (uint64, error) {
 		order = p.Observers()[:1]
 	}
 	return firstOf(ctx, order, func(ctx context.Context, n *Node) (uint64, error) {
-		return n.NetworkID(scrape.MaxAge(ctx, SlowFacts))
+		return n.NetworkID(scrape.MaxAge(ctx, StaticAge))
 	})
 }

@@ -174,9 +174,9 @@ func checkTogether(m *scrape.Method, texts map[string][]string) error {
 		return fmt.Errorf("endBlock %d: write a number above startBlock; the range ends before endBlock", value("endBlock", 0))
 	case value("startTimestamp", 0) > value("endTimestamp", all):
 		return errors.New("startTimestamp is after endTimestamp: swap them")
-	case m.Name == listRewardsName && len(texts["addresses"])+len(texts["nodeIds"]) == 0:
+	case m.Name == ListRewards.Name && len(texts["addresses"])+len(texts["nodeIds"]) == 0:
 		return errors.New("write at least one of addresses and nodeIds")
-	case m.Name != aggregateName:
+	case m.Name != aggregateSignatures.Name:
 	case len(texts["message"]) == len(texts["justification"]):
 		return errors.New("write exactly one of message and justification")
 	case value("quorumPercentage", defaultQuorum)+value("quorumPercentageBuffer", 0) > 100:
@@ -189,49 +189,35 @@ func checkTogether(m *scrape.Method, texts map[string][]string) error {
 // defaultQuorum is the service's default percentage.
 const defaultQuorum = 67
 
-// The names of methods whose parameters depend on each other.
-const (
-	listRewardsName = "data.rewards"
-	aggregateName   = "data.aggregateSignatures"
-)
-
-// textsOf returns a string, a number, or a list of these as texts.
-func textsOf(value any) ([]string, error) {
-	switch v := value.(type) {
-	case nil:
-		return nil, nil
-	case string:
-		if v == "" {
-			return nil, nil
+// textsOf returns a string, a number, true or false, or a list of these, as texts.
+func textsOf(value any) (texts []string, err error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	switch raw := jsontext.Value(text); raw.Kind() {
+	case jsontext.KindNull:
+	case jsontext.KindString:
+		var one string
+		if err = json.Unmarshal(raw, &one); one != "" {
+			texts = []string{one}
 		}
-		return []string{v}, nil
-	case []string:
-		return v, nil
-	case jsontext.Value:
-		return textsOfJSON(v)
-	}
-	return []string{fmt.Sprint(value)}, nil
-}
-
-func textsOfJSON(value jsontext.Value) (texts []string, err error) {
-	var one string
-	var many []jsontext.Value
-	switch {
-	case json.Unmarshal(value, &one) == nil:
-		return []string{one}, nil
-	case value.Kind() == jsontext.KindNumber, value.Kind() == jsontext.KindTrue, value.Kind() == jsontext.KindFalse:
-		return []string{value.String()}, nil
-	case json.Unmarshal(value, &many) != nil || many == nil:
-		return nil, errors.New("write a string, a number or a list")
-	}
-	for _, v := range many {
-		more, err := textsOfJSON(v)
-		if err != nil {
-			return nil, err
+	case jsontext.KindNumber, jsontext.KindTrue, jsontext.KindFalse:
+		texts = []string{string(raw)}
+	case jsontext.KindBeginArray:
+		var many []jsontext.Value
+		err = json.Unmarshal(raw, &many)
+		for _, v := range many {
+			more, err := textsOf(v)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, more...)
 		}
-		texts = append(texts, more...)
+	default:
+		err = errors.New("write a string, a number or a list")
 	}
-	return texts, nil
+	return texts, err
 }
 
 // quote shortens a value and puts it on one line.
