@@ -48,6 +48,24 @@ func request(ctx context.Context, address string) (resp *http.Response, text str
 	return resp, strings.TrimSpace(string(body)), err
 }
 
+// answerOf reads a text of an exporter. A name that the exporter does not know is an error in the command line. Otherwise the error is the
+// exporter's text, or what to do if it does not let the command in.
+func answerOf(ctx context.Context, address string) (string, error) {
+	resp, text, err := request(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return text, nil
+	case http.StatusNotFound, http.StatusBadRequest:
+		return "", inputError("%s", text)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "", refused(resp)
+	}
+	return "", errors.New(cmp.Or(text, resp.Status))
+}
+
 // refused returns the error of an answer that is not the requested one.
 func refused(resp *http.Response) error {
 	remedy := "name an exporter that serves it, with --from"

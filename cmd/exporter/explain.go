@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -65,14 +64,9 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, text, err := request(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
-	switch {
-	case err != nil:
+	text, err := answerOf(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
+	if err != nil {
 		return err
-	case resp.StatusCode == http.StatusNotFound:
-		return inputError("%s", text)
-	case resp.StatusCode != http.StatusOK:
-		return refused(resp)
 	}
 	_, err = fmt.Fprintln(out, text)
 	return err

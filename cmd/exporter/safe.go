@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 )
 
@@ -56,14 +54,9 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 		if err != nil {
 			return err
 		}
-		resp, answer, err := request(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
-		switch {
-		case err != nil:
+		answer, err := answerOf(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
+		if err != nil {
 			return err
-		case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest:
-			return inputError("%s", answer)
-		case resp.StatusCode != http.StatusOK:
-			return errors.New(answer)
 		}
 		_, err = fmt.Fprintln(stdout, answer)
 		return err

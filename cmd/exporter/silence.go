@@ -91,11 +91,8 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if m.check {
-		switch resp, answer, err := request(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(m.node)); {
-		case err != nil:
-			return err
-		case resp.StatusCode != http.StatusOK:
-			return fmt.Errorf("%s is not safe to stop now, nothing was silenced: %s", m.node, answer)
+		if _, err := answerOf(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(m.node)); err != nil {
+			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.node, err)
 		}
 	}
 	id, err := nodeIDOf(ctx, exporter, m.node)
