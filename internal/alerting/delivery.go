@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -27,7 +26,6 @@ type delivery struct {
 	metrics   *Metrics
 	log       *slog.Logger
 	transport http.RoundTripper // nil: the notifier's own transport
-	url       string            // base URL of the links in alerts
 	stopping  context.Context   // when it ends, requests in progress are cancelled
 
 	mu        sync.Mutex
@@ -39,7 +37,7 @@ type delivery struct {
 
 func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 	return &delivery{
-		metrics: m, log: o.Log, transport: o.Transport, url: strings.TrimSuffix(o.URL, "/"), stopping: stopping,
+		metrics: m, log: o.Log, transport: o.Transport, stopping: stopping,
 		receivers: map[string]Receiver{}, accepted: map[string]time.Time{}, unsent: map[string]time.Time{},
 	}
 }
@@ -101,7 +99,8 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 	ctx, cancel := context.WithCancel(ctx)
 	defer context.AfterFunc(d.stopping, cancel)()
 	if d.transport != nil {
-		client = &http.Client{Transport: d.transport}
+		own := *client
+		own.Transport, client = d.transport, &own
 	}
 	var batch []post
 	if body, err := req.GetBody(); err == nil {
@@ -109,10 +108,7 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 			d.log.Error("notification not decoded", "err", err)
 		}
 	}
-	direct := *client
-	// Do not follow a redirect: it can turn the POST into a GET. Any page answers a GET with 200, and the alerts would be lost.
-	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	resp, err := direct.Do(req.WithContext(ctx))
+	resp, err := client.Do(req.WithContext(ctx))
 	err = secret.Values{}.Wrap(err)
 	trouble := err
 	switch {
@@ -123,19 +119,14 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		trouble = fmt.Errorf("answers %s", resp.Status)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
-	if err == nil { // limit the body, because the notifier reads it to the end
-		resp.Body = &answerBody{io.LimitReader(resp.Body, maxAnswer), resp.Body}
+	if err == nil { // the notifier reads the body to its end
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}
 	return resp, err //nolint:bodyclose // the notifier closes it
 }
 
 // maxAnswer is the maximum number of bytes that the notifier reads of an Alertmanager's answer. The answer is not used.
 const maxAnswer = 64 << 10
-
-type answerBody struct {
-	io.Reader
-	io.Closer
-}
 
 // note records the result of a batch for an Alertmanager.
 func (d *delivery) note(name string, batch []post, err error, now time.Time) {

@@ -29,6 +29,8 @@ func receivers(c Config) (block config.AlertingConfig, err error) {
 		if c.HTTP != nil {
 			a.HTTPClientConfig = *c.HTTP
 		}
+		// A redirect can turn the POST into a GET. Any page answers a GET with 200, and the alerts would be lost.
+		a.HTTPClientConfig.FollowRedirects = false
 		a.Scheme = u.Scheme
 		if prefix := strings.TrimSuffix(u.Path, "/"); prefix != "" {
 			a.PathPrefix = prefix
