@@ -30,65 +30,6 @@ const (
 	longest = 4 * time.Minute
 )
 
-// For any fault of a node, only its own samples are affected.
-func TestFaultyNodeAffectsOnlyItsSamples(t *testing.T) {
-	for name, begin := range map[string]func(*simnet.Node){
-		"stopped":               (*simnet.Node).Stop,
-		"hung":                  func(n *simnet.Node) { n.Inject(simnet.Hung()) },
-		"slow":                  func(n *simnet.Node) { n.Inject(simnet.Slow(11 * time.Second)) },
-		"reset":                 func(n *simnet.Node) { n.Inject(simnet.Reset()) },
-		"truncated answers":     func(n *simnet.Node) { n.Inject(simnet.CutOff()) },
-		"rate limiting":         func(n *simnet.Node) { n.Inject(simnet.RateLimited(30 * time.Second)) },
-		"unavailable":           func(n *simnet.Node) { n.Inject(simnet.Unavailable()) },
-		"answering HTML":        func(n *simnet.Node) { n.Inject(simnet.HTML()) },
-		"answering other types": func(n *simnet.Node) { n.Inject(simnet.WrongShape()) },
-		"refusing the host":     func(n *simnet.Node) { n.Inject(simnet.WrongHost()) },
-		"refusing everything":   func(n *simnet.Node) { n.Inject(simnet.Refused(-32000, "no")) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			apptest.Run(t, func(t *testing.T, w *apptest.World) {
-				w.Env["SCHEDULES"] = everyMinute
-				w.Start(t)
-				before := w.Samples(t)
-				begin(w.Network.Node("bravo"))
-				for range int(longest / (15 * time.Second)) {
-					time.Sleep(15 * time.Second)
-					if w.Samples(t)[`avax_node_up{node="alpha"}`] != 1 {
-						t.Fatal("alpha not up")
-					}
-				}
-				faulty := w.Samples(t)
-				if up, exported := faulty[`avax_node_up{node="bravo"}`]; !exported || up != 0 {
-					t.Errorf("avax_node_up of bravo %v, exported %v", up, exported)
-				}
-				if left := about(faulty, "bravo"); len(left) > 0 {
-					t.Errorf("samples of bravo left: %v", left)
-				}
-				for series := range before {
-					compares := strings.HasPrefix(series, "avax_chain_fork_detected{") // needs two nodes
-					if _, still := faulty[series]; !still && !compares && !strings.Contains(series, `bravo`) && strings.HasPrefix(series, "avax_") {
-						t.Errorf("%s missing", series)
-					}
-				}
-
-				w.Network.Node("bravo").Recover()
-				w.Network.Node("bravo").Start()
-				time.Sleep(2 * time.Minute) // a period, the rest of a pause, and a run
-				recovered := w.Samples(t)
-				for _, series := range about(before, "bravo") {
-					if _, back := recovered[series]; !back && !strings.HasPrefix(series, "avax_exporter_") {
-						t.Errorf("%s missing after recovery", series)
-					}
-				}
-				if recovered[`avax_node_up{node="bravo"}`] != 1 {
-					t.Error("bravo not up again")
-				}
-			})
-		})
-	}
-}
-
 // Identical calls of several collectors at one tick are sent once.
 func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {

@@ -11,7 +11,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
-// Shared answers do not extend the life of a dead node's samples: after three periods of the slowest collector none is left.
+// Shared answers do not extend the life of a dead node's samples: after three periods of the slowest collector none is left. The samples of
+// other nodes stay, and those of the node come back with it.
 func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 	t.Parallel()
 	for _, watch := range []string{"own", "all"} {
@@ -23,10 +24,23 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 
 					w.Start(t)
 					time.Sleep(13 * time.Minute) // the collectors have settled
+					before := w.Samples(t)
 					w.Network.Node("bravo").Stop()
 					time.Sleep(3 * 5 * time.Minute)
-					if left := about(w.Samples(t), "bravo"); len(left) > 0 {
+					down := w.Samples(t)
+					if left := about(down, "bravo"); len(left) > 0 {
 						t.Errorf("samples of bravo left: %v", left)
+					}
+					w.Network.Node("bravo").Start()
+					time.Sleep(11 * time.Minute)
+					back := w.Samples(t)
+					for series := range before {
+						ofBoth := strings.Contains(series, "bravo") || strings.HasPrefix(series, "avax_chain_fork_detected{") // needs two nodes
+						_, kept := down[series]
+						_, again := back[series]
+						if strings.HasPrefix(series, "avax_") && (!again || !kept && !ofBoth) {
+							t.Errorf("%s: kept %v, back %v", series, kept, again)
+						}
 					}
 				})
 			})

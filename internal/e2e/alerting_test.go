@@ -147,6 +147,49 @@ func alike(all map[string]listedAlert) map[string]listedAlert {
 	return out
 }
 
+// play runs the incidents one after the other. Each receiver gets the page and its end. The condition same holds before, during and after
+// each incident.
+func (w world) play(t *testing.T, same func() string, all ...*testworld.Receiver) {
+	t.Helper()
+	for _, r := range all {
+		r.Wait(testworld.Firing("Settled"))
+	}
+	eventually(t, same)
+	for _, i := range incidents {
+		i.begin(w.network)
+		for _, r := range all {
+			page := r.Wait(i.of(testworld.Firing(i.alert)))
+			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
+				t.Errorf("%s: annotations %v", i.name, page.Annotations)
+			}
+		}
+		eventually(t, same)
+		i.end(w.network)
+		for _, r := range all {
+			r.Wait(i.of(testworld.Resolved(i.alert)))
+		}
+		eventually(t, same)
+	}
+}
+
+// sameAlerts returns a condition for eventually: the exporter and another engine have the same alerts, at least the watchdog and one more.
+func sameAlerts(t *testing.T, engineURL, exporterURL string, listed func(map[string]listedAlert) map[string]listedAlert) func() string {
+	return func() string {
+		theirs, err := active(t, engineURL)
+		if err != nil {
+			return err.Error()
+		}
+		ours, err := active(t, exporterURL)
+		if err != nil {
+			return err.Error()
+		}
+		if len(theirs) < 2 || len(ours) < 2 {
+			return fmt.Sprintf("alerts: %d of the engine, %d of the exporter", len(theirs), len(ours))
+		}
+		return cmp.Diff(alike(listed(theirs)), alike(listed(ours)))
+	}
+}
+
 // Equal rules lead to equal labels, so Alertmanager gets the same alerts from both engines, also at the same time.
 func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	t.Parallel()
@@ -159,49 +202,21 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 		Targets: []string{exporter.URL}, RuleFiles: []string{rules}, Alertmanagers: []string{testworld.Alertmanager(t, scraped.URL).URL},
 		ScrapeInterval: interval, EvaluationInterval: interval, ExternalLabels: map[string]string{"cluster": "home"},
 	})
-	same := func() string {
-		theirs, err := active(t, prometheus.URL)
-		if err != nil {
-			return err.Error()
-		}
-		ours, err := active(t, exporter.URL)
-		if err != nil {
-			return err.Error()
-		}
-		if len(theirs) < 2 || len(ours) < 2 { // the watchdog and at least one more
-			return fmt.Sprintf("alerts: %d of Prometheus, %d of the exporter", len(theirs), len(ours))
-		}
-		return cmp.Diff(alike(theirs), alike(ours))
-	}
-	eventually(t, same)
 	both := []*testworld.Receiver{scraped, w.pages}
-	for _, r := range both {
-		r.Wait(testworld.Firing("Settled"))
-	}
+	w.play(t, sameAlerts(t, prometheus.URL, exporter.URL, func(all map[string]listedAlert) map[string]listedAlert { return all }), both...)
 	for _, i := range incidents {
-		i.begin(w.network)
 		var at []time.Time
 		for _, r := range both {
 			page := r.Wait(i.of(testworld.Firing(i.alert)))
 			at = append(at, page.StartsAt)
-			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) ||
-				!strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") {
-				t.Errorf("%s: annotations %v", i.name, page.Annotations)
-			}
-			if r == w.pages && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
-				t.Errorf("%s: link %s", i.name, page.GeneratorURL)
+			if !strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || r == w.pages && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
+				t.Errorf("%s: annotations %v, link %s", i.name, page.Annotations, page.GeneratorURL)
 			}
 		}
 		// Each scrapes and evaluates at its own time, which a busy machine delays.
 		if apart := at[0].Sub(at[1]).Abs(); apart > time.Minute {
 			t.Errorf("%s: fired %s apart", i.name, apart)
 		}
-		eventually(t, same)
-		i.end(w.network)
-		for _, r := range both {
-			r.Wait(i.of(testworld.Resolved(i.alert)))
-		}
-		eventually(t, same)
 	}
 	if strings.Contains(exporter.Log(), `"level":"ERROR"`) {
 		t.Error("error in the log")

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -37,28 +33,6 @@ func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 	return text
 }
 
-// What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed.
-func TestVMAlertLoadsTheRules(t *testing.T) {
-	testworld.Full(t)
-	t.Parallel()
-	load := func(rules []byte) (string, error) {
-		path := filepath.Join(t.TempDir(), "rules.yml")
-		if err := os.WriteFile(path, rules, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "vmalert"), "-dryRun", "-rule="+path).CombinedOutput()
-		return string(out), err
-	}
-	if out, err := load(alerts.Rules); err == nil || !strings.Contains(out, "unknown fields in rule: keep_firing_for") {
-		t.Errorf("the rules as they are: %v\n%s", err, out)
-	}
-	for name, rules := range map[string][]byte{"rules.yml": withoutKeepFiringFor(t, alerts.Rules), "companion.yml": alerts.Companion} {
-		if out, err := load(rules); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, out)
-		}
-	}
-}
-
 // inside returns the alerts as Prometheus lists them: it adds external labels only when it sends an alert.
 func inside(all map[string]listedAlert) map[string]listedAlert {
 	out := map[string]listedAlert{}
@@ -70,7 +44,7 @@ func inside(all map[string]listedAlert) map[string]listedAlert {
 	return out
 }
 
-// vmalert over VictoriaMetrics has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
+// What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed. Over VictoriaMetrics it has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
 func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
@@ -106,15 +80,11 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	t.Parallel()
 	const interval = 5 * time.Second
 	rules := seconds(t)
-	companion := rulesFile(t, string(alerts.Companion))
-	if out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "thanos"), "tools", "rules-check", "--rules="+rulesFile(t, string(alerts.Rules)), "--rules="+companion).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	w := newWorld(t, rules)
 	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := testworld.Webhook(t)
 	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, ScrapeInterval: interval, EvaluationInterval: interval})
-	thanos := testworld.ThanosRule(t, []string{rules, companion}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	thanos := testworld.ThanosRule(t, []string{rules, rulesFile(t, string(alerts.Companion))}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }
@@ -122,33 +92,7 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 // hasTheSameAlerts runs the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
 func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *testworld.Receiver) {
 	t.Helper()
-	same := func() string {
-		theirs, err := active(t, engineURL)
-		if err != nil {
-			return err.Error()
-		}
-		ours, err := active(t, exporterURL)
-		if err != nil {
-			return err.Error()
-		}
-		if len(theirs) < 2 || len(ours) < 2 {
-			return fmt.Sprintf("alerts: %d of the engine, %d of the exporter", len(theirs), len(ours))
-		}
-		return cmp.Diff(alike(inside(theirs)), alike(inside(ours)))
-	}
-	pages.Wait(testworld.Firing("Settled"))
-	eventually(t, same)
-	for _, i := range incidents {
-		i.begin(w.network)
-		page := pages.Wait(i.of(testworld.Firing(i.alert)))
-		if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
-			t.Errorf("%s: the page says %v", i.name, page.Annotations)
-		}
-		eventually(t, same)
-		i.end(w.network)
-		pages.Wait(i.of(testworld.Resolved(i.alert)))
-		eventually(t, same)
-	}
+	w.play(t, sameAlerts(t, engineURL, exporterURL, inside), pages)
 	testworld.Await(t, "all rules are evaluated", func() error { return healthy(t, engineURL) })
 }
 

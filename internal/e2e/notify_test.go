@@ -221,20 +221,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 		t.Fatal(err)
 	}
 	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
-	both := []*testworld.Receiver{inside, outside}
-	for _, r := range both {
-		r.Wait(testworld.Firing("Settled"))
-	}
-	for _, i := range incidents {
-		i.begin(w.network)
-		for _, r := range both {
-			r.Wait(i.of(testworld.Firing(i.alert)))
-		}
-		i.end(w.network)
-		for _, r := range both {
-			r.Wait(i.of(testworld.Resolved(i.alert)))
-		}
-	}
+	w.play(t, func() string { return "" }, inside, outside)
 	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {

@@ -165,7 +165,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		}
 		for _, f := range faults {
 			if f.logged != "" && !f.some && !strings.Contains(text, f.name) {
-				return fmt.Errorf("it does not tell of %s", f.name)
+				return fmt.Errorf("it does not contain %s", f.name)
 			}
 		}
 		people = text

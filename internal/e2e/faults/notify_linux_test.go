@@ -333,14 +333,14 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 			}
 			return nil
 		})
-		e.Until("the metric tells", testworld.Is(read, 0))
+		e.Until("the metric reports it", testworld.Is(read, 0))
 	}
 	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
 	gates["bravo"].shut()
 	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
 	e.Until("the rules are still invalid", testworld.Is(read, 0))
 	reload(downRules("Gone"))
-	e.Until("the metric tells", testworld.Is(read, 1))
+	e.Until("the metric reports it", testworld.Is(read, 1))
 	e.awaitLog(`configuration reloaded.*alert rules`)
 	pages.Wait(aboutNode(testworld.Firing("Gone"), "bravo"))
 }
