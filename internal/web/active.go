@@ -206,6 +206,19 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []strin
 	return j
 }
 
+// problemsWith returns the problems with the accepted alerts, and the number of the other alerts that are not suppressed.
+func (j *judgement) problemsWith(accepted func(*active) bool) (problems []*problem, others int) {
+	other := func(a *active) bool { return !accepted(a) }
+	for _, p := range j.problems {
+		alerts := slices.DeleteFunc(slices.Clone(p.alerts), other)
+		others += len(p.alerts) - len(alerts)
+		if len(alerts) > 0 {
+			problems = append(problems, &problem{p.name, alerts, slices.DeleteFunc(slices.Clone(p.suppressed), other)})
+		}
+	}
+	return problems, others
+}
+
 // mark is the color of a row or cell. The alerts about the row or cell determine it.
 type mark struct {
 	level   level

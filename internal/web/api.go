@@ -65,9 +65,7 @@ func notFoundError(text string) error {
 func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	var latest shared
 	return func(w http.ResponseWriter, r *http.Request) {
-		page, err := latest.get(r.URL.Query().Get("type"), func(w io.Writer) error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
-			defer cancel()
+		page, err := latest.get(r, r.URL.Query().Get("type"), func(ctx context.Context, w io.Writer) error {
 			data, err := answer(r.WithContext(ctx))
 			if err != nil {
 				return err

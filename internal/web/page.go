@@ -20,7 +20,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // Limits of a page. What exceeds a limit is counted, but not shown.
@@ -59,9 +58,6 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
-// renderTimeout limits the queries of one page.
-const renderTimeout = 10 * time.Second
-
 // servePage serves a page. With ?refresh=SECONDS the browser reloads it. The page is rendered at most once a second. The key
 // tells pages of the same path apart.
 func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, build func(context.Context) g.Node) {
@@ -73,10 +69,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, bui
 		}
 		w.Header().Set("Refresh", text)
 	}
-	page, err := s.pages.get(r.URL.Path+" "+key, func(w io.Writer) error {
-		// Rendering continues if this request is cancelled, because other requests get the same page.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
-		defer cancel()
+	page, err := s.pages.get(r, r.URL.Path+" "+key, func(ctx context.Context, w io.Writer) error {
 		return build(ctx).Render(w)
 	})
 	if err != nil {
@@ -151,10 +144,8 @@ func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.T
 	v.behind = v.snapshot.behind()
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
-	var inhibition notify.Inhibition
-	if s.Inhibition != nil {
-		inhibition, v.inhibitErr = s.Inhibition()
-	}
+	inhibition, inhibitErr := s.Inhibition()
+	v.inhibitErr = inhibitErr
 	v.judgement = judge(groups, inhibition, v.silent)
 	return v
 }
@@ -218,19 +209,11 @@ func (v *view) wantedProblems() (problems []*problem, others int) {
 		return v.problems, 0
 	}
 	nodes := mapped(v.nodeRows(), func(r nodeRow) string { return r.node })
-	other := func(a *active) bool {
+	return v.problemsWith(func(a *active) bool {
 		node, nodeID, validationID := a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"]
-		return node+nodeID+validationID != "" && !slices.Contains(nodes, node) &&
-			(nodeID+validationID == "" || !v.wantedValidator(nodeID, validationID, a.Labels["chain"]))
-	}
-	for _, p := range v.problems {
-		alerts := slices.DeleteFunc(slices.Clone(p.alerts), other)
-		others += len(p.alerts) - len(alerts)
-		if len(alerts) > 0 {
-			problems = append(problems, &problem{p.name, alerts, slices.DeleteFunc(slices.Clone(p.suppressed), other)})
-		}
-	}
-	return problems, others
+		return node+nodeID+validationID == "" || slices.Contains(nodes, node) ||
+			nodeID+validationID != "" && v.wantedValidator(nodeID, validationID, a.Labels["chain"])
+	})
 }
 
 // problemList shows problems, each with at most maxLines alerts.

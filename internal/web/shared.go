@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
+
+// renderTimeout limits the queries of one page.
+const renderTimeout = 10 * time.Second
 
 // shared is a page that all requests within a second share. Only one request at a time renders it, so any number of browsers
 // needs at most one CPU core.
@@ -21,15 +25,18 @@ type shared struct {
 	page []byte
 }
 
-// get returns the page. It renders the page again if it is older than a second or has another key.
-func (s *shared) get(key string, write func(io.Writer) error) ([]byte, error) {
+// get returns the page. It renders the page again if it is older than a second or has another key. Rendering continues if the request is
+// cancelled, because other requests get the same page. It ends after renderTimeout.
+func (s *shared) get(r *http.Request, key string, write func(context.Context, io.Writer) error) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if key == s.key && time.Since(s.at) < time.Second {
 		return s.page, nil
 	}
 	var page bytes.Buffer
-	if err := write(&page); err != nil {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
+	defer cancel()
+	if err := write(ctx, &page); err != nil {
 		return nil, err
 	}
 	s.page, s.key, s.at = page.Bytes(), key, time.Now()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"log/slog"
 	"net/http/httptest"
 	"testing"
@@ -27,9 +28,13 @@ func newSite() *Site {
 	return &Site{
 		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
 		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
-		Answered: func(string) time.Time { return time.Now().Add(-time.Minute) },
-		Log:      slog.New(slog.DiscardHandler),
-		Access:   everyone,
+		Labels:      func() map[string]map[string]string { return nil },
+		Unreachable: func(time.Duration) []string { return nil },
+		Chains:      func() []string { return nil },
+		Probe:       func(context.Context) []string { return nil },
+		Answered:    func(string) time.Time { return time.Now().Add(-time.Minute) },
+		Log:         slog.New(slog.DiscardHandler),
+		Access:      everyone,
 	}
 }
 

@@ -112,9 +112,6 @@ func missing(names, list []string) []string {
 
 // silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
 func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
-	if s.Probe == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return missing(s.Probe(ctx), stopRun(jobs).Facts.Unreachable)
@@ -214,15 +211,11 @@ func (s *Site) uncounted(f *snapshot) string {
 	if age := f.now.Sub(run.At); age > oldest && run.Collector != "" {
 		return fmt.Sprintf("the last answer is %s old: %s", seconds(age.Seconds()), f.why(isStop))
 	}
-	if s.Chains != nil {
-		if added := missing(s.Chains(), run.Facts.Chains); len(added) > 0 {
-			return "chain " + brief(added) + " is not counted yet: retry in a few seconds"
-		}
+	if added := missing(s.Chains(), run.Facts.Chains); len(added) > 0 {
+		return "chain " + brief(added) + " is not counted yet: retry in a few seconds"
 	}
-	if s.Unreachable != nil {
-		if missed := missing(s.Unreachable(oldest), run.Facts.Unreachable); len(missed) > 0 {
-			return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
-		}
+	if missed := missing(s.Unreachable(oldest), run.Facts.Unreachable); len(missed) > 0 {
+		return brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
 	}
 	return ""
 }

@@ -62,22 +62,14 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 
 // subjectPage shows a node or an L1: its alerts, its cards, past alerts and all samples. isIts decides by labels what is about it.
 func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(string) string) bool) g.Node {
-	var problems []*problem
+	its := func(a *active) bool { return isIts(func(label string) string { return a.Labels[label] }) }
+	problems, _ := v.problemsWith(its)
 	var suppressed []*active
 	for _, p := range v.problems {
-		var alerts []*active
 		for _, a := range p.suppressed {
-			if isIts(func(label string) string { return a.Labels[label] }) {
+			if its(a) {
 				suppressed = append(suppressed, a)
 			}
-		}
-		for _, a := range p.alerts {
-			if isIts(func(label string) string { return a.Labels[label] }) {
-				alerts = append(alerts, a)
-			}
-		}
-		if len(alerts) > 0 {
-			problems = append(problems, &problem{p.name, alerts, p.suppressed})
 		}
 	}
 	title := verdict{level: well, title: name + ": no active alerts"}

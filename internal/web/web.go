@@ -1,5 +1,8 @@
 // Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop calls
 // nodes, before it answers yes.
+//
+// A page is drawn from a view. It combines the snapshot (the newest samples of the store), the judgement (the active alerts, and which of them
+// suppress others), the names of nodes and validators, and the history. Requests within a second share a page.
 package web
 
 import (
@@ -28,7 +31,7 @@ type Site struct {
 	Registry prometheus.Gatherer
 	// Source provides alerts and samples: alerting in this process, or a Prometheus. Nil if there is neither.
 	Source alerting.Source
-	// Inhibition returns the inhibit rules in force, and why these may be outdated. Nil: no alert suppresses another.
+	// Inhibition returns the inhibit rules in force, and why these may be outdated.
 	Inhibition func() (notify.Inhibition, error)
 	// Receivers returns the Alertmanagers that this process notifies; nil if there are none.
 	Receivers func() []alerting.Receiver
@@ -47,7 +50,7 @@ type Site struct {
 	Answered func(node string) time.Time
 	// Undiscovered returns the names of the nodes whose chains are not known yet; nil without discovery of chains.
 	Undiscovered func() []string
-	// Labels returns the labels that the user gave, by name of the node, and by node ID or validation ID of the validator. Nil if there are none.
+	// Labels returns the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
 	Labels func() map[string]map[string]string
 	// Chains returns the names of the monitored chains of subnets.
 	Chains func() []string
