@@ -36,15 +36,16 @@ func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	if err := demo.Configure(cfg, network, urls); err != nil {
 		return err
 	}
-	if err := demo.Notify(ctx, cfg, log); err != nil {
+	inbox, err := demo.Notify(ctx, cfg, log)
+	if err != nil {
 		return err
 	}
 	log.Info("simulated network", "nodes", len(cfg.Upstreams.Nodes), "l1", "examplel1", "permissioned", "examplepoa")
-	return serve(ctx, cfg, log, func(address net.Addr) {
+	return serve(ctx, app.Options{Config: cfg, Log: log, Inbox: inbox, Started: func(address net.Addr) {
 		log.Info("open the status page", "url", app.OwnURL(address.String(), cfg.TLS))
-		if cfg.Inbox != nil {
+		if inbox != nil {
 			log.Info("open the inbox of notifications", "url", app.OwnURL(address.String(), cfg.TLS)+"/demo/inbox", "note", "alerts fire and are notified sooner than elsewhere")
 		}
 		go demo.Run(ctx, network, log)
-	})
+	}})
 }

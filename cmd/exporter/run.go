@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"io"
-	"log/slog"
-	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -29,7 +27,7 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, cfg, newLogger(cfg, stderr), nil)
+	return serve(ctx, app.Options{Config: cfg, Log: newLogger(cfg, stderr)})
 }
 
 // setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. A large heap
@@ -46,10 +44,11 @@ func setGCPercent(nodes int) {
 }
 
 // serve runs the exporter and reloads it on SIGHUP.
-func serve(ctx context.Context, cfg *config.Config, log *slog.Logger, started func(net.Addr)) error {
-	setGCPercent(len(cfg.Upstreams.Nodes))
+func serve(ctx context.Context, o app.Options) error {
+	setGCPercent(len(o.Config.Upstreams.Nodes))
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	return app.Run(ctx, cfg, log, hup, started)
+	o.Reload = hup
+	return app.Run(ctx, o)
 }

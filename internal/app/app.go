@@ -46,9 +46,22 @@ type App struct {
 	mu sync.Mutex // locked during changes of targets and jobs
 }
 
+// Options are the parts that a command connects to an App.
+type Options struct {
+	Config *config.Config
+	Log    *slog.Logger
+	// Inbox receives the demo's notifications; nil outside the demo.
+	Inbox *web.Inbox
+	// Reload triggers a reload with each value. Only Run uses it, and Started.
+	Reload <-chan os.Signal
+	// Started, if set, is called with the listen address.
+	Started func(net.Addr)
+}
+
 // New starts the collectors, and alerting if it is enabled. They run until ctx ends. Wait waits until they have stopped. An error
 // in the configuration is a config.InputError.
-func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error) {
+func New(ctx context.Context, o Options) (*App, error) {
+	cfg, log := o.Config, o.Log
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		promcollectors.NewGoCollector(),
@@ -85,7 +98,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*App, error
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: cfg.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: o.Inbox, Version: Version(), Log: log,
 	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
@@ -195,9 +208,9 @@ func (a *App) Wait() {
 	}
 }
 
-// Run serves the exporter until ctx ends. It calls started, if not nil, with the listen address. A value in reload triggers a
-// reload.
-func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-chan os.Signal, started func(net.Addr)) error {
+// Run serves the exporter until ctx ends.
+func Run(ctx context.Context, o Options) error {
+	cfg, log := o.Config, o.Log
 	// Listen first, so that a port that is already in use is reported at once.
 	listener, err := listen(ctx, cfg)
 	if err != nil {
@@ -208,14 +221,14 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	if err := serveProfiles(ctx, cfg, log); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	a, err := New(ctx, cfg, log)
+	a, err := New(ctx, o)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	go func() {
 		for {
 			select {
-			case <-reload:
+			case <-o.Reload:
 				_ = a.Reload() // Reload logs its errors
 			case <-ctx.Done():
 				return
@@ -227,8 +240,8 @@ func Run(ctx context.Context, cfg *config.Config, log *slog.Logger, reload <-cha
 	served := make(chan error, 1)
 	go func() { served <- serve(listener, server, cfg, log) }()
 	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.ups.Nodes()), "version", Version())
-	if started != nil {
-		started(listener.Addr())
+	if o.Started != nil {
+		o.Started(listener.Addr())
 	}
 
 	select {

@@ -56,7 +56,9 @@ func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter 
 	address := make(chan net.Addr, 1)
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- app.Run(ctx, c, slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), nil, func(a net.Addr) { address <- a })
+		stopped <- app.Run(ctx, app.Options{
+			Config: c, Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Started: func(a net.Addr) { address <- a },
+		})
 	}()
 	t.Cleanup(func() {
 		cancel()

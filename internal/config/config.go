@@ -28,7 +28,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
 // Config is the parsed and validated environment.
@@ -44,8 +43,6 @@ type Config struct {
 
 	Alerting alerting.Config
 	Notify   notify.Config
-	// Inbox receives the demo's notifications; nil outside the demo.
-	Inbox *web.Inbox
 	// Prometheus configures the Prometheus that evaluates the rules in place of this process. Without a URL there is none.
 	Prometheus alerting.PrometheusConfig
 

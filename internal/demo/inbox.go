@@ -40,32 +40,32 @@ receivers:
 `
 
 // Notify sends notifications to the inbox at /demo/inbox, unless the operator configured receivers or disabled rules. The
-// inbox accepts notifications until ctx ends.
-func Notify(ctx context.Context, c *config.Config, log *slog.Logger) error {
+// inbox accepts notifications until ctx ends. It is nil if nothing is sent to it.
+func Notify(ctx context.Context, c *config.Config, log *slog.Logger) (*web.Inbox, error) {
 	if !c.Alerting.On || c.Notify.On() {
-		return nil
+		return nil, nil
 	}
 	if c.Alerting.RulesFile == "" {
 		rules, err := shorten(c.Alerting.Rules)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		c.Alerting.Rules, c.Alerting.Interval = rules, interval
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("inbox: %w", err)
+		return nil, fmt.Errorf("inbox: %w", err)
 	}
-	c.Inbox = &web.Inbox{}
+	inbox := &web.Inbox{}
 	c.Notify.Text = fmt.Appendf(nil, routing, listener.Addr())
-	server := &http.Server{Handler: web.Access{TrustLoopback: true}.Only(c.Inbox), ReadTimeout: time.Minute}
+	server := &http.Server{Handler: web.Access{TrustLoopback: true}.Only(inbox), ReadTimeout: time.Minute}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("inbox closed", "err", err)
 		}
 	}()
-	return nil
+	return inbox, nil
 }
 
 // shorten returns the rules with shorter durations.

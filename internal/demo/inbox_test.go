@@ -54,10 +54,11 @@ func TestDemoNotifiesItsInboxByDefault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &config.Config{Alerting: alerting.Config{On: true, Rules: alerts.Rules}}
-	if err := Notify(ctx, c, slog.New(slog.DiscardHandler)); err != nil {
+	inbox, err := Notify(ctx, c, slog.New(slog.DiscardHandler))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Inbox == nil || !strings.Contains(string(c.Notify.Text), "http://127.0.0.1:") {
+	if inbox == nil || !strings.Contains(string(c.Notify.Text), "http://127.0.0.1:") {
 		t.Errorf("no notifications to the inbox: %s", c.Notify.Text)
 	}
 	if err := notify.Check(c.Notify); err != nil {
@@ -67,8 +68,8 @@ func TestDemoNotifiesItsInboxByDefault(t *testing.T) {
 		{Alerting: alerting.Config{On: true, Rules: alerts.Rules}, Notify: notify.Config{File: "notify.yml"}},
 		{},
 	} {
-		if err := Notify(ctx, c, slog.New(slog.DiscardHandler)); err != nil || c.Inbox != nil {
-			t.Errorf("inbox %v, %v", c.Inbox, err)
+		if inbox, err := Notify(ctx, c, slog.New(slog.DiscardHandler)); err != nil || inbox != nil {
+			t.Errorf("inbox %v, %v", inbox, err)
 		}
 	}
 }

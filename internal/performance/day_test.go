@@ -59,7 +59,7 @@ receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 		cfg.Notify.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return inbox.DialContext(ctx) }
 
 		ctx, cancel := context.WithCancel(t.Context())
-		a, err := app.New(ctx, cfg, slog.New(slog.DiscardHandler))
+		a, err := app.New(ctx, app.Options{Config: cfg, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			cancel()
 			t.Fatal(err)

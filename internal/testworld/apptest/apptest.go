@@ -91,7 +91,7 @@ func (w *World) StartNow(t *testing.T) {
 	c.Transport = w.Transport
 	ctx, cancel := context.WithCancel(t.Context())
 	oneStarts.Lock()
-	w.App, err = app.New(ctx, c, slog.New(slog.NewTextHandler(&w.Log, nil)))
+	w.App, err = app.New(ctx, app.Options{Config: c, Log: slog.New(slog.NewTextHandler(&w.Log, nil))})
 	synctest.Wait()
 	oneStarts.Unlock()
 	if err != nil {
