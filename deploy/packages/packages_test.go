@@ -26,6 +26,7 @@ const (
 	service = "avax-exporter.service"
 	socket  = "avax-exporter.socket"
 	units   = "usr/lib/systemd/system"
+	tarball = "*_linux_*.tar.gz"
 )
 
 func TestMain(m *testing.M) {
@@ -73,7 +74,7 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	check.Dir = dir
 	checked := run(t, check)
-	for _, pattern := range []string{"*.tar.gz", "*.cdx.json", "*.deb", "*.rpm"} {
+	for _, pattern := range []string{tarball, "*_grafana.com.tar.gz", "*.tgz", "*.cdx.json", "*.deb", "*.rpm"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%s: %v, %v", pattern, files, err)
@@ -85,7 +86,7 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 
 	// The tarball contains a binary that runs, and the files that it needs.
 	unpacked := t.TempDir()
-	files := untar(t, one(t, dir, "*.tar.gz"), unpacked)
+	files := untar(t, one(t, dir, tarball), unpacked)
 	for _, name := range []string{"avax-exporter", "LICENSE", service, socket, "environment", "rules.yml", "dashboards/grafana.json"} {
 		if !slices.ContainsFunc(files, func(file string) bool { return strings.HasSuffix(file, "/"+name) }) {
 			t.Errorf("no %s in the tarball: %v", name, files)
