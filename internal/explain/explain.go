@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -125,7 +126,7 @@ func (e *explanation) readNames() {
 }
 
 // notTarget are labels that do not say what a sample is about.
-var notTarget = regexp.MustCompile(`^(__name__|job|instance|pod|alertname|alert|severity|within|needs|scope|profiles)$`)
+var notTarget = []model.LabelName{"__name__", "job", "instance", "pod", "alertname", "alert", "severity", "within", "needs", "scope", "profiles"}
 
 // isAbout reports whether a label has one of the target's names. A label may join two names with a slash. A sample without a label that
 // says what it is about is about every target.
@@ -138,7 +139,7 @@ func (e *explanation) isAbout(labels model.Metric) bool {
 				return true
 			}
 		}
-		general = general && notTarget.MatchString(string(name))
+		general = general && slices.Contains(notTarget, name)
 	}
 	return e.target == "" || general
 }
@@ -335,11 +336,7 @@ func (e *explanation) unknown(name string) error {
 // subject returns the labels that say what a sample is about, after a space; empty if there are none.
 func subject(labels model.Metric) string {
 	labels = labels.Clone()
-	for name := range labels {
-		if notTarget.MatchString(string(name)) {
-			delete(labels, name)
-		}
-	}
+	maps.DeleteFunc(labels, func(name model.LabelName, _ model.LabelValue) bool { return slices.Contains(notTarget, name) })
 	if len(labels) == 0 {
 		return ""
 	}
