@@ -183,16 +183,8 @@ func (f *fees) pay(since, until time.Time, fee uint64, usedUp bool) {
 	end := since.UTC().Add(time.Duration(seconds) * time.Second)
 	for begin := since.UTC(); begin.Before(end); {
 		next := time.Date(begin.Year(), begin.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-		first, last := begin, next
-		if last.After(end) {
-			last = end
-		}
-		if last.After(f.to) {
-			last = f.to
-		}
-		if first.Before(f.from) {
-			first = f.from
-		}
+		first := slices.MaxFunc([]time.Time{begin, f.from}, time.Time.Compare)
+		last := slices.MinFunc([]time.Time{next, end, f.to}, time.Time.Compare)
 		if last.After(first) {
 			f.add(begin.Format("2006-01"), last, paidAt(last)-paidAt(first), !constant && (first.After(since) || last.Before(end)))
 		}
