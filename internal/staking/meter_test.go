@@ -1,6 +1,7 @@
 package staking_test
 
 import (
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -176,6 +177,42 @@ func TestBurnIsUnknownBeforeTheFirstFall(t *testing.T) {
 		m.Add(staking.Reading{At: day0.Add(time.Duration(i) * time.Minute), Balance: balance})
 		if burn, known := m.Burn(); burn != 0 || known {
 			t.Errorf("%v %v after reading %d", burn, known, i)
+		}
+	}
+}
+
+func TestMetersMeasureTheSet(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	meters := staking.Meters{}
+	measure := func(after time.Duration, certain bool, balances map[string]uint64) map[string]float64 {
+		set := &staking.L1{At: start.Add(after)}
+		for id, balance := range balances {
+			set.Set = append(set.Set, staking.Validator{ID: id, Balance: balance})
+		}
+		meters.Measure(set, certain, 0)
+		burns := map[string]float64{}
+		for _, v := range set.Set {
+			burns[v.ID] = v.Burn
+		}
+		if set.Unpriced != (burns["a"] == 0) {
+			t.Errorf("after %s: unpriced %v, burns %v", after, set.Unpriced, burns)
+		}
+		return burns
+	}
+	for _, c := range []struct {
+		after    time.Duration
+		certain  bool
+		balances map[string]uint64
+		want     map[string]float64
+	}{
+		{0, true, map[string]uint64{"a": 1000}, map[string]float64{"a": 0}},
+		{10 * time.Second, false, map[string]uint64{"a": 500}, map[string]float64{"a": 0}}, // the balance may be newer than the time
+		{20 * time.Second, true, map[string]uint64{"a": 900, "new": 700}, map[string]float64{"a": 5, "new": 5}},
+		{30 * time.Second, true, map[string]uint64{"other": 700}, map[string]float64{"other": 0}},
+		{40 * time.Second, true, map[string]uint64{"a": 100}, map[string]float64{"a": 0}}, // its earlier measurements are gone
+	} {
+		if got := measure(c.after, c.certain, c.balances); !maps.Equal(got, c.want) {
+			t.Errorf("after %s: burns %v, want %v", c.after, got, c.want)
 		}
 	}
 }

@@ -29,8 +29,6 @@ func NewPoll(views []View, total uint64) Poll {
 			p.known += v.Stake
 		}
 	}
-	// Sort, because sums of floats depend on the order.
-	slices.SortFunc(p.views, func(a, b View) int { return cmp.Compare(a.NodeID, b.NodeID) })
 	p.total = max(total, p.known)
 	return p
 }

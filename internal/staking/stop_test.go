@@ -96,3 +96,19 @@ func TestIsolatedNodesSeeLessThanHalfWhileAnotherSeesAQuorum(t *testing.T) {
 		}
 	}
 }
+
+// A node that stopped during a run has no view, and the others count it as not connected.
+func TestStoppedNodeHasNoView(t *testing.T) {
+	view := func(by string, up map[string]uint64) staking.SetView {
+		v := staking.SetView{By: by, ID: by, Up: up, Sum: staking.Weights{Total: 100}}
+		for _, w := range up {
+			v.Sum.Up += w
+		}
+		return v
+	}
+	views := staking.SetViews{view("a", map[string]uint64{"a": 40, "b": 40, "c": 20}), view("b", map[string]uint64{"b": 40})}
+	views = views.WithoutStopped([]string{"b"}, map[string]bool{"b": true})
+	if share, by := views.AfterStop("c", nil); share != 0.4 || by != "a" {
+		t.Errorf("%v stays up, as %q reports", share, by)
+	}
+}
