@@ -206,15 +206,12 @@ func rulesCost(cfg *config.Config, series int) string {
 func dial(ctx context.Context, address string) error {
 	at, err := url.Parse(address)
 	if err != nil {
-		return errors.New("invalid URL: correct AVAX_ALERTMANAGERS")
+		return err
 	}
-	port := at.Port()
-	if port == "" {
-		port = map[string]string{"https": "443"}[at.Scheme]
-	}
+	port := cmp.Or(at.Port(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(port, "80")))
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), port))
 	if err != nil {
 		return fmt.Errorf("connect: %w: start it, or correct AVAX_ALERTMANAGERS", err)
 	}
