@@ -202,7 +202,7 @@ func (u *Upstream) explain(op string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return &Error{op, Timeout, &reason{"cancelled by the caller", err}}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{op, Timeout, &reason{"no answer before the run's deadline (half the collector's period)", err}}
+		return &Error{op, Timeout, &reason{"no answer before the caller's deadline", err}}
 	}
 	return &Error{op, OutcomeOf(err), &reason{u.clean(err.Error()), err}}
 }

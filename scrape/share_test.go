@@ -109,7 +109,7 @@ func TestCancelledCallerLeavesTheSharedCallRunning(t *testing.T) {
 		var wg sync.WaitGroup
 		for ctx, want := range map[context.Context]string{
 			impatient:                               "platform.getHeight: timeout: cancelled by the caller",
-			hasty:                                   "platform.getHeight: timeout: no answer before the run's deadline (half the collector's period)",
+			hasty:                                   "platform.getHeight: timeout: no answer before the caller's deadline",
 			scrape.MaxAge(t.Context(), time.Minute): "",
 		} {
 			wg.Go(func() {
