@@ -6,7 +6,7 @@ import (
 
 // The scheduler measures how late this process runs: the delay between the time of a timer and the start of its goroutine. With too
 // little CPU, all goroutines wait, calls end after their deadlines, and nodes seem to be down. Then the scheduler skips runs until
-// the rest is in time: first runs of collectors that no page needs, then all but the up probes.
+// the rest is in time. It first skips collectors that no alert of severity page needs, then all but the up probes.
 const (
 	measureEvery = 5 * time.Second
 	// tooLate is the delay above which more runs are skipped, at most once in stepUp.
@@ -19,7 +19,7 @@ const (
 
 // load is the state of this measurement. It is guarded by Scheduler.mu.
 type load struct {
-	level   int       // 0: all jobs run; 1: those that pages need; 2: the up probes
+	level   int       // 0: all jobs run; 1: those that alerts of severity page need; 2: the up probes
 	changed time.Time // last change of level
 	late    time.Time // last delay of inTime or more
 }
@@ -57,7 +57,7 @@ func (s *Scheduler) judge(delay time.Duration) {
 	default:
 		return
 	}
-	runs := []string{"all collectors", "collectors that pages need", "up probes"}[level]
+	runs := []string{"all collectors", "collectors that alerts of severity page need", "up probes"}[level]
 	if level > s.load.level {
 		s.log.Warn("exporter too slow for its nodes", "delay", delay.Round(time.Millisecond).String(), "runs", runs,
 			"remedy", "Give the exporter more CPU, or split the nodes among shards.")

@@ -9,7 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
-// If the exporter has too little CPU, it first skips what no page needs, and then everything but the probes.
+// If the exporter has too little CPU, it first skips what no alert of severity page needs, and then everything but the probes.
 func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var probes, paged, others atomic.Int64
@@ -46,7 +46,7 @@ func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 			t.Errorf("after recovery: runs %v, want %v", got, want)
 		}
 		for _, message := range []string{
-			`level=WARN msg="exporter too slow for its nodes" delay=2s runs="collectors that pages need"`,
+			`level=WARN msg="exporter too slow for its nodes" delay=2s runs="collectors that alerts of severity page need"`,
 			`level=WARN msg="exporter too slow for its nodes" delay=2s runs="up probes"`,
 			`level=INFO msg="exporter catches up" runs="all collectors"`,
 		} {
