@@ -112,8 +112,8 @@ func (b *Budget) Spent() (inMinute, inDay int) {
 
 // Units returns the cost of a request in compute units, by its op. An unknown op costs as much as the most expensive method.
 func Units(op string) int {
-	if e := methodOf(op); e != nil {
-		return e.Units
+	if m := methodOf(op); m != nil {
+		return m.Units
 	}
 	return xl
 }
@@ -201,17 +201,17 @@ func Estimate(loads ...Load) (Need, error) {
 	var need Need
 	var errs []error
 	for _, l := range loads {
-		e := methodOf(l.Op)
+		m := methodOf(l.Op)
 		switch {
-		case e == nil:
+		case m == nil:
 			errs = append(errs, fmt.Errorf("%s: the data service has no such method", l.Op))
 		case l.Every < time.Second:
 			errs = append(errs, fmt.Errorf("%s: period %s is too short: write a second or more", l.Op, l.Every))
 		case l.Calls < 0:
 			errs = append(errs, fmt.Errorf("%s: %d calls: write 0 or more", l.Op, l.Calls))
 		default:
-			need.PerMinute += ticks(time.Minute+l.Every/2, l.Every) * l.Calls * e.Units
-			need.PerDay += ticks(24*time.Hour+l.Every/2, l.Every) * l.Calls * e.Units
+			need.PerMinute += ticks(time.Minute+l.Every/2, l.Every) * l.Calls * m.Units
+			need.PerDay += ticks(24*time.Hour+l.Every/2, l.Every) * l.Calls * m.Units
 		}
 	}
 	return need, errors.Join(errs...)
@@ -224,7 +224,7 @@ var (
 	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",
 		"Maximum number of compute units that the exporter spends at the Data service within any minute and within any day.", []string{"window"}, nil)
 	spentUnits = prometheus.NewDesc("avax_exporter_data_spent_units",
-		"Compute units spent at the Data service in the last minute and in the last day, since the exporter started.", []string{"window"}, nil)
+		"Compute units spent at the Data service in the last minute and in the last day.", []string{"window"}, nil)
 )
 
 // Describe implements prometheus.Collector.
