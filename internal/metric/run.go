@@ -29,8 +29,9 @@ type Run struct {
 	Tables []Table
 	Facts  Facts
 	Notes  []string // of the collector, about what is wrong or missing
-	// Err is the error of a failed run. If a failed run has no samples, the samples of the last good run stay until they
-	// expire. A run with too many series of a family fails too, but it has the samples of the other families.
+	// Err is the error of a failed run. Chunks of a failed run is usually nil: the samples of the last good run stay until they
+	// expire. With too many series of a family, a failed run has the samples of the other families. If a service fails, it may have
+	// stored totals. If no configured node answers, its Chunks may be empty and not nil: this ends the samples of earlier runs.
 	Err error
 }
 
@@ -65,8 +66,8 @@ const MaxRows = 500
 // Job is the state of one job in the store.
 type Job struct {
 	Last Run // latest run, failed or not
-	// Good is the latest good run, usually Last itself. Its Key is empty if there was no good run. After a run with too many
-	// series, Good has the samples of that run.
+	// Good is the latest good run, usually Last itself. Its Key is empty if there was no good run. After a failed run whose Chunks
+	// are not nil, Good has the samples of that run.
 	Good *Run
 
 	served  []Chunk // samples of the job on /metrics
