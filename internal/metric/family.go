@@ -1,5 +1,5 @@
 // Package metric is the way of a sample from a collector to a scrape. A Family is declared once. A run of a job collects samples of
-// its families in a Batch, which validates and renders them. The Store holds the latest Run of each job, and its Handler answers
+// its families in a Batch, which validates them. The Store holds the latest Run of each job, and its Handler renders the samples for
 // /metrics without a call to any upstream.
 package metric
 

@@ -79,13 +79,14 @@ func causeOf(r metric.Run) cause { return cause{r.Target.Group(), scrape.Outcome
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// Ticks before the time in from are ignored, because the first run may be in progress. from is zero until the first run
-	// starts.
-	from time.Time
 	// notes are the notes of the last successful run. Only the current run accesses them.
 	notes []string
 
 	// The following fields are guarded by Scheduler.mu.
+
+	// Ticks before the time in from are ignored, because the first run may be in progress. from is zero until the first run
+	// starts.
+	from     time.Time
 	running  bool               // a run is in progress
 	extra    bool               // the last run was a woken run
 	cancel   context.CancelFunc // ends the run in progress
@@ -171,16 +172,16 @@ func (s *Scheduler) add(j Job) *job {
 		s.byNode[j.Target.Node] = map[*job]bool{}
 	}
 	s.byNode[j.Target.Node][added] = true
-	b := s.tickers[j.When]
-	if b == nil {
-		b = &ticker{when: j.When}
-		s.tickers[j.When] = b
-		s.arm(b, time.Now())
+	t := s.tickers[j.When]
+	if t == nil {
+		t = &ticker{when: j.When}
+		s.tickers[j.When] = t
+		s.arm(t, time.Now())
 	}
 	if j.Probe {
-		b.jobs = slices.Insert(b.jobs, 0, added)
+		t.jobs = slices.Insert(t.jobs, 0, added)
 	} else {
-		b.jobs = append(b.jobs, added)
+		t.jobs = append(t.jobs, added)
 	}
 	return added
 }
@@ -282,11 +283,11 @@ func (s *Scheduler) first(jobs []*job, ended chan<- struct{}) {
 
 // remove ends a job and deletes it. The caller holds s.mu.
 func (s *Scheduler) remove(j *job) {
-	b := s.tickers[j.When]
-	if b.jobs = slices.DeleteFunc(b.jobs, func(o *job) bool { return o == j }); len(b.jobs) == 0 {
+	t := s.tickers[j.When]
+	if t.jobs = slices.DeleteFunc(t.jobs, func(o *job) bool { return o == j }); len(t.jobs) == 0 {
 		delete(s.tickers, j.When)
-		if b.timer != nil {
-			b.timer.Stop()
+		if t.timer != nil {
+			t.timer.Stop()
 		}
 	}
 	if j.woken != nil {
@@ -309,9 +310,9 @@ func (s *Scheduler) remove(j *job) {
 func (s *Scheduler) Wait() {
 	<-s.ctx.Done()
 	s.mu.Lock() // from now on, no ticker starts a run
-	for _, b := range s.tickers {
-		if b.timer != nil {
-			b.timer.Stop()
+	for _, t := range s.tickers {
+		if t.timer != nil {
+			t.timer.Stop()
 		}
 	}
 	for _, j := range s.jobs {

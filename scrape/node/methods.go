@@ -38,7 +38,7 @@ const (
 // validators of a public network take 1.4 MiB.
 const largeList = 16 << 20
 
-// The table of methods. A method without a name is used only by the command call.
+// The table of methods. A method without a variable is used only by the command call.
 var (
 	_               = declare[struct{}](scrape.Method{Name: "admin.alias", Path: adminPath, Params: []string{"endpoint", "alias"}, Changes: "give an endpoint of the node another name, until it stops"})
 	_               = declare[struct{}](scrape.Method{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"}, Changes: "give a chain another name on the node, until it stops"})

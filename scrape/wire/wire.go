@@ -232,7 +232,7 @@ func (v *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
-// scan reads a number or a string, and parses its text. The value follows an error of parse.
+// scan reads a number or a string, and parses its text. An error names the text before the error of parse.
 func scan[T any](d *jsontext.Decoder, into *T, parse func(string) (T, error)) error {
 	token, err := d.ReadToken()
 	if err != nil {
