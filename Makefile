@@ -53,7 +53,7 @@ apart = ^(TestMutationsAreDetected|TestLokiEvaluatesRulesAndDashboard|TestAllInc
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
-test-full: build tools deploy-tools proxies .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour); check-rules and incidents are apart
+test-full: build tools deploy-tools proxies .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour)
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on $(TESTFLAGS) ./...
@@ -73,7 +73,7 @@ incidents: ## Run incidents in synthetic time and compare who is paged with docs
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
-check: vet lint fresh test-full ## Run everything but check-rules and incidents; CI runs vet, lint, fresh and test
+check: vet lint fresh test-full ## Run everything except check-rules, check-logs, incidents, sharded, fleet and the measurements
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
