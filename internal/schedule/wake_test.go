@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -52,6 +53,7 @@ func TestFailedJobIsRetriedWithBackoff(t *testing.T) {
 				j := r.job("test", "a", 24*time.Hour)
 				h.Set([]schedule.Job{j})
 				time.Sleep(150 * time.Second)
+				synctest.Wait()
 				if !slices.Equal(r.at, test.want) {
 					t.Errorf("ran at %v, want %v", r.at, test.want)
 				}
@@ -65,6 +67,7 @@ func TestRetriesStayWithinThePeriod(t *testing.T) {
 		r := times{err: errors.New("no")}
 		h.Set([]schedule.Job{r.job("test", "a", time.Minute)})
 		time.Sleep(30 * time.Minute)
+		synctest.Wait()
 		if n := len(r.at); n < 30 || n > 30+6 {
 			t.Errorf("%d runs in 30 periods", n)
 		}
@@ -81,11 +84,13 @@ func TestRecoveredNodeRunsItsFailingJobs(t *testing.T) {
 		}
 		h.Set(jobs)
 		time.Sleep(10 * time.Hour) // retries become rare
+		synctest.Wait()
 		for _, r := range []*times{&slow, &other, &well, &network} {
 			r.start, r.at, r.err = time.Now(), nil, nil
 		}
 		h.NodeChanged("a", true)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if len(slow.at) != 1 || len(network.at) != 1 || len(other.at) != 0 || len(well.at) != 0 {
 			t.Errorf("runs of the node's failing job %v, the network's %v, another node's %v, a successful job's %v", slow.at, network.at, other.at, well.at)
 		}
