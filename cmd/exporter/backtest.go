@@ -120,8 +120,8 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 	if r.at.IsZero() != (r.alert == "") {
 		return r, errors.New("--at and --alert belong together: write both, or none")
 	}
-	if r.checkpoint != "" && len(r.thresholds) > 0 {
-		return r, errors.New("--checkpoint: not with --set: evaluate one after the other")
+	if r.checkpoint != "" && (len(r.thresholds) > 0 || r.alert != "") {
+		return r, errors.New("--checkpoint: not with --set or --alert: evaluate one after the other")
 	}
 	if !r.from.Before(r.to) {
 		return r, errors.New("--from must be before --to")
@@ -177,7 +177,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return inputError("backtest: %w", err)
 	}
 	o := backtest.Options{
-		Source: source, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, Checkpoint: r.checkpoint,
+		Source: source, Server: r.prometheus, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, Checkpoint: r.checkpoint,
 	}
 	now, err := backtest.ParseRules(rules, nil)
 	if err != nil {
@@ -196,7 +196,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	var results []*backtest.Result
 	for i, groups := range sets {
-		o.Groups, o.Progress = groups, r.progress(stderr, i, len(sets))
+		o.Groups, o.Progress = groups, progress(stderr, i, len(sets))
 		result, err := backtest.Run(ctx, o)
 		if err != nil {
 			return fmt.Errorf("backtest: %w", err)
@@ -230,13 +230,12 @@ func (r backtestRequest) routes() (*amconfig.Config, error) {
 }
 
 // progress returns a function that shows on a terminal how far the evaluation is. It returns nil if stderr is no terminal.
-func (r backtestRequest) progress(stderr io.Writer, run, runs int) func(time.Time) {
+func progress(stderr io.Writer, run, runs int) func(time.Time, float64) {
 	file, ok := stderr.(*os.File)
 	if !ok || !isTerminal(file) {
 		return nil
 	}
-	return func(until time.Time) {
-		share := max(0, float64(until.Sub(r.from))/float64(r.to.Sub(r.from)))
+	return func(until time.Time, share float64) {
 		end := "\r"
 		if share = (share + float64(run)) / float64(runs); share == 1 {
 			end = "\r\033[K"

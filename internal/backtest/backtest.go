@@ -33,7 +33,9 @@ type Source interface {
 
 // Options select what is evaluated.
 type Options struct {
-	Source   Source
+	Source Source
+	// Server is the URL of Source.
+	Server   string
 	Groups   *Rules
 	From, To time.Time
 	// Interval is the time between two evaluations.
@@ -42,10 +44,11 @@ type Options struct {
 	Matchers []string
 	// External are the labels of the server that evaluates the rules.
 	External labels.Labels
-	// Progress, if set, is called after each piece of history.
-	Progress func(until time.Time)
+	// Progress, if set, is called after each piece of history, with the share of the range that is evaluated.
+	Progress func(until time.Time, share float64)
 	// Checkpoint is a file that stores how far the evaluation is, about once a minute and when it fails. A later Run with the same
-	// file continues there, with the range of the first. Run deletes the file at its end. Empty: no file.
+	// file continues there, with the range of the first. If other options differ, Run returns an error. It deletes the file at its
+	// end. Empty: no file.
 	Checkpoint string
 }
 
@@ -168,7 +171,7 @@ func (r *run) all(ctx context.Context) error {
 			}
 		}
 		if r.o.Progress != nil {
-			r.o.Progress(to)
+			r.o.Progress(to, max(0, float64(to.Sub(r.o.From))/float64(r.o.To.Sub(r.o.From))))
 		}
 		if r.o.Checkpoint != "" && to.After(r.from) && time.Since(saved) > time.Minute {
 			if err := r.save(to); err != nil {

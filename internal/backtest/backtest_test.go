@@ -211,10 +211,11 @@ groups:
   - name: g
     rules:
       - {alert: Down, expr: 'avax_node_up == 0', for: 5m, annotations: {summary: '{{ $labels.node }}'}}
+      - {alert: Fails, expr: 'avax_node_up + on () avax_node_up > 0'}
 `),
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	o.Progress = func(until time.Time) {
+	o.Progress = func(until time.Time, _ float64) {
 		if until.After(begin.Add(20 * hour)) {
 			stop()
 		}
@@ -223,11 +224,29 @@ groups:
 		t.Fatalf("the first run ended with %v", err)
 	}
 	o.Progress = nil
-	resumed := o
-	resumed.From = begin.Add(hour) // the checkpoint has the range
+	for what, change := range map[string]func(*Options){
+		"server": func(o *Options) { o.Server = "http://other" },
+		"rules": func(o *Options) {
+			o.Groups = parse(t, `groups: [{name: g, rules: [{alert: Down, expr: 'avax_node_up < 1', for: 5m}]}]`)
+		},
+		"matchers": func(o *Options) { o.Matchers = []string{`job="avax"`} },
+		"interval": func(o *Options) { o.Interval = 30 * time.Second },
+	} {
+		other := o
+		change(&other)
+		if _, err := Run(t.Context(), other); err == nil || !strings.Contains(err.Error(), "belongs to a command with other") {
+			t.Errorf("continued with another %s: %v", what, err)
+		}
+	}
+	resumed, shares := o, []float64(nil)
+	resumed.From, resumed.To = begin.Add(hour), begin.Add(40*hour) // the checkpoint has the range
+	resumed.Progress = func(_ time.Time, share float64) { shares = append(shares, share) }
 	second, err := Run(t.Context(), resumed)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if shares[0] < 0.5 || shares[len(shares)-1] != 1 {
+		t.Errorf("shares %v, want them of the range of the checkpoint", shares)
 	}
 	if _, err := os.Stat(o.Checkpoint); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the checkpoint still exists: %v", err)
@@ -241,8 +260,8 @@ groups:
 	if err := errors.Join(WriteJSON(&one, whole), WriteJSON(&two, second)); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(one.String(), two.String()); diff != "" || len(second.Incidents) != 2 {
-		t.Errorf("resumed run differs:\n%s", diff)
+	if diff := cmp.Diff(one.String(), two.String()); diff != "" || len(second.Incidents) != 2 || len(second.Errors) != 1 {
+		t.Errorf("resumed run differs, errors %q:\n%s", second.Errors, diff)
 	}
 }
 
