@@ -132,7 +132,7 @@ func (m *Method) Raw(ctx context.Context, u *Upstream, path string, params any) 
 			return nil, err
 		}
 		text = text.Clone()
-		_, err = m.decode(wire.NewDecoder(bytes.NewReader(text)))
+		_, err = m.decodeBytes(text)
 		return text, err
 	}
 	value, err := u.do(ctx, &raw, path, params)
@@ -140,12 +140,18 @@ func (m *Method) Raw(ctx context.Context, u *Upstream, path string, params any) 
 	return answer, err
 }
 
+func (m *Method) decodeBytes(text jsontext.Value) (any, error) {
+	d := wire.NewDecoder(bytes.NewReader(text))
+	defer wire.Free(d)
+	return m.decode(d)
+}
+
 // Cursor is the parameter that requests the next page of a list, and its value. It is empty after the last page.
 type Cursor struct{ Param, Value string }
 
 // Next returns the cursor in an answer. Of a method without pages it is empty.
 func (m *Method) Next(answer jsontext.Value) Cursor {
-	value, _ := m.decode(wire.NewDecoder(bytes.NewReader(answer)))
+	value, _ := m.decodeBytes(answer)
 	if page, ok := value.(interface{ Next() Cursor }); ok {
 		return page.Next()
 	}

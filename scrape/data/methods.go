@@ -1,7 +1,6 @@
 package data
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -110,7 +109,7 @@ type Item[T any] struct {
 func readItem[T any](d *jsontext.Decoder) (item Item[T], err error) {
 	text, err := d.ReadValue()
 	if err == nil {
-		item.Err = wire.Decode(wire.NewDecoder(bytes.NewReader(text)), &item.Value)
+		item.Err = wire.DecodeBytes(text, &item.Value)
 	}
 	return item, err
 }

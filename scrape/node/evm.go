@@ -215,6 +215,7 @@ func (c *ChainConfig) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*c = ChainConfig{Times: map[string]time.Time{}, Precompiles: map[string]Precompile{}, Canonical: string(text)}
 	hasID := false
 	in := wire.NewDecoder(bytes.NewReader(text))
+	defer wire.Free(in)
 	err = wire.Members(in, func(name string) error {
 		switch {
 		case name == "chainId":
@@ -254,7 +255,7 @@ func tryMember[T any](d *jsontext.Decoder, name string, into map[string]T) error
 		return err
 	}
 	var value T
-	if wire.Decode(wire.NewDecoder(bytes.NewReader(text)), &value) == nil {
+	if wire.DecodeBytes(text, &value) == nil {
 		into[name] = value
 	}
 	return nil

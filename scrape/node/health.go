@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -49,7 +48,7 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 			Consensus consensus `json:"consensus,omitzero"`
 		} `json:"engine,omitzero"`
 	}
-	if wire.Decode(wire.NewDecoder(bytes.NewReader(text)), &of) == nil {
+	if wire.DecodeBytes(text, &of) == nil {
 		*m = healthMessage{of.Engine.Consensus, of.Bytes, of.Percent}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
@@ -42,6 +43,13 @@ func Free(d *jsontext.Decoder) {
 //
 // A type with an UnmarshalJSONFrom, UnmarshalJSON or UnmarshalText method decodes itself.
 func Decode(d *jsontext.Decoder, into any) error { return decode(d, reflect.ValueOf(into).Elem()) }
+
+// DecodeBytes is Decode for the first value of a text.
+func DecodeBytes(text []byte, into any) error {
+	d := NewDecoder(bytes.NewReader(text))
+	defer Free(d)
+	return Decode(d, into)
+}
 
 // Members reads an object. It calls read for each member with its name; read must read the value.
 func Members(d *jsontext.Decoder, read func(name string) error) error {

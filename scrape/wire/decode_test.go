@@ -34,7 +34,7 @@ type whole struct {
 
 func decoded(in string) (whole, error) {
 	var v whole
-	err := wire.Decode(wire.NewDecoder(strings.NewReader(in)), &v)
+	err := wire.DecodeBytes([]byte(in), &v)
 	return v, err
 }
 
@@ -109,7 +109,7 @@ func FuzzDecodeMatchesEncodingJSON(f *testing.F) {
 	f.Add([]byte(`{"parts":[{"weight":"1"}],"byID":{"1":{"weight":2}},"one":{"weight":4},"uptime":"99.5"}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var ours, theirs whole
-		if wire.Decode(wire.NewDecoder(strings.NewReader(string(in))), &ours) != nil {
+		if wire.DecodeBytes(in, &ours) != nil {
 			return
 		}
 		if err := json.UnmarshalDecode(jsontext.NewDecoder(strings.NewReader(string(in))), &theirs); err != nil {
