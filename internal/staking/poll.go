@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// View is the uptime of a validator that one peer observed (info.peers, observedUptime).
+// View is the uptime of one validator that one peer observed (info.peers, observedUptime): a voter's view. A SetView is about a whole set.
 type View struct {
 	NodeID string
 	Stake  uint64  // stake of the peer in nAVAX

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Validator is a validator of an L1 (platform.getCurrentValidators, platform.getL1Validator).
+// Validator is a validator of an L1, with what its runway depends on (platform.getCurrentValidators, platform.getL1Validator).
 type Validator struct {
 	ID      string // validation ID; for a legacy validator, ID of the transaction that added it
 	NodeID  string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Member is a validator of a set.
+// Member is a validator of any set, of which only the weight counts. A Validator of an L1 also has a balance and a period.
 type Member struct {
 	ID     string
 	Weight uint64
@@ -23,9 +23,9 @@ func (w Weights) Without(m Member) float64 {
 	return share(w.Up, w.Total)
 }
 
-// Isolated returns the nodes that are connected to less than half of the stake, if another one is connected to at least a Quorum: then they
+// IsolatedBy returns the nodes that are connected to less than half of the stake, if another one is connected to at least a Quorum: then they
 // have a problem of their own, and what they report about others does not count.
-func Isolated[N comparable](connected map[N]float64) map[N]bool {
+func IsolatedBy[N comparable](connected map[N]float64) map[N]bool {
 	alone, well := map[N]bool{}, false
 	for n, share := range connected {
 		if share < 0.5 {
@@ -39,7 +39,8 @@ func Isolated[N comparable](connected map[N]float64) map[N]bool {
 	return alone
 }
 
-// SetView is what one node or observer reports about a validator set.
+// SetView is what one node or observer reports about the members of a validator set: which are connected. A View is about the uptime of one
+// validator.
 type SetView struct {
 	By  string // name of the node or observer
 	ID  string // its node ID; empty for an observer
@@ -67,14 +68,14 @@ func (all SetViews) WithoutStopped(names []string, ids map[string]bool) SetViews
 	return all
 }
 
-// Isolated returns the nodes whose views do not count, as Isolated says: their node IDs, by name.
+// Isolated returns the nodes whose views do not count, as IsolatedBy says: their node IDs, by name.
 func (all SetViews) Isolated() map[string]string {
 	connected, ids := map[string]float64{}, map[string]string{}
 	for _, v := range all {
 		connected[v.By] = v.Sum.Without(Member{})
 		ids[v.By] = v.ID
 	}
-	alone := Isolated(connected)
+	alone := IsolatedBy(connected)
 	maps.DeleteFunc(ids, func(name, _ string) bool { return !alone[name] })
 	return ids
 }

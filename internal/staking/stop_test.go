@@ -88,7 +88,7 @@ func TestIsolatedNodesSeeLessThanHalfWhileAnotherSeesAQuorum(t *testing.T) {
 		{nil, nil},
 	} {
 		got := map[string]float64{}
-		for n := range staking.Isolated(c.connected) {
+		for n := range staking.IsolatedBy(c.connected) {
 			got[n] = 1
 		}
 		if !maps.Equal(got, c.isolated) {

@@ -162,7 +162,7 @@ func (f *snapshot) connectedWeights() values {
 		for l, share := range f.by("avax_node_connected_stake_ratio", "node") {
 			connected[l[0]] = share
 		}
-		return f.by("avax_l1_connected_weight", "chain", "node").least(staking.Isolated(connected))
+		return f.by("avax_l1_connected_weight", "chain", "node").least(staking.IsolatedBy(connected))
 	})
 }
 
