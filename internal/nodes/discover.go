@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"sync"
@@ -67,7 +66,7 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 	wg.Wait()
 	for i, n := range nodes {
 		if failed[i] != nil {
-			errs = append(errs, fmt.Errorf("node %s: %w", n.Name(), failed[i]))
+			errs = append(errs, &CallError{n, failed[i]})
 		}
 		for _, b := range tracked[i] {
 			if len(found) < MaxChains && !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {

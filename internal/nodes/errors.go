@@ -39,7 +39,13 @@ type CallError struct {
 	Err  error
 }
 
-func (e *CallError) Error() string { return e.Node.name() + ": " + e.Err.Error() }
+func (e *CallError) Error() string {
+	role := "node"
+	if e.Node.Observer {
+		role = "observer"
+	}
+	return fmt.Sprintf("%s %s: %v", role, e.Node.Name(), e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }

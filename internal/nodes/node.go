@@ -191,11 +191,3 @@ func (n *Node) explain(err error) error {
 	}
 	return err
 }
-
-// name returns the role and the name of the node, for errors.
-func (n *Node) name() string {
-	if n.Observer {
-		return "observer " + n.Name()
-	}
-	return "node " + n.Name()
-}
