@@ -313,7 +313,7 @@ func damage(t *testing.T, path string, spoil func(file string) error) {
 	}
 }
 
-func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
+func TestDamagedOrLostTotalsAreRebuilt(t *testing.T) {
 	for name, spoil := range map[string]func(file string) error{
 		"damaged": func(file string) error { return os.WriteFile(file, []byte(`{"Since`), 0o600) },
 		"lost":    os.Remove,
@@ -341,7 +341,7 @@ func TestDamagedOrLostLedgerIsRebuilt(t *testing.T) {
 	}
 }
 
-func TestAnyLedgerContentCausesNoPanic(t *testing.T) {
+func TestAnyStoredContentCausesNoPanic(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		path := t.TempDir()
 		run := func() {
@@ -363,7 +363,7 @@ func TestAnyLedgerContentCausesNoPanic(t *testing.T) {
 	})
 }
 
-func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
+func TestTotalsGrowWithAnUnwritableDisk(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		full := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(full, nil, 0o600); err != nil {
@@ -380,7 +380,7 @@ func TestLedgerWorksWithAnUnwritableDisk(t *testing.T) {
 	})
 }
 
-func TestNodesWithOneIDShareALedger(t *testing.T) {
+func TestNodesWithOneIDShareTotals(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var pool []*nodes.Node
 		for _, name := range []string{"one", "other"} {

@@ -127,18 +127,18 @@ const (
 // read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
 // time of sending or by the last change. So once an hour, and if a page is not in order, reading ends only after a page without a message
 // that changed since then.
-func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+func (t *icmTotals) read(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
 	now := time.Now()
-	if b.Recent == nil {
-		b.Recent = map[string]icmMessage{}
+	if t.Recent == nil {
+		t.Recent = map[string]icmMessage{}
 	}
-	b.Lanes = slices.DeleteFunc(b.Lanes, func(l icmLane) bool { return l.Counts == nil }) // only an edited file has such a lane
-	if b.Events.Start.IsZero() {
-		b.Events.Start = now.Add(-icmFirstRead)
+	t.Lanes = slices.DeleteFunc(t.Lanes, func(l icmLane) bool { return l.Counts == nil }) // only an edited file has such a lane
+	if t.Events.Start.IsZero() {
+		t.Events.Start = now.Add(-icmFirstRead)
 	}
-	p := b.Events.begin(now, 0)
-	b.listed = map[string]bool{}
-	err := read(ctx, &b.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
+	p := t.Events.begin(now, 0)
+	t.listed = map[string]bool{}
+	err := read(ctx, &t.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
 		older, fresh, sorted := 0, 0, true
@@ -147,10 +147,10 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 			if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
 				continue // the message has no transaction, or its ID is too long
 			}
-			_, known := b.Recent[message.MessageID]
+			_, known := t.Recent[message.MessageID]
 			changed := m.changed()
 			switch {
-			case b.Events.saw(changed.Unix(), now.Unix()):
+			case t.Events.saw(changed.Unix(), now.Unix()):
 			case changed.Unix() < p.From:
 				older++
 			default:
@@ -158,48 +158,48 @@ func (b *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 				sorted = sorted && older == 0
 			}
 			if known || changed.Unix() >= p.From {
-				b.listed[message.MessageID], b.Recent[message.MessageID] = true, m
+				t.listed[message.MessageID], t.Recent[message.MessageID] = true, m
 			}
 		}
 		return older > 0 && (fresh == 0 || sorted && !p.Sweep)
 	})
-	if b.Events.Pass == nil {
-		b.readFrom = p.From
+	if t.Events.Pass == nil {
+		t.readFrom = p.From
 	}
-	if b.Events.Pass == nil && p.Sweep { // later runs do not read messages before this pass
-		for id, m := range b.Recent {
+	if t.Events.Pass == nil && p.Sweep { // later runs do not read messages before this pass
+		for id, m := range t.Recent {
 			if !m.expected() && m.changed().Unix() < p.From {
-				b.close(id)
+				t.close(id)
 			}
 		}
 	}
-	b.giveUp(now)
+	t.giveUp(now)
 	return err
 }
 
 // ask requests messages by ID that this run has not read and whose status may change, those first that were not read for the
 // longest time.
-func (b *icmTotals) ask(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (t *icmTotals) ask(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	var ids []string
-	for id, m := range b.Recent {
-		if m.mayChange() && !b.listed[id] {
+	for id, m := range t.Recent {
+		if m.mayChange() && !t.listed[id] {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, c string) int {
-		return cmp.Or(b.Recent[a].Seen.Compare(b.Recent[c].Seen), cmp.Compare(a, c))
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(t.Recent[a].Seen.Compare(t.Recent[b].Seen), cmp.Compare(a, b))
 	})
 	for _, id := range ids[:min(len(ids), icmMaxAsked)] {
 		message, err := ups.Data.ICMMessage(ctx, id)
-		m := b.Recent[id]
+		m := t.Recent[id]
 		switch {
 		case err == nil && message.MessageID == id:
-			b.Answered = true
+			t.Answered = true
 			if answer := icmMessageOf(message); !answer.At.IsZero() {
 				m = answer
 			}
-		case scrape.OutcomeOf(err) == scrape.NotFound && (b.Answered || b.readFrom > 0 && m.At.Unix() >= b.readFrom):
-			delete(b.Recent, id) // the service no longer has the message
+		case scrape.OutcomeOf(err) == scrape.NotFound && (t.Answered || t.readFrom > 0 && m.At.Unix() >= t.readFrom):
+			delete(t.Recent, id) // the service no longer has the message
 			continue
 		case scrape.OutcomeOf(err) == scrape.RateLimited, scrape.OutcomeOf(err) == scrape.Timeout:
 			return nil // the next run continues
@@ -207,39 +207,39 @@ func (b *icmTotals) ask(ctx context.Context, ups *Upstreams, out *metric.Batch) 
 			out.Note("pending message not read again: %v", err)
 		}
 		m.Seen = time.Now()
-		b.Recent[id] = m
+		t.Recent[id] = m
 	}
 	return nil
 }
 
 // giveUp gives up messages that are too old, and closes the oldest messages if there are too many.
-func (b *icmTotals) giveUp(now time.Time) {
-	for id, m := range b.Recent {
+func (t *icmTotals) giveUp(now time.Time) {
+	for id, m := range t.Recent {
 		switch age := now.Sub(m.At); {
 		case m.Status == icmGivenUp && age >= icmForgetAfter, m.Status == icmExecutionFailed && age >= icmGiveUpAfter:
-			b.close(id)
+			t.close(id)
 		case m.Status == data.ICMPending && age >= icmGiveUpAfter:
 			m.Status = icmGivenUp
-			b.Recent[id] = m
+			t.Recent[id] = m
 		}
 	}
-	beyond := len(b.Recent) - icmMaxRecent
+	beyond := len(t.Recent) - icmMaxRecent
 	if beyond <= 0 {
 		return
 	}
-	ids := slices.Collect(maps.Keys(b.Recent))
+	ids := slices.Collect(maps.Keys(t.Recent))
 	rank := func(id string) int {
-		if b.Recent[id].Status == data.ICMPending {
+		if t.Recent[id].Status == data.ICMPending {
 			return 1
 		}
 		return 0
 	}
-	slices.SortFunc(ids, func(a, c string) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(c)), b.Recent[a].changed().Compare(b.Recent[c].changed()))
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), t.Recent[a].changed().Compare(t.Recent[b].changed()))
 	})
 	for _, id := range ids[:beyond] {
-		b.Events.Floor = max(b.Events.Floor, b.Recent[id].changed().Unix()+1) // a later pass must not count it again
-		b.close(id)
+		t.Events.Floor = max(t.Events.Floor, t.Recent[id].changed().Unix()+1) // a later pass must not count it again
+		t.close(id)
 	}
 }
 
@@ -283,13 +283,13 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 }
 
 // close moves a message from Recent to the sums.
-func (b *icmTotals) close(id string) {
-	m := b.Recent[id]
+func (t *icmTotals) close(id string) {
+	m := t.Recent[id]
 	if m.Status == data.ICMPending {
 		m.Status = icmGivenUp
 	}
-	b.Lanes, _ = addMessage(b.Lanes, m)
-	delete(b.Recent, id)
+	t.Lanes, _ = addMessage(t.Lanes, m)
+	delete(t.Recent, id)
 }
 
 // addMessage adds a message to the sums of its lane, and returns that lane.
@@ -322,13 +322,13 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	return lanes, l
 }
 
-func (b *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
+func (t *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
 	var lanes []icmLane
-	for _, l := range b.Lanes {
+	for _, l := range t.Lanes {
 		l.Counts, l.Deliverers = maps.Clone(l.Counts), maps.Clone(l.Deliverers)
 		lanes = append(lanes, l)
 	}
-	for _, m := range b.Recent {
+	for _, m := range t.Recent {
 		var l *icmLane
 		lanes, l = addMessage(lanes, m)
 		if m.Status == data.ICMPending && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
