@@ -69,7 +69,10 @@ func answerOf(ctx context.Context, address string) (string, error) {
 // refused returns the error of an answer that is not the requested one.
 func refused(resp *http.Response) error {
 	remedy := "name an exporter that serves it, with --from"
-	if resp.StatusCode == http.StatusForbidden {
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		remedy = "write the user and the password in --from: http://user:password@host:9865"
+	case http.StatusForbidden:
 		remedy = "use a password, or run the command on the exporter's machine"
 	}
 	return fmt.Errorf("%s answers %s; %s", resp.Request.URL.Redacted(), resp.Status, remedy)

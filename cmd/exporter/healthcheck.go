@@ -22,13 +22,13 @@ Examples:
 // runHealthcheck requests /-/healthy at the configured address. The container image uses it as health check, because
 // the image has no shell.
 func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
-	listen, err := configured(config.LoadListen())
+	cfg, err := configured(config.LoadOnly("LISTEN"))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	resp, err := askURL(ctx, app.OwnURL(listen, false)+"/-/healthy")
+	resp, err := askURL(ctx, app.OwnURL(string(cfg.Listen), false)+"/-/healthy")
 	if err != nil {
 		return err
 	}

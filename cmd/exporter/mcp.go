@@ -191,6 +191,8 @@ func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMes
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusConflict: // the node must not be stopped
 		return text, nil
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "", refused(resp)
 	}
 	return "", fmt.Errorf("%s: %s: %s", t.name, resp.Status, text)
 }

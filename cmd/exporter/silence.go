@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
@@ -41,7 +43,8 @@ Options:
   --from URL          address of the exporter (default: the exporter on this
                       machine, at AVAX_LISTEN)
   --alertmanager URL  address of the Alertmanager (default: the first of
-                      AVAX_ALERTMANAGERS)
+                      AVAX_ALERTMANAGERS). Its credentials are in
+                      AVAX_HTTP_CONFIG_FILE.
   --check             create the silences only if it is safe to stop the node
                       now
   --comment TEXT      reason for the silence (default: maintenance)
@@ -99,14 +102,22 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	api := m.alertmanager
-	if api == "" && len(cfg.Alerting.Alertmanagers) > 0 {
+	api, client := m.alertmanager, http.DefaultClient
+	if api == "" && cfg.Alerting.Notifies() {
 		api = cfg.Alerting.Alertmanagers[0]
+	}
+	if api != "" {
+		if cfg, err = configured(config.LoadOnly("HTTP_CONFIG_FILE")); err != nil {
+			return err
+		}
+		if client, err = alerting.AlertmanagerClient(cfg.Alerting, nil); err != nil {
+			return err
+		}
 	}
 	api = strings.TrimSuffix(cmp.Or(api, exporter), "/")
 	until := time.Now().Add(m.lasts)
 	for _, match := range notify.NodeMatches(m.node, id) {
-		silence, err := postSilence(ctx, api, match.Label, match.Value, m.comment, until)
+		silence, err := postSilence(ctx, client, api, match.Label, match.Value, m.comment, until)
 		if err != nil {
 			return err
 		}
@@ -118,14 +129,14 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 // nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it. /metrics has it while the node answers,
 // for every client. Later a query finds it.
 func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
-	resp, page, err := request(ctx, exporter+"/metrics")
+	page, err := answerOf(ctx, exporter+"/metrics")
 	if err != nil {
 		return "", err
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(page + "\n"))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+		return "", fmt.Errorf("/metrics: %w: is it an avax-exporter?", err)
 	}
 	var nodes []string
 	for _, m := range families["avax_node_up"].GetMetric() {
@@ -175,7 +186,7 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 }
 
 // postSilence creates a silence and returns its ID.
-func postSilence(ctx context.Context, api, label, value, comment string, until time.Time) (string, error) {
+func postSilence(ctx context.Context, client *http.Client, api, label, value, comment string, until time.Time) (string, error) {
 	type matcher struct {
 		Name    string `json:"name"`
 		Value   string `json:"value"`
@@ -194,7 +205,7 @@ func postSilence(ctx context.Context, api, label, value, comment string, until t
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}

@@ -42,10 +42,16 @@ func receivers(c Config) (block config.AlertingConfig, err error) {
 	return block, nil
 }
 
+// AlertmanagerClient returns a client with the credentials of the Alertmanagers in c. In tests, transport replaces the network. It may be
+// nil.
+func AlertmanagerClient(c Config, transport http.RoundTripper) (*http.Client, error) {
+	return newClient("alertmanager", c.HTTP, 4<<20, transport)
+}
+
 // AlertmanagerConfig returns a function that returns the configuration in force, in YAML, of the first Alertmanager in c that answers.
 // Alertmanager leaves out secrets. The error joins those of all Alertmanagers. In tests, transport replaces the network. It may be nil.
 func AlertmanagerConfig(c Config, transport http.RoundTripper) (func(context.Context) (string, error), error) {
-	client, err := newClient("alertmanager", c.HTTP, 4<<20, transport)
+	client, err := AlertmanagerClient(c, transport)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type Values struct {
 	Validators     Validators `default:"own" desc:"Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated."`
 	ValidatorsFile string     `split_words:"true" desc:"File with names, owners and other labels of validators, by node ID or validation ID; see fleets.md. Reloaded when it changes."`
 
-	HTTPConfigFile string   `split_words:"true" subject:"Requests" desc:"File with credentials, headers, TLS settings and the Host header for nodes, services, Alertmanagers and Prometheus, in Prometheus' format http_config; see operating.md. This file and the files that it names are reloaded when they change."`
+	HTTPConfigFile string   `split_words:"true" subject:"Requests" desc:"File with credentials, headers, TLS settings and the Host header for nodes, services, Alertmanagers and Prometheus, in Prometheus' format http_config; see operating.md. This file and the files that it names are reloaded when they change. For Alertmanagers and Prometheus, a change of this file needs a restart."`
 	Timeout        Duration `default:"10s" desc:"Timeout of one call to a node or service, as a duration."`
 	Concurrency    Count    `default:"4" desc:"Maximum number of concurrent calls to one node or service."`
 
@@ -156,13 +156,9 @@ func LoadServing() (*Config, error) {
 	return env.Parse()
 }
 
-// LoadListen returns the listen address of an exporter in this environment. It ignores all other variables.
-func LoadListen() (string, error) {
-	c, err := Environment{"LISTEN": os.Getenv(prefix + "LISTEN")}.Parse()
-	if err != nil {
-		return "", err
-	}
-	return string(c.Listen), nil
+// LoadOnly is Load for a command that needs one variable, named without the prefix. All others have their defaults.
+func LoadOnly(name string) (*Config, error) {
+	return Environment{name: os.Getenv(prefix + name)}.Parse()
 }
 
 // processEnvironment returns the variables of this process with the prefix, including unknown ones.
