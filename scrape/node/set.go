@@ -47,34 +47,17 @@ func (s *ValidatorSet) All() iter.Seq[Validator] {
 
 // UnmarshalJSONFrom decodes the list, one validator at a time.
 func (s *ValidatorSet) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	err := eachDistinct(d, func(e entry) { s.all = append(s.all, e.member()) })
+	err := eachDistinct(d, func(v validatorOfSet) { s.all = append(s.all, newMember(v.Validator)) })
 	s.all = slices.Clip(slices.Clone(s.all)) // without the space that append reserved
 	return err
 }
 
-// entry holds the fields of a Validator that are decoded.
-type entry struct {
-	NodeID                 string         `json:"nodeID"`
-	Weight                 wire.Uint64    `json:"weight"`
-	StartTime              wire.UnixTime  `json:"startTime"`
-	EndTime                *wire.UnixTime `json:"endTime"`
-	PotentialReward        *wire.NanoAVAX `json:"potentialReward"`
-	AccruedDelegateeReward *wire.NanoAVAX `json:"accruedDelegateeReward"`
-	DelegationFee          *wire.Percent  `json:"delegationFee"`
-	Uptime                 *wire.Percent  `json:"uptime"`
-	Connected              *bool          `json:"connected"`
-	DelegatorCount         *wire.Uint64   `json:"delegatorCount"`
-	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
-	NextPeriod             *wire.Seconds  `json:"nextPeriod"`
-	AutoCompoundShares     *wire.Uint64   `json:"autoCompoundRewardShares"`
-	Authority              *Owner         `json:"validatorAuthority"`
-	RestakedValidation     *wire.NanoAVAX `json:"restakedValidationRewards"`
-	RestakedDelegatee      *wire.NanoAVAX `json:"restakedDelegateeRewards"`
-}
+// validatorOfSet is a Validator in a list with each node ID once.
+type validatorOfSet struct{ Validator }
 
-func (e entry) id() string { return e.NodeID }
+func (v validatorOfSet) id() string { return v.NodeID }
 
-// member is an entry without pointers, because pointers would triple the memory of a set.
+// member holds the fields of a Validator that a set keeps, without pointers, because pointers would triple the memory of a set.
 type member struct {
 	nodeID                 string
 	weight                 wire.Uint64
@@ -84,87 +67,67 @@ type member struct {
 	delegationFee, uptime  wire.Percent
 	delegatorCount         wire.Uint64
 	delegatorWeight        wire.NanoAVAX
-	nextPeriod             time.Duration
+	nextPeriod             wire.Seconds
 	autoCompoundShares     wire.Uint64
 	authority              *Owner // of the few auto-renewed validators
 	restakedValidation     wire.NanoAVAX
 	restakedDelegatee      wire.NanoAVAX
 	connected              bool
-	has                    fields
+	hasEnd                 bool
+	has                    uint16 // bits of the other optional fields, in the order of copyOptional
 }
 
-// fields is the set of optional fields that a member has.
-type fields uint16
-
-const (
-	hasEnd fields = 1 << iota
-	hasPotentialReward
-	hasAccruedDelegateeReward
-	hasDelegationFee
-	hasUptime
-	hasConnected
-	hasDelegatorCount
-	hasDelegatorWeight
-	hasNextPeriod
-	hasAutoCompoundShares
-	hasRestakedValidation
-	hasRestakedDelegatee
-)
-
-func (e entry) member() member {
-	m := member{nodeID: e.NodeID, weight: e.Weight, start: e.StartTime.Unix(), authority: e.Authority}
-	if e.EndTime != nil {
-		m.end, m.has = e.EndTime.Unix(), m.has|hasEnd
+func newMember(v Validator) member {
+	m := member{nodeID: v.NodeID, weight: v.Weight, start: v.StartTime.Unix(), authority: v.ValidatorAuthority}
+	if v.EndTime != nil {
+		m.end, m.hasEnd = v.EndTime.Unix(), true
 	}
-	if e.NextPeriod != nil {
-		m.nextPeriod, m.has = e.NextPeriod.Duration, m.has|hasNextPeriod
-	}
-	take(&m, &m.autoCompoundShares, e.AutoCompoundShares, hasAutoCompoundShares)
-	take(&m, &m.restakedValidation, e.RestakedValidation, hasRestakedValidation)
-	take(&m, &m.restakedDelegatee, e.RestakedDelegatee, hasRestakedDelegatee)
-	take(&m, &m.potentialReward, e.PotentialReward, hasPotentialReward)
-	take(&m, &m.accruedDelegateeReward, e.AccruedDelegateeReward, hasAccruedDelegateeReward)
-	take(&m, &m.delegationFee, e.DelegationFee, hasDelegationFee)
-	take(&m, &m.uptime, e.Uptime, hasUptime)
-	take(&m, &m.connected, e.Connected, hasConnected)
-	take(&m, &m.delegatorCount, e.DelegatorCount, hasDelegatorCount)
-	take(&m, &m.delegatorWeight, e.DelegatorWeight, hasDelegatorWeight)
+	m.copyOptional(&v, false)
 	return m
-}
-
-func take[T any](m *member, into, from *T, has fields) {
-	if from != nil {
-		*into = *from
-		m.has |= has
-	}
 }
 
 func (m member) validator() Validator {
 	v := Validator{NodeID: m.nodeID, Weight: m.weight, StartTime: wire.UnixTime{Time: time.Unix(m.start, 0).UTC()}, ValidatorAuthority: m.authority}
-	if m.has&hasEnd != 0 {
+	if m.hasEnd {
 		v.EndTime = &wire.UnixTime{Time: time.Unix(m.end, 0).UTC()}
 	}
-	if m.has&hasNextPeriod != 0 {
-		v.NextPeriod = &wire.Seconds{Duration: m.nextPeriod}
-	}
-	v.AutoCompoundRewardShares = give(m, m.autoCompoundShares, hasAutoCompoundShares)
-	v.RestakedValidationRewards = give(m, m.restakedValidation, hasRestakedValidation)
-	v.RestakedDelegateeRewards = give(m, m.restakedDelegatee, hasRestakedDelegatee)
-	v.PotentialReward = give(m, m.potentialReward, hasPotentialReward)
-	v.AccruedDelegateeReward = give(m, m.accruedDelegateeReward, hasAccruedDelegateeReward)
-	v.DelegationFee = give(m, m.delegationFee, hasDelegationFee)
-	v.Uptime = give(m, m.uptime, hasUptime)
-	v.Connected = give(m, m.connected, hasConnected)
-	v.DelegatorCount = give(m, m.delegatorCount, hasDelegatorCount)
-	v.DelegatorWeight = give(m, m.delegatorWeight, hasDelegatorWeight)
+	m.copyOptional(&v, true)
 	return v
 }
 
-func give[T any](m member, value T, has fields) *T {
-	if m.has&has == 0 {
-		return nil
+// copyOptional copies the optional fields of v to m, or back.
+func (m *member) copyOptional(v *Validator, back bool) {
+	c := copying{&m.has, back, 1}
+	copyField(&c, &m.potentialReward, &v.PotentialReward)
+	copyField(&c, &m.accruedDelegateeReward, &v.AccruedDelegateeReward)
+	copyField(&c, &m.delegationFee, &v.DelegationFee)
+	copyField(&c, &m.uptime, &v.Uptime)
+	copyField(&c, &m.connected, &v.Connected)
+	copyField(&c, &m.delegatorCount, &v.DelegatorCount)
+	copyField(&c, &m.delegatorWeight, &v.DelegatorWeight)
+	copyField(&c, &m.nextPeriod, &v.NextPeriod)
+	copyField(&c, &m.autoCompoundShares, &v.AutoCompoundRewardShares)
+	copyField(&c, &m.restakedValidation, &v.RestakedValidationRewards)
+	copyField(&c, &m.restakedDelegatee, &v.RestakedDelegateeRewards)
+}
+
+// copying is a copyOptional that has reached the field with this bit.
+type copying struct {
+	has  *uint16
+	back bool
+	bit  uint16
+}
+
+func copyField[T any](c *copying, kept *T, optional **T) {
+	switch {
+	case !c.back && *optional != nil:
+		*kept = **optional
+		*c.has |= c.bit
+	case c.back && *c.has&c.bit != 0:
+		value := *kept
+		*optional = &value
 	}
-	return &value
+	c.bit <<= 1
 }
 
 // distinct is a list that is decoded item by item. A duplicate is an error, because counts and sums of the list would be wrong.
