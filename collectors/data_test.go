@@ -1147,3 +1147,14 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 		})
 	}
 }
+
+// An exporter whose nodes were removed from the configuration still has the stored periods of their validators.
+func TestPayoutsWithoutNodesOmitTheValidators(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.page(t, "payouts")
+		time.Sleep(2 * 365 * 24 * time.Hour)
+		w.setNodes(t)
+		w.ups.Data.Network = data.Mainnet
+		wantNoSeries(t, w.page(t, "payouts"), "avax_payout_paid_avax")
+	})
+}

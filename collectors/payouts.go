@@ -66,12 +66,14 @@ func (ups *Upstreams) payoutsOf(name string) map[string]payout {
 }
 
 func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+	names := ups.Watch.delegators()
 	if !ups.IsEmpty() {
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
 		}
+		names = append(names, "") // without nodes, nobody reports what the validators were paid
 	}
-	for _, name := range append(ups.Watch.delegators(), "") {
+	for _, name := range names {
 		for tx, p := range ups.payoutsOf(name) {
 			if p.End.After(time.Now()) {
 				continue
