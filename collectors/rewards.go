@@ -188,35 +188,31 @@ func (r *rewardReader) read(ctx context.Context) error {
 	} else {
 		r.Gap = r.Next.add(p.Items) || r.Gap // paid since the reading began
 	}
-	for {
+	ended, err := data.ReadPages(ctx, data.ListRewards.Op(), math.MaxInt, &r.Token, func() {
+		r.Next, r.Began = &rewardSums{}, time.Now()
+	}, func(ctx context.Context, token string) (data.Page[data.Reward], error) {
 		r.store()
 		select {
 		case <-time.After(historyPause):
+			return r.page(ctx, token)
 		case <-ctx.Done():
-			return nil
+			return data.Page[data.Reward]{}, ctx.Err()
 		}
-		p, err := r.page(ctx, r.Token)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case scrape.OutcomeOf(err) == scrape.Rejected: // the token has expired
-			r.Next, r.Token = nil, ""
-			return nil
-		case err != nil:
-			return err
-		case p.NextPageToken == r.Token:
-			return scrape.BadPage(data.ListRewards.Op(), scrape.ErrRepeatedToken)
-		}
-		r.Next.addPage(p.Items)
-		if r.Token = p.NextPageToken; r.Token == "" {
-			r.end(r.Next, r.Began)
-			return nil
-		}
-		if len(r.Next.known) > maxRewards {
-			r.Swept, r.Next, r.Token, r.Long = r.Began, nil, "", true
-			return r.tooLong()
-		}
+	}, func(rewards []data.Item[data.Reward]) (tooMany bool) {
+		r.Next.addPage(rewards)
+		return len(r.Next.known) > maxRewards
+	})
+	switch {
+	case !ended && ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	case len(r.Next.known) > maxRewards:
+		r.Swept, r.Next, r.Token, r.Long = r.Began, nil, "", true
+		return r.tooLong()
 	}
+	r.end(r.Next, r.Began)
+	return nil
 }
 
 // tooLong returns an error if the last reading found more than maxRewards rewards. The next one is due after rewardSweep.

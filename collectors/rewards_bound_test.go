@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -109,7 +110,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 						return data.Page[data.Reward]{Items: rewards(3, 4), NextPageToken: "second"}, nil
 					case expire:
 						expire = false
-						return data.Page[data.Reward]{}, &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected}
+						return data.Page[data.Reward]{}, &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected, Err: errors.New("invalid page token")}
 					}
 					return data.Page[data.Reward]{Items: rewards(1, 2)}, nil
 				}
@@ -130,6 +131,47 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 				}
 				if got := r.Whole.Sums[data.RewardValidator].Count; got != 4 {
 					t.Errorf("%d rewards, want 4", got)
+				}
+			})
+		})
+	}
+}
+
+// A run fails if the service rejects a page for another reason than its token, or if a page names itself as the next one. In the second case the
+// next run begins at the first page.
+func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		second  data.Page[data.Reward]
+		err     error
+		want    scrape.Outcome
+		resumes string // token of the second page that the next run requests
+	}{
+		"rejected": {err: &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected, Err: errors.New("the API key is not valid")}, want: scrape.Rejected, resumes: "second"},
+		"repeated": {second: data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(1)}, NextPageToken: "second"}, want: scrape.OutcomeOf(scrape.BadPage("", scrape.ErrRepeatedToken)), resumes: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+				next := "second"
+				var last string
+				r.page = func(_ context.Context, token string) (data.Page[data.Reward], error) {
+					switch last = token; token {
+					case "":
+						return data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(2)}, NextPageToken: next}, nil
+					case "second":
+						return c.second, c.err
+					}
+					return data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(1)}}, nil
+				}
+				if err := r.read(t.Context()); scrape.OutcomeOf(err) != c.want || r.Whole != nil {
+					t.Fatalf("error %v, want outcome %s", err, c.want)
+				}
+				next, c.err = "other", nil
+				if c.second.NextPageToken == "" {
+					c.second.Items = []data.Item[data.Reward]{reward(1)}
+				}
+				if err := r.read(t.Context()); err != nil || last != c.resumes || r.Whole.Sums[data.RewardValidator].Count != 2 {
+					t.Errorf("next run: %v, requested %q, want %q and 2 rewards", err, last, c.resumes)
 				}
 			})
 		})
