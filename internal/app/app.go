@@ -75,7 +75,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if targets.state != nil {
 		targets.state.Register(registry)
 	}
-	config.CountTargets(registry, func() int {
+	CountTargets(registry, func() int {
 		if cfg.OnlyData {
 			return 1
 		}
@@ -153,16 +153,6 @@ func (a *App) labelled() config.Upstreams {
 		u.Nodes = append(u.Nodes, c.Node)
 	}
 	return u
-}
-
-// answeredAt returns when a node last answered a call.
-func (t *targets) answeredAt(name string) time.Time {
-	for _, n := range t.ups.Nodes() {
-		if n.Name() == name {
-			return n.Answered()
-		}
-	}
-	return time.Time{}
 }
 
 // openState opens the state directory. If none is configured, it returns nil, and state is kept in memory.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -286,6 +288,24 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 // the collectors about the network.
 func (t *targets) unreachable(within time.Duration) []string {
 	return t.ups.Unreachable(within).Names()
+}
+
+// answeredAt returns when a node last answered a call.
+func (t *targets) answeredAt(name string) time.Time {
+	for _, n := range t.ups.Nodes() {
+		if n.Name() == name {
+			return n.Answered()
+		}
+	}
+	return time.Time{}
+}
+
+// CountTargets registers the number of targets that the exporter monitors.
+func CountTargets(reg prometheus.Registerer, count func() int) {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "avax_exporter_targets",
+		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",
+	}, func() float64 { return float64(count()) }))
 }
 
 // chains returns the names of the monitored chains of subnets.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -54,7 +55,7 @@ func own(t *testing.T) []row {
 	registry.MustRegister(metric.NewStore(), &data.Budget{})
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
-	config.CountTargets(registry, nil)
+	app.CountTargets(registry, nil)
 	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)

@@ -43,14 +43,6 @@ func NewWatch(c *Config, take func(Upstreams) error, log *slog.Logger, reg prome
 	return w
 }
 
-// CountTargets registers the number of targets that the exporter monitors.
-func CountTargets(reg prometheus.Registerer, count func() int) {
-	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "avax_exporter_targets",
-		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",
-	}, func() float64 { return float64(count()) }))
-}
-
 func (w *Watch) succeeded() {
 	w.success.Set(1)
 	w.since.Set(float64(time.Now().UnixMilli()) / 1e3)
@@ -95,7 +87,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// changed reports whether the files differ from the last Read and are unchanged since the last poll.
+// changed reports whether the files differ from the last ReadUpstreams and are unchanged since the last poll.
 func (w *Watch) changed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,7 +2,8 @@
 // nodes, before it answers yes.
 //
 // A page is drawn from a view. It combines the snapshot (the newest samples of the store), the judgement (the active alerts, and which of them
-// suppress others), the names of nodes and validators, and the history. Requests within a second share a page.
+// suppress others), the names of nodes and validators, and the history. Requests within a second share a page. The command check judges with the
+// snapshot too, in check.go.
 package web
 
 import (
