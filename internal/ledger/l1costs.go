@@ -155,6 +155,10 @@ type fees struct {
 
 // pay adds a fee that was paid between two times. If it used up the balance, the validator paid only until then. The division is exact if
 // the fee per second did not change in between. The sum is always exact.
+//
+// A balance fell by 5,120 nAVAX in the 10 s around the end of a month, 4 s of them before: 512 nAVAX per second, so that the months paid
+// 2,048 and 3,072. A fall by 5,123 has no such price: the months share it by time, 2,049 and 3,074, as an estimate. A fall by 512,000 to 0
+// in 10,000 s at the previous price of 512 was paid in the first 1,000 s.
 func (f *fees) pay(since, until time.Time, fee uint64, usedUp bool) {
 	const drift = 600 // seconds that the service's newest balance may be old
 	seconds := uint64(max(1, until.Unix()-since.Unix()))
