@@ -106,15 +106,15 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 	case r.prometheus == "":
 		return r, errors.New("--prometheus is missing: write the URL of the server with the history, such as http://localhost:9090")
 	}
-	if r.to, err = timeBefore(cmp.Or(to, "0s"), now); err != nil {
-		return r, fmt.Errorf("--to: %w", err)
+	if r.to, err = timeBefore("--to", cmp.Or(to, "0s"), now); err != nil {
+		return r, err
 	}
-	if r.from, err = timeBefore(from, now); err != nil {
-		return r, fmt.Errorf("--from: %w", err)
+	if r.from, err = timeBefore("--from", from, now); err != nil {
+		return r, err
 	}
 	if at != "" {
-		if r.at, err = timeBefore(at, now); err != nil {
-			return r, fmt.Errorf("--at: %w", err)
+		if r.at, err = timeBefore("--at", at, now); err != nil {
+			return r, err
 		}
 	}
 	if r.at.IsZero() != (r.alert == "") {
@@ -138,18 +138,6 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 		r.matchers = parsed
 	}
 	return r, nil
-}
-
-// timeBefore parses a time: a duration before now, or RFC 3339.
-func timeBefore(text string, now time.Time) (time.Time, error) {
-	if d, err := model.ParseDuration(text); err == nil {
-		return now.Add(-time.Duration(d)), nil
-	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return t, fmt.Errorf("invalid time %q: write a duration such as 30d, or a time such as 2026-10-01T00:00:00Z", text)
-	}
-	return t, nil
 }
 
 // runBacktest evaluates the rules over history and prints the report.

@@ -13,6 +13,9 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
@@ -139,6 +142,18 @@ func parseFlags(args []string, declare func(*flag.FlagSet)) error {
 		err = fmt.Errorf("unexpected argument %q", words[0])
 	}
 	return err
+}
+
+// timeBefore parses the time of a flag: a duration before now, or RFC 3339.
+func timeBefore(flag, text string, now time.Time) (time.Time, error) {
+	if d, err := model.ParseDuration(text); err == nil {
+		return now.Add(-time.Duration(d)), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, fmt.Errorf("%s: invalid time %q: write a duration such as 30d, or a time such as 2026-10-01T00:00:00Z", flag, text)
+	}
+	return t, nil
 }
 
 func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }

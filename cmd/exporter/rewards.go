@@ -85,10 +85,10 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		err = errors.New("write --csv or --json, not both")
 	}
 	if err == nil && from != "" {
-		q.From, err = timeBefore(from, now)
+		q.From, err = timeBefore("--from", from, now)
 	}
 	if err == nil {
-		q.To, err = timeBefore(to, now)
+		q.To, err = timeBefore("--to", to, now)
 	}
 	if err != nil {
 		return usageError{err}
@@ -101,12 +101,10 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
+	q.Currency = cmp.Or(q.Currency, string(cfg.Currency))
 	payments, err := ledger.Read(ctx, ups, q)
 	if err != nil {
 		return fmt.Errorf("rewards: %w", err)
-	}
-	if q.Currency == "" {
-		q.Currency = string(cfg.Currency)
 	}
 	switch {
 	case asCSV:

@@ -32,7 +32,7 @@ type Selection struct {
 type Query struct {
 	Selection
 	From, To time.Time // From is included, To is not
-	Currency string    // of the values; empty: AVAX_CURRENCY
+	Currency string    // of the values, such as usd
 	Verify   bool      // compare each reward with a node
 }
 
@@ -101,7 +101,6 @@ func Read(ctx context.Context, ups *collectors.Upstreams, q Query) ([]Payment, e
 	if ups.Data == nil {
 		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 	}
-	q.Currency = cmp.Or(q.Currency, ups.Data.Currency)
 	r := &reader{q, ups, ""}
 	payments, err := r.read(ctx)
 	if data.IsKeyRejected(err) {
