@@ -233,25 +233,25 @@ func (r *rewardReader) end(sums *rewardSums, began time.Time) {
 }
 
 // addPage adds a page that is read for the first time.
-func (b *rewardSums) addPage(rewards []data.Item[data.Reward]) {
+func (s *rewardSums) addPage(rewards []data.Item[data.Reward]) {
 	for _, item := range rewards {
 		if item.Err != nil {
-			b.Malformed++
+			s.Malformed++
 		}
 	}
-	b.add(rewards)
+	s.add(rewards)
 }
 
 // add adds new rewards to the sums. It reports whether all of these rewards are new.
-func (b *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
-	if b.Sums == nil {
-		b.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}, other: {}}
+func (s *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
+	if s.Sums == nil {
+		s.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}, other: {}}
 	}
-	if b.known == nil {
-		b.known = map[rewardHash]bool{}
-		for id := range slices.Chunk(b.Counted, rewardHashSize) {
+	if s.known == nil {
+		s.known = map[rewardHash]bool{}
+		for id := range slices.Chunk(s.Counted, rewardHashSize) {
 			if len(id) == rewardHashSize { // the last chunk is shorter only if the file was edited
-				b.known[rewardHash(id)] = true
+				s.known[rewardHash(id)] = true
 			}
 		}
 	}
@@ -262,14 +262,14 @@ func (b *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 		}
 		sum := sha256.Sum256([]byte(item.Value.ID()))
 		hash := rewardHash(sum[:])
-		if b.known[hash] {
+		if s.known[hash] {
 			allNew = false
 			continue
 		}
-		b.known[hash] = true
-		b.Counted = append(b.Counted, hash[:]...)
-		kind := knownOrOther(b.Sums, item.Value.RewardType)
-		b.Sums[kind] = b.Sums[kind].with(item.Value)
+		s.known[hash] = true
+		s.Counted = append(s.Counted, hash[:]...)
+		kind := knownOrOther(s.Sums, item.Value.RewardType)
+		s.Sums[kind] = s.Sums[kind].with(item.Value)
 	}
 	return allNew
 }
@@ -300,9 +300,9 @@ func (s rewardSum) paid() *big.Int {
 	return s.Paid
 }
 
-func (b *rewardSums) set(out *metric.Batch, id, currency string) {
-	out.Set(rewardsMalformed, float64(b.Malformed), id)
-	for kind, sum := range b.Sums {
+func (s *rewardSums) set(out *metric.Batch, id, currency string) {
+	out.Set(rewardsMalformed, float64(s.Malformed), id)
+	for kind, sum := range s.Sums {
 		out.Set(rewardsSum, wire.BigInt{Int: sum.paid()}.Tokens(avaxDecimals), id, kind)
 		out.Set(rewardsCount, float64(sum.Count), id, kind)
 		out.Set(rewardsUnpriced, float64(sum.Count-sum.Priced), id, kind)
