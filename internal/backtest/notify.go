@@ -129,11 +129,11 @@ func (r *Result) inhibited(by notify.Inhibition) map[int][]span {
 	muted := map[int][]span{}
 	for k := range max(0, len(changes)-1) {
 		during := span{changes[k], changes[k+1]}
-		var active []notify.Active
+		var active []map[string]string
 		var positions []int
 		for i, incident := range r.Incidents {
 			if (span{incident.Fired, incident.end(r)}).contains(during.from) {
-				active, positions = append(active, notify.Active{Labels: incident.Labels.Map(), Firing: true}), append(positions, i)
+				active, positions = append(active, incident.Labels.Map()), append(positions, i)
 			}
 		}
 		for i, inhibitor := range by.Inhibitors(active) {

@@ -40,37 +40,18 @@ func (n *Notifier) Inhibition() Inhibition {
 	return InhibitionOf(n.conf)
 }
 
-// Active is an active alert: firing or pending.
-type Active struct {
-	Labels map[string]string
-	Firing bool
-}
-
-// Inhibitors returns, for each alert, the index of the alert that inhibits it, or -1. Alertmanager's inhibitor decides. It knows only
-// firing alerts. In addition, a pending alert inhibits pending alerts, as it would when all of them fire.
-func (in Inhibition) Inhibitors(alerts []Active) []int {
-	by := in.inhibitors(alerts, func(Active) bool { return true })
-	for i, inhibitor := range in.inhibitors(alerts, func(a Active) bool { return a.Firing }) {
-		if alerts[i].Firing || inhibitor >= 0 {
-			by[i] = inhibitor
-		}
-	}
-	return by
-}
-
-// inhibitors returns the index of the source that inhibits each alert, or -1.
-func (in Inhibition) inhibitors(alerts []Active, isSource func(Active) bool) []int {
+// Inhibitors returns, for each alert, the index of the alert that inhibits it, or -1. Alertmanager's inhibitor decides, as if all
+// alerts fired. alerts has the labels of each alert.
+func (in Inhibition) Inhibitors(alerts []map[string]string) []int {
 	sets := make([]model.LabelSet, len(alerts))
 	sources, index := given{}, map[string]int{}
 	for i, a := range alerts {
-		sets[i] = make(model.LabelSet, len(a.Labels))
-		for name, value := range a.Labels {
+		sets[i] = make(model.LabelSet, len(a))
+		for name, value := range a {
 			sets[i][model.LabelName(name)] = model.LabelValue(value)
 		}
-		if isSource(a) {
-			sources.alerts = append(sources.alerts, &alert.Alert{Alert: model.Alert{Labels: sets[i]}})
-			index[sets[i].Fingerprint().String()] = i
-		}
+		sources.alerts = append(sources.alerts, &alert.Alert{Alert: model.Alert{Labels: sets[i]}})
+		index[sets[i].Fingerprint().String()] = i
 	}
 	inhibitor := inhibit.NewInhibitor(sources, in.rules, slog.New(slog.DiscardHandler), recorder)
 	go inhibitor.Run()

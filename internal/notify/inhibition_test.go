@@ -21,24 +21,19 @@ inhibit_rules:
 	if err != nil {
 		t.Fatal(err)
 	}
-	const firing, pending = true, false
-	alert := func(name, node string, firing bool) notify.Active {
-		return notify.Active{Labels: map[string]string{"alertname": name, "node": node}, Firing: firing}
-	}
-	tier := func(severity string) notify.Active {
-		return notify.Active{Labels: map[string]string{"alertname": "Down", "node": "a", "severity": severity}, Firing: true}
+	type labels = map[string]string
+	alert := func(name, node string) labels { return labels{"alertname": name, "node": node} }
+	tier := func(severity string) labels {
+		return labels{"alertname": "Down", "node": "a", "severity": severity}
 	}
 	for name, test := range map[string]struct {
-		alerts []notify.Active
+		alerts []labels
 		want   []int
 	}{
-		"same node only":                         {[]notify.Active{alert("Down", "a", firing), alert("Slow", "a", firing), alert("Slow", "b", firing)}, []int{-1, 0, -1}},
-		"a chain of causes":                      {[]notify.Active{alert("Late", "a", firing), alert("Slow", "a", firing), alert("Down", "a", firing)}, []int{1, 2, -1}},
-		"a pending alert inhibits no firing one": {[]notify.Active{alert("Down", "a", pending), alert("Slow", "a", firing)}, []int{-1, -1}},
-		"a pending alert inhibits pending ones":  {[]notify.Active{alert("Down", "a", pending), alert("Slow", "a", pending)}, []int{-1, 0}},
-		"a firing alert inhibits pending ones":   {[]notify.Active{alert("Down", "a", firing), alert("Slow", "a", pending)}, []int{-1, 0}},
-		"a source is no target of its own rule":  {[]notify.Active{tier("page"), tier("warn"), alert("Down", "b", firing)}, []int{-1, 0, -1}},
-		"none":                                   {nil, []int{}},
+		"same node only":                        {[]labels{alert("Down", "a"), alert("Slow", "a"), alert("Slow", "b")}, []int{-1, 0, -1}},
+		"a chain of causes":                     {[]labels{alert("Late", "a"), alert("Slow", "a"), alert("Down", "a")}, []int{1, 2, -1}},
+		"a source is no target of its own rule": {[]labels{tier("page"), tier("warn"), alert("Down", "b")}, []int{-1, 0, -1}},
+		"none":                                  {nil, []int{}},
 	} {
 		if diff := cmp.Diff(test.want, in.Inhibitors(test.alerts)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)

@@ -40,11 +40,11 @@ func load(c Config) (*amconfig.Config, error) {
 		return nil, fmt.Errorf("%s: %s", c.File, secret.HideQuoted(err.Error()))
 	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
-		shipped, err := amconfig.Load(string(c.InhibitRules))
+		shipped, err := ParseInhibition(c.InhibitRules)
 		if err != nil {
-			return nil, errors.Join(errors.New("shipped inhibit rules"), err)
+			return nil, fmt.Errorf("shipped %w", err)
 		}
-		conf.InhibitRules = shipped.InhibitRules
+		conf.InhibitRules = shipped.rules
 	}
 	return conf, nil
 }

@@ -311,10 +311,10 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	return err
 }
 
-// Failing returns the receivers whose last notification failed.
+// Failing returns the integrations whose last notification failed.
 func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
-// Limits of Alertmanager's API.
+// Limits of requests to the API that Handler serves.
 const (
 	apiTimeout  = 10 * time.Second
 	apiRequests = 4       // concurrent
@@ -322,6 +322,7 @@ const (
 	maxBody     = 1 << 20 // bytes of a request
 )
 
+// limits are those of silences.
 var limits = silence.Limits{MaxSilences: func() int { return 10_000 }, MaxSilenceSizeBytes: func() int { return 16 << 10 }}
 
 // Handler serves Alertmanager's API under /api/v2, for example for amtool.

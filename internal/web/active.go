@@ -86,7 +86,31 @@ func (a *active) action() string {
 	return text
 }
 
-// problem holds the alerts of one name that are not suppressed, worst first.
+// root returns the alert that suppresses the alert and is not suppressed itself: the alert itself if none suppresses it.
+func (a *active) root() *active {
+	for a.by != nil {
+		a = a.by
+	}
+	return a
+}
+
+// shown reports whether the page shows the alert by itself. It shows a suppressed alert only by its name. A firing alert that
+// a pending one of the same name suppresses is shown too, because it is notified.
+func (a *active) shown() bool {
+	root := a.root()
+	return root == a || a.firing && !root.firing && a.rule.Name == root.rule.Name
+}
+
+// suppressesItself reports whether the alerts that suppress the alert form a circle.
+func (a *active) suppressesItself() bool {
+	seen := map[*active]bool{}
+	for by := a.by; by != nil && !seen[by]; by = by.by {
+		seen[by] = true
+	}
+	return seen[a]
+}
+
+// problem holds the alerts of one name that are shown, worst first.
 type problem struct {
 	name       string
 	alerts     []*active
@@ -122,7 +146,7 @@ func compare(a, b *active) int {
 func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []string) *judgement {
 	j := &judgement{groups: groups, byLabel: map[[2]string][]*active{}, families: map[*alerting.Rule]string{}}
 	var all []*active
-	var labels []notify.Active
+	var labels []map[string]string
 	for _, g := range groups {
 		j.evaluated = j.evaluated || !g.Evaluated.IsZero()
 		for i := range g.Rules {
@@ -147,7 +171,7 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []strin
 				default:
 					a.rank = rankOther
 				}
-				all, labels = append(all, a), append(labels, notify.Active{Labels: a.Labels, Firing: true})
+				all, labels = append(all, a), append(labels, a.Labels)
 				for name, value := range a.Labels {
 					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
 				}
@@ -159,22 +183,19 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []strin
 			all[i].by = all[by]
 		}
 	}
-	for _, a := range all { // alerts that suppress each other are all shown
-		root := a.by
-		for range all {
-			if root == nil || root == a {
-				break
-			}
-			root = root.by
+	var mutual []*active
+	for _, a := range all {
+		if a.suppressesItself() {
+			mutual = append(mutual, a)
 		}
-		if root != nil {
-			a.by = nil
-		}
+	}
+	for _, a := range mutual {
+		a.by = nil
 	}
 	slices.SortStableFunc(all, compare)
 	byName := map[string]*problem{}
 	for _, a := range all {
-		if a.by != nil {
+		if !a.shown() {
 			continue
 		}
 		switch {
@@ -194,11 +215,7 @@ func judge(groups []alerting.Group, inhibition notify.Inhibition, silent []strin
 		p.alerts = append(p.alerts, a)
 	}
 	for _, a := range all {
-		root := a
-		for root.by != nil {
-			root = root.by
-		}
-		if root != a && root.rule.Name != a.rule.Name {
+		if root := a.root(); root.rule.Name != a.rule.Name {
 			p := byName[root.rule.Name]
 			p.suppressed = append(p.suppressed, a)
 		}

@@ -101,8 +101,9 @@ func (e episode) name() string { return e.labels["alertname"] + " " + e.labels["
 // cost returns what happened to a validator during the episode, from the histories of its downtime and of the reward that it can earn: empty
 // if it had no downtime.
 func (e episode) cost(downtimes, rewards model.Matrix) string {
-	used, after, ok := e.change(downtimes)
-	if used = after - used; !ok || used < 60 {
+	before, after, ok := e.change(downtimes)
+	used := after - before
+	if !ok || used < 60 {
 		return ""
 	}
 	text := span(time.Duration(used)*time.Second) + " of downtime"

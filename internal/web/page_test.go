@@ -71,6 +71,40 @@ func TestProblemsAreSortedWorstFirst(t *testing.T) {
 	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'", "!always fires")
 }
 
+func TestFiringAlertIsShownWhileItsCauseIsPending(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
+	sourced(t, s, group(
+		rule("AvaxNodeDown", "page", alerting.Pending, map[string]string{"node": "a", "summary": "a: soon a page"}),
+		rule("AvaxNodeDown", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: a ticket"}),
+		rule("AvaxPeersLow", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: few peers"}),
+	))
+	page := read(t, ask(t, s, http.MethodGet, "/").Body)
+	if diff := cmp.Diff([]string{"AvaxNodeDown: bad pending"}, problemsOf(page)); diff != "" {
+		t.Error(diff)
+	}
+	demand(t, page, "a: soon a page", "a: a ticket", "suppresses AvaxPeersLow", "1 alert fires", "1 pending")
+}
+
+func TestAlertsThatSuppressEachOtherAreAllShown(t *testing.T) {
+	inhibition, err := notify.ParseInhibition([]byte(`
+inhibit_rules:
+  - {source_matchers: ['alertname="One"'], target_matchers: ['alertname="Two"']}
+  - {source_matchers: ['alertname="Two"'], target_matchers: ['alertname=~"One|Effect"']}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := map[string]string{"node": "a"}
+	j := judge([]alerting.Group{group(rule("Effect", "page", alerting.Firing, one), rule("One", "page", alerting.Firing, one), rule("Two", "page", alerting.Firing, one))}, inhibition, nil)
+	var got []string
+	for _, p := range j.problems {
+		got = append(got, p.name+": "+suppressed(p.suppressed))
+	}
+	if diff := cmp.Diff([]string{"One: ", "Two: Effect"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCellColorsFollowAlerts(t *testing.T) {
 	record := alerting.Rule{Name: "avax:bad_peers", Type: alerting.RecordingRule, Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
 	few := rule("Few", "warn", alerting.Firing, map[string]string{"node": "a"})
