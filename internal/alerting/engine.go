@@ -74,13 +74,13 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 	}
 	e.promQL = PromQL{promql.NewEngine(promql.EngineOpts{
 		Logger: log, MaxSamples: querySamples, Timeout: queryTimeout, LookbackDelta: Lookback,
-		EnableAtModifier: true, EnableNegativeOffset: true, Parser: promQL,
+		EnableAtModifier: true, EnableNegativeOffset: true, Parser: Parser,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}), e.store}
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL.Engine, e.store),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
-		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: promQL,
+		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser,
 		OutageTolerance: outage, ForGracePeriod: a.o.ForGracePeriod, ResendDelay: a.o.ResendDelay,
 	})
 	return e, nil

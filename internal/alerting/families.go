@@ -22,7 +22,7 @@ func ValueFamilies(groups []Group, expr string) []string {
 	seen := map[string]bool{}
 	var add func(expr string)
 	add = func(expr string) {
-		parsed, err := promQL.ParseExpr(expr)
+		parsed, err := Parser.ParseExpr(expr)
 		if err != nil {
 			return // a rule of a Prometheus may use functions that this parser does not know
 		}

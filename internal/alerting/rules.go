@@ -16,7 +16,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
-var promQL = parser.NewParser(parser.Options{})
+// Parser parses PromQL as the rules are parsed: without experimental functions.
+var Parser = parser.NewParser(parser.Options{})
 
 // builtIn is the name of the built-in rules.
 const builtIn = "rules.yml"
@@ -53,7 +54,7 @@ func readRules(c Config) (*ruleSet, error) {
 // parseRules parses a rules file. It returns an error for a file that Prometheus rejects, for a rule that needs samples older
 // than minHistory, and for a file without an alert.
 func parseRules(name string, content []byte) (*ruleSet, error) {
-	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, Parser, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
 		errs = errs[:1] // the library parses the file twice and returns the error twice
 	}
@@ -67,7 +68,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			ruleName := cmp.Or(r.Alert, r.Record)
-			expr, err := promQL.ParseExpr(r.Expr)
+			expr, err := Parser.ParseExpr(r.Expr)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
@@ -113,6 +114,6 @@ func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups
 	return l.set.groups, nil
 }
 
-func (*loader) Parse(query string) (parser.Expr, error) { return promQL.ParseExpr(query) }
+func (*loader) Parse(query string) (parser.Expr, error) { return Parser.ParseExpr(query) }
 
 var _ rules.GroupLoader = (*loader)(nil)

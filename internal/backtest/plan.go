@@ -17,7 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-var promQL = parser.NewParser(parser.Options{})
+var promQL = alerting.Parser
 
 // rule is one rule of the file.
 type rule struct {

@@ -24,8 +24,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
 
-var promQL = parser.NewParser(parser.Options{})
-
 // maxPrinted is the maximum number of samples, alerts or failures that are printed. Further ones are only counted.
 const maxPrinted = 10
 
@@ -126,7 +124,7 @@ func (e *explanation) readNames() {
 }
 
 // notTarget are labels that do not say what a sample is about.
-var notTarget = []model.LabelName{"__name__", "job", "instance", "pod", "alertname", "alert", "severity", "within", "needs", "scope", "profiles"}
+var notTarget = []model.LabelName{"__name__", "job", "instance", "pod", "alertname", "alert", "severity", "within", "needs", "scope"}
 
 // isAbout reports whether a label has one of the target's names. A label may join two names with a slash. A sample without a label that
 // says what it is about is about every target.
@@ -204,7 +202,7 @@ func (e *explanation) state(r alerting.Rule, a alerting.Alert) string {
 // expression prints an expression, whether each of its operands has a result about the target, the values and bounds of comparisons, and then
 // the expressions of the recorded series from which its value is computed.
 func (e *explanation) expression(query, unit, indent string) {
-	parsed, err := promQL.ParseExpr(query)
+	parsed, err := alerting.Parser.ParseExpr(query)
 	if err != nil || e.err != nil {
 		return
 	}

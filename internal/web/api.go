@@ -13,7 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -168,7 +167,7 @@ func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 		return nil, "", errRemote
 	}
 	expr := r.FormValue("query")
-	if _, err := parser.NewParser(parser.Options{}).ParseExpr(expr); err != nil {
+	if _, err := alerting.Parser.ParseExpr(expr); err != nil {
 		return nil, "", badData("query: %w", err)
 	}
 	return s.Source, expr, nil
