@@ -58,7 +58,7 @@ func TestLabelsHaveOneSeriesEach(t *testing.T) {
 
 func TestInvalidLabelsAreReported(t *testing.T) {
 	t.Chdir(t.TempDir())
-	put(t, "nodes.yml", "- {targets: [\"a:1\"], labels: {node: a, job: x, my-owner: y, long: "+strings.Repeat("x", 257)+"}}\n")
+	put(t, "nodes.yml", "- {targets: [\"a:1\"], labels: {node: a, job: x, alertstate: z, my-owner: y, long: "+strings.Repeat("x", 257)+"}}\n")
 	put(t, "validators.yml", strings.Join([]string{
 		someNode + ": {severity: page}", "alpha: {owner: x}", someValidation + ": acme", someNode + ": {owner: again}",
 	}, "\n"))
@@ -68,7 +68,7 @@ func TestInvalidLabelsAreReported(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`AVAX_NODES_FILE: nodes.yml, line 1: label "job": series and alerts use it already: choose another name`, `label "my-owner": a name consists of`,
+		`AVAX_NODES_FILE: nodes.yml, line 1: label "alertstate": series and alerts use it already: choose another name`, `label "job": series`, `label "my-owner": a name consists of`,
 		`label "long": the value has more than 256 bytes`, `AVAX_VALIDATORS_FILE: validators.yml, line 1: label "severity"`,
 		`line 2: "alpha": write a node ID`, `line 3: write the labels as name: value`, `line 4: duplicate ID ` + someNode + `: remove it here or in line 1`,
 	} {
