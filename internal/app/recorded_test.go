@@ -323,7 +323,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 					continue // as a node of a release before Granite
 				}
 				if s.name != "bootstrapping" || !strings.HasPrefix(call, "/ext/bc/"+recorded.L1Chain) && !strings.HasPrefix(call, "/ext/bc/"+recorded.PoAChain) {
-					t.Errorf("call without a recording: %s", call)
+					t.Errorf("internal/recorded/%s.jsonl has no answer to %s: add what a real node answers in this situation", s.name, call)
 				}
 			}
 			served := samples(t, page)

@@ -3,6 +3,7 @@ package testworld
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,7 +29,9 @@ func Golden(t testing.TB, update bool, file, got, command string) {
 		return
 	}
 	want, err := os.ReadFile(file)
-	if diff := cmp.Diff(string(want), got); err != nil || diff != "" {
-		t.Errorf("%s (-want +got) differs: if got is correct, run %s: %v\n%s", file, command, err, diff)
+	if err != nil {
+		t.Errorf("golden file: %v: run %s", err, command)
+	} else if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got) differs: if got is correct, run %s\n%s", file, command, diff)
 	}
 }
