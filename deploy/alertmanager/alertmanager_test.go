@@ -1,4 +1,4 @@
-package alertmanager
+package alertmanager_test
 
 import (
 	"bytes"
@@ -403,19 +403,9 @@ func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 // config returns the example, with every receiver sending to the webhook without waiting.
 func config(t *testing.T, webhookURL string) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config map[string]any
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	config := testworld.ShippedRoutes(t, webhookURL)
 	route := config["route"].(map[string]any)
 	route["group_wait"], route["group_interval"] = "300ms", "300ms"
-	for _, r := range config["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": webhookURL}}
-	}
 	return config
 }
 

@@ -12,59 +12,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
-
-// settled is an additional rule: an engine that evaluates it has healthy samples, so later alerts are changes.
-const settled = `
-  - name: settled
-    rules:
-      - alert: Settled
-        expr: |
-          avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1
-          and on () avax_node_uptime_rewarding_stake_ratio{node="alpha"} > 0.95
-          and on () count (avax_l1_validator_active{chain="examplel1"} == 1) > 1
-`
-
-// shortRules returns a file with the rules, with shorter durations.
-func shortRules(t *testing.T) string {
-	t.Helper()
-	return rulesFile(t, string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })))
-}
-
-// world is a simulated network with an Alertmanager and its notifications.
-type world struct {
-	network      *simnet.Network
-	pages        *testworld.Receiver
-	alertmanager string // URL
-	// environment configures an exporter for the network and for sending alerts.
-	environment []string
-}
-
-func newWorld(t *testing.T, rules string) world {
-	t.Helper()
-	w := world{network: simnet.New(simnet.Options{Seed: 1}), pages: testworld.Webhook(t)}
-	urls := testworld.Serve(t, w.network)
-	w.alertmanager = testworld.Alertmanager(t, w.pages.URL).URL
-	w.environment = []string{
-		everySecond,
-		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
-		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
-		"AVAX_ALERTMANAGERS=" + w.alertmanager,
-		"AVAX_RULES_FILE=" + rules,
-		"AVAX_ALERTING_INTERVAL=1s",
-	}
-	return w
-}
 
 // incident is a fault of the network, and the alert that must page.
 type incident struct {
 	name       string
 	begin, end func(*simnet.Network)
 	alert      string
-	labels     map[string]string
+	labels     []string // name=value
 	says       string
 }
 
@@ -74,7 +31,7 @@ var incidents = []incident{
 		begin:  func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Bootstrapping) },
 		end:    func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Running) },
 		alert:  "AvaxChainNotBootstrapped",
-		labels: map[string]string{"node": "alpha", "chain": "C", "severity": "page"},
+		labels: []string{"node=alpha", "chain=C", "severity=page"},
 		says:   "alpha",
 	},
 	{
@@ -82,7 +39,7 @@ var incidents = []incident{
 		begin:  func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
 		end:    func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
 		alert:  "AvaxRewardStakeLow",
-		labels: map[string]string{"node": "alpha", "severity": "page"},
+		labels: []string{"node=alpha", "severity=page"},
 		says:   "alpha",
 	},
 	{
@@ -90,21 +47,9 @@ var incidents = []incident{
 		begin:  func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 		end:    func(n *simnet.Network) { n.TopUp("examplel1", "echo", 500e9) },
 		alert:  "AvaxL1ValidatorInactive",
-		labels: map[string]string{"chain": "examplel1"},
+		labels: []string{"chain=examplel1"},
 		says:   "examplel1",
 	},
-}
-
-// of matches an alert of the incident.
-func (i incident) of(match func(testworld.Alert) bool) func(testworld.Alert) bool {
-	return func(a testworld.Alert) bool {
-		for name, value := range i.labels {
-			if a.Labels[name] != value {
-				return false
-			}
-		}
-		return match(a)
-	}
 }
 
 // listedAlert is an alert of /api/v1/alerts, of Prometheus or the exporter.
@@ -149,44 +94,44 @@ func alike(all map[string]listedAlert) map[string]listedAlert {
 
 // play runs the incidents one after the other. Each receiver gets the page and its end. The condition same holds before, during and after
 // each incident.
-func (w world) play(t *testing.T, same func() string, all ...*testworld.Receiver) {
+func (w world) play(t *testing.T, same func() error, all ...*testworld.Receiver) {
 	t.Helper()
 	for _, r := range all {
 		r.Wait(testworld.Firing("Settled"))
 	}
-	eventually(t, same)
+	testworld.Await(t, "same alerts", same)
 	for _, i := range incidents {
 		i.begin(w.network)
 		for _, r := range all {
-			page := r.Wait(i.of(testworld.Firing(i.alert)))
+			page := r.Wait(testworld.Firing(i.alert, i.labels...))
 			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
 				t.Errorf("%s: annotations %v", i.name, page.Annotations)
 			}
 		}
-		eventually(t, same)
+		testworld.Await(t, i.name, same)
 		i.end(w.network)
 		for _, r := range all {
-			r.Wait(i.of(testworld.Resolved(i.alert)))
+			r.Wait(testworld.Resolved(i.alert, i.labels...))
 		}
-		eventually(t, same)
+		testworld.Await(t, i.name, same)
 	}
 }
 
-// sameAlerts returns a condition for eventually: the exporter and another engine have the same alerts, at least the watchdog and one more.
-func sameAlerts(t *testing.T, engineURL, exporterURL string, listed func(map[string]listedAlert) map[string]listedAlert) func() string {
-	return func() string {
+// sameAlerts returns a condition: the exporter and another engine have the same alerts, at least the watchdog and one more.
+func sameAlerts(t *testing.T, engineURL, exporterURL string, listed func(map[string]listedAlert) map[string]listedAlert) func() error {
+	return func() error {
 		theirs, err := active(t, engineURL)
 		if err != nil {
-			return err.Error()
+			return err
 		}
 		ours, err := active(t, exporterURL)
 		if err != nil {
-			return err.Error()
+			return err
 		}
 		if len(theirs) < 2 || len(ours) < 2 {
-			return fmt.Sprintf("alerts: %d of the engine, %d of the exporter", len(theirs), len(ours))
+			return fmt.Errorf("alerts: %d of the engine, %d of the exporter", len(theirs), len(ours))
 		}
-		return cmp.Diff(alike(listed(theirs)), alike(listed(ours)))
+		return equal(alike(listed(theirs)), alike(listed(ours)))
 	}
 }
 
@@ -207,7 +152,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	for _, i := range incidents {
 		var at []time.Time
 		for _, r := range both {
-			page := r.Wait(i.of(testworld.Firing(i.alert)))
+			page := r.Wait(testworld.Firing(i.alert, i.labels...))
 			at = append(at, page.StartsAt)
 			if !strings.HasSuffix(page.Annotations["runbook_url"], i.alert+".md") || r == w.pages && !strings.HasSuffix(page.GeneratorURL, "/alerts#"+i.alert) {
 				t.Errorf("%s: annotations %v, link %s", i.name, page.Annotations, page.GeneratorURL)
@@ -283,12 +228,10 @@ groups:
       - {alert: Prompt, expr: avax_node_up == 1, labels: {severity: page}}
 `
 
-func rulesFile(t *testing.T, content string) string { return testworld.File(t, content) }
-
 func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	w := newWorld(t, rulesFile(t, patient))
+	w := newWorld(t, testworld.File(t, patient))
 	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
 	first := testworld.StartExporter(t, environment...)
 	w.pages.Wait(testworld.Firing("Prompt"))
@@ -305,20 +248,20 @@ func TestKilledExporterContinuesItsAlerts(t *testing.T) {
 		return at
 	}
 	// Until it has been pending for much longer than the state's age at the kill (up to four intervals) and the restart take.
-	eventually(t, func() string {
+	testworld.Await(t, "pending for long", func() error {
 		if at := since(first); at.IsZero() || time.Since(at) < 30*time.Second {
-			return "it has not been pending for long"
+			return fmt.Errorf("pending since %s", at)
 		}
-		return ""
+		return nil
 	})
 	first.End(syscall.SIGKILL)
 	again := time.Now()
 	second := testworld.StartExporter(t, environment...)
-	eventually(t, func() string {
+	testworld.Await(t, "pending since before the restart", func() error {
 		if at := since(second); at.IsZero() || at.After(again.Add(-2*time.Second)) {
-			return fmt.Sprintf("it is pending since %s, and was long before the restart at %s", at, again)
+			return fmt.Errorf("pending since %s, and was long before the restart at %s", at, again)
 		}
-		return ""
+		return nil
 	})
 	prompt := 0
 	for _, a := range w.pages.Alerts() {

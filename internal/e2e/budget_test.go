@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
@@ -25,7 +23,7 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 		what       string
 		begin, end func(*simnet.Network)
 		alert      string
-		labels     map[string]string
+		labels     []string      // name=value
 		warned     time.Duration // 0: no warning
 		paged      time.Duration
 	}{
@@ -33,7 +31,7 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			what:  "the node of a validator stops",
 			begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
 			end:   func(n *simnet.Network) { n.Node("bravo").Start() },
-			alert: "AvaxNodeDown", labels: map[string]string{"node": "bravo"}, warned: 150 * time.Second, paged: 6 * time.Minute,
+			alert: "AvaxNodeDown", labels: []string{"node=bravo"}, warned: 150 * time.Second, paged: 6 * time.Minute,
 		},
 		{
 			what: "an L1 loses its quorum",
@@ -47,13 +45,13 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 					n.Reconnect(m)
 				}
 			},
-			alert: "AvaxL1ConnectedWeightLow", labels: map[string]string{"chain": "examplel1"}, paged: 3 * time.Minute,
+			alert: "AvaxL1ConnectedWeightLow", labels: []string{"chain=examplel1"}, paged: 3 * time.Minute,
 		},
 		{
 			what:  "the C-Chain stands still on a node",
 			begin: func(n *simnet.Network) { n.Node("bravo").FallBehind("C") },
 			end:   func(n *simnet.Network) { n.Node("bravo").CatchUp("C") },
-			alert: "AvaxHeadStale", labels: map[string]string{"node": "bravo", "chain": "C"}, paged: 4 * time.Minute,
+			alert: "AvaxHeadStale", labels: []string{"node=bravo", "chain=C"}, paged: 4 * time.Minute,
 		},
 	} {
 		t.Run(strings.ReplaceAll(i.what, " ", "_"), func(t *testing.T) {
@@ -74,7 +72,7 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			}
 			exporter := testworld.StartExporter(t,
 				"AVAX_TRUST_LOOPBACK=true", "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID, // not examplepoa, whose quorum bravo costs
-				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, routesTo(t, outside.URL)).URL)
+				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShippedRoutes(t, outside.URL)).URL)
 			exporter.Until("healthy for two minutes", func(s testworld.Samples) error {
 				weight := s[`avax_l1_weight{chain="examplel1"}`]
 				if connected := s[`avax_l1_connected_weight{node="alpha",chain="examplel1"}`]; connected == 0 || connected < 0.8*weight {
@@ -86,28 +84,19 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 				return nil
 			})
 
-			about := func(severity string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
-				return func(a testworld.Alert) bool {
-					for name, value := range i.labels {
-						if a.Labels[name] != value {
-							return false
-						}
-					}
-					return a.Labels["severity"] == severity && match(a)
-				}
-			}
+			page := append(slices.Clone(i.labels), "severity=page")
 			began := time.Now()
 			i.begin(network)
 			for way, r := range ways {
 				if i.warned > 0 {
-					inTime(t, way+": warning", r.Wait(about("warn", testworld.Firing(i.alert))).At.Sub(began), i.warned)
+					inTime(t, way+": warning", r.Wait(testworld.Firing(i.alert, append(slices.Clone(i.labels), "severity=warn")...)).At.Sub(began), i.warned)
 				}
-				inTime(t, way+": page", r.Wait(about("page", testworld.Firing(i.alert))).At.Sub(began), i.paged)
+				inTime(t, way+": page", r.Wait(testworld.Firing(i.alert, page...)).At.Sub(began), i.paged)
 			}
 			ended := time.Now()
 			i.end(network)
 			for way, r := range ways {
-				inTime(t, way+": resolved", r.Wait(about("page", testworld.Resolved(i.alert))).At.Sub(ended), 2*time.Minute)
+				inTime(t, way+": resolved", r.Wait(testworld.Resolved(i.alert, page...)).At.Sub(ended), 2*time.Minute)
 				for _, a := range r.Alerts() {
 					if a.Status == "firing" && a.Labels["severity"] == "page" && a.Labels["alertname"] != i.alert {
 						t.Errorf("%s: %s paged as well: %v", way, a.Labels["alertname"], a.Labels)
@@ -139,17 +128,4 @@ func printedFile(t *testing.T, url string) string {
 		t.Fatalf("the printed file does not name %s:\n%s", placeholder, text)
 	}
 	return testworld.File(t, strings.Replace(string(text), "url_file: "+placeholder, "url_file: "+testworld.File(t, url), 1))
-}
-
-// routesTo returns the shipped configuration of Alertmanager with a webhook for each receiver.
-func routesTo(t *testing.T, webhook string) map[string]any {
-	t.Helper()
-	config := map[string]any{}
-	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range config["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": testworld.File(t, webhook)}}
-	}
-	return config
 }

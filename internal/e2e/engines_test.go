@@ -58,8 +58,8 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accepted := rulesFile(t, string(withoutKeepFiringFor(t, text)))
-	companion := rulesFile(t, string(alerts.Companion))
+	accepted := testworld.File(t, string(withoutKeepFiringFor(t, text)))
+	companion := testworld.File(t, string(alerts.Companion))
 	pages := testworld.Webhook(t)
 	// vmalert adds its external labels to the series that it records, and rules join these with what was scraped.
 	labels := map[string]string{"grafana_url": grafana}
@@ -84,7 +84,7 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := testworld.Webhook(t)
 	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, ScrapeInterval: interval, EvaluationInterval: interval})
-	thanos := testworld.ThanosRule(t, []string{rules, rulesFile(t, string(alerts.Companion))}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	thanos := testworld.ThanosRule(t, []string{rules, testworld.File(t, string(alerts.Companion))}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }

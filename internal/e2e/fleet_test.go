@@ -73,10 +73,7 @@ func newTwoSites(t testing.TB) *twoSites {
 	roots.AddCert(f.authority.Certificate)
 	f.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}}
 	t.Cleanup(f.client.CloseIdleConnections)
-	urls, err := f.network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, f.network)
 	var nodes []any
 	for _, name := range fleetNodes {
 		nodes = append(nodes, map[string]any{"targets": []string{urls[name]}, "labels": map[string]string{"node": name}})
@@ -380,7 +377,7 @@ func losePartsInTurn(t *testing.T, parts []string, report func(part, line string
 		at := time.Now()
 		stop()
 		f.network.Node(node).Stop()
-		page := f.pages.Wait(aboutNode(node, testworld.Firing("AvaxNodeDown")))
+		page := f.pages.Wait(testworld.Firing("AvaxNodeDown", "node="+node, "severity=page"))
 		time.Sleep(time.Until(at.Add(*outage)))
 		start()
 		f.network.Node(node).Start()
@@ -397,9 +394,9 @@ func losePartsInTurn(t *testing.T, parts []string, report func(part, line string
 		report(part, line)
 	}
 	for node := range down {
-		f.pages.Wait(aboutNode(node, testworld.Resolved("AvaxNodeDown")))
+		f.pages.Wait(testworld.Resolved("AvaxNodeDown", "node="+node, "severity=page"))
 	}
-	f.pages.Wait(aboutNode("alpha", testworld.Firing("AvaxChainNotBootstrapped")))
+	f.pages.Wait(testworld.Firing("AvaxChainNotBootstrapped", "node=alpha", "severity=page"))
 
 	for key, gap := range f.gaps(began, "instance", "node") {
 		expected := lost["agent"] && strings.Contains(key, "-a ") || lost["exporter"] && strings.HasPrefix(key, "avax-exporter-0-a ")
@@ -679,11 +676,4 @@ func size(t testing.TB, dir, name string) (bytes float64) {
 		t.Fatal(err)
 	}
 	return bytes
-}
-
-// aboutNode matches a page about a node.
-func aboutNode(node string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
-	return func(a testworld.Alert) bool {
-		return match(a) && a.Labels["node"] == node && a.Labels["severity"] == "page"
-	}
 }

@@ -32,12 +32,12 @@ inhibit_rules: [{source_matchers: ['alertname="AvaxCause"'], target_matchers: ['
 // answers, the page says so.
 func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, rulesFile(t, causeAndEffect))
+	w := newWorld(t, testworld.File(t, causeAndEffect))
 	file := testworld.File(t, withInhibition)
 	alertmanager := testworld.AlertmanagerFile(t, file)
 	environment := append(w.environment, "AVAX_ALERTMANAGERS="+alertmanager.URL)
 	exporter := testworld.StartExporter(t, environment...)
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rulesFile(t, causeAndEffect)}})
+	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{testworld.File(t, causeAndEffect)}})
 	page := map[string]*testworld.Exporter{
 		"exporter":   exporter,
 		"Prometheus": testworld.StartExporter(t, append(environment, "AVAX_RULES_FILE=", "AVAX_ALERTING=off", "AVAX_PROMETHEUS_URL="+prometheus.URL)...),

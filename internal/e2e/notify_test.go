@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -12,7 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -59,23 +59,9 @@ func paging(t *testing.T) (network *simnet.Network, phone *testworld.Receiver, e
 	return network, phone, []string{
 		"AVAX_TRUST_LOOPBACK=true", "AVAX_SCHEDULES=up=@every 1s", "AVAX_COLLECTORS=up",
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
-		"AVAX_RULES_FILE=" + rulesFile(t, nodeRules), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=instance=exporter:9865",
+		"AVAX_RULES_FILE=" + testworld.File(t, nodeRules), "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=instance=exporter:9865",
 		"AVAX_NOTIFY_FILE=" + notifyFile(t, phone.URL),
 	}
-}
-
-// about matches an alert of a node.
-func about(node string, match func(testworld.Alert) bool) func(testworld.Alert) bool {
-	return func(a testworld.Alert) bool { return a.Labels["node"] == node && match(a) }
-}
-
-func count(r *testworld.Receiver, match func(testworld.Alert) bool) (n int) {
-	for _, a := range r.Alerts() {
-		if match(a) {
-			n++
-		}
-	}
-	return n
 }
 
 // amtool runs amtool against the exporter, and returns its output.
@@ -94,7 +80,7 @@ func TestExporterSendsNotifications(t *testing.T) {
 	exporter := testworld.StartExporter(t, environment...)
 
 	// Alerts of one group share a notification: the first, or the next one if bravo was scraped later.
-	eventually(t, func() string {
+	testworld.Await(t, "two alerts of one group share a notification", func() error {
 		nodes := map[int]string{} // by notification
 		for _, a := range phone.Alerts() {
 			if testworld.Firing("NodeUp")(a) {
@@ -103,40 +89,40 @@ func TestExporterSendsNotifications(t *testing.T) {
 		}
 		for _, names := range nodes {
 			if strings.Contains(names, "alpha") && strings.Contains(names, "bravo") {
-				return ""
+				return nil
 			}
 		}
-		return fmt.Sprintf("two alerts of one group are notified apart: %v", nodes)
+		return fmt.Errorf("notified apart: %v", nodes)
 	})
 
 	network.Node("alpha").Stop()
-	phone.Wait(about("alpha", testworld.Firing("NodeDown")))
-	phone.Wait(about("alpha", testworld.Resolved("NodeUp")))
+	phone.Wait(testworld.Firing("NodeDown", "node=alpha"))
+	phone.Wait(testworld.Resolved("NodeUp", "node=alpha"))
 
 	silence := strings.TrimSpace(amtool(t, exporter, "silence", "add", "--duration=1h", "--comment=test", "node=bravo"))
 	network.Node("bravo").Stop()
-	eventually(t, func() string {
+	testworld.Await(t, "NodeDown of bravo is silenced", func() error {
 		if muted := amtool(t, exporter, "alert", "query", "--silenced", "alertname=NodeDown"); !strings.Contains(muted, "NodeDown") {
-			return "NodeDown of bravo is not silenced:\n" + muted
+			return errors.New(muted)
 		}
-		return ""
+		return nil
 	})
 	if shown := amtool(t, exporter, "silence", "query"); !strings.Contains(shown, silence) {
 		t.Errorf("output of amtool:\n%s", shown)
 	}
 	// Reminders continue: groups are notified, and bravo's is silenced.
 	reminders := count(phone, testworld.Firing("Reminder"))
-	eventually(t, func() string {
+	testworld.Await(t, "reminders", func() error {
 		if n := count(phone, testworld.Firing("Reminder")); n < reminders+2 {
-			return fmt.Sprintf("%d reminders", n)
+			return fmt.Errorf("%d, before %d", n, reminders)
 		}
-		return ""
+		return nil
 	})
-	if n := count(phone, about("bravo", testworld.Firing("NodeDown"))); n > 0 {
+	if n := count(phone, testworld.Firing("NodeDown", "node=bravo")); n > 0 {
 		t.Errorf("silenced alert sent %d times", n)
 	}
 	amtool(t, exporter, "silence", "expire", silence)
-	phone.Wait(about("bravo", testworld.Firing("NodeDown")))
+	phone.Wait(testworld.Firing("NodeDown", "node=bravo"))
 
 	// An invalid file keeps the previous configuration, and is logged.
 	for _, variable := range environment {
@@ -149,12 +135,12 @@ func TestExporterSendsNotifications(t *testing.T) {
 	exporter.Signal(syscall.SIGHUP)
 	exporter.Until("the reload failed", testworld.Is("avax_exporter_notify_last_reload_successful", 0))
 	network.Node("alpha").Start()
-	phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
+	phone.Wait(testworld.Resolved("NodeDown", "node=alpha"))
 
 	if n := count(phone, testworld.Firing("NodeQuiet")); n > 0 {
 		t.Errorf("inhibited alert sent %d times", n)
 	}
-	if n := count(phone, about("alpha", testworld.Firing("NodeDown"))); n != 1 {
+	if n := count(phone, testworld.Firing("NodeDown", "node=alpha")); n != 1 {
 		t.Errorf("NodeDown of alpha sent %d times", n)
 	}
 }
@@ -168,26 +154,26 @@ func TestRestartRepeatsNoNotification(t *testing.T) {
 			state := t.TempDir()
 			environment = append(environment, "AVAX_STATE_DIR="+state)
 			first := testworld.StartExporter(t, environment...)
-			phone.Wait(about("alpha", testworld.Firing("NodeUp")))
+			phone.Wait(testworld.Firing("NodeUp", "node=alpha"))
 			network.Node("alpha").Stop()
-			phone.Wait(about("alpha", testworld.Firing("NodeDown")))
+			phone.Wait(testworld.Firing("NodeDown", "node=alpha"))
 			amtool(t, first, "silence", "add", "--duration=1h", "--comment=test", "node=charlie")
 			stored(t, state, "nflog", "NodeDown")
 			stored(t, state, "silences", "charlie")
 			first.End(signal)
 
 			second := testworld.StartExporter(t, environment...)
-			eventually(t, func() string {
+			testworld.Await(t, "NodeDown fires", func() error {
 				if shown := amtool(t, second, "alert", "query", "alertname=NodeDown", "node=alpha"); !strings.Contains(shown, "NodeDown") {
-					return "NodeDown does not fire yet"
+					return errors.New(shown)
 				}
-				return ""
+				return nil
 			})
 			network.Node("bravo").Stop() // its group is notified later than alpha's
-			phone.Wait(about("bravo", testworld.Firing("NodeDown")))
+			phone.Wait(testworld.Firing("NodeDown", "node=bravo"))
 			network.Node("alpha").Start()
-			phone.Wait(about("alpha", testworld.Resolved("NodeDown")))
-			if n := count(phone, about("alpha", testworld.Firing("NodeDown"))); n != 1 {
+			phone.Wait(testworld.Resolved("NodeDown", "node=alpha"))
+			if n := count(phone, testworld.Firing("NodeDown", "node=alpha")); n != 1 {
 				t.Errorf("NodeDown of alpha sent %d times", n)
 			}
 			if shown := amtool(t, second, "silence", "query"); !strings.Contains(shown, "charlie") {
@@ -200,11 +186,11 @@ func TestRestartRepeatsNoNotification(t *testing.T) {
 // stored waits until a state file of notifications contains a text.
 func stored(t *testing.T, state, file, text string) {
 	t.Helper()
-	eventually(t, func() string {
+	testworld.Await(t, file, func() error {
 		if content, _ := os.ReadFile(filepath.Join(state, "notify", file)); !bytes.Contains(content, []byte(text)) {
-			return file + " has no " + text
+			return errors.New("no " + text)
 		}
-		return ""
+		return nil
 	})
 }
 
@@ -221,7 +207,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 		t.Fatal(err)
 	}
 	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
-	w.play(t, func() string { return "" }, inside, outside)
+	w.play(t, func() error { return nil }, inside, outside)
 	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {
@@ -229,13 +215,13 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 		}
 		return slices.Sorted(maps.Keys(set))
 	}
-	eventually(t, func() string { return cmp.Diff(received(outside), received(inside)) })
+	testworld.Await(t, "same notifications", func() error { return equal(received(outside), received(inside)) })
 }
 
 // shippedRoutes returns the shipped configuration with a webhook for each receiver, and with short waits.
 func shippedRoutes(t *testing.T, webhook string) map[string]any {
 	t.Helper()
-	config := routesTo(t, webhook)
+	config := testworld.ShippedRoutes(t, webhook)
 	var shorten func(route map[string]any)
 	shorten = func(route map[string]any) {
 		for _, name := range []string{"group_wait", "group_interval"} {

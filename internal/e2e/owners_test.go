@@ -23,10 +23,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 	t.Parallel()
 	const validators, owners = 50, 20
 	network := simnet.New(simnet.Options{Seed: 1, Validators: validators})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	peer := func(i int) string { return fmt.Sprintf("peer%04d", i+1) }
 	owner := func(i int) string { return fmt.Sprintf("owner%d", i%owners) }
 	var nodes, labelled strings.Builder
@@ -40,7 +37,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := rulesFile(t, string(testworld.ShortenRules(t, labelledRules, func(d time.Duration) time.Duration { return min(d, 5*time.Second) })))
+	rules := testworld.File(t, string(testworld.ShortenRules(t, labelledRules, func(d time.Duration) time.Duration { return min(d, 5*time.Second) })))
 
 	own, others := testworld.Webhook(t), testworld.Webhook(t)
 	routes := func(url string) map[string]any {

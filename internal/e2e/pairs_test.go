@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,24 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // A pair of exporters, a pair of Prometheus servers and an Alertmanager. Each is killed in turn and started again, and an incident begins
 // while it is down. All incidents last until the end: each is sent once when it begins and once when it ends.
-// unhurried is everySecond for a busy machine: a run of a collector has half its period.
-var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
-
-// seconds returns the rules with durations of seconds, so that a slow answer causes no alert.
-func seconds(t *testing.T) string {
-	t.Helper()
-	return rulesFile(t, string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(d time.Duration) time.Duration {
-		return min(d, 15*time.Second)
-	})))
-}
-
 func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
@@ -89,14 +74,14 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 			begin:  func(n *simnet.Network) { n.Node(node).SetChain(chain, simnet.Bootstrapping) },
 			end:    func(n *simnet.Network) { n.Node(node).SetChain(chain, simnet.Running) },
 			alert:  "AvaxChainNotBootstrapped",
-			labels: map[string]string{"node": node, "chain": chain, "severity": "page"},
+			labels: []string{"node=" + node, "chain=" + chain, "severity=page"},
 		}
 	}
 	uptime := incident{
 		begin:  func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
 		end:    func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
 		alert:  "AvaxRewardStakeLow",
-		labels: map[string]string{"node": "alpha", "severity": "page"},
+		labels: []string{"node=alpha", "severity=page"},
 	}
 	var all []incident
 	for _, c := range []struct {
@@ -118,7 +103,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	} {
 		c.kill()
 		c.incident.begin(w.network)
-		w.pages.Wait(c.incident.of(testworld.Firing(c.incident.alert)))
+		w.pages.Wait(testworld.Firing(c.incident.alert, c.incident.labels...))
 		all = append(all, c.incident)
 		c.start()
 		allSee(bothUp)
@@ -129,33 +114,37 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 
 	// Alertmanager has saved its notifications a second later, before it is killed.
 	written := func() float64 {
-		n, err := sample(t, alertmanager.URL+"/metrics", "alertmanager_nflog_maintenance_total")
+		page, err := getText(t.Context(), alertmanager.URL+"/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
-		return n
+		samples, err := testworld.ParseSamples(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return samples["alertmanager_nflog_maintenance_total"]
 	}
 	before := written()
-	eventually(t, func() string {
-		if written() < before+2 {
-			return "Alertmanager has not written what it notified"
+	testworld.Await(t, "Alertmanager writes what it notified", func() error {
+		if n := written(); n < before+2 {
+			return fmt.Errorf("written %v times, before %v", n, before)
 		}
-		return ""
+		return nil
 	})
 	alertmanager.Kill()
 	dry := incident{
 		begin:  func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 		alert:  "AvaxL1ValidatorInactive",
-		labels: map[string]string{"chain": "examplel1"},
+		labels: []string{"chain=examplel1"},
 	}
 	dry.begin(w.network)
 	allSee(dry.firing())
 	alertmanager.Start()
-	w.pages.Wait(dry.of(testworld.Firing(dry.alert)))
+	w.pages.Wait(testworld.Firing(dry.alert, dry.labels...))
 	all = append(all, dry)
 
 	for _, i := range all {
-		if n := count(w.pages, i.of(testworld.Resolved(i.alert))); n > 0 {
+		if n := count(w.pages, testworld.Resolved(i.alert, i.labels...)); n > 0 {
 			t.Errorf("%s %v: sent as resolved while it is active", i.alert, i.labels)
 		}
 	}
@@ -166,7 +155,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	}
 	for _, i := range all {
 		if i.end != nil {
-			w.pages.Wait(i.of(testworld.Resolved(i.alert)))
+			w.pages.Wait(testworld.Resolved(i.alert, i.labels...))
 		}
 	}
 
@@ -202,30 +191,11 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 // firing returns an expression for the firing alerts of the incident.
 func (i incident) firing() string {
 	matchers := []string{fmt.Sprintf("alertname=%q", i.alert), `alertstate="firing"`}
-	for name, value := range i.labels {
+	for _, label := range i.labels {
+		name, value, _ := strings.Cut(label, "=")
 		matchers = append(matchers, fmt.Sprintf("%s=%q", name, value))
 	}
 	return "ALERTS{" + strings.Join(matchers, ",") + "}"
-}
-
-// sample reads a sample without labels from a page of metrics.
-func sample(t *testing.T, url, name string) (float64, error) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if value, found := strings.CutPrefix(lines.Text(), name+" "); found {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, fmt.Errorf("%s: no %s", url, name)
 }
 
 // Two networks whose nodes have the same names, each monitored by a pair of exporters under a job of its own: a fault of one network pages

@@ -69,7 +69,7 @@ func victoriaMetrics(t *testing.T, rules []byte, alertmanagerURL string) store {
 	server := testworld.VictoriaMetrics(t)
 	return store{
 		PrometheusServer: server, receiver: server.Program, writeURL: server.URL + "/api/v1/write",
-		ruler:       testworld.VMAlert(t, rulesFile(t, string(withoutKeepFiringFor(t, rules))), server.URL, alertmanagerURL, "-disableAlertgroupLabel"),
+		ruler:       testworld.VMAlert(t, testworld.File(t, string(withoutKeepFiringFor(t, rules))), server.URL, alertmanagerURL, "-disableAlertgroupLabel"),
 		evaluations: "vmalert_execution_total", failures: "vmalert_execution_errors_total",
 		down: testworld.Resolved("AvaxWatchdog"), up: testworld.Firing("AvaxWatchdog"), // evaluations fail
 	}
@@ -80,7 +80,7 @@ func thanos(t *testing.T, rules []byte, alertmanagerURL string) store {
 	server := testworld.ThanosQuery(t, endpoint)
 	return store{
 		PrometheusServer: server, receiver: receiver, writeURL: writeURL,
-		ruler:       testworld.ThanosRule(t, []string{rulesFile(t, string(rules))}, server.URL, writeURL, alertmanagerURL, "--eval-interval=1s"),
+		ruler:       testworld.ThanosRule(t, []string{testworld.File(t, string(rules))}, server.URL, writeURL, alertmanagerURL, "--eval-interval=1s"),
 		evaluations: "prometheus_rule_evaluations_total", failures: "prometheus_rule_evaluation_failures_total",
 		down: testworld.Firing("AvaxExporterDown"), up: testworld.Resolved("AvaxExporterDown"), // queries find no series, without an error
 	}
@@ -98,10 +98,7 @@ func TestShardsWriteToOneStore(t *testing.T) {
 
 func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []byte, alertmanagerURL string) store) {
 	network := simnet.New(simnet.Options{Seed: 1})
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := testworld.Serve(t, network)
 	names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}
 	var nodes []string
 	for _, name := range names {

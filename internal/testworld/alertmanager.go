@@ -1,6 +1,12 @@
 package testworld
 
-import "testing"
+import (
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+)
 
 // Alertmanager starts an Alertmanager that runs until the test ends. It sends each alert separately to the webhook, immediately when it
 // fires and when it resolves, without reminders.
@@ -40,4 +46,17 @@ func AlertmanagerFile(t testing.TB, file string) *Program {
 			"--cluster.listen-address=", // without peers
 		}
 	})
+}
+
+// ShippedRoutes returns the shipped configuration of Alertmanager, in which every receiver is the webhook.
+func ShippedRoutes(t testing.TB, webhookURL string) map[string]any {
+	t.Helper()
+	config := map[string]any{}
+	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range config["receivers"].([]any) {
+		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": File(t, webhookURL)}}
+	}
+	return config
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,12 +120,19 @@ func (r *Receiver) Wait(match func(Alert) bool) Alert {
 	}
 }
 
-// Firing matches the firing alert with this name.
-func Firing(name string) func(Alert) bool { return status("firing", name) }
+// Firing matches the firing alert with this name and labels, each name=value.
+func Firing(name string, labels ...string) func(Alert) bool { return status("firing", name, labels) }
 
-// Resolved matches the resolved alert with this name.
-func Resolved(name string) func(Alert) bool { return status("resolved", name) }
+// Resolved matches the resolved alert with this name and labels, each name=value.
+func Resolved(name string, labels ...string) func(Alert) bool {
+	return status("resolved", name, labels)
+}
 
-func status(status, name string) func(Alert) bool {
-	return func(a Alert) bool { return a.Status == status && a.Labels["alertname"] == name }
+func status(status, name string, labels []string) func(Alert) bool {
+	return func(a Alert) bool {
+		return a.Status == status && a.Labels["alertname"] == name && !slices.ContainsFunc(labels, func(l string) bool {
+			label, value, _ := strings.Cut(l, "=")
+			return a.Labels[label] != value
+		})
+	}
 }

@@ -90,10 +90,10 @@ func (o outage) losesNoFiringAlert(t *testing.T, gates map[string]*gate, pages *
 	lasted := time.Since(down)
 
 	o.start()
-	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
+	pages.Wait(testworld.Firing("Down", "node=bravo"))
 	e.Until("it is up again", testworld.Is(o.up, 1))
 	gates["bravo"].open()
-	pages.Wait(aboutNode(testworld.Resolved("Down"), "bravo"))
+	pages.Wait(testworld.Resolved("Down", "node=bravo"))
 	close(stop)
 	seen := <-watched
 	if seen.err != nil {
@@ -337,10 +337,10 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	}
 	e.awaitLog(`keeping the previous configuration.*` + rules + `: 5:`)
 	gates["bravo"].shut()
-	pages.Wait(aboutNode(testworld.Firing("Down"), "bravo"))
+	pages.Wait(testworld.Firing("Down", "node=bravo"))
 	e.Until("the rules are still invalid", testworld.Is(read, 0))
 	reload(downRules("Gone"))
 	e.Until("the metric reports it", testworld.Is(read, 1))
 	e.awaitLog(`configuration reloaded.*alert rules`)
-	pages.Wait(aboutNode(testworld.Firing("Gone"), "bravo"))
+	pages.Wait(testworld.Firing("Gone", "node=bravo"))
 }

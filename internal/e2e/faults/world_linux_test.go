@@ -115,11 +115,6 @@ func write(t testing.TB, file, content string) {
 	}
 }
 
-// aboutNode matches the alert of a node.
-func aboutNode(match func(testworld.Alert) bool, node string) func(testworld.Alert) bool {
-	return func(a testworld.Alert) bool { return match(a) && a.Labels["node"] == node }
-}
-
 // awaitLog waits for a line in the log.
 func (e *exporter) awaitLog(pattern string) {
 	e.t.Helper()

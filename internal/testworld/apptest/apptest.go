@@ -16,7 +16,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -115,13 +114,7 @@ func (w *World) Notify(t *testing.T) {
 	w.Receiver = testworld.Memory(t)
 	w.Env["ALERTING"], w.Env["ALERTING_INTERVAL"] = "on", Interval.String()
 	w.Env["EXTERNAL_LABELS"], w.Env["STATE_DIR"] = "instance=exporter:9865", t.TempDir()
-	file := map[string]any{}
-	if err := yaml.Unmarshal(alertmanager.Config, &file); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range file["receivers"].([]any) {
-		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": w.Receiver.URL}}
-	}
+	file := testworld.ShippedRoutes(t, w.Receiver.URL)
 	file["route"].(map[string]any)["group_wait"] = (Interval + Interval/2).String()
 	text, err := yaml.Marshal(file)
 	if err != nil {
