@@ -124,7 +124,7 @@ func simulate(t *testing.T, s situation) *prometheus {
 	return p
 }
 
-// point is one series of a query's result. Its string omits the labels of replicas.
+// point is one series of a query's result.
 type point struct {
 	labels map[string]string
 	value  float64

@@ -9,12 +9,15 @@
 //	node.go view.go                a node: its process, its chains, its paths
 //	info.go platform.go validators.go evm.go avm.go admin.go health.go     one file per service of a node;
 //	platformtx.go evmconfig.go     blocks and balances of P, configuration of an EVM chain
+//	proposer.go                    which validators may build the next block of a chain
 //	rest.go metrics.go             shared parts of REST services: routes, pages, keys, limits; the Metrics service
-//	data.go dataevm.go dataicm.go  the Data service: the primary network, EVM chains, messages between chains
+//	data.go datal1.go              the Data service: the primary network, validators of L1s
+//	dataevm.go dataicm.go          the same: EVM chains, messages between chains
 //	observer.go                    a public endpoint of another operator
 //	ledger.go                      the part of the truth that only the Data service has
 //	endpoint.go fault.go rpc.go id.go  shared by all: faults, recorded calls, the JSON-RPC envelope, IDs
 //	transport.go serve.go          access in memory, for synthetic time, and over sockets
+//	reserve_linux.go reserve_other.go  a port that no other program gets
 //
 // The package imports no other package of this module, so that clients and simulation do not share mistakes.
 //

@@ -1,8 +1,8 @@
-// Package testworld starts what a test of the whole program needs: the exporter, a real Prometheus and Alertmanager, and a webhook that
-// records notifications.
+// Package testworld starts what a test of the whole program needs: the exporter, a real Prometheus, Alertmanager and stores, a simulated
+// network, and a webhook that records notifications. It also evaluates rules in the process of the test.
 //
-// Each is a child process of the test, on its own port of the loopback, with its data in the test's temporary directory, and short
-// intervals. It ends with the test. If the test failed, its log is printed.
+// Each program is a child process of the test, on its own port of the loopback, with its data in the test's temporary directory, and short
+// intervals. Network and webhook are listeners of the test. All end with the test. If the test failed, the logs of the programs are printed.
 package testworld
 
 import (
