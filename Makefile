@@ -8,7 +8,7 @@ lint  = go tool -modfile=internal/tools/golangci-lint/go.mod golangci-lint
 # What the build has compiled is not compiled again.
 lint: export GOFLAGS += -trimpath
 
-# An archive, or the clone of another user, holds no version that git would tell.
+# In an archive, or the clone of another user, git reports no version.
 ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
@@ -124,7 +124,7 @@ docs: .tools/bin/helm .tools/bin/manifests ## Write the generated pages of docs/
 fresh: ## Fail if the generated pages were out of date
 	@before=$$({ git status --porcelain; git diff; } | cksum); $(MAKE) --no-print-directory docs || exit; \
 		[ "$$before" = "$$({ git status --porcelain; git diff; } | cksum)" ] || \
-		{ echo "generated pages were out of date; they are written anew: commit them"; exit 1; }
+		{ echo "generated pages were out of date; they are updated: commit them"; exit 1; }
 
 .PHONY: bench
 bench: build ## Measure CPU and memory against the bars and write docs/performance.md (an hour); ONLY=Nodes runs one benchmark
@@ -155,7 +155,7 @@ faults: build tools proxies ## Run all faults and crowds in full, and write thei
 FUZZTIME = 10s
 
 .PHONY: fuzz
-fuzz: ## Give every decoder and the configuration what nobody thought of, each for FUZZTIME=10s
+fuzz: ## Fuzz every decoder and the configuration, each for FUZZTIME=10s
 	@internal/tools/fuzz $(FUZZTIME)
 
 # Of an hour, or a part of one.

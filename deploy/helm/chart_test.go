@@ -25,7 +25,7 @@ import (
 
 //go:generate go test -run TestPlainManifestsEqualTheChart -update .
 
-var update = flag.Bool("update", false, "write deploy/kubernetes anew")
+var update = flag.Bool("update", false, "write deploy/kubernetes")
 
 const chart = "avax-exporter"
 

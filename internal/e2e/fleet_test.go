@@ -323,9 +323,7 @@ func table(t testing.TB, name, head string, lines []string) {
 
 // TestAnyPartOfAFleetMayBeLost kills each part of a site in turn, like a power failure. While the part is lost, a node stops.
 func TestAnyPartOfAFleetMayBeLost(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: run make fleet")
-	}
+	testworld.Full(t)
 	var mu sync.Mutex
 	lines := map[string]string{}
 	all := [][]string{{"nothing", "exporter", "agent", "receive"}, {"query", "rule", "alertmanager"}}
@@ -434,9 +432,7 @@ func losePartsInTurn(t *testing.T, parts []string, report func(part, line string
 
 // TestAShardIsAddedWithoutAGap follows the order of docs/fleets.md, from two shards to three and back.
 func TestAShardIsAddedWithoutAGap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: run make fleet")
-	}
+	testworld.Full(t)
 	t.Parallel()
 	f := newTwoSites(t)
 	f.whole()

@@ -88,9 +88,7 @@ func thanos(t *testing.T, rules []byte, alertmanagerURL string) store {
 
 // TestShardsWriteToOneStore runs the setup of docs/fleets.md: shards with agents, one store, and rules over all shards.
 func TestShardsWriteToOneStore(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: run make sharded")
-	}
+	testworld.Full(t)
 	for name, start := range map[string]func(*testing.T, []byte, string) store{"VictoriaMetrics": victoriaMetrics, "Thanos": thanos} {
 		t.Run(name, func(t *testing.T) { shardsWriteToOneStore(t, start) })
 	}

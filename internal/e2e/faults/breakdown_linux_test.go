@@ -120,10 +120,10 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 	dir := t.TempDir()
 	environment := rewarded(urls, dir)
 	var e *exporter
-	heal := func() error { return os.Chmod(dir, 0o700) }
+	repair := func() error { return os.Chmod(dir, 0o700) }
 	if mounts() {
 		e = startUnder(t, []string{"mount -t tmpfs -o size=16k tmpfs " + dir, "{ dd if=/dev/zero of=" + dir + "/filler bs=1k 2>/dev/null; true; }"}, environment...)
-		heal = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.PID(), dir)) }
+		repair = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.PID(), dir)) }
 	} else {
 		if err := os.Chmod(dir, 0o500); err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		t.Errorf("logged %d times", n)
 	}
 	e.Until("the node is up", isUp("alpha"))
-	if err := heal(); err != nil {
+	if err := repair(); err != nil {
 		t.Fatal(err)
 	}
 	network.PayReward("alpha", "VALIDATOR", 1e9) // a change that must be saved

@@ -20,8 +20,8 @@ import (
 // fault is a fault of a node. Each applies to a separate node of one exporter, all at the same time: it must affect only that node.
 type fault struct {
 	name    string
-	befall  func(*gate)
-	heal    func(*gate) // nil: remove the behavior
+	begin   func(*gate)
+	end     func(*gate) // nil: remove the behavior
 	up      bool        // the node still counts as up
 	some    bool        // some of its samples may stay, with correct values
 	outcome string      // counted outcome of its calls
@@ -37,30 +37,30 @@ var elsewhere struct {
 }
 
 var faults = []fault{
-	{name: "killed", befall: (*gate).shut, heal: (*gate).open, outcome: "unreachable", logged: "connection refused|closed before an answer|reset by peer"},
-	{name: "hung", befall: behaving(hung), outcome: "timeout", logged: "timeout: no answer"},
-	{name: "slow-by-byte", befall: behaving(byByte), outcome: "timeout", logged: "timeout: no answer"},
-	{name: "reset-in-mid-body", befall: behaving(breakingOff(true)), outcome: "unreachable", logged: "reset by peer|in the middle of the answer"},
-	{name: "closed-in-mid-body", befall: behaving(breakingOff(false)), outcome: "unreachable", logged: "closed in the middle of the answer"},
-	{name: "closed-at-once", befall: behaving(raw("", "")), outcome: "unreachable", logged: "closed before an answer"},
-	{name: "endless-header", befall: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", logged: "response headers exceeded"},
-	{name: "endless-body", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
-	{name: "endless-depth", befall: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", logged: "malformed"},
-	{name: "no-http", befall: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", logged: "malformed HTTP"},
-	{name: "html", befall: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", logged: "the answer is HTML"},
-	{name: "empty", befall: behaving(static(200, "application/json", "")), outcome: "malformed", logged: "the answer is empty"},
-	{name: "no-content", befall: behaving(static(204, "", "")), outcome: "malformed", logged: "the answer is empty"},
-	{name: "null", befall: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", logged: "malformed"},
-	{name: "server-error", befall: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", logged: "HTTP 500: oops"},
-	{name: "wrong-types", befall: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", logged: "malformed: "},
-	{name: "duplicates", befall: behaving(changing(doubling)), up: true, some: true, logged: "duplicate NodeID-"},
-	{name: "body-x10", befall: behaving(changing(padding)), up: true, some: true},
-	{name: "gzip-bomb", befall: behaving(bomb(64)), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
-	{name: "gzip-torn", befall: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
+	{name: "killed", begin: (*gate).shut, end: (*gate).open, outcome: "unreachable", logged: "connection refused|closed before an answer|reset by peer"},
+	{name: "hung", begin: behaving(hung), outcome: "timeout", logged: "timeout: no answer"},
+	{name: "slow-by-byte", begin: behaving(byByte), outcome: "timeout", logged: "timeout: no answer"},
+	{name: "reset-in-mid-body", begin: behaving(breakingOff(true)), outcome: "unreachable", logged: "reset by peer|in the middle of the answer"},
+	{name: "closed-in-mid-body", begin: behaving(breakingOff(false)), outcome: "unreachable", logged: "closed in the middle of the answer"},
+	{name: "closed-at-once", begin: behaving(raw("", "")), outcome: "unreachable", logged: "closed before an answer"},
+	{name: "endless-header", begin: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", logged: "response headers exceeded"},
+	{name: "endless-body", begin: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
+	{name: "endless-depth", begin: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", logged: "malformed"},
+	{name: "no-http", begin: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", logged: "malformed HTTP"},
+	{name: "html", begin: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", logged: "the answer is HTML"},
+	{name: "empty", begin: behaving(static(200, "application/json", "")), outcome: "malformed", logged: "the answer is empty"},
+	{name: "no-content", begin: behaving(static(204, "", "")), outcome: "malformed", logged: "the answer is empty"},
+	{name: "null", begin: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", logged: "malformed"},
+	{name: "server-error", begin: behaving(static(500, "text/plain", "oops")), outcome: "unavailable", logged: "HTTP 500: oops"},
+	{name: "wrong-types", begin: behaving(mistyping(1)), up: true, some: true, outcome: "malformed", logged: "malformed: "},
+	{name: "duplicates", begin: behaving(changing(doubling)), up: true, some: true, logged: "duplicate NodeID-"},
+	{name: "body-x10", begin: behaving(changing(padding)), up: true, some: true},
+	{name: "gzip-bomb", begin: behaving(bomb(64)), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
+	{name: "gzip-torn", begin: behaving(func(w http.ResponseWriter, _ *http.Request, _ func() answer) {
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
 	}), outcome: "unreachable", logged: "closed in the middle|malformed"},
-	{name: "redirect-loop", befall: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", logged: "redirects are not followed"},
-	{name: "redirect-elsewhere", befall: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", logged: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
+	{name: "redirect-loop", begin: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", logged: "redirects are not followed"},
+	{name: "redirect-elsewhere", begin: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", logged: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
 }
 
 const (
@@ -127,7 +127,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	go func() { watched <- watch(e, truth, changing, stop) }()
 
 	for _, f := range faults {
-		f.befall(gates[f.name])
+		f.begin(gates[f.name])
 	}
 	sick := e.Until("every fault shows", func(p page) error {
 		for _, f := range faults {
@@ -174,8 +174,8 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 
 	// All faults end.
 	for _, f := range faults {
-		if f.heal != nil {
-			f.heal(gates[f.name])
+		if f.end != nil {
+			f.end(gates[f.name])
 		}
 		gates[f.name].recover()
 	}

@@ -1,5 +1,5 @@
 // Checks the prose of the project with textlint: documents, the program's help, the annotations of alert
-// rules, the texts of dashboards. Runs in the root of the repository: node .tools/prose/prose.mjs
+// rules and the names of their tests, the texts of dashboards, and the help of make. Runs in the root of the repository: node .tools/prose/prose.mjs
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -29,16 +29,16 @@ const linter = createLinter({
 });
 
 let problems = 0;
-const lint = async (text, place) => {
-  const { messages } = await linter.lintText(text, "text.md");
+const lint = async (text, place, counts = () => true) => {
+  const messages = (await linter.lintText(text, "text.md")).messages.filter(counts);
   problems += messages.length;
   for (const { loc, message } of messages) console.log(`${place(loc.start)}: ${message}`);
 };
 
 // Lints many short texts at once: pairs of a place and a text.
-const lintAll = async (texts) => {
+const lintAll = async (texts, counts) => {
   const places = texts.flatMap(([place, text]) => [...text.split("\n").map(() => place), ""]);
-  await lint(texts.map(([, text]) => text + "\n").join("\n"), ({ line }) => places[line - 1]);
+  await lint(texts.map(([, text]) => text + "\n").join("\n"), ({ line }) => places[line - 1], counts);
 };
 
 for (const file of files("*.md", ":!**/testdata/**")) {
@@ -67,6 +67,11 @@ const texts = (file, value, panel) =>
     typeof child === "object" ? texts(file, child, value.title ?? panel)
       : ["title", "description"].includes(key) && typeof child === "string" ? [[`${file}: ${value.title ?? panel}: ${key}`, child]] : []);
 await lintAll(files("dashboards/*.json").flatMap((file) => texts(file, JSON.parse(readFileSync(file, "utf8")))));
+
+// The name of a case lists its series, so only its words are checked.
+await lintAll(files("alerts/*_test.yml", "alerts/testdata/*_test.yml").flatMap((file) =>
+  yaml.load(readFileSync(file, "utf8")).tests.filter(({ name }) => name).map(({ name }) => [`${file}: ${name}`, name])), ({ ruleId }) => ruleId === "words");
+await lintAll([...readFileSync("Makefile", "utf8").matchAll(/^([a-z-]+):.*## (.*)$/gm)].map(([, target, text]) => [`Makefile: ${target}`, text]));
 
 if (problems > 0) {
   console.log(`${problems} problems in the prose: rewrite the sentences (rules: internal/tools/prose)`);
