@@ -24,9 +24,7 @@ const equivalents = "testdata/equivalents.yml"
 // TestMutationsAreDetected makes one mistake in one rule at a time, and requires that a case of promtool's tests fails. For one alert:
 // -run 'TestMutationsAreDetected/AvaxNodeDown'.
 func TestMutationsAreDetected(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten minutes: run make check-rules")
-	}
+	testworld.Full(t)
 	var list []struct{ Rule, Mistake, Reason string }
 	readYAML(t, equivalents, &list)
 	excused := map[[2]string]bool{} // by rule and mistake; true once made

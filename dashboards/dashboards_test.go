@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // dashboard is the part of Grafana's classic schema that the tests read.
@@ -222,12 +220,11 @@ func TestQueriesUseTheSelectedDataSource(t *testing.T) {
 
 var reference = regexp.MustCompile(`\$(\w+)|\$\{(\w+)[^}]*\}`)
 
-func TestQueriesParseAndUseExistingVariables(t *testing.T) {
+func TestQueriesUseExistingVariables(t *testing.T) {
 	eachBoard(t, func(t *testing.T, d dashboard) {
-		// Values of the variables: Grafana's own are durations.
-		values := map[string]string{"__rate_interval": "1m", "__interval": "1m", "__range": "1h"}
+		known := []string{"__rate_interval", "__interval", "__range"} // Grafana's own
 		for _, v := range d.Templating.List {
-			values[v.Name] = ".*"
+			known = append(known, v.Name)
 		}
 		for _, p := range d.Panels {
 			var refs []string
@@ -236,21 +233,10 @@ func TestQueriesParseAndUseExistingVariables(t *testing.T) {
 					t.Errorf("%s: refId %q is missing or taken", p.Title, q.RefID)
 				}
 				refs = append(refs, q.RefID)
-				expr := reference.ReplaceAllStringFunc(q.Expr, func(ref string) string {
-					value, known := values[strings.Trim(ref, "${}")]
-					if !known && !isGroup(ref) {
-						t.Errorf("%s, query %s: no variable %s", p.Title, q.RefID, ref)
+				for _, ref := range reference.FindAllStringSubmatch(q.Expr, -1) {
+					if !slices.Contains(known, ref[1]+ref[2]) && !isGroup(ref[0]) {
+						t.Errorf("%s, query %s: no variable %s", p.Title, q.RefID, ref[0])
 					}
-					if !known {
-						return ref
-					}
-					return value
-				})
-				if p.Type == "logs" {
-					continue // `make check-logs` gives it to Loki
-				}
-				if _, err := testworld.PromQL.ParseExpr(expr); err != nil {
-					t.Errorf("%s, query %s: %v", p.Title, q.RefID, err)
 				}
 			}
 		}

@@ -131,7 +131,7 @@ func TestInhibitionsUseExistingAlerts(t *testing.T) {
 			if found == nil {
 				continue
 			}
-			for _, pattern := range alternatives(found[2]) {
+			for _, pattern := range testworld.Alternatives("(" + found[2] + ")") {
 				one := regexp.MustCompile("^(?:" + pattern + ")$")
 				if !slices.ContainsFunc(all, func(r map[string]string) bool { return one.MatchString(r["alertname"]) }) {
 					t.Errorf("%s: unknown alert %s", m, pattern)
@@ -139,33 +139,6 @@ func TestInhibitionsUseExistingAlerts(t *testing.T) {
 			}
 		}
 	}
-}
-
-// alternatives splits A|B(C|D) into A, BC and BD.
-func alternatives(pattern string) (all []string) {
-	depth, from := 0, 0
-	for i, c := range pattern + "|" {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth--
-		case c == '|' && depth == 0:
-			all = append(all, pattern[from:i])
-			from = i + 1
-		}
-	}
-	for i := 0; i < len(all); i++ {
-		if before, rest, ok := strings.Cut(all[i], "("); ok {
-			inner, after, _ := strings.Cut(rest, ")")
-			var split []string
-			for _, each := range strings.Split(inner, "|") {
-				split = append(split, before+each+after)
-			}
-			all = slices.Replace(all, i, i+1, split...)
-		}
-	}
-	return all
 }
 
 func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {

@@ -44,9 +44,7 @@ analytics: {reporting_enabled: false}
 // TestLokiEvaluatesRulesAndDashboard sends lines with the labels of alloy.alloy to a real Loki, whose ruler has loaded rules.yml, and asks it
 // for the logs on the dashboard inside the nodes.
 func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes: run make check-logs")
-	}
+	testworld.Full(t)
 	dir := t.TempDir()
 	rules, err := os.ReadFile("rules.yml")
 	if err != nil {

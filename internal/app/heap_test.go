@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // The heap does not grow while a node and the Data service fail repeatedly: a half-hour needs no more memory than the half-hour before,
 // which had the same faults. With -model.for the test covers a day.
 func TestHeapDoesNotGrow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures the heap: run by make test-full")
-	}
+	testworld.Full(t)
 	passes := 3
 	if *modelFor > 0 {
 		passes = 360

@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
 func TestAllIncidents(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes ten minutes: run make incidents")
-	}
+	testworld.Full(t)
 	all := incidents()
 	sent, shown := make([][]string, len(all)), make([][]string, len(all))
 	t.Run("run", func(t *testing.T) {

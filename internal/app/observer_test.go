@@ -13,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // observedCollectors are the collectors of a quick incident that detect faults of one node.
@@ -72,9 +73,7 @@ func TestObserverRevealsALaggingNode(t *testing.T) {
 
 // docs/observers.md has the table of alerts with and without an observer.
 func TestObserverAlertsMatchTheDocs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes half a minute")
-	}
+	testworld.Full(t)
 	const file, name = "../../docs/observers.md", "observer-stories"
 	table := "\n| the node … | without an observer | with an observer |\n|---|---|---|\n"
 	for _, i := range nodeFaults {
@@ -116,9 +115,7 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 
 // A load balancer selects another machine for each answer, and requests pauses.
 func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
+	testworld.Full(t)
 	t.Parallel()
 	const long, budget = 24 * time.Hour, 60
 	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env config.Environment) {
@@ -189,9 +186,7 @@ func TestStatusPageOfADelegator(t *testing.T) {
 
 // A delegator has no node.
 func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes minutes")
-	}
+	testworld.Full(t)
 	t.Parallel()
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	var network string

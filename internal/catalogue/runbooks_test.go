@@ -69,7 +69,7 @@ func TestRunbooksUseExistingFamilies(t *testing.T) {
 		}
 		for _, at := range family.FindAllStringIndex(string(text), -1) {
 			after := string(text[at[1]:])
-			for _, name := range expand(strings.TrimPrefix(string(text[at[0]:at[1]]), "^")) {
+			for _, name := range testworld.Alternatives(strings.TrimPrefix(string(text[at[0]:at[1]]), "^")) {
 				checked++
 				_, whole := known[name]
 				begins := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) })
@@ -83,18 +83,4 @@ func TestRunbooksUseExistingFamilies(t *testing.T) {
 	if checked < 70 {
 		t.Errorf("%d names found", checked)
 	}
-}
-
-// expand returns the alternatives: a(b|c(d|e)) is ab, acd, ace.
-func expand(pattern string) []string {
-	open := strings.LastIndex(pattern, "(")
-	if open < 0 {
-		return []string{pattern}
-	}
-	inner, after, _ := strings.Cut(pattern[open+1:], ")")
-	var all []string
-	for _, each := range strings.Split(inner, "|") {
-		all = append(all, expand(pattern[:open]+each+after)...)
-	}
-	return all
 }

@@ -54,11 +54,11 @@ func Main(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// Full skips a test that only make test-full runs.
+// Full skips a long test with -short, as in make test.
 func Full(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("only in make test-full")
+		t.Skip("long: not with -short")
 	}
 }
 

@@ -44,9 +44,7 @@ func Binary(t testing.TB, name string) string {
 // Chromium returns the path of the browser. It skips the test without one, and with -short.
 func Chromium(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts a browser: run by make test-full")
-	}
+	Full(t)
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path

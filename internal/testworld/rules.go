@@ -1,6 +1,7 @@
 package testworld
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -42,4 +43,17 @@ func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.D
 		t.Fatal(err)
 	}
 	return short
+}
+
+// Alternatives expands the groups of a regular expression: a(b|c(d|e)) is ab, acd, ace. An alternative may be there more than once.
+func Alternatives(pattern string) (all []string) {
+	open := strings.LastIndex(pattern, "(")
+	if open < 0 {
+		return []string{pattern}
+	}
+	inner, after, _ := strings.Cut(pattern[open+1:], ")")
+	for _, each := range strings.Split(inner, "|") {
+		all = append(all, Alternatives(pattern[:open]+each+after)...)
+	}
+	return all
 }

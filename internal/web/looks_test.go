@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -74,9 +75,7 @@ func pages(t *testing.T) map[string]string {
 
 // Tests the pages in a browser. With -artifacts the screenshots are kept.
 func TestPagesFitPhoneAndDesktop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("loads many pages in a browser")
-	}
+	testworld.Full(t)
 	t.Parallel()
 	all := pages(t)
 	c := openChromium(t)
