@@ -13,7 +13,8 @@ type Key struct {
 	Target    Target `json:"target"`
 }
 
-func (k Key) compare(o Key) int {
+// Compare orders keys by collector, then by target.
+func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.Collector, o.Collector), k.Target.Compare(o.Target))
 }
 

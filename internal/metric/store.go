@@ -166,12 +166,12 @@ func (sec *section) remove(k Key) (removed int) {
 
 // find returns the segment and the index in it where the chunk of a job is, or belongs.
 func (sec *section) find(k Key) (at, i int, found bool) {
-	at, found = slices.BinarySearchFunc(sec.segments, k, func(seg *segment, k Key) int { return seg.chunks[0].job.compare(k) })
+	at, found = slices.BinarySearchFunc(sec.segments, k, func(seg *segment, k Key) int { return seg.chunks[0].job.Compare(k) })
 	if !found && at > 0 {
 		at-- // the segment that begins before it
 	}
 	if at < len(sec.segments) {
-		i, found = slices.BinarySearchFunc(sec.segments[at].chunks, k, func(c jobChunk, k Key) int { return c.job.compare(k) })
+		i, found = slices.BinarySearchFunc(sec.segments[at].chunks, k, func(c jobChunk, k Key) int { return c.job.Compare(k) })
 	}
 	return at, i, found
 }
@@ -188,7 +188,7 @@ func (s *Store) Jobs() []*Job {
 	s.mu.Lock()
 	jobs := slices.Collect(maps.Values(s.jobs))
 	s.mu.Unlock()
-	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.compare(b.Last.Key) })
+	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.Compare(b.Last.Key) })
 	return jobs
 }
 

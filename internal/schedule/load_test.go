@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/robfig/cron/v3"
+
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
@@ -56,6 +58,28 @@ func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 		}
 		if n := h.count(t, "avax_exporter_collector_skipped_total"); n < 8 {
 			t.Errorf("%v skipped runs", n)
+		}
+	})
+}
+
+// A job with a long period whose first run was skipped runs soon after the exporter has caught up, and not only at its next tick.
+func TestSkippedFirstRunFollowsSoon(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		h.Judge(2 * time.Second)
+		var runs atomic.Int64
+		hourly := counting("hourly", &runs)
+		hourly.When = cron.Every(time.Hour)
+		h.Set([]schedule.Job{hourly})
+		for range 3 {
+			time.Sleep(50 * time.Second)
+			h.Judge(time.Second / 2)
+		}
+		if n := h.count(t, "avax_exporter_collector_skipped_total"); runs.Load() != 0 || n != 1 {
+			t.Fatalf("%d runs and %v skipped runs while the exporter is too slow, want 0 and 1", runs.Load(), n)
+		}
+		time.Sleep(3 * time.Minute) // a minute in time, and at most a minute until the run
+		if n := runs.Load(); n != 1 {
+			t.Errorf("%d runs after recovery, want 1", n)
 		}
 	})
 }

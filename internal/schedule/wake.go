@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -76,9 +75,7 @@ func (s *Scheduler) wakeAll(candidates iter.Seq[*job], selected func(*job) bool,
 			jobs = append(jobs, j)
 		}
 	}
-	slices.SortFunc(jobs, func(a, b *job) int {
-		return cmp.Or(cmp.Compare(a.Collector, b.Collector), a.Target.Compare(b.Target))
-	})
+	slices.SortFunc(jobs, func(a, b *job) int { return a.Compare(b.Key) })
 	now := time.Now()
 	spread := min(wakeSpread, 2*time.Second/time.Duration(max(1, len(jobs))))
 	for i, j := range jobs {
@@ -131,7 +128,8 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 }
 
 // begin returns the context of a new run, or nil if the job was removed, its last run has not ended, or the exporter is too slow
-// for it. In the last two cases it counts a skipped tick. A tick during a woken run does not count, because that run replaces it, unless the woken run
+// for it. In the last two cases it counts a skipped tick. If the exporter is too slow for a job with a long period that has never succeeded, it wakes
+// the job later, and does not count the repetition. A tick during a woken run does not count, because that run replaces it, unless the woken run
 // has passed its deadline.
 func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx context.Context) {
 	s.mu.Lock()
@@ -140,7 +138,12 @@ func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx conte
 		return nil
 	}
 	if s.sheds(j) {
-		s.counts.skipped.Inc()
+		if j.worked || !woken {
+			s.counts.skipped.Inc()
+		}
+		if now := time.Now(); !j.worked && period(j.When, now) > stepDown { // or it would have no samples until its next tick
+			s.wake(j, now.Add(stepDown))
+		}
 		return nil
 	}
 	if j.running {
