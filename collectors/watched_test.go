@@ -226,3 +226,13 @@ func (w world) once(t *testing.T, collector string, j collectors.Job) (samples s
 	}
 	return samples
 }
+
+func TestNetworkIsUnknownIfAllNodesBelongToAnother(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		w.ups.Nodes()[0].SetOtherNetwork(true)
+		if network, err := w.ups.Network(t.Context()); err == nil {
+			t.Errorf("network %d", network)
+		}
+	})
+}

@@ -122,7 +122,7 @@ func (p *Pool) Network(ctx context.Context) (uint64, error) {
 	}
 	order, _ := p.OfNetwork()
 	if len(order) == 0 {
-		order = p.Observers()[:1]
+		order = p.Observers()[:min(1, len(p.Observers()))]
 	}
 	return firstOf(ctx, order, func(ctx context.Context, n *Node) (uint64, error) {
 		return n.NetworkID(scrape.MaxAge(ctx, StaticAge))
