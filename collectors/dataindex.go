@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 var (
@@ -74,12 +75,9 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 	out.Set(dataIndexedHeight, float64(b.BlockNumber), c.Name)
 	out.SetTime(dataIndexedTimestamp, b.BlockTimestamp.Time, c.Name)
 	out.Set(dataTransactions, float64(b.CumulativeTransactions), c.Name)
-	out.Set(dataFees, b.FeesSpent.Tokens(weiDecimals), c.Name)
+	out.Set(dataFees, b.FeesSpent.Tokens(node.WeiDecimals), c.Name)
 	return nil
 }
-
-// weiDecimals is the number of decimal places of the native token of every EVM chain.
-const weiDecimals = 18
 
 // maxLookups is the maximum number of blocks that one run requests. A run needs two lookups if the service is as many
 // blocks behind as in the last run. It needs three if the service has indexed no new block.

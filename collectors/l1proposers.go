@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -192,9 +193,7 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 			left += weight
 		}
 	}
-	if all > 0 {
-		p.ratio = float64(left) / float64(all)
-	}
+	p.ratio = staking.Share(left, all)
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
 var (
@@ -21,7 +22,7 @@ var (
 var tps = &Spec{
 	Name:     "tps",
 	Help:     "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
-	Calls:    []string{"GET /v1/avg_tps/{chainId}", "eth_chainId"},
+	Calls:    []string{metrics.AvgTPS.Op(), "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
 	Bind: func(ups *Upstreams) []Job {

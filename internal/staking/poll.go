@@ -46,7 +46,7 @@ func (p Poll) Uptime() (ratio float64, known bool) {
 }
 
 // Known returns the share of all stake with a known view; 0 without stake.
-func (p Poll) Known() float64 { return share(p.known, p.total) }
+func (p Poll) Known() float64 { return Share(p.known, p.total) }
 
 // Yes returns the share of all stake that would vote yes: the stake of the views at or above the requirement. Stake without a view
 // counts neither as yes nor as no.
@@ -57,7 +57,7 @@ func (p Poll) Yes(requirement float64) float64 {
 			yes += v.Stake
 		}
 	}
-	return share(yes, p.total)
+	return Share(yes, p.total)
 }
 
 // Dissenters returns the views whose uptime is below the requirement. It returns at most the n views with the most stake, sorted by

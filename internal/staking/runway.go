@@ -96,11 +96,11 @@ func QuorumLoss(set []Validator, quorum float64) (after time.Duration, lost bool
 	if total == 0 {
 		return 0, false
 	}
-	if share(active, total) < quorum {
+	if Share(active, total) < quorum {
 		return 0, true
 	}
 	for _, out := range runOuts(set) {
-		if share(out.ActiveWeight, total) < quorum {
+		if Share(out.ActiveWeight, total) < quorum {
 			return out.After, true
 		}
 	}

@@ -29,8 +29,8 @@ var HeliconTimes = map[uint64]time.Time{
 	5: time.Date(2026, time.July, 28, 15, 0, 0, 0, time.UTC),
 }
 
-// share returns part/whole, and 0 if whole is 0.
-func share(part, whole uint64) float64 {
+// Share returns part/whole, and 0 if whole is 0.
+func Share(part, whole uint64) float64 {
 	if whole == 0 {
 		return 0
 	}

@@ -20,7 +20,7 @@ func (w Weights) Without(m Member) float64 {
 	if m.Up {
 		w.Up -= m.Weight
 	}
-	return share(w.Up, w.Total)
+	return Share(w.Up, w.Total)
 }
 
 // IsolatedBy returns the nodes that are connected to less than half of the stake, if another one is connected to at least a Quorum: then they

@@ -51,12 +51,10 @@ func (p Page) Next() scrape.Cursor {
 	return scrape.Cursor{Param: "startKey", Value: p.NextPageStartKey}
 }
 
-var methods []*scrape.Method
-
-// The table of methods: the two versions of the only series.
+// The methods: the two versions of the only series.
 var (
-	AvgTPS       = scrape.Declare[Page](&methods, scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
-	chainMetrics = scrape.Declare[Page](&methods, scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}", Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
+	AvgTPS       = scrape.As[Page](&scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
+	chainMetrics = scrape.As[Page](&scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}", Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
 )
 
 // series is the series of a chain in one version of the API.

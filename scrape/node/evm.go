@@ -55,8 +55,8 @@ func (c *Client) EthChainID(ctx context.Context, chain string) (uint64, error) {
 	return uint64(n), err
 }
 
-// weiDecimals is the number of decimal places of the native token of each EVM chain.
-const weiDecimals = 18
+// WeiDecimals is the number of decimal places of the native token of each EVM chain.
+const WeiDecimals = 18
 
 // EthBalance calls eth_getBalance at the latest block: the balance of an address in whole native tokens.
 func (c *Client) EthBalance(ctx context.Context, chain, address string) (float64, error) {
@@ -64,7 +64,7 @@ func (c *Client) EthBalance(ctx context.Context, chain, address string) (float64
 	if err != nil {
 		return 0, err
 	}
-	return wei.Tokens(weiDecimals), nil
+	return wei.Tokens(WeiDecimals), nil
 }
 
 // EthBlock is the header of a block of an EVM chain, and its transactions.
@@ -117,9 +117,6 @@ func (b EthBlock) Time() time.Time {
 // errNoBlock is the error for an unknown block: an EVM chain returns null as the result.
 var errNoBlock = errors.New("there is no such block")
 
-// maxSeconds is the end of the year 9999, in Unix seconds.
-const maxSeconds = 253402300799
-
 // EthBlockByNumber calls eth_getBlockByNumber. A nil number means the latest block. A future block is an error with the
 // outcome rejected or not_found.
 func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
@@ -133,7 +130,7 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 		return EthBlock{}, err
 	case block == nil:
 		return EthBlock{}, &scrape.Error{Op: getBlockByNumber.Name, Outcome: scrape.NotFound, Err: errNoBlock}
-	case block.Timestamp > maxSeconds || block.TimestampMilliseconds != nil && *block.TimestampMilliseconds > 1000*maxSeconds:
+	case block.Timestamp > wire.LastSecond || block.TimestampMilliseconds != nil && *block.TimestampMilliseconds > 1000*wire.LastSecond:
 		err = errors.New("the time of the block is beyond the year 9999")
 	default:
 		err = wire.CheckPast(block.Time())

@@ -135,15 +135,15 @@ type UnixTime struct{ time.Time }
 func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Time, func(s string) (time.Time, error) {
 		n, err := whole(s)
-		if err == nil && n > lastSecond {
+		if err == nil && n > LastSecond {
 			err = errors.New("is after the year 9999")
 		}
-		return time.Unix(int64(min(n, lastSecond)), 0).UTC(), err
+		return time.Unix(int64(min(n, LastSecond)), 0).UTC(), err
 	})
 }
 
-// lastSecond is the end of the year 9999 in seconds since 1970.
-const lastSecond = 253402300799
+// LastSecond is the end of the year 9999 in seconds since 1970.
+const LastSecond = 253402300799
 
 // Time is a time in UTC from the year 0001 to 9999, written in RFC 3339.
 type Time struct{ time.Time }
