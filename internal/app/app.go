@@ -40,7 +40,6 @@ type App struct {
 	alerting  *alerting.Alerting // nil if disabled
 	notifier  *notify.Notifier   // nil if disabled
 	watch     *config.Watch
-	access    web.Access
 	handler   http.Handler
 
 	mu sync.Mutex // locked during changes of targets and jobs
@@ -91,19 +90,20 @@ func New(ctx context.Context, o Options) (*App, error) {
 
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
 	config.ExportLabels(registry, a.labelled)
-	a.access = web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }}
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, registry, log)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Access: a.access, Inbox: o.Inbox, Version: Version(), Log: log,
+		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
+		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},
+		Reload: a.serveReload, Notifier: a.serveNotifier,
 	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
 	}
-	a.handler = a.routes(site.Handler())
+	a.handler = site.Handler()
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
 		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log}); err != nil {

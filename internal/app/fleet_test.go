@@ -218,6 +218,9 @@ func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
 			if answer.Code != c.want {
 				t.Errorf("%s from %q: %d, want %d", c.method, c.site, answer.Code, c.want)
 			}
+			if answer.Header().Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s from %q: headers %v", c.method, c.site, answer.Header())
+			}
 			if reloaded := reloads() > before; reloaded != (c.want == http.StatusOK) {
 				t.Errorf("%s from %q: reloaded %v", c.method, c.site, reloaded)
 			}

@@ -19,22 +19,6 @@ func (a *App) Reload() error {
 	return err
 }
 
-// routes adds the reload endpoint to the pages.
-func (a *App) routes(pages http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", pages)
-	sameSite := http.NewCrossOriginProtection()
-	mux.Handle("/api/v2/", sameSite.Handler(a.access.Only(http.HandlerFunc(a.serveNotifier))))
-	mux.Handle("/-/reload", sameSite.Handler(a.access.Only(http.HandlerFunc(a.serveReload))))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.RawPath != "" { // a proxy may block /-/reload but forward /%2d/reload
-			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
 // serveReload serves POST /-/reload.
 func (a *App) serveReload(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {

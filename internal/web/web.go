@@ -40,6 +40,8 @@ type Site struct {
 	Silences Silences
 	// Access decides who may send queries and change silences.
 	Access Access
+	// Reload serves /-/reload, and Notifier serves Alertmanager's API.
+	Reload, Notifier http.HandlerFunc
 	// Notified returns the last notifications; nil if this process sends none.
 	Notified func() []notify.Sent
 	// Inbox is the receiver of the demo; nil outside the demo.
@@ -84,10 +86,14 @@ func (s *Site) endpoints() []endpoint {
 	page := func(path, example string, handler http.HandlerFunc) endpoint {
 		return endpoint{"GET", path, example, handler}
 	}
+	changing := func(handler http.HandlerFunc) http.Handler {
+		return http.NewCrossOriginProtection().Handler(s.Access.Only(handler))
+	}
+	reload, notifier := changing(s.Reload), changing(s.Notifier)
 	all := []endpoint{
 		page("/{$}", "/", s.status),
 		page("/alerts", "", s.alerts),
-		{"POST", "/alerts/{change}", "/alerts/silence", http.NewCrossOriginProtection().Handler(s.Access.Only(http.HandlerFunc(s.changeSilences)))},
+		{"POST", "/alerts/{change}", "/alerts/silence", changing(s.changeSilences)},
 		page("/node/{name}", "/node/NAME", s.node),
 		page("/l1/{chain}", "/l1/NAME", s.l1),
 		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
@@ -95,6 +101,8 @@ func (s *Site) endpoints() []endpoint {
 		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
 		page("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
 		page("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
+		{"GET", "/api/v2/", "", notifier}, {"POST", "/api/v2/", "", notifier}, {"DELETE", "/api/v2/", "", notifier},
+		{"GET", "/-/reload", "", reload}, {"POST", "/-/reload", "", reload},
 		page("/-/healthy", "", s.healthy),
 		page("/-/ready", "", s.ready),
 		{"GET", "/metrics", "", s.Store.Handler(s.Registry, s.Log)},
@@ -116,12 +124,13 @@ func (s *Site) Handler() http.Handler {
 	}
 	slices.Sort(examples)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "no such page: there are "+strings.Join(examples, ", ")+" and /-/reload", http.StatusNotFound)
+		http.Error(w, "no such page: there are "+strings.Join(examples, ", "), http.StatusNotFound)
 	})
 	return strict(mux)
 }
 
-// strict sets headers that forbid, for every answer, caching, content sniffing, framing and content of other origins.
+// strict sets headers that forbid, for every answer, caching, content sniffing, framing and content of other origins. It answers 404 to
+// a path with percent encoding: a proxy may block /-/reload but forward /%2d/reload.
 func strict(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -129,6 +138,10 @@ func strict(h http.Handler) http.Handler {
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
+		if r.URL.RawPath != "" {
+			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
+			return
+		}
 		h.ServeHTTP(w, r)
 	})
 }

@@ -30,3 +30,11 @@ func TestReadyStaysReady(t *testing.T) {
 		t.Errorf("with new jobs: %d", got)
 	}
 }
+
+func TestUnknownPathListsTheEndpoints(t *testing.T) {
+	answer := ask(t, newSite(), http.MethodGet, "/nowhere")
+	if answer.StatusCode != http.StatusNotFound {
+		t.Error(answer.Status)
+	}
+	demand(t, read(t, answer.Body), "/-/reload", "/alerts", "/api/v2/", "/metrics")
+}
