@@ -252,7 +252,7 @@ func (v *view) chips(node string, inTable bool) g.Node {
 					parts = append(parts, moment(v.now, made))
 				}
 			}
-			if behind := v.behind.of(node, chain); behind != nil && *behind > 0 {
+			if behind := v.blocksBehind.of(node, chain); behind != nil && *behind > 0 {
 				parts = append(parts, count(*behind)+" behind")
 			}
 		}

@@ -98,15 +98,15 @@ type view struct {
 	*snapshot
 	*judgement
 	nodeNames
-	site   *Site
-	base   string     // path from the page to the status page
-	ask    url.Values // of the status page
-	states []state    // of the nodes, worst first
-	silent []string   // nodes that do not answer
-	asked  []string   // see askedLabels
-	past   *history
-	behind values // see snapshot.behind
-	err    error  // why there are no alerts; may be nil
+	site         *Site
+	base         string     // path from the page to the status page
+	ask          url.Values // of the status page
+	states       []state    // of the nodes, worst first
+	silent       []string   // nodes that do not answer
+	asked        []string   // see askedLabels
+	past         *history
+	blocksBehind values // see snapshot.behind
+	err          error  // why there are no alerts; may be nil
 
 	inhibitErr error // see Site.Inhibition
 
@@ -139,9 +139,9 @@ func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.T
 	v := &view{snapshot: snapshotAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
-	v.states = v.snapshot.states(s.Answered)
+	v.states = v.nodeStates(s.Answered)
 	v.silent = silent(v.states)
-	v.behind = v.snapshot.behind()
+	v.blocksBehind = v.behind()
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
 	inhibition, inhibitErr := s.Inhibition()

@@ -41,11 +41,11 @@ type removeAnswer struct {
 // validator runs out.
 func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
 	jobs := s.Store.Jobs()
-	status, answer := s.removeAnswer(snapshotAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("validation"))
+	status, answer := s.answerRemove(snapshotAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("validation"))
 	writeVerdict(w, r, status, answer, answer.Reason)
 }
 
-func (s *Site) removeAnswer(f *snapshot, names nodeNames, nameOrID string) (status int, a removeAnswer) {
+func (s *Site) answerRemove(f *snapshot, names nodeNames, nameOrID string) (status int, a removeAnswer) {
 	if nameOrID == "" {
 		a.Reason = "no validation: write /safe-to-remove?validation=ID with the validation ID of an L1 validator"
 		return http.StatusBadRequest, a

@@ -123,7 +123,7 @@ func (f *snapshot) texts(family, key, label string) map[string]string {
 }
 
 // lists returns the values of one label by those of another, sorted, of the samples of these families with a value.
-func (f *snapshot) lists(key, label string, value wanted, families ...string) map[string][]string {
+func (f *snapshot) lists(key, label string, value valueFilter, families ...string) map[string][]string {
 	return once(f, "lists "+key+" "+label+" "+string(value)+" "+strings.Join(families, " "), func() map[string][]string {
 		lists, seen := map[string][]string{}, map[[2]string]bool{}
 		for _, family := range families {
@@ -142,16 +142,16 @@ func (f *snapshot) lists(key, label string, value wanted, families ...string) ma
 	})
 }
 
-// wanted selects samples by their value.
-type wanted string
+// valueFilter selects samples by their value.
+type valueFilter string
 
 const (
-	anyValue wanted = "any"
-	isZero   wanted = "0"
-	isOne    wanted = "1"
+	anyValue valueFilter = "any"
+	isZero   valueFilter = "0"
+	isOne    valueFilter = "1"
 )
 
-func (w wanted) accepts(v float64) bool {
+func (w valueFilter) accepts(v float64) bool {
 	return w == anyValue || w == isZero && v == 0 || w == isOne && v == 1
 }
 

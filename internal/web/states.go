@@ -20,8 +20,8 @@ type state struct {
 	failure *failure // why it does not answer; may be nil
 }
 
-// states returns the states of the nodes, worst first. answered returns when a node last answered.
-func (f *snapshot) states(answered func(node string) time.Time) (states []state) {
+// nodeStates returns the states of the nodes, worst first. answered returns when a node last answered.
+func (f *snapshot) nodeStates(answered func(node string) time.Time) (states []state) {
 	chains := maps.Clone(f.lists("node", "chain", isZero, "avax_node_chain_bootstrapped"))
 	checks := f.lists("node", "check", isOne, "avax_node_health_check_failing")
 	failures := map[string]*failure{}

@@ -84,9 +84,9 @@ type stopAnswer struct {
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	jobs := s.Store.Jobs()
-	status, answer := s.stopAnswer(snapshotAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("node"))
+	status, answer := s.answerStop(snapshotAt(jobs, time.Now()), s.names(jobs), r.URL.Query().Get("node"))
 	if status == http.StatusOK {
-		if silent := s.silent(r.Context(), jobs); len(silent) > 0 {
+		if silent := s.probeSilent(r.Context(), jobs); len(silent) > 0 {
 			status, answer.Safe, answer.Reason = http.StatusServiceUnavailable, nil, "not known: "+brief(silent)+" did not answer within 2 s and counts as connected: retry in a few seconds"
 		}
 	}
@@ -110,14 +110,14 @@ func missing(names, list []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(list, name) })
 }
 
-// silent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
-func (s *Site) silent(ctx context.Context, jobs []*metric.Job) []string {
+// probeSilent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
+func (s *Site) probeSilent(ctx context.Context, jobs []*metric.Job) []string {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	return missing(s.Probe(ctx), stopRun(jobs).Facts.Unreachable)
 }
 
-func (s *Site) stopAnswer(f *snapshot, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
+func (s *Site) answerStop(f *snapshot, nodes nodeNames, nameOrID string) (status int, a stopAnswer) {
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return http.StatusBadRequest, a

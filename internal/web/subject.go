@@ -36,7 +36,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		isIts := func(label func(string) string) bool {
 			return label("node") == name || id != "" && label("node_id") == id
 		}
-		_, stop := s.stopAnswer(v.snapshot, v.nodeNames, name)
+		_, stop := s.answerStop(v.snapshot, v.nodeNames, name)
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
