@@ -402,7 +402,7 @@ var l1Incidents = []incident{
 		nodes: []string{"echo", "foxtrot"}, idle: true,
 		begin: func(w *world) { replace(w, old, time.Millisecond) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1ProposersLow"}, within: 2*time.Minute + 15*time.Second + slack,
+		pages: []string{"AvaxL1ProposersLow"}, within: 2*time.Minute + 45*time.Second + slack,
 	},
 	{
 		what:  "the validators of an L1 without transactions are replaced one by one, every 15 minutes, and then retired",

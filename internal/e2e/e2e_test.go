@@ -21,7 +21,7 @@ import (
 )
 
 // everySecond is a schedule for the collectors whose alerts this test needs.
-const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s;reward_budget=@every 1s"
+const everySecond = "AVAX_SCHEDULES=up=@every 1s;bootstrap=@every 1s;uptime=@every 1s;peers=@every 1s;connected_stake=@every 1s;validators=@every 1s;l1=@every 1s;l1_views=@every 1s;heads=@every 1s;reward_budget=@every 1s"
 
 // unhurried is everySecond for a busy machine: a run of a collector has half its period.
 var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
