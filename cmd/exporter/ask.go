@@ -49,7 +49,7 @@ func request(ctx context.Context, address string) (resp *http.Response, text str
 }
 
 // answerOf reads a text of an exporter. A name that the exporter does not know is an error in the command line. Otherwise the error is the
-// exporter's text, or what to do if it does not let the command in.
+// exporter's text, or the remedy if it denies access.
 func answerOf(ctx context.Context, address string) (string, error) {
 	resp, text, err := request(ctx, address)
 	if err != nil {

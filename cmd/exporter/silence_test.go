@@ -41,7 +41,7 @@ func TestSilenceUsesCredentialsOfAlertmanager(t *testing.T) {
 	}
 }
 
-// A command that the exporter does not let in says so, and what to do.
+// If the exporter denies access, the error has the remedy.
 func TestPasswordMissing(t *testing.T) {
 	exporter := guarded(t, "Basic canary", "")
 	err := runSilence(t.Context(), []string{"--from", exporter, "alpha", "30m"}, io.Discard, io.Discard)

@@ -28,8 +28,8 @@ const withInhibition = withoutInhibition + `
 inhibit_rules: [{source_matchers: ['alertname="AvaxCause"'], target_matchers: ['alertname="AvaxEffect"'], equal: [node]}]
 `
 
-// The page suppresses what the Alertmanager suppresses, with the rules that it uses now, whoever evaluates the alerts. If no Alertmanager
-// answers, the page says so.
+// The page suppresses what the Alertmanager suppresses, with the rules that it uses now, whether the exporter or a Prometheus evaluates
+// the alerts. If no Alertmanager answers, the page says so.
 func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, testworld.File(t, causeAndEffect))

@@ -1,7 +1,10 @@
 package ledger_test
 
 import (
+	"bytes"
+	"io"
 	"math/big"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,20 +26,53 @@ func withNode(w *apptest.World) {
 // read reads the ledger as a new process does.
 func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
 	t.Helper()
-	cfg, err := w.Env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Transport = w.Transport
-	ups, err := app.Upstreams(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	payments, err := ledger.Read(t.Context(), ups, q)
+	payments, err := readThrough(t, w, w.Transport, q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return payments
+}
+
+func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q ledger.Query) ([]ledger.Payment, error) {
+	t.Helper()
+	cfg, err := w.Env.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Transport = transport
+	ups, err := app.Upstreams(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Read(t.Context(), ups, q)
+}
+
+// damaging makes the stake of the first reward in an answer malformed.
+type damaging struct{ http.RoundTripper }
+
+func (d damaging) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := d.RoundTripper.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.URL.Path, "/rewards") {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	text = bytes.Replace(text, []byte(`"amountStaked":"`), []byte(`"amountStaked":"x`), 1)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return resp, err
+}
+
+func TestMalformedRewardMakesTheLedgerFail(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withNode(w)
+		q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("alpha")}}, To: time.Now()}
+		if payments := read(t, w, q); len(payments) == 0 {
+			t.Fatal("no rewards")
+		}
+		if payments, err := readThrough(t, w, damaging{w.Transport}, q); err == nil || !strings.Contains(err.Error(), "the ledger would be incomplete") {
+			t.Errorf("%d payments, %v", len(payments), err)
+		}
+	})
 }
 
 // The ledger of a year equals what was paid, to the nAVAX, by node and by address. The service lists some payments with a wrong amount

@@ -75,11 +75,11 @@ func (v Values) Wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	told := err
+	inner := err
 	if outer := (*url.Error)(nil); errors.As(err, &outer) {
-		told = outer.Err
+		inner = outer.Err
 	}
-	return hidden{err, v.Hide(told.Error())}
+	return hidden{err, v.Hide(inner.Error())}
 }
 
 // quoted matches the values that libraries for YAML and URLs repeat in errors. Such a value may contain line breaks and quotes. The
