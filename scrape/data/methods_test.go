@@ -1,9 +1,11 @@
 package data_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -71,17 +73,65 @@ func method(name string) *scrape.Method {
 	return data.Methods()[slices.IndexFunc(data.Methods(), func(m *scrape.Method) bool { return m.Name == name })]
 }
 
-func TestMethodsMatchTheDocumentedInterface(t *testing.T) {
-	documented, err := os.ReadFile("testdata/endpoints.txt")
+// TestMethodsMatchTheDescription compares the table with the description that the service publishes.
+func TestMethodsMatchTheDescription(t *testing.T) {
+	text, err := os.ReadFile("../../internal/tools/openapi/testdata/data.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rows strings.Builder
-	for _, m := range data.Methods() {
-		fmt.Fprintln(&rows, m.Op(), m.Units, m.MaxPageSize)
+	var description struct {
+		Paths map[string]map[string]struct {
+			Cost       string `json:"x-execution-weight"`
+			Parameters []struct {
+				Name   string
+				Schema struct{ Maximum int }
+			}
+			Body struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					}
+				}
+			} `json:"requestBody"`
+		}
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
 	}
-	if diff := cmp.Diff(string(documented), rows.String()); diff != "" {
-		t.Errorf("documented (-), in the table (+):\n%s", diff)
+	if err := json.Unmarshal(text, &description); err != nil {
+		t.Fatal(err)
+	}
+	units := map[string]int{"small": 10, "medium": 20, "xl": 100}
+	type operation struct {
+		Units, MaxPageSize int
+		Params             []string
+	}
+	described, table := map[string]operation{}, map[string]operation{}
+	for path, verbs := range description.Paths {
+		for verb, d := range verbs {
+			o := operation{Units: units[d.Cost]}
+			for _, p := range d.Parameters {
+				o.Params = append(o.Params, p.Name)
+				if p.Name == "pageSize" {
+					o.MaxPageSize = p.Schema.Maximum
+				}
+			}
+			body := description.Components.Schemas[filepath.Base(d.Body.Content["application/json"].Schema.Ref)]
+			o.Params = slices.AppendSeq(o.Params, maps.Keys(body.Properties))
+			slices.Sort(o.Params)
+			described[strings.ToUpper(verb)+" "+path] = o
+		}
+	}
+	for _, m := range data.Methods() {
+		o := operation{Units: m.Units, MaxPageSize: m.MaxPageSize}
+		for _, p := range m.Params {
+			o.Params = append(o.Params, strings.TrimSuffix(p, "?"))
+		}
+		slices.Sort(o.Params)
+		table[m.Op()] = o
+	}
+	if diff := cmp.Diff(described, table); diff != "" {
+		t.Errorf("described (-), in the table (+):\n%s", diff)
 	}
 }
 
