@@ -104,9 +104,13 @@ func (before *healthBefore) collect(ctx context.Context, ups *Upstreams, n *node
 		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
 	}
 	first := before.first(failing)
+	byText := map[string][]string{} // with one cause, such as a lost connection, all chains have the same text
 	for _, name := range slices.Sorted(maps.Keys(failing)) {
 		table.Rows = append(table.Rows, []string{n.Name(), name, failing[name]})
-		out.Note("health check %s of %s fails: %s", name, n.Name(), first[name])
+		byText[first[name]] = append(byText[first[name]], name)
+	}
+	for _, text := range slices.Sorted(maps.Keys(byText)) {
+		out.Note("failing health checks of %s: %s: %s", n.Name(), firstTen(byText[text]), text)
 	}
 	if len(table.Rows) > 0 {
 		out.Table(table)
