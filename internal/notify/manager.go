@@ -50,13 +50,13 @@ type Notifier struct {
 	internals  *prometheus.Registry // Alertmanager's own families; not served
 	pipelines  *notify.PipelineBuilder
 	dispatched *dispatch.DispatcherMetrics
-	api        *api.API
-	handler    http.Handler // of api
 	started    time.Time
 
 	mu         sync.Mutex // locked during a reload or a stop
 	conf       *amconfig.Config
-	receivers  []string // integrations in use, as receiver/kind
+	api        *api.API     // nil until the first request: its description takes 2 MB
+	handler    http.Handler // of api
+	receivers  []string     // integrations in use, as receiver/kind
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
@@ -134,23 +134,7 @@ func (n *Notifier) open() error {
 	n.silencer = silence.NewSilencer(n.silences, log, recorder)
 	var err error
 	n.alerts, err = mem.NewAlerts(context.Background(), gcInterval, 0, n.silencer, log, recorder, internals, featurecontrol.NoopFlags{})
-	if err != nil {
-		return err
-	}
-	n.api, err = api.New(api.Options{
-		Timeout: apiTimeout, Concurrency: apiRequests,
-		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: log, Registry: internals,
-		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
-		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
-			return n.dispatcher.Load().Groups(ctx, routes, alerts)
-		},
-	})
-	if err != nil {
-		n.alerts.Close()
-		return err
-	}
-	n.handler = n.api.Register(route.New(), "/")
-	return nil
+	return err
 }
 
 // snapshot returns the content of a state file, or nil if there is none that open accepts.
@@ -202,10 +186,7 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	atOnce := func() time.Duration { return 0 } // there are no replicas to wait for
 	pipeline := n.pipelines.New(receivers, atOnce, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil)
 	n.conf = conf
-	n.api.Update(conf, func(ctx context.Context, labels model.LabelSet) {
-		n.inhibitor.Load().Mutes(ctx, labels)
-		n.silencer.Mutes(ctx, labels)
-	})
+	n.updateAPI()
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
 	dispatcher := dispatch.NewDispatcher(n.alerts, b.routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, b.templates)
 
@@ -333,7 +314,46 @@ func (n *Notifier) Handler() http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		n.handler.ServeHTTP(w, r)
+		handler, err := n.openAPI()
+		if err != nil {
+			http.Error(w, "the API cannot be started: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// openAPI returns the handler of the API, which it creates for the first request.
+func (n *Notifier) openAPI() (http.Handler, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.handler != nil {
+		return n.handler, nil
+	}
+	opened, err := api.New(api.Options{
+		Timeout: apiTimeout, Concurrency: apiRequests,
+		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: logs.AtLeast(slog.LevelWarn, n.log), Registry: n.internals,
+		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
+		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
+			return n.dispatcher.Load().Groups(ctx, routes, alerts)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.api, n.handler = opened, opened.Register(route.New(), "/")
+	n.updateAPI()
+	return n.handler, nil
+}
+
+// updateAPI gives the active configuration to the API. The caller holds n.mu, or is Start.
+func (n *Notifier) updateAPI() {
+	if n.api == nil {
+		return
+	}
+	n.api.Update(n.conf, func(ctx context.Context, labels model.LabelSet) {
+		n.inhibitor.Load().Mutes(ctx, labels)
+		n.silencer.Mutes(ctx, labels)
 	})
 }
 
