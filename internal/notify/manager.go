@@ -52,7 +52,7 @@ type Notifier struct {
 	dispatched *dispatch.DispatcherMetrics
 	started    time.Time
 
-	mu         sync.Mutex // locked during a reload or a stop
+	mu         sync.Mutex // locked during a reload, a stop, or the creation of the API
 	conf       *amconfig.Config
 	api        *api.API     // nil until the first request: its description takes 2 MB
 	handler    http.Handler // of api
