@@ -9,12 +9,17 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// maxNear is the maximum number of suggestions.
-const maxNear = 3
+const (
+	maxNear = 3   // maximum number of suggestions
+	maxName = 200 // maximum length of a name with suggestions: the time to compare names grows with the square of their length
+)
 
 // Near returns the known names that are similar to a name, the most similar first. A name is similar if at most a third of the
-// letters differ, are missing or are extra, or if one name contains the other. If no name is similar, it returns nil.
+// letters differ, are missing or are extra, or if one name contains the other. If no name is similar, or the name is very long, it returns nil.
 func Near(name string, known []string) []string {
+	if len(name) > maxName {
+		return nil
+	}
 	name = strings.ToLower(name)
 	far := func(k string) int { return distance(name, strings.ToLower(k)) }
 	near := slices.DeleteFunc(slices.Clone(known), func(k string) bool {

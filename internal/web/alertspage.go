@@ -22,12 +22,15 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		s.alertsAPI(w, r)
 		return
 	}
-	node := r.URL.Query().Get("silence")
+	among, node := s.fixedPages, r.URL.Query().Get("silence")
+	if node != "" {
+		among = s.filteredPages
+	}
 	may := s.maySilence(r)
 	if may {
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
-	s.servePage(w, r, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
+	s.servePage(w, r, among, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
 }
 
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
@@ -45,7 +48,8 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, v.sums()...)),
 			v.inhibitWarning(),
 			section("alerts", "Alerts", nil,
-				g.If(len(v.problems) == 0, dim("No alert is active.")),
+				g.If(len(v.problems) == 0 && v.err == nil, dim("No alert is active.")),
+				cannotRead(v.err, "Alerts are unknown."),
 				g.Map(v.problems, v.alertCard)),
 			v.episodeTable(func(func(string) string) bool { return true }),
 			s.silences(ctx, silence, may, now),

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -27,10 +28,10 @@ func (s *Site) apiEndpoints() []endpoint {
 	s.alertsAPI = s.api(s.apiAlerts)
 	query, queryRange := s.query(s.apiQuery), s.query(s.apiQueryRange)
 	return []endpoint{
-		{"GET", "/api/v1/alerts", "", s.alertsAPI},
-		{"GET", "/api/v1/rules", "", s.api(s.apiRules)},
-		{"GET", "/api/v1/targets", "", s.api(s.apiTargets)},
-		{"GET", "/api/v1/tables", "", s.api(s.apiTables)},
+		short("/api/v1/alerts", "", s.alertsAPI),
+		short("/api/v1/rules", "", s.api(s.apiRules, "alert", "record")),
+		short("/api/v1/targets", "", s.api(s.apiTargets)),
+		short("/api/v1/tables", "", s.api(s.apiTables)),
 		{"GET", "/api/v1/query", "", query}, {"POST", "/api/v1/query", "", query},
 		{"GET", "/api/v1/query_range", "", queryRange}, {"POST", "/api/v1/query_range", "", queryRange},
 	}
@@ -60,12 +61,20 @@ func notFoundError(text string) error {
 	return &apiError{http.StatusNotFound, "not_found", errors.New(text)}
 }
 
-// api answers every client. All requests within a second share an answer.
-func (s *Site) api(answer func(*http.Request) (any, error)) http.HandlerFunc {
-	var latest shared
+// api answers every client. All requests within a second share an answer. Only the parameter type, with one of these values, selects another one.
+func (s *Site) api(answer func(ctx context.Context, kind string) (any, error), kinds ...string) http.HandlerFunc {
+	among := newShared[[]byte](1, kept)
 	return func(w http.ResponseWriter, r *http.Request) {
-		page, err := latest.get(r, r.URL.Query().Get("type"), func(ctx context.Context, w io.Writer) error {
-			data, err := answer(r.WithContext(ctx))
+		kind := r.URL.Query().Get("type")
+		if len(kinds) == 0 {
+			kind = ""
+		}
+		if kind != "" && !slices.Contains(kinds, kind) {
+			writeError(w, badData("type=%s: write %s", kind, strings.Join(kinds, " or ")))
+			return
+		}
+		page, err := s.pageOf(r, among, kind, func(ctx context.Context, w io.Writer) error {
+			data, err := answer(ctx, kind)
 			if err != nil {
 				return err
 			}
@@ -109,14 +118,6 @@ func writeError(w http.ResponseWriter, err error) {
 		failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
 	}
 	writeJSON(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
-}
-
-// groups returns the rules with their alerts.
-func (s *Site) groups(ctx context.Context) ([]alerting.Group, error) {
-	if s.Source == nil {
-		return nil, errNoSource
-	}
-	return s.Source.Groups(ctx)
 }
 
 func (s *Site) apiQuery(r *http.Request) (model.Value, error) {
@@ -163,7 +164,7 @@ func (s *Site) exprOf(r *http.Request) (alerting.Source, string, error) {
 	if s.Source == nil {
 		return nil, "", errNoSource
 	}
-	if _, remote := s.Source.(*alerting.Prometheus); remote {
+	if s.remote() {
 		return nil, "", errRemote
 	}
 	expr := r.FormValue("query")
@@ -208,8 +209,8 @@ type (
 	}
 )
 
-func (s *Site) apiAlerts(r *http.Request) (any, error) {
-	groups, err := s.groups(r.Context())
+func (s *Site) apiAlerts(ctx context.Context, _ string) (any, error) {
+	groups, err := s.groups(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -222,13 +223,9 @@ func (s *Site) apiAlerts(r *http.Request) (any, error) {
 	return map[string]any{"alerts": active}, nil
 }
 
-func (s *Site) apiRules(r *http.Request) (any, error) {
-	kind := r.URL.Query().Get("type")
-	leftOut, known := map[string]string{"": "", "alert": alerting.RecordingRule, "record": alerting.AlertingRule}[kind]
-	if !known {
-		return nil, badData("type=%s: write alert or record", kind)
-	}
-	all, err := s.groups(r.Context())
+func (s *Site) apiRules(ctx context.Context, kind string) (any, error) {
+	leftOut := map[string]string{"alert": alerting.RecordingRule, "record": alerting.AlertingRule}[kind]
+	all, err := s.groups(ctx)
 	var groups []alerting.Group
 	for _, g := range all {
 		g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(r alerting.Rule) bool { return r.Type == leftOut })
@@ -238,7 +235,7 @@ func (s *Site) apiRules(r *http.Request) (any, error) {
 }
 
 // apiTargets returns the collectors' jobs as scrape targets, with last run, duration and error.
-func (s *Site) apiTargets(*http.Request) (any, error) {
+func (s *Site) apiTargets(context.Context, string) (any, error) {
 	targets := []apiTarget{}
 	for _, j := range s.Store.Jobs() {
 		t := apiTarget{
@@ -254,6 +251,6 @@ func (s *Site) apiTargets(*http.Request) (any, error) {
 }
 
 // apiTables returns facts that are not samples, such as the error text of a failing health check.
-func (s *Site) apiTables(*http.Request) (any, error) {
+func (s *Site) apiTables(context.Context, string) (any, error) {
 	return metric.Tables(s.Store.Jobs(), time.Now()), nil
 }

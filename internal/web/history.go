@@ -20,7 +20,7 @@ type history struct {
 	ctx    context.Context
 	source alerting.Source // nil: no history
 	now    time.Time
-	err    error // of the last query that failed
+	err    error // of the query that failed: no further one is made
 }
 
 // stripHistory is the length of a strip, or less if the source keeps less.
@@ -29,12 +29,12 @@ const (
 	leastHistory = 10 * time.Minute
 )
 
-// long returns how long the source keeps samples. A Prometheus is asked for a day.
+// long returns how long the source keeps samples.
 func (h *history) long() time.Duration {
 	if s, ok := h.source.(interface{ History() time.Duration }); ok {
 		return max(leastHistory, s.History())
 	}
-	return 24 * time.Hour
+	return leastHistory
 }
 
 // step returns the length of each of this number of steps of a strip.
@@ -44,7 +44,7 @@ func (h *history) step(steps int) time.Duration {
 
 // query evaluates an expression at the ends of this number of steps until now.
 func (h *history) query(expr string, step time.Duration, steps int) model.Matrix {
-	if h.source == nil {
+	if h.source == nil || h.err != nil {
 		return nil
 	}
 	matrix, err := h.source.QueryRange(h.ctx, expr, h.now.Add(-step*time.Duration(steps-1)), h.now, step)
@@ -154,6 +154,9 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 		downtimes, rewards = v.past.fine("avax:downtime_used_seconds"), v.past.fine("avax:reward_reachable_avax")
 	}
 	title := "Alerts of the last " + span(v.past.long())
+	if err := cmp.Or(v.err, v.past.err); err != nil {
+		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
+	}
 	return section("history", title, nil,
 		g.If(len(all) == 0, dim("No alert fired.")),
 		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e episode) tableRow {

@@ -53,7 +53,7 @@ func (i *Inbox) all() []notified {
 // inbox shows the notifications, newest first.
 func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Refresh", "15")
-	s.servePage(w, r, "", func(context.Context) g.Node { return s.inboxPage(time.Now()) })
+	s.servePage(w, r, s.fixedPages, "", func(context.Context) g.Node { return s.inboxPage(time.Now()) })
 }
 
 func (s *Site) inboxPage(now time.Time) g.Node {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,14 +54,28 @@ var policy = func() string {
 //   - owner=acme: nodes and validators with this label
 //   - l1=CHAIN: the validators of this L1
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
-	ask := r.URL.Query()
-	ask.Del("refresh")
-	s.servePage(w, r, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
+	ask, among := s.known(r.URL.Query()), s.fixedPages
+	if len(ask) > 0 {
+		among = s.filteredPages
+	}
+	s.servePage(w, r, among, ask.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, ask, time.Now()) })
 }
 
-// servePage serves a page. With ?refresh=SECONDS the browser reloads it. The page is rendered at most once a second. The key
+// known returns the parameters that the status page knows. Others select no other page.
+func (s *Site) known(all url.Values) url.Values {
+	given := map[string]bool{"nodes": true, "filter": true, "sort": true, "l1": true}
+	for _, labels := range s.Labels() {
+		for name := range labels {
+			given[name] = true
+		}
+	}
+	maps.DeleteFunc(all, func(name string, _ []string) bool { return !given[name] })
+	return all
+}
+
+// servePage serves a page. With ?refresh=SECONDS the browser reloads it. Requests within a second share the page. The key
 // tells pages of the same path apart.
-func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, build func(context.Context) g.Node) {
+func (s *Site) servePage(w http.ResponseWriter, r *http.Request, among *shared[[]byte], key string, build func(context.Context) g.Node) {
 	if text := r.FormValue("refresh"); text != "" {
 		every, err := strconv.Atoi(text)
 		if err != nil || every < 5 || every > 3600 {
@@ -69,7 +84,7 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, bui
 		}
 		w.Header().Set("Refresh", text)
 	}
-	page, err := s.pages.get(r, r.URL.Path+" "+key, func(ctx context.Context, w io.Writer) error {
+	page, err := s.pageOf(r, among, r.URL.Path+" "+key, func(ctx context.Context, w io.Writer) error {
 		return build(ctx).Render(w)
 	})
 	if err != nil {
@@ -81,6 +96,14 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, key string, bui
 }
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the client has left
+	}
+	if errors.Is(err, errBusy) {
+		w.Header().Set("Retry-After", "3")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	s.Log.Error("page failed", "path", r.URL.Path, "err", err)
 	http.Error(w, "cannot render the page: see the log; /metrics is not affected", http.StatusInternalServerError)
 }
@@ -136,7 +159,7 @@ func (v *view) only(nodes, chains []string) *view {
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
 	jobs := s.Store.Jobs()
-	v := &view{snapshot: snapshotAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.Source, now: now}}
+	v := &view{snapshot: snapshotAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
 	v.states = v.nodeStates(s.Answered)
@@ -191,6 +214,9 @@ func cannotRead(err error, effect string) g.Node {
 func (v *view) sums() []string {
 	if errors.Is(v.err, errNoSource) {
 		return []string{"alerts are not evaluated here"}
+	}
+	if v.err != nil {
+		return []string{"alerts are unknown: " + v.err.Error()}
 	}
 	sums := []string{plural(v.firing, "alert fires", "alerts fire")}
 	if v.pending > 0 {

@@ -5,49 +5,160 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// renderTimeout limits the queries of one page.
-const renderTimeout = 10 * time.Second
+const (
+	// maxCalls is the maximum number of calls in progress of one kind. Further requests are told to retry.
+	maxCalls = 64
+	// kept is how long a result serves further requests.
+	kept = time.Second
+)
 
-// shared is a page that all requests within a second share. Only one request at a time renders it, so any number of browsers
-// needs at most one CPU core.
-type shared struct {
-	mu   sync.Mutex
-	at   time.Time // time of rendering
-	key  string
-	page []byte
+// errBusy is the error for a request that would have to wait too long.
+var errBusy = &apiError{http.StatusServiceUnavailable, "unavailable", errors.New("too many requests of this kind: retry in a few seconds")}
+
+// shared makes one call for all requests with the same key. A call ends when every request that waits for it has left: singleflight.Group
+// of golang.org/x/sync would continue it. At most as many calls run as there are slots, so that clients cannot use the whole CPU. The others wait.
+// No lock is held during a call.
+type shared[T any] struct {
+	slots chan struct{}
+	keep  time.Duration
+
+	mu    sync.Mutex
+	calls map[string]*call[T] // in progress
+	last  *call[T]            // ended; may be nil
 }
 
-// get returns the page. It renders the page again if it is older than a second or has another key. Rendering continues if the request is
-// cancelled, because other requests get the same page. It ends after renderTimeout.
-func (s *shared) get(r *http.Request, key string, write func(context.Context, io.Writer) error) ([]byte, error) {
+func newShared[T any](slots int, keep time.Duration) *shared[T] {
+	return &shared[T]{slots: make(chan struct{}, slots), keep: keep, calls: map[string]*call[T]{}}
+}
+
+// call is one call for several requests.
+type call[T any] struct {
+	key      string
+	requests int           // that wait for it
+	cancel   func()        // ends the call
+	done     chan struct{} // closed at the end of the call, after which the fields below are set
+	at       time.Time
+	value    T
+	err      error
+	panicked string
+}
+
+// get returns the result of do. patience limits the time that do may wait for others, such as a Prometheus: its context ends then, but it may still
+// return a result. If ctx ends, get returns at once.
+func (s *shared[T]) get(ctx context.Context, key string, patience time.Duration, do func(context.Context) (T, error)) (T, error) {
+	var none T
+	c := s.join(key, patience, do)
+	if c == nil {
+		return none, errBusy
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		s.leave(c)
+		return none, ctx.Err()
+	}
+	if c.panicked != "" {
+		panic(c.panicked) // in the request, where net/http recovers
+	}
+	return c.value, c.err
+}
+
+// join returns the call for a key. It begins one if there is none. It returns nil if too many calls are in progress.
+func (s *shared[T]) join(key string, patience time.Duration, do func(context.Context) (T, error)) *call[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if key == s.key && time.Since(s.at) < time.Second {
-		return s.page, nil
+	if s.last != nil && s.last.key == key && time.Since(s.last.at) < s.keep {
+		return s.last
 	}
-	var page bytes.Buffer
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), renderTimeout)
-	defer cancel()
-	if err := write(ctx, &page); err != nil {
-		return nil, err
+	c := s.calls[key]
+	if c == nil {
+		if len(s.calls) == maxCalls {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		left, leave := context.WithCancel(context.Background())
+		c = &call[T]{key: key, done: make(chan struct{}), cancel: func() { cancel(); leave() }}
+		s.calls[key] = c
+		go s.run(ctx, left, patience+time.Second, c, do)
 	}
-	s.page, s.key, s.at = page.Bytes(), key, time.Now()
-	return s.page, nil
+	c.requests++
+	return c
+}
+
+// leave ends the call if no other request waits for it.
+func (s *shared[T]) leave(c *call[T]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.requests--; c.requests == 0 {
+		c.cancel()
+		s.forget(c)
+	}
+}
+
+// forget removes the call from those in progress. A later one may have the same key.
+func (s *shared[T]) forget(c *call[T]) {
+	if s.calls[c.key] == c {
+		delete(s.calls, c.key)
+	}
+}
+
+// run waits for a slot, but no longer than wait, and makes the call.
+func (s *shared[T]) run(ctx, left context.Context, wait time.Duration, c *call[T], do func(context.Context) (T, error)) {
+	defer c.cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			c.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget(c)
+		c.at = time.Now()
+		if c.err == nil && c.panicked == "" {
+			s.last = c
+		}
+		close(c.done)
+	}()
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-left.Done():
+		c.err = left.Err()
+		return
+	case <-late.C:
+		c.err = errBusy
+		return
+	}
+	if c.err = left.Err(); c.err == nil {
+		c.value, c.err = do(ctx)
+	}
+}
+
+// pageOf returns a page that write renders.
+func (s *Site) pageOf(r *http.Request, among *shared[[]byte], key string, write func(context.Context, io.Writer) error) ([]byte, error) {
+	return among.get(r.Context(), key, s.patience(), func(ctx context.Context) ([]byte, error) {
+		var page bytes.Buffer
+		err := write(ctx, &page)
+		return page.Bytes(), err
+	})
 }
 
 // writePage writes a page, with gzip if the client accepts it.
 func writePage(w http.ResponseWriter, r *http.Request, page []byte) error {
 	w.Header().Add("Vary", "Accept-Encoding")
 	if !metric.AcceptsGzip(r) {
-		_, err := w.Write(page)
+		_, err := w.Write(page) //nolint:gosec // gomponents and the JSON encoder escape what clients write
 		return err
 	}
 	w.Header().Set("Content-Encoding", "gzip")

@@ -101,7 +101,7 @@ func (v *view) alertHeadline() verdict {
 	case errors.Is(v.err, errNoSource):
 		return verdict{note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
 	case v.err != nil:
-		return verdict{bad, "Alerts are unknown", fmt.Sprintf("Alerts cannot be read: %v", v.err)}
+		return verdict{bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
 	case len(v.problems) > 0 && !v.problems[0].worst().kept():
 		worst := v.problems[0].worst()
 		title := titleOf(worst) + ", " + stateOf(worst, v.now)
@@ -120,6 +120,14 @@ func (v *view) alertHeadline() verdict {
 		return verdict{well, "No active alerts", titleOf(worst) + ": " + stateOf(worst, v.now) + "."}
 	}
 	return verdict{level: well, title: "No active alerts"}
+}
+
+// remedy returns what to do if the alerts cannot be read.
+func (v *view) remedy() string {
+	if v.site.remote() {
+		return "check that the Prometheus of AVAX_PROMETHEUS_URL runs and answers."
+	}
+	return "read the log of the exporter."
 }
 
 // silentHeadline is the headline while nodes do not answer. It contains when the alert about them pages.

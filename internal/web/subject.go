@@ -26,7 +26,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown node: the nodes are "+brief(nodes.all), http.StatusNotFound)
 		return
 	}
-	s.servePage(w, r, "", func(ctx context.Context) g.Node {
+	s.servePage(w, r, s.namedPages, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, nil, "../", time.Now())
 		row := v.rowOf(state{node: name, text: "no recent samples"})
 		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
@@ -52,7 +52,7 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unknown L1: the L1s are "+brief(chains), http.StatusNotFound)
 		return
 	}
-	s.servePage(w, r, "", func(ctx context.Context) g.Node {
+	s.servePage(w, r, s.namedPages, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
 		card := v.l1Card(row{chain, v.about(subject{{"chain", chain}})}, v.only(nil, []string{chain}).l1ValidatorTable(chain))
 		return v.subjectPage(chain, []g.Node{card},
@@ -72,16 +72,26 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 			}
 		}
 	}
-	title := verdict{level: well, title: name + ": no active alerts"}
-	if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
-		title = verdict{level: v.states[i].level, title: name + ": " + v.states[i].text}
+	title, sums := verdict{level: well, title: "no active alerts"}, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}
+	i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name })
+	if i >= 0 {
+		title = verdict{level: v.states[i].level, title: v.states[i].text}
 	}
+	if v.err != nil { // then nothing says that no alert is active
+		unknown := v.alertHeadline()
+		text := strings.Replace(unknown.title, "Alerts", "alerts", 1)
+		if i >= 0 {
+			text = title.title + "; " + text
+		}
+		title, sums = verdict{max(title.level, unknown.level), text, unknown.text}, append(sums, v.sums()...)
+	}
+	title.title = name + ": " + title.title
 	if len(problems) > 0 && problems[0].worst().mark().level >= title.level && !slices.Contains(v.silent, name) {
 		worst := problems[0].worst()
 		title = verdict{worst.mark().level, titleOf(worst) + ", " + stateOf(worst, v.now), v.action(worst)}
 	}
 	return document(title, v.top(), h.Main(
-		verdictSection(title, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}),
+		verdictSection(title, sums),
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *active) g.Node {

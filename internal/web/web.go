@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,9 +70,11 @@ type Site struct {
 	wasReady       atomic.Bool
 	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
-	pages          shared
-	explaining     sync.Mutex
+	answers        *answers
 	alertsAPI      http.HandlerFunc
+	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, those with a filter, and
+	// explanations.
+	fixedPages, namedPages, filteredPages, explanations *shared[[]byte]
 }
 
 // endpoint is a path of the site. example is how a user writes it.
@@ -82,10 +83,25 @@ type endpoint struct {
 	handler               http.Handler
 }
 
+// short returns an endpoint for GET whose path and parameters must be short: they are a stranger's text.
+func short(path, example string, handler http.HandlerFunc) endpoint {
+	return endpoint{"GET", path, example, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if n := len(r.URL.Path) + len(r.URL.RawQuery); n > maxAddress {
+			http.Error(w, fmt.Sprintf("path and parameters have %d characters: write at most %d", n, maxAddress), http.StatusRequestURITooLong)
+			return
+		}
+		handler(w, r)
+	})}
+}
+
+// maxAddress is the maximum length of path and parameters of a page.
+const maxAddress = 2000
+
 func (s *Site) endpoints() []endpoint {
-	page := func(path, example string, handler http.HandlerFunc) endpoint {
-		return endpoint{"GET", path, example, handler}
-	}
+	s.answers = &answers{groups: newShared[[]alerting.Group](1, 0)}
+	s.fixedPages, s.namedPages = newShared[[]byte](4, kept), newShared[[]byte](4, kept)
+	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[[]byte](1, kept)
+	page := short
 	changing := func(handler http.HandlerFunc) http.Handler {
 		return http.NewCrossOriginProtection().Handler(s.Access.Only(handler))
 	}
