@@ -36,7 +36,7 @@ func perObserver(collect nodeCollect) binding {
 // perNodeOrObserver binds a collector to every node and every observer.
 func perNodeOrObserver(collect nodeCollect) binding {
 	run := func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-		return n.Run(func() error { return collect(ctx, ups, n, out) })
+		return n.Run(ctx, func() error { return collect(ctx, ups, n, out) })
 	}
 	return func(ups *Upstreams) []Job { return append(perNode(run)(ups), perObserver(run)(ups)...) }
 }

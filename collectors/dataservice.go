@@ -81,12 +81,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	if !checked.IsZero() && time.Since(checked) < staticAge {
 		return network, nil
 	}
-	id, err := ups.NetworkID, error(nil)
-	if id == 0 {
-		id, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-			return n.NetworkID(scrape.MaxAge(ctx, staticAge))
-		})
-	}
+	id, err := ups.Network(ctx)
 	belongs := dataNetworks[id]
 	fails := func(format string, args ...any) (string, error) {
 		return "", &nodes.SettingError{Variable: "AVAX_NETWORK", Err: &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}}

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var (
@@ -68,70 +66,50 @@ func (s *knownNode) changed(name, what string, last *string, reported string) bo
 	return true
 }
 
-// found is the reported identity of one node.
-type found struct {
-	node          *nodes.Node
-	name, id, key string
-	network       uint64
-}
-
 func (seen knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
-	all, err := nodes.Each(ctx, ups.Nodes(), func(ctx context.Context, n *nodes.Node) (found, error) {
-		who, err := n.Identity(ctx)
-		if err != nil {
-			return found{}, err
-		}
-		network, err := n.NetworkID(scrape.MaxAge(ctx, networkAge))
-		f := found{node: n, name: n.Name(), id: who.NodeID, network: network}
-		if who.POP != nil {
-			f.key = who.POP.PublicKey
-		}
-		return f, err
-	})
+	all, err := ups.Identities(ctx)
+	if err != nil {
+		return err
+	}
+	expected, err := ups.Network(ctx)
 	if err != nil {
 		return err
 	}
 	maps.DeleteFunc(seen, func(name string, _ *knownNode) bool { return !ups.HasNode(name) })
 	names := map[string][]string{} // by node ID
-	networks := map[uint64]int{}
-	for _, f := range all {
-		names[f.id] = append(names[f.id], f.name)
-		networks[f.network]++
+	for _, n := range all {
+		names[n.Identity.NodeID] = append(names[n.Identity.NodeID], n.Name())
 	}
-	expected := ups.NetworkID
-	if expected == 0 {
-		expected = slices.MaxFunc(all, func(a, b found) int { return networks[a.network] - networks[b.network] }).network
-	}
-	for _, f := range all {
-		f.node.SetOtherNetwork(f.network != expected)
-		same := names[f.id]
-		out.SetBool(nodeDuplicate, len(same) > 1, f.name)
-		if len(same) > 1 && same[0] == f.name {
-			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), f.id)
+	for _, n := range all {
+		name, key := n.Name(), ""
+		if n.POP != nil {
+			key = n.POP.PublicKey
 		}
-		s := seen[f.name]
+		same := names[n.Identity.NodeID]
+		out.SetBool(nodeDuplicate, len(same) > 1, name)
+		if len(same) > 1 && same[0] == name {
+			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), n.Identity.NodeID)
+		}
+		s := seen[name]
 		if s == nil {
 			s = &knownNode{}
-			seen[f.name] = s
+			seen[name] = s
 		}
-		idChanged := s.changed(f.name, "node ID", &s.id, f.id)
-		if keyChanged := s.changed(f.name, "BLS key", &s.key, f.key); idChanged || keyChanged {
+		idChanged := s.changed(name, "node ID", &s.id, n.Identity.NodeID)
+		if keyChanged := s.changed(name, "BLS key", &s.key, key); idChanged || keyChanged {
 			s.changes++
 		}
 		for _, note := range s.notes {
 			out.Note("%s", note)
 		}
-		out.Set(nodeIdentityChanges, float64(s.changes), f.name)
-		out.SetBool(nodeNetworkMismatch, f.network != expected, f.name)
-		if f.network != expected {
-			out.Note("%s belongs to network %d, expected network %d", f.name, f.network, expected)
+		out.Set(nodeIdentityChanges, float64(s.changes), name)
+		out.SetBool(nodeNetworkMismatch, n.Network != expected, name)
+		if n.Network != expected {
+			out.Note("%s belongs to network %d, expected network %d", name, n.Network, expected)
 		}
 	}
 	return nil
 }
-
-// networkAge is the maximum age of a node's network ID. The network changes only if another machine answers.
-const networkAge = 30 * time.Second

@@ -193,6 +193,9 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				for _, c := range network.Calls() {
 					asked[c.Method] = true
 				}
+				if !slices.Contains(spec.Calls, "info.getNetworkID") {
+					delete(asked, "info.getNetworkID") // the pool checks the network of a node before it answers questions about the network
+				}
 				if diff := cmp.Diff(slices.Sorted(slices.Values(spec.Calls)), slices.Sorted(maps.Keys(asked))); diff != "" {
 					t.Errorf("calls in Spec.Calls only (-), calls made only (+):\n%s", diff)
 				}

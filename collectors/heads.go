@@ -34,23 +34,21 @@ var heads = &Spec{
 }
 
 func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-	own := !n.Observer && c.Ref != "P" && c.Ref != "X"
-	limited, cancel := ctx, context.CancelFunc(func() {})
-	if deadline, bounded := ctx.Deadline(); own && bounded {
-		limited, cancel = context.WithTimeout(ctx, time.Until(deadline)/2) // leaves time for the call of the node
+	var height uint64
+	var at time.Time
+	var settled *wire.HexUint64
+	read := func(ctx context.Context) (err error) {
+		height, at, settled, err = head(ctx, n, c)
+		return err
 	}
-	height, at, settled, err := head(limited, n, c)
-	cancel()
-	if outcome := scrape.OutcomeOf(err); own && (outcome == scrape.Timeout || outcome == scrape.Unavailable || outcome == scrape.Unreachable) {
-		if _, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second)); alive == nil {
-			n.ChainFailed(c.Ref)
-		}
+	var err error
+	if n.Observer || c.Ref == "P" || c.Ref == "X" {
+		err = read(ctx)
+	} else {
+		err = n.CallChain(ctx, c.Ref, read)
 	}
 	if err != nil {
 		return err
-	}
-	if own {
-		n.ChainAnswered(c.Ref)
 	}
 	out.Set(chainHeight, float64(height), n.Name(), c.Name)
 	if !at.IsZero() {

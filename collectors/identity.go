@@ -46,7 +46,7 @@ func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metr
 	if err != nil {
 		return err
 	}
-	networkID, err := n.NetworkID(scrape.MaxAge(ctx, networkAge))
+	networkID, err := n.NetworkID(scrape.MaxAge(ctx, nodes.NetworkAge))
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func collectObserver(ctx context.Context, ups *Upstreams, n *nodes.Node, out *me
 	return nil
 }
 
-// findNetwork checks whether the observer belongs to the network of the nodes.
+// findNetwork tells whether the observer belongs to the network of the nodes.
 func findNetwork(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
 	network, err := n.NetworkID(scrape.MaxAge(ctx, observerTimeout/2))
 	if err != nil {
@@ -66,7 +66,6 @@ func findNetwork(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric
 	if err != nil {
 		return err
 	}
-	n.SetOtherNetwork(network != expected)
 	out.SetBool(observerMismatch, network != expected, n.Name())
 	if network != expected {
 		out.Note("%s belongs to network %d, expected network %d", n.Name(), network, expected)

@@ -127,8 +127,8 @@ type reach struct {
 }
 
 func primaryReach(ctx context.Context, ups *Upstreams, n *nodes.Node) (r reach, err error) {
-	if n.OtherNetwork() {
-		return r, fmt.Errorf("%w: the node does not belong to the expected network: monitor it with another exporter", nodes.ErrNotOffered)
+	if err := ups.Belongs(ctx, n); err != nil {
+		return r, err
 	}
 	if r.self, err = n.ID(ctx); err != nil {
 		return r, err

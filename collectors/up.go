@@ -2,12 +2,10 @@ package collectors
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var (
@@ -17,8 +15,8 @@ var (
 		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
 
-// up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a resource for the
-// call, or CPU: it notices the end of the call more than a second late. Then the previous sample stays until it expires.
+// up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a
+// resource for the call, or CPU. Then the previous sample stays until it expires.
 var up = &Spec{
 	Name:     "up",
 	Paged:    true,
@@ -31,18 +29,13 @@ var up = &Spec{
 }
 
 func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
-	began := time.Now()
-	_, err := n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
-	if scrape.OutcomeOf(err) == scrape.LocalLimit {
+	answers, took, err := n.Probe(ctx)
+	if err != nil {
 		return err
 	}
-	if deadline, ok := ctx.Deadline(); ok && err != nil && time.Since(deadline) > time.Second {
-		return fmt.Errorf("the exporter has too little CPU to wait for the answer: %w", err)
-	}
-	n.SetProbed(err == nil)
-	out.SetBool(nodeUp, err == nil, n.Name())
-	if err == nil {
-		out.Set(nodeProbeDuration, time.Since(began).Seconds(), n.Name())
+	out.SetBool(nodeUp, answers, n.Name())
+	if answers {
+		out.Set(nodeProbeDuration, took.Seconds(), n.Name())
 	}
 	return nil
 }

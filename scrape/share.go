@@ -24,6 +24,11 @@ func maxAge(ctx context.Context) time.Duration {
 	return d
 }
 
+// Aside is MaxAge for a call whose answer is not in the samples of the run: it does not change their time.
+func Aside(ctx context.Context, d time.Duration) context.Context {
+	return MaxAge(context.WithValue(ctx, runKey{}, (*run)(nil)), d)
+}
+
 // Sharing is MaxAge for all calls of a collector's run. The returned function returns the request time of the run's oldest
 // answer, or zero if there is none. The samples of the run must not have a later timestamp. The returned function ignores the
 // answer of a call whose MaxAge is longer than d. If Sharing is called twice, the inner d decides. An answer that counts for the

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,10 +81,13 @@ func TestScripts(t *testing.T) {
 
 func of(ts *testscript.TestScript) *script { return ts.Value("script").(*script) }
 
-// startNetwork: network — starts a simulated network and sets a variable for each upstream, such as $ALPHA, and for each L1's chain,
+// startNetwork: network [mainnet] — starts a simulated network, whose nodes may report the ID of Mainnet. It sets a variable for each upstream, such as $ALPHA, and for each L1's chain,
 // such as $EXAMPLEL1.
-func startNetwork(ts *testscript.TestScript, _ bool, _ []string) {
+func startNetwork(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).network = simnet.New(simnet.Options{Seed: 1})
+	if slices.Contains(args, "mainnet") {
+		of(ts).network.SetNetworkID(1)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ts.Defer(cancel)
 	urls, err := of(ts).network.Serve(ctx)

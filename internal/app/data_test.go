@@ -55,6 +55,7 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 		keys.RoundTripper = w.Transport
 		w.Transport = keys
 		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
+		w.SetNetworkID(1)
 		w.Env["SCHEDULES"], w.Env["DATA_BUDGET"] = "data_blockchains=@every 5s", "100000/m"
 		w.Network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 
@@ -110,6 +111,7 @@ func dataCollectors() (specs []*collectors.Spec) {
 // withData enables the Data service with one item of each kind, and this schedule for each collector.
 func withData(w *apptest.World, every string) {
 	w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", data.Mainnet
+	w.SetNetworkID(1)
 	w.Env["DATA_BUDGET"] = "100000/m"
 	w.Env["WATCH_ADDRESSES"] = simnet.Account + "," + simnet.Partner
 	w.Env["WATCH_CONTRACTS"] = simnet.Account

@@ -21,6 +21,7 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 				w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
 				if strings.Contains(with, data) {
 					w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
+					w.SetNetworkID(1)
 				}
 				if strings.Contains(with, observer) {
 					w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
@@ -71,6 +72,7 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			cause := "The last known uptime of the validator was "
 			if c.fromService {
 				w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
+				w.SetNetworkID(1)
 				cause = "The uptime of the validator is not known."
 			} else {
 				w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")

@@ -20,6 +20,7 @@ func TestHeapDoesNotGrow(t *testing.T) {
 	}
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_BUDGET"] = "http://data.sim", "mainnet", "100000/m"
+		w.SetNetworkID(1)
 		w.Env["VALIDATORS"] = "all"
 		w.Env["WATCH_ADDRESSES"] = simnet.Account + ",P-" + simnet.Owner
 		w.Env["WATCH_CONTRACTS"] = simnet.Account

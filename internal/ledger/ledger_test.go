@@ -21,6 +21,7 @@ import (
 // withNode configures the Data service, and the node alpha for verification.
 func withNode(w *apptest.World) {
 	w.Env["NODES"], w.Env["DATA_URL"], w.Env["NETWORK"] = "alpha=http://alpha.sim", "http://data.sim", "mainnet"
+	w.SetNetworkID(1)
 }
 
 // read reads the ledger as a new process does.

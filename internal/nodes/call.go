@@ -41,7 +41,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		}
 		limited, cancel := divideTime(ctx, parts)
 		wait, stop := n.wait(limited, parts > 1)
-		v, err := call(wait, n)
+		v, err := checked(wait, n, call)
 		stop()
 		cancel()
 		if err == nil || node.IsNotOffered(err) && !n.Observer {
@@ -53,6 +53,15 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		}
 	}
 	return zero, noAnswer(errs)
+}
+
+// checked makes a call about the network if the node belongs to it.
+func checked[T any](ctx context.Context, n *Node, call func(context.Context, *Node) (T, error)) (T, error) {
+	if err := n.belongs(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	return call(ctx, n)
 }
 
 // rank is the order of calls: healthy nodes, then healthy observers, then unhealthy nodes and observers.
@@ -75,15 +84,15 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 	return n.whileAnswering(ctx)
 }
 
-// Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes whose call
+// Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes of another network and those whose call
 // fails, and returns an error only if all calls fail. The calls end after half of the remaining time.
 func Each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := divideTime(ctx, 2)
 	defer cancel()
-	return each(ctx, all, call)
+	return each(ctx, all, func(ctx context.Context, n *Node) (T, error) { return checked(ctx, n, call) })
 }
 
-// each is like Each, but the calls may take all of the remaining time.
+// each is like Each, but the nodes may belong to any network, and the calls may take all of the remaining time.
 func each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	answers := make([]T, len(all))
 	failures := make([]error, len(all))
@@ -113,6 +122,7 @@ func each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 
 // noAnswer makes one error of the errors of all nodes.
 func noAnswer(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errOtherNetwork) })
 	switch len(errs) {
 	case 0:
 		return &SettingError{"AVAX_NODES or AVAX_OBSERVERS", errors.New("no node or observer belongs to the expected network")}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -20,13 +21,14 @@ type Node struct {
 	// Changed, if set, is called when the result of the up probe changes. It must not block.
 	Changed func(answers bool)
 
-	// otherNetwork is true if the node does not belong to the expected network.
-	otherNetwork atomic.Bool
-	discovered   atomic.Bool // whether Discover has found out the node's chains
-	added        time.Time   // time at which the exporter added the node
+	pool       atomic.Pointer[Pool]
+	discovered atomic.Bool // whether Discover has found out the node's chains
+	added      time.Time   // time at which the exporter added the node
 
-	mu sync.Mutex
-	id string
+	mu        sync.Mutex
+	id        string
+	network   uint64    // 0: not known
+	networkAt time.Time // when the network was last requested with success
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
@@ -82,28 +84,6 @@ func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	return who, nil
 }
 
-// evmNetworks are the networks of the C-Chain, by the chain ID that wallets use.
-var evmNetworks = map[uint64]uint64{43114: 1, 43113: 5}
-
-// NetworkID returns the ID of the node's network. If an observer blocks info.getNetworkID, the chain ID of its C-Chain tells the
-// network.
-func (n *Node) NetworkID(ctx context.Context) (uint64, error) {
-	id, err := n.Client.NetworkID(ctx)
-	if !n.Observer || !node.IsNotServed(err) {
-		return id, err
-	}
-	if evm, evmErr := n.EthChainID(ctx, "C"); evmErr == nil && evmNetworks[evm] != 0 {
-		return evmNetworks[evm], nil
-	}
-	return id, err
-}
-
-// OtherNetwork reports whether the node belongs to another network than the expected one.
-func (n *Node) OtherNetwork() bool { return n.otherNetwork.Load() }
-
-// SetOtherNetwork stores whether the node belongs to another network than the expected one.
-func (n *Node) SetOtherNetwork(other bool) { n.otherNetwork.Store(other) }
-
 // Probed reports whether the collector "up" has called the node.
 func (n *Node) Probed() bool {
 	n.mu.Lock()
@@ -111,9 +91,23 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// SetProbed stores whether the node answered the up probe. If the node did not answer, SetProbed cancels the calls that
-// wait for the node while others could answer.
-func (n *Node) SetProbed(answers bool) {
+// Probe calls the node now, stores whether it answered, and returns how long that took. If it did not answer, Probe cancels the calls that wait for
+// the node while others could answer. It stores nothing if the exporter's host lacks a resource for the call, or CPU: it notices the end of the call
+// more than a second late.
+func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
+	began := time.Now()
+	_, err = n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
+	if scrape.OutcomeOf(err) == scrape.LocalLimit {
+		return false, 0, err
+	}
+	if deadline, ok := ctx.Deadline(); ok && err != nil && time.Since(deadline) > time.Second {
+		return false, 0, fmt.Errorf("the exporter has too little CPU to wait for the answer: %w", err)
+	}
+	n.setProbed(err == nil)
+	return err == nil, time.Since(began), nil
+}
+
+func (n *Node) setProbed(answers bool) {
 	n.mu.Lock()
 	changed := n.down == answers
 	n.probed, n.down = true, !answers
@@ -127,21 +121,30 @@ func (n *Node) SetProbed(answers bool) {
 	}
 }
 
-// ChainFailed counts a call of a chain that failed or hung while the node itself answered.
-func (n *Node) ChainFailed(ref string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.failed == nil {
-		n.failed = map[string]int{}
+// CallChain makes a call of a chain of the node. It leaves time to call the node, and stores whether the chain failed or hung while the node itself
+// answered: see ChainStopped.
+func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Context) error) error {
+	limited, cancel := divideTime(ctx, 2)
+	err := call(limited)
+	cancel()
+	failed := false
+	switch scrape.OutcomeOf(err) {
+	case scrape.Timeout, scrape.Unavailable, scrape.Unreachable:
+		_, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
+		failed = alive == nil
 	}
-	n.failed[ref]++
-}
-
-// ChainAnswered ends the count of ChainFailed.
-func (n *Node) ChainAnswered(ref string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.failed, ref)
+	switch {
+	case err == nil:
+		delete(n.failed, ref)
+	case failed:
+		if n.failed == nil {
+			n.failed = map[string]int{}
+		}
+		n.failed[ref]++
+	}
+	return err
 }
 
 // ChainStopped reports whether the last two calls of the chain failed or hung while the node itself answered, as after the end of the
@@ -177,9 +180,11 @@ func (n *Node) whileAnswering(ctx context.Context) (context.Context, context.Can
 
 // Run runs a collect function that calls the node or observer. It returns an error if the observer belongs to another
 // network.
-func (n *Node) Run(collect func() error) error {
-	if n.Observer && n.OtherNetwork() {
-		return fmt.Errorf("%w: the observer does not belong to the network of the nodes: configure an observer of that network", ErrNotOffered)
+func (n *Node) Run(ctx context.Context, collect func() error) error {
+	if n.Observer {
+		if err := n.belongs(ctx); err != nil {
+			return n.explain(err)
+		}
 	}
 	return n.explain(collect())
 }

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/scrape"
+	"golang.org/x/sync/singleflight"
+
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -20,8 +21,10 @@ type Pool struct {
 	// to.
 	NetworkID uint64
 
-	nodes  atomic.Pointer[byRole]
-	chains atomic.Pointer[[]Chain]
+	nodes    atomic.Pointer[byRole]
+	chains   atomic.Pointer[[]Chain]
+	majority atomic.Uint64 // network that most nodes belong to; 0 if none is known
+	finding  singleflight.Group
 
 	mu    sync.Mutex
 	found map[string]node.Blockchain // by Chain.Ref
@@ -48,7 +51,7 @@ func (p *Pool) Nodes() []*Node { return p.nodes.Load().nodes }
 // Observers returns the configured observers. The caller must not change the list.
 func (p *Pool) Observers() []*Node { return p.nodes.Load().observers }
 
-// OfNetwork returns the nodes and the observers that belong to the expected network.
+// OfNetwork returns the nodes and the observers that are not known to belong to another network. Each checks the network before it calls them.
 func (p *Pool) OfNetwork() (own, observers []*Node) {
 	return ofNetwork(p.Nodes()), ofNetwork(p.Observers())
 }
@@ -68,6 +71,10 @@ func (p *Pool) SetNodes(all []*Node) {
 		}
 	}
 	p.nodes.Store(r)
+	for _, n := range all {
+		n.pool.Store(p)
+	}
+	p.count()
 }
 
 // HasNode reports whether a node has this name.
@@ -103,28 +110,16 @@ func (p *Pool) Identified(ctx context.Context) ([]*Node, error) {
 		unknown = p.Nodes()
 	}
 	if len(unknown) > 0 || len(known) == 0 {
-		found, err := Each(ctx, unknown, func(ctx context.Context, n *Node) (*Node, error) {
+		limited, cancel := divideTime(ctx, 2)
+		found, err := each(limited, unknown, func(ctx context.Context, n *Node) (*Node, error) {
 			_, err := n.ID(ctx)
 			return n, err
 		})
+		cancel()
 		if known = append(known, found...); len(known) == 0 {
 			return nil, err
 		}
 	}
+	p.checkNetworks(ctx, known)
 	return ofNetwork(known), nil
-}
-
-// Network returns the ID of the network that observers should belong to. That is NetworkID if it is set, else the
-// network of the nodes. Without nodes it is the network of the first observer.
-func (p *Pool) Network(ctx context.Context) (uint64, error) {
-	if p.NetworkID != 0 {
-		return p.NetworkID, nil
-	}
-	order, _ := p.OfNetwork()
-	if len(order) == 0 {
-		order = p.Observers()[:min(1, len(p.Observers()))]
-	}
-	return firstOf(ctx, order, func(ctx context.Context, n *Node) (uint64, error) {
-		return n.NetworkID(scrape.MaxAge(ctx, StaticAge))
-	})
 }

@@ -180,6 +180,11 @@ func (n *Network) connect(participant string, on bool) {
 	})
 }
 
+// SetNetworkID changes the ID that all nodes report: 1 is Mainnet, which the Data service covers.
+func (n *Network) SetNetworkID(id int) {
+	n.change(func(time.Time) { n.id = id })
+}
+
 // SetSilent makes a connected participant stop or resume sending messages.
 func (n *Network) SetSilent(participant string, silent bool) {
 	n.change(func(now time.Time) {

@@ -26,18 +26,19 @@ var infoService = service{"info", map[string]method{
 	"uptime":          on((*view).infoUptime),
 }}
 
+// networkID is the ID of a network unless SetNetworkID changes it.
 const networkID = 1337
 
 func (v *view) infoNetworkID(noParams) (any, error) {
 	return struct {
 		NetworkID string `json:"networkID"`
-	}{strconv.Itoa(networkID)}, nil
+	}{strconv.Itoa(v.net.id)}, nil
 }
 
 func (v *view) infoNetworkName(noParams) (any, error) {
 	return struct {
 		NetworkName string `json:"networkName"`
-	}{fmt.Sprintf("network-%d", networkID)}, nil
+	}{fmt.Sprintf("network-%d", v.net.id)}, nil
 }
 
 // possession is a BLS key with its proof of possession.

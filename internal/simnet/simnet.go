@@ -85,6 +85,7 @@ type Network struct {
 	opts Options
 
 	mu      sync.Mutex
+	id      int // the network ID that nodes report
 	rng     *rand.Rand
 	changed chan struct{} // closed and replaced at every change
 	calls   []Call
@@ -103,6 +104,7 @@ func New(o Options) *Network {
 	}
 	o.Startup = o.Startup.orDefault()
 	n := &Network{
+		id:      networkID,
 		opts:    o,
 		rng:     rand.New(rand.NewPCG(o.Seed, 0x5eed)),
 		changed: make(chan struct{}),

@@ -18,6 +18,7 @@ import (
 func secretive(t *testing.T, dir string) []string {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetNetworkID(1)
 	urls := testworld.Serve(t, network)
 	environment := append(quickly("up", "identity", "data_up"), "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
 		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG", "AVAX_ALERTMANAGERS=http://127.0.0.1:1")

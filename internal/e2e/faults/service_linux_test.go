@@ -19,6 +19,7 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetNetworkID(1)
 	urls := testworld.Serve(t, network)
 	service := newGate(t, network.Node("alpha")) // it knows none of the service's paths
 	e := start(t, append(quickly("up", "data_up", "rewards", "collectibles", "transfers"), listed(urls, "alpha"), "AVAX_NETWORK=mainnet",

@@ -45,6 +45,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
+	network.SetNetworkID(1)
 	network.SetBlockPeriod("X", 20*time.Second)
 	urls := testworld.Serve(t, network)
 	names := []string{"alpha", "bravo", "charlie", "foxtrot"}
