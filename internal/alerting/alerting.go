@@ -49,20 +49,18 @@ type Options struct {
 	Config
 	// Metrics serves /metrics, which the engine scrapes.
 	Metrics http.Handler
-	// Ready reports whether /metrics is complete: every collector has run. The evaluation of rules starts when Ready returns
-	// true, or after Patience.
-	Ready      func() bool
-	State      *state.Dir // stores the start times of active alerts; may be nil
+	// Ready reports whether /metrics is complete: every collector has run, since a time after an interruption. The evaluation of rules
+	// starts when Ready returns true, or after Patience.
+	Ready      func(since time.Time) bool
+	State      *state.Dir // stores the samples for a restart; may be nil
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
 	// Notify is called with firing and resolved alerts. The Alertmanagers get the same alerts. Notify may be nil.
 	Notify func(context.Context, ...model.Alert) error
 
-	// ResendDelay and ForGracePeriod are options of Prometheus' rule manager. Tests change these delays.
-	ResendDelay    time.Duration // 0: a minute
-	ForGracePeriod time.Duration // 0: a minute
-	Patience       time.Duration // maximum wait for Ready; 0: two minutes
+	ResendDelay time.Duration // after which a firing alert is sent again; 0: a minute
+	Patience    time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport replaces the network to Alertmanager in tests.
 	Transport http.RoundTripper
 	// clockStep returns how far the wall clock was set forward since a time. If nil, the package's clockStep is

@@ -50,18 +50,27 @@ type sender struct {
 	url           string
 }
 
+// reach is how long an Alertmanager keeps a firing alert that is not sent again, because this process is paused or restarts. Prometheus' rule
+// manager has four minutes.
+const reach = 15 * time.Minute
+
 // Send implements rules.Sender.
 func (s sender) Send(alerts ...*notifier.Alert) {
+	now := time.Now()
+	firing := func(a *notifier.Alert) bool { return a.EndsAt.After(now) }
 	for _, a := range alerts {
 		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
 	}
 	if s.notify != nil {
 		own := make([]model.Alert, 0, len(alerts))
 		for _, a := range alerts {
-			own = append(own, model.Alert{
-				Labels: labelSet(s.withExternal(a.Labels)), Annotations: labelSet(a.Annotations),
-				StartsAt: a.StartsAt, EndsAt: a.EndsAt, GeneratorURL: a.GeneratorURL,
-			})
+			one := model.Alert{
+				Labels: labelSet(s.withExternal(a.Labels)), Annotations: labelSet(a.Annotations), StartsAt: a.StartsAt, GeneratorURL: a.GeneratorURL,
+			}
+			if !firing(a) { // a firing alert ends when this process says so: after a pause or a step of the clock, any time would be over
+				one.EndsAt = a.EndsAt
+			}
+			own = append(own, one)
 		}
 		_ = s.notify(context.Background(), own...) // notify logs its errors
 	}

@@ -12,6 +12,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
@@ -30,7 +31,7 @@ const (
 )
 
 // engine combines Prometheus' scraper, head block, PromQL engine and rule manager. Like Prometheus, it uses the wall clock.
-// After a step of the wall clock, a new engine replaces the old one.
+// After an interruption, a new engine replaces the old one.
 type engine struct {
 	clock    *wallClock
 	store    *Store
@@ -44,26 +45,24 @@ type engine struct {
 
 	evaluating bool      // whether rules are evaluated; guarded by Alerting.mu
 	sampling   time.Time // start of the scraper; zero before
+
+	query     rules.QueryFunc // evaluates an expression
+	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
+	evaluated map[ruleAt]map[uint64]promql.Sample
 }
 
 // maxStart is how long close waits for the first scrape.
 const maxStart = 10 * time.Second
 
-// newEngine returns an engine. Its rules continue the alerts in active.
-func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeAlert) (*engine, error) {
+// newEngine returns an engine for a store. Its rules continue the alerts that were active at the last evaluation in the store.
+func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*engine, error) {
 	registry := prometheus.NewRegistry() // not served: it holds the metrics of Prometheus' packages
 	// As in Prometheus without tracing. OpenTelemetry's default allocates each span.
 	otel.SetTracerProvider(noop.NewTracerProvider())
 	log := logs.AtLeast(slog.LevelError, a.log)
-	e := &engine{clock: newWallClock(a.o.clockStep), listener: bufconn.Listen(64 << 10), loader: &loader{set}}
+	e := &engine{clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	var err error
-	if e.store, err = OpenStore(log, registry, 0); err != nil {
-		return nil, err
-	}
-	if err := e.store.restore(active); err != nil {
-		a.log.Warn("alert state not restored", "err", err)
-	}
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
@@ -77,18 +76,27 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, active []activeA
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: Parser,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}), e.store}
+	e.query = rules.EngineQueryFunc(e.promQL.Engine, e.store)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
-		Appendable: e.store, Queryable: e.store, QueryFunc: rules.EngineQueryFunc(e.promQL.Engine, e.store),
+		Appendable: e.store, Queryable: e.store, QueryFunc: e.ruleQuery(a),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
 		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser,
-		OutageTolerance: outage, ForGracePeriod: a.o.ForGracePeriod, ResendDelay: a.o.ResendDelay,
+		ResendDelay: a.o.ResendDelay,
 	})
 	return e, nil
 }
 
 // notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notify.
 func (a *Alerting) notify() rules.NotifyFunc {
-	return rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
+	send := rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
+	return func(ctx context.Context, expr string, alerts ...*rules.Alert) {
+		for _, alert := range alerts {
+			if alert.ResolvedAt.IsZero() {
+				alert.ValidUntil = time.Now().Add(reach)
+			}
+		}
+		send(ctx, expr, alerts...)
+	}
 }
 
 // sample starts the scrapes that c configures.
@@ -117,28 +125,40 @@ func (e *engine) sampled() bool {
 }
 
 // evaluate starts the evaluation of set.
-func (e *engine) evaluate(a *Alerting, set *ruleSet) error {
+func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error {
+	if !e.evaluating { // the manager restores alerts of its first rules itself, but not all of them: resume does
+		e.loader.set = &ruleSet{groups: &rulefmt.RuleGroups{}}
+		if err := e.update(a, set.name); err != nil {
+			return err
+		}
+	}
 	e.loader.set = set
-	if err := e.rules.Update(a.o.Interval, []string{set.name}, a.external, a.o.URL, e.iteration); err != nil {
+	if err := e.update(a, set.name); err != nil {
 		return err
 	}
 	if !e.evaluating {
+		e.resume(ctx, a, time.Now())
+		e.clock.evaluated()
 		e.evaluating = true
 		e.parts.Go(e.rules.Run)
 	}
 	return nil
 }
 
-// iteration evaluates a group of rules. It does nothing if the wall clock was set. After a step forward, every `for` would end
-// too early. After a step back, the recent samples would be in the future and would not count.
+func (e *engine) update(a *Alerting, name string) error {
+	return e.rules.Update(a.o.Interval, []string{name}, a.external, a.o.URL, e.iteration)
+}
+
+// iteration evaluates a group of rules. It does nothing after an interruption: the samples are old then, and the time of the interruption
+// would count for each `for`. A new engine continues.
 func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
-	if !e.clock.wasSet() {
+	if !e.clock.interrupted() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)
 	}
 }
 
-// close stops the scrapes and releases the memory.
-func (e *engine) close() error {
+// close stops the scrapes. It does not close the store.
+func (e *engine) close() {
 	// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
 	for !e.sampling.IsZero() && !e.sampled() && time.Since(e.sampling) < maxStart {
 		time.Sleep(10 * time.Millisecond)
@@ -147,5 +167,4 @@ func (e *engine) close() error {
 	_ = e.server.Close()
 	_ = e.listener.Close()
 	e.parts.Wait()
-	return e.store.Close()
 }

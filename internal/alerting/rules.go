@@ -97,9 +97,11 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 }
 
 // LooksBack returns the age of the oldest samples that an expression needs.
-func LooksBack(expr parser.Expr) time.Duration {
+func LooksBack(expr parser.Expr) time.Duration { return looksBack(expr, Lookback) }
+
+func looksBack(expr parser.Expr, lookback time.Duration) time.Duration {
 	now := time.Now()
-	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: Lookback})
+	from, to := promql.FindMinMaxTime(&parser.EvalStmt{Expr: expr, Start: now, End: now, LookbackDelta: lookback})
 	if from == 0 && to == 0 {
 		return 0 // the expression reads no samples
 	}

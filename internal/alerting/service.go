@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,11 +41,12 @@ type Alerting struct {
 	metrics  *Metrics
 	external labels.Labels
 	link     *url.URL
-	began    time.Time
 
 	notifier *notifier.Manager // nil: no Alertmanager
 	delivery *delivery
-	state    alertState
+	saver    *saver
+	gap      atomic.Pointer[gap] // the last interruption
+	paused   atomic.Bool         // whether this process was interrupted
 
 	mu      sync.Mutex // locked during a reload or a restart of the engine
 	set     *ruleSet
@@ -57,7 +59,6 @@ type Alerting struct {
 // returns when both have stopped.
 func Start(ctx context.Context, o Options) (*Alerting, error) {
 	o.ResendDelay = cmp.Or(o.ResendDelay, time.Minute)
-	o.ForGracePeriod = cmp.Or(o.ForGracePeriod, time.Minute)
 	o.Patience = cmp.Or(o.Patience, 2*time.Minute)
 	o.URL = strings.TrimSuffix(o.URL, "/")
 	if o.clockStep == nil {
@@ -72,15 +73,14 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		return nil, err
 	}
 	a := &Alerting{
-		o: o, log: o.Log, metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels), link: link, began: time.Now(),
-		set: set, state: alertState{dir: o.State, every: o.Interval}, failing: map[string]string{}, stopped: make(chan struct{}),
+		o: o, log: o.Log, metrics: NewMetrics(o.Registerer), external: labels.FromMap(o.ExternalLabels), link: link,
+		set: set, failing: map[string]string{}, stopped: make(chan struct{}),
 	}
-	if a.state.dir == nil {
-		a.state.dir = &state.Dir{} // state in memory only: a restart loses it
+	if a.o.State == nil {
+		a.o.State = &state.Dir{} // in memory only: a restart loses it
 		o.Registerer.Unregister(a.metrics.saved)
 	}
-	a.metrics.saved.Set(1) // until a write fails
-	a.state.load(time.Now())
+	a.saver = newSaver(newHistory(a.o.State, a.log), a.metrics)
 	a.metrics.reloaded.Set(1)
 
 	var block config.AlertingConfig
@@ -98,7 +98,15 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 			return nil, fmt.Errorf("list of Alertmanagers: %w", err)
 		}
 	}
-	if a.engine, err = a.newEngine(ctx, set, a.state.saved); err != nil {
+	store, err := OpenStore(logs.AtLeast(slog.LevelError, a.log), prometheus.NewRegistry(), 0)
+	if err == nil {
+		a.saver.load(store)
+		if from := time.UnixMilli(store.MaxTime()); store.NumSeries() > 0 && time.Since(from) > pauseTolerance(o.Interval) {
+			a.gap.Store(&gap{from, time.Now(), "the exporter did not run"})
+		}
+		a.engine, err = a.newEngine(ctx, set, store)
+	}
+	if err != nil {
 		stop()
 		return nil, err
 	}
@@ -146,13 +154,17 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 		notifying.Wait()
 		drained.Stop()
 	}
-	if err := e.close(); err != nil {
+	e.close()
+	if !a.saver.last(e.store, a.keep(e.store)) {
+		return // the disk hangs, and the store is in use
+	}
+	if err := e.store.Close(); err != nil {
 		a.log.Error("samples not released", "err", err)
 	}
 }
 
-// evaluate runs an engine until ctx ends or the wall clock is set. It reports whether the wall clock was set.
-func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
+// evaluate runs an engine until ctx ends or it is interrupted. It reports whether it was interrupted.
+func (a *Alerting) evaluate(ctx context.Context, e *engine) (interrupted bool) {
 	if !a.waitUntilReady(ctx) {
 		return false
 	}
@@ -183,7 +195,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 		}
 	}
 	a.mu.Lock()
-	if err := e.evaluate(a, a.set); err != nil {
+	if err := e.evaluate(ctx, a, a.set); err != nil {
 		a.log.Error("alert rules invalid", "err", err) // not expected: the set was validated before
 	}
 	a.log.Info("alert rules started", "rules", a.set.name, "alerts", a.set.alerts)
@@ -193,9 +205,13 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (clockSet bool) {
 
 // waitUntilReady waits until Options.Ready returns true, at most for Options.Patience. It returns false if ctx ends first.
 func (a *Alerting) waitUntilReady(ctx context.Context) bool {
+	began, since := time.Now(), time.Time{}
+	if gap := a.gap.Load(); gap != nil {
+		since = gap.to
+	}
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for a.o.Ready != nil && !a.o.Ready() && time.Since(a.began) < a.o.Patience {
+	for a.o.Ready != nil && !a.o.Ready(since) && time.Since(began) < a.o.Patience {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -205,22 +221,37 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// restart replaces the engine after the wall clock was set. Alerts keep their state: no alert is resolved, and each `for`
-// continues. restart returns nil if ctx ends first.
+// restart replaces the engine after an interruption. Alerts keep their state: no alert is resolved, and each `for` continues. restart
+// returns nil if ctx ends first.
 func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
-	a.log.Warn("wall clock changed", "effect", "samples are discarded, alerts keep their state")
+	gap := old.clock.gap
+	a.gap.Store(&gap)
+	a.paused.Store(true)
+	a.log.Warn("rule evaluation interrupted", "from", gap.from, "to", gap.to, "cause", gap.cause, "effect", "alerts keep their state")
 	a.stopRules(old)
-	a.state.saved = asOf(time.Now(), a.state.saved)
+	old.close()
+	store := old.store
 	for {
-		a.mu.Lock()
-		next, err := a.newEngine(ctx, a.set, a.state.saved)
-		if err == nil {
-			a.engine = next
+		var next *engine
+		var err error
+		if old.clock.back && store == old.store {
+			store, err = old.store.moved(logs.AtLeast(slog.LevelError, a.log), gap.from, clockStep(gap.from))
 		}
-		a.mu.Unlock()
 		if err == nil {
-			if err := old.close(); err != nil {
-				a.log.Error("old samples not released", "err", err)
+			a.mu.Lock()
+			if next, err = a.newEngine(ctx, a.set, store); err == nil {
+				a.engine = next
+			}
+			a.mu.Unlock()
+		} else {
+			store = old.store
+		}
+		if err == nil {
+			if store != old.store {
+				a.saver.restart()
+				if err := old.store.Close(); err != nil {
+					a.log.Error("old samples not released", "err", err)
+				}
 			}
 			return next
 		}
@@ -233,14 +264,21 @@ func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 	}
 }
 
-// stopRules stops the evaluation and saves the last state of the alerts.
+// Gap returns the last time in which the rules were not evaluated, and why. The cause is empty if there was none.
+func (a *Alerting) Gap() (from, to time.Time, cause string) {
+	if g := a.gap.Load(); g != nil {
+		return g.from, g.to, g.cause
+	}
+	return from, to, ""
+}
+
+// stopRules stops the evaluation.
 func (a *Alerting) stopRules(e *engine) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if e.evaluating {
 		e.evaluating = false
 		e.rules.Stop()
-		a.saveState(e, true)
 	}
 }
 
@@ -300,15 +338,50 @@ func (a *Alerting) reload() (*ruleSet, error) {
 		return nil, err
 	}
 	a.set = set
-	if a.engine.evaluating {
-		return set, a.engine.evaluate(a, set)
+	if !a.engine.evaluating {
+		return set, nil
 	}
+	before := a.engine.rules.RuleGroups()
+	if err := a.engine.evaluate(context.Background(), a, set); err != nil {
+		return nil, err
+	}
+	a.resolveRemoved(before)
 	return set, nil
 }
 
-// watch updates metrics, saves state and drops old samples until ctx ends or the wall clock is set. It reports whether the
-// wall clock was set.
-func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
+// resolveRemoved resolves the alerts of rules that the new rules do not have.
+func (a *Alerting) resolveRemoved(before []*rules.Group) {
+	kept := map[string]bool{}
+	for _, g := range a.engine.rules.RuleGroups() {
+		for _, rule := range g.AlertingRules() {
+			kept[rule.Name()+rule.Labels().String()] = true
+		}
+	}
+	now := time.Now()
+	var removed []*rules.Alert
+	for _, g := range before {
+		for _, rule := range g.AlertingRules() {
+			if kept[rule.Name()+rule.Labels().String()] {
+				continue
+			}
+			for _, alert := range rule.ActiveAlerts() {
+				if alert.State == rules.StateFiring {
+					alert.ResolvedAt, alert.ValidUntil = now, now
+					removed = append(removed, alert)
+				}
+			}
+		}
+	}
+	if len(removed) > 0 {
+		a.notify()(context.Background(), "", removed...)
+	}
+}
+
+// keep returns how long samples are kept.
+func (a *Alerting) keep(s *Store) time.Duration { return a.o.history(s.NumSeries()) }
+
+// watch updates metrics, saves and drops samples until ctx ends or the evaluation is interrupted. It reports whether it was interrupted.
+func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
 	dropped := time.Now()
@@ -319,17 +392,16 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (clockSet bool) {
 		case <-e.clock.set:
 			return true
 		case <-tick.C:
-			if e.clock.wasSet() {
+			if e.clock.interrupted() {
 				return true
 			}
 			a.updateMetrics()
 			a.metrics.series.Set(float64(e.store.NumSeries()))
 			a.metrics.history.Set(e.store.age().Seconds())
-			a.saveState(e, false)
-			a.resolveEnded(ctx, e)
+			a.saver.save(e.store, a.keep(e.store))
 			if time.Since(dropped) >= dropEvery {
 				dropped = time.Now()
-				if err := e.store.drop(dropped, a.o.history(e.store.NumSeries())); err != nil {
+				if err := e.store.drop(dropped, a.keep(e.store)); err != nil {
 					a.log.Error("old samples not dropped", "err", err)
 				}
 			}
@@ -367,39 +439,6 @@ func (a *Alerting) updateMetrics() {
 	}
 	a.failing = failing
 	a.metrics.failing.Set(float64(len(failing)))
-}
-
-// resolveEnded sends a resolved notification for alerts that fired when the previous process ended and do not fire any more.
-func (a *Alerting) resolveEnded(ctx context.Context, e *engine) {
-	now := time.Now()
-	var ended []*rules.Alert
-	for _, s := range a.state.ended(e.rules.RuleGroups()) {
-		began := time.Unix(s.Since, 0)
-		ended = append(ended, &rules.Alert{
-			Labels: labels.FromMap(s.Labels), Annotations: labels.FromMap(s.Annotations), ActiveAt: began, FiredAt: began, ResolvedAt: now, ValidUntil: now,
-		})
-	}
-	if len(ended) > 0 {
-		a.log.Info("alerts ended while the exporter was off", "alerts", len(ended))
-		a.notify()(ctx, "", ended...)
-	}
-}
-
-// saveState saves the state of the alerts. It logs an error once, until the error changes.
-func (a *Alerting) saveState(e *engine, last bool) {
-	wrote, err := a.state.update(e.rules.RuleGroups(), last)
-	if !wrote {
-		return
-	}
-	saved, text := 1.0, ""
-	if err != nil {
-		saved, text = 0, err.Error()
-	}
-	a.metrics.saved.Set(saved)
-	if text != a.state.err && text != "" {
-		a.log.Warn("alert state not saved", "err", err)
-	}
-	a.state.err = text
 }
 
 // Groups implements Source.

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +11,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
 
 // Store keeps samples in memory, in Prometheus' head block. Prometheus' database would also write a log and move full chunks to
@@ -86,6 +90,38 @@ func (s *Store) Querier(mint, maxt int64) (storage.Querier, error) {
 		return storage.NoopQuerier(), nil
 	}
 	return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, from, maxt), from, maxt)
+}
+
+// moved returns a new store with the samples of the last minHistory before a time, each moved in time by this duration.
+func (s *Store) moved(log *slog.Logger, before time.Time, by time.Duration) (*Store, error) {
+	to, err := OpenStore(log, prometheus.NewRegistry(), minHistory+2*Lookback)
+	if err != nil {
+		return nil, err
+	}
+	q, err := s.Querier(before.Add(-minHistory-Lookback).UnixMilli(), before.UnixMilli())
+	if err != nil {
+		return nil, errors.Join(err, to.Close())
+	}
+	defer q.Close()
+	var it chunkenc.Iterator
+	set := q.Select(context.Background(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+"))
+	for set.Next() {
+		app := to.Appender(context.Background())
+		l := set.At().Labels()
+		start := l.Get(labels.MetricName) == forState // its value is a time
+		it = set.At().Iterator(it)
+		for ref := storage.SeriesRef(0); it.Next() == chunkenc.ValFloat; {
+			t, v := it.At()
+			if start && !value.IsStaleNaN(v) {
+				v += by.Seconds()
+			}
+			ref, _ = app.Append(ref, l, t+by.Milliseconds(), v) // a sample that is too old is not needed
+		}
+		if err := app.Commit(); err != nil {
+			return nil, errors.Join(err, to.Close())
+		}
+	}
+	return to, set.Err()
 }
 
 // drop deletes samples older than the sum of history and Lookback.

@@ -176,7 +176,7 @@ func (w *world) startNow(change ...func(*Options)) (*Alerting, func()) {
 			Job: "avax-exporter", Instance: "here:9865", URL: "http://here:9865", Interval: 15 * time.Second,
 		},
 		Metrics: w, State: dir, Registerer: w.reporter, Transport: w,
-		Ready: func() bool {
+		Ready: func(time.Time) bool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return !w.unready

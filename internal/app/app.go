@@ -117,15 +117,12 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
 			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport, Notify: put,
-			Ready: func() bool {
-				ran, of := a.Progress()
-				return ran == of && of > 0
-			},
+			Ready: a.ready,
 		})
 		if err != nil {
 			return nil, config.InputError{Err: err}
 		}
-		site.Source, site.Receivers = a.alerting, a.alerting.Receivers
+		site.Source, site.Receivers, site.Gap = a.alerting, a.alerting.Receivers, a.alerting.Gap
 	} else if cfg.Prometheus.URL != "" {
 		source, err := alerting.NewPrometheus(cfg.Prometheus, cfg.Transport)
 		if err != nil {
@@ -186,6 +183,18 @@ func (a *App) Store() *metric.Store { return a.store }
 
 // Progress returns the number of jobs whose first run has ended, successful or not, and the number of jobs.
 func (a *App) Progress() (ran, of int) { return a.scheduler.Progress() }
+
+// ready reports whether every collector has run since a time. After the start, collectors with a long period need not run again: their
+// samples are still valid.
+func (a *App) ready(since time.Time) bool {
+	ran, of := a.Progress()
+	for _, j := range a.store.Jobs() {
+		if j.Last.At.Before(since) && j.Last.Period <= 2*time.Minute {
+			return false
+		}
+	}
+	return ran == of && of > 0
+}
 
 // Wait waits until everything that New started has stopped, after its context has ended.
 func (a *App) Wait() {

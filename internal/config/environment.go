@@ -75,7 +75,7 @@ type Values struct {
 
 	Shard       Index     `default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Each shard is an exporter that monitors a part of the nodes; see fleets.md."`
 	TotalShards Count     `split_words:"true" default:"1" desc:"Number of shards."`
-	StateDir    Directory `split_words:"true" desc:"Directory for state that survives a restart, such as the state of alerts and totals from the Data service. The directory must exist. Empty: a restart loses this state."`
+	StateDir    Directory `split_words:"true" desc:"Directory for state that survives a restart: samples for rules and pages, the state of alerts, silences, and totals from the Data service. The directory must exist. Empty: a restart loses this state."`
 	LogLevel    LogLevel  `split_words:"true" default:"INFO" desc:"Log level: DEBUG, INFO, WARN or ERROR."`
 	LogFormat   LogFormat `split_words:"true" default:"auto" desc:"Log format: text, json or auto (text on a terminal, json otherwise)."`
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -178,6 +179,79 @@ func TestRestartRepeatsNoNotification(t *testing.T) {
 			}
 			if shown := amtool(t, second, "silence", "query"); !strings.Contains(shown, "charlie") {
 				t.Errorf("silence missing:\n%s", shown)
+			}
+		})
+	}
+}
+
+// memories fire because of what was before an interruption of the exporter, and stay on while a node is down.
+const memories = `
+groups:
+  - name: memories
+    rules:
+      - {record: node:up, expr: 'last_over_time(avax_node_up[20s])'}
+      - {alert: AtOnce, expr: avax_node_up == 0}
+      - {alert: Recorded, expr: 'node:up == 0', for: 3s}
+      - {alert: Offset, expr: avax_node_up == 0 and avax_node_up offset 5s == 0}
+      - {alert: Changed, expr: 'changes(avax_node_up[1h]) > 0'}
+      - {alert: Kept, expr: avax_node_up == 0 unless avax_node_up offset 10s == 0, keep_firing_for: 1h}
+`
+
+func TestNoInterruptionResolvesAnAlert(t *testing.T) {
+	testworld.Full(t)
+	all := []string{"AtOnce", "Recorded", "Offset", "Changed", "Kept"}
+	for name, interrupt := range map[string]func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter{
+		"SIGTERM": func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter {
+			e.End(syscall.SIGTERM)
+			return testworld.StartExporter(t, environment...)
+		},
+		"SIGKILL": func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter {
+			e.End(syscall.SIGKILL)
+			return testworld.StartExporter(t, environment...)
+		},
+		"SIGSTOP": func(t *testing.T, e *testworld.Exporter, _ []string) *testworld.Exporter {
+			e.Signal(syscall.SIGSTOP)
+			time.Sleep(45 * time.Second) // longer than an interruption needs to be to be noticed
+			e.Signal(syscall.SIGCONT)
+			testworld.Await(t, "the interruption is noticed", func() error {
+				if !strings.Contains(e.Log(), "rule evaluation interrupted") {
+					return errors.New("not logged")
+				}
+				return nil
+			})
+			return e
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			network, phone, environment := paging(t)
+			state := t.TempDir()
+			environment = append(environment, "AVAX_RULES_FILE="+testworld.File(t, memories), "AVAX_STATE_DIR="+state)
+			e := testworld.StartExporter(t, environment...)
+			e.Until("alpha is up", testworld.Is(`avax_node_up{node="alpha"}`, 1))
+			network.Node("alpha").Stop()
+			for _, alert := range all {
+				phone.Wait(testworld.Firing(alert, "node=alpha"))
+				stored(t, state, "nflog", alert) // a notification in progress would be repeated
+			}
+			e = interrupt(t, e, environment)
+			network.Node("bravo").Stop() // its alerts are sent after evaluations of the rules
+			for _, alert := range all {
+				phone.Wait(testworld.Firing(alert, "node=bravo"))
+			}
+			for _, alert := range all {
+				if sent, resolved := count(phone, testworld.Firing(alert, "node=alpha")), count(phone, testworld.Resolved(alert, "node=alpha")); sent != 1 || resolved != 0 {
+					t.Errorf("%s: sent %d times, resolved %d times", alert, sent, resolved)
+				}
+			}
+			network.Node("alpha").Start()
+			for _, alert := range all[:3] {
+				phone.Wait(testworld.Resolved(alert, "node=alpha"))
+			}
+			if t.Failed() {
+				for _, a := range phone.Alerts() {
+					t.Logf("%s %s %s since %s", a.Labels["alertname"], a.Labels["node"], a.Status, a.StartsAt)
+				}
 			}
 		})
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/prometheus/common/route"
 
 	"github.com/avax-exporter/avax-exporter/internal/logs"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
 // Notifier routes alerts to receivers until its context ends.
@@ -60,10 +61,11 @@ type Notifier struct {
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
-	unsaved  bool // whether the last write of the state files failed; only run uses it
-	notified sentLog
-	changed  chan struct{} // signals that silences or the notification log differ from the files
-	stopped  chan struct{}
+	unreadable error // why state files were not read and are not replaced
+	unsaved    bool  // whether the last write of the state files failed; only run uses it
+	notified   sentLog
+	changed    chan struct{} // signals that silences or the notification log differ from the files
+	stopped    chan struct{}
 }
 
 // recorder discards events.
@@ -137,12 +139,15 @@ func (n *Notifier) open() error {
 	return err
 }
 
-// snapshot returns the content of a state file, or nil if there is none that open accepts.
+// snapshot returns the content of a state file, or nil if there is none that open accepts. A file that cannot be read is not replaced.
 func (n *Notifier) snapshot(name string, open func(io.Reader, prometheus.Registerer) error) io.Reader {
 	if n.o.StateDir == "" {
 		return nil
 	}
-	content := n.o.State.ReadFile(n.file(name), func(content []byte) error { return open(bytes.NewReader(content), prometheus.NewRegistry()) })
+	content, err := n.o.State.ReadFile(n.file(name), func(content []byte) error { return open(bytes.NewReader(content), prometheus.NewRegistry()) })
+	if err != nil {
+		n.unreadable = errors.Join(n.unreadable, err)
+	}
 	if content == nil {
 		return nil
 	}
@@ -303,8 +308,8 @@ const (
 	maxBody     = 1 << 20 // bytes of a request
 )
 
-// limits are those of silences.
-var limits = silence.Limits{MaxSilences: func() int { return 10_000 }, MaxSilenceSizeBytes: func() int { return 16 << 10 }}
+// limits are those of silences: the file of all silences is smaller than state.MaxBytes.
+var limits = silence.Limits{MaxSilences: func() int { return 2000 }, MaxSilenceSizeBytes: func() int { return 16 << 10 }}
 
 // Handler serves Alertmanager's API under /api/v2, for example for amtool.
 func (n *Notifier) Handler() http.Handler {
@@ -392,7 +397,7 @@ func (n *Notifier) save() {
 	if n.o.StateDir == "" {
 		return
 	}
-	err := n.o.State.Lock()
+	err := errors.Join(n.unreadable, n.o.State.Lock())
 	if err == nil {
 		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
 	}
@@ -407,15 +412,19 @@ func (n *Notifier) save() {
 	n.unsaved = err != nil
 }
 
-// replace writes a file atomically.
+// replace writes a file atomically. It writes no file that snapshot would refuse.
 func replace(path string, write func(io.Writer) (int64, error)) error {
 	f, err := renameio.NewPendingFile(path)
 	if err != nil {
 		return err
 	}
 	defer f.Cleanup() //nolint:errcheck // nothing to do on an error
-	if _, err := write(f); err != nil {
+	size, err := write(f)
+	if err != nil {
 		return err
+	}
+	if size > state.MaxBytes {
+		return fmt.Errorf("%s: larger than %d MiB: let silences expire", path, state.MaxBytes>>20)
 	}
 	return f.CloseAtomicallyReplace()
 }

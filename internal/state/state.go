@@ -14,8 +14,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,8 +25,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
-// maxBytes is the maximum size of a value in bytes.
-const maxBytes = 1 << 20
+// MaxBytes is the maximum size of a state file in bytes, for its writer and for its reader.
+const MaxBytes = 32 << 20
+
+// maxDamaged is the number of damaged files of one name that are kept.
+const maxDamaged = 5
 
 // Dir stores values by key, each in a JSON file. A file is replaced atomically. If a write fails, the value stays in memory. The
 // zero Dir keeps values only in memory. A Dir is safe for concurrent use. If two processes use the same directory, the second
@@ -36,9 +41,10 @@ type Dir struct {
 	path  string
 	empty bool
 
-	mu      sync.Mutex
-	memory  map[string]json.RawMessage
-	written map[string]bool // keys whose file has the current value
+	mu         sync.Mutex
+	memory     map[string]json.RawMessage
+	written    map[string]bool  // keys whose file has the current value
+	unreadable map[string]error // keys whose file could not be read: it may hold a good value, and is not replaced
 }
 
 // Open opens the directory and creates it if needed. An error means that nothing can be written now. The Dir can be used even
@@ -80,6 +86,9 @@ func (d *Dir) Lock() error {
 	return lock(d.path)
 }
 
+// Path returns the path of the directory, or an empty string if values are kept only in memory.
+func (d *Dir) Path() string { return d.path }
+
 // probe checks whether a file can be written.
 func (d *Dir) probe() error {
 	f, err := os.CreateTemp(d.path, unfinished)
@@ -114,28 +123,55 @@ func (d *Dir) Register(r prometheus.Registerer) {
 }
 
 // ReadFile reads a state file. It returns nil if there is no file, or if the file is damaged: not a regular file, too large, or not
-// accepted by check. It sets a damaged file aside.
-func (d *Dir) ReadFile(path string, check func([]byte) error) []byte {
-	content, err := files.Read(path)
-	if err == nil {
+// accepted by check. It sets a damaged file aside. An error says that the file cannot be read now and may be good: do not replace it.
+func (d *Dir) ReadFile(path string, check func([]byte) error) ([]byte, error) {
+	content, err := files.ReadUpTo(path, MaxBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil && Passing(err):
+		if d.Log != nil {
+			d.Log.Error("state file not readable", "file", path, "err", err, "effect", "starting without it, and not replacing it")
+		}
+		return nil, fmt.Errorf("%w: make it readable for this user, and restart the exporter", err)
+	case err == nil:
 		err = check(content)
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return content
+	if err != nil {
+		d.SetAside(path, err)
+		return nil, nil
 	}
-	d.setAside(path, err)
-	return nil
+	return content, nil
 }
 
-// setAside renames a damaged file to PATH.damaged, unless another process uses the directory.
-func (d *Dir) setAside(path string, cause error) {
+// Passing reports whether an error of reading a file says nothing about the content of the file: for example, the process has too many open
+// files, or may not read the file.
+func Passing(err error) bool {
+	var number syscall.Errno
+	return errors.As(err, &number) && !slices.Contains([]syscall.Errno{syscall.EISDIR, syscall.ENOTDIR, syscall.ELOOP}, number)
+}
+
+// SetAside renames a damaged file to PATH.damaged, PATH.2.damaged and so on, unless another process uses the directory. It keeps the first
+// maxDamaged of them, because the first one has what was there before the trouble, and deletes a later one.
+func (d *Dir) SetAside(path string, cause error) {
+	to := path + damaged
+	for n := 2; n <= maxDamaged && exists(to); n++ {
+		to = fmt.Sprintf("%s.%d%s", path, n, damaged)
+	}
 	err := d.Lock()
-	if err == nil {
-		err = os.Rename(path, path+damaged)
+	if err == nil && exists(to) {
+		to, err = "", os.RemoveAll(path)
+	} else if err == nil {
+		err = os.Rename(path, to)
 	}
 	if d.Log != nil {
-		d.Log.Error("state file damaged", "file", path, "err", cause, "effect", "starting without it", "set_aside_as", path+damaged, "set_aside_err", err)
+		d.Log.Error("state file damaged", "file", path, "err", cause, "effect", "starting without it", "set_aside_as", to, "set_aside_err", err)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // Load decodes the value of a key. found reports whether there is a value. A value that cannot be read is set aside, and counts as missing.
@@ -155,7 +191,7 @@ func Load[T any](d *Dir, key string) (value T, found bool) {
 
 // readValue returns the value in the file of a key, or nil. The line after the value is its checksum. The caller holds d.mu.
 func (d *Dir) readValue(key string, check func(raw []byte) error) (raw json.RawMessage) {
-	d.ReadFile(d.file(key), func(content []byte) error {
+	_, err := d.ReadFile(d.file(key), func(content []byte) error {
 		value, sum, _ := bytes.Cut(content, []byte("\n"))
 		if string(sum) != checksum(value) {
 			return errors.New("the checksum differs")
@@ -166,6 +202,12 @@ func (d *Dir) readValue(key string, check func(raw []byte) error) (raw json.RawM
 		raw = value
 		return nil
 	})
+	if err != nil {
+		if d.unreadable == nil {
+			d.unreadable = map[string]error{}
+		}
+		d.unreadable[key] = err
+	}
 	if raw != nil {
 		d.remember(key, raw, true)
 	}
@@ -201,10 +243,14 @@ func (d *Dir) Save(key string, value any) error {
 	if d.path == "" {
 		return nil
 	}
-	if len(raw) > maxBytes {
-		return fmt.Errorf("save %s: larger than %d bytes: a restart loses it", key, maxBytes)
+	if err := d.unreadable[key]; err != nil {
+		return fmt.Errorf("save %s: %w: a restart loses it", key, err)
 	}
-	if err := d.write(d.file(key), append(append(raw[:len(raw):len(raw)], '\n'), checksum(raw)...)); err != nil {
+	content := append(append(raw[:len(raw):len(raw)], '\n'), checksum(raw)...)
+	if len(content) > MaxBytes {
+		return fmt.Errorf("save %s: larger than %d MiB: a restart loses it", key, MaxBytes>>20)
+	}
+	if err := d.write(d.file(key), content); err != nil {
 		return fmt.Errorf("save %s: %w: a restart loses it", key, reason(err))
 	}
 	d.written[key] = true

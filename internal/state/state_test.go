@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -199,20 +200,86 @@ func TestReadFileSetsDamagedFilesAside(t *testing.T) {
 		}
 		return nil
 	}
-	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 0 {
+	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 0 {
 		t.Errorf("no file: %q, %d damaged", got, d.Damaged())
 	}
 	must(t, os.WriteFile(path, []byte("good"), 0o600))
-	if got := d.ReadFile(path, check); string(got) != "good" {
+	if got, err := d.ReadFile(path, check); err != nil || string(got) != "good" {
 		t.Errorf("good file: %q", got)
 	}
 	must(t, os.WriteFile(path, []byte("bad"), 0o600))
-	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 1 {
+	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 1 {
 		t.Errorf("bad file: %q, %d damaged", got, d.Damaged())
 	}
 	must(t, syscall.Mkfifo(path, 0o600))
-	if got := d.ReadFile(path, check); got != nil || d.Damaged() != 1 {
+	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 2 {
 		t.Errorf("FIFO: %q, %d damaged", got, d.Damaged())
+	}
+}
+
+// A process with too many open files, or of another user, must not take good files for damaged ones.
+func TestPassingErrorNeitherRenamesNorReplaces(t *testing.T) {
+	for name, cause := range map[string]error{"too many open files": syscall.EMFILE, "no permission": syscall.EACCES, "disk error": syscall.EIO, "no memory": syscall.ENOMEM} {
+		if !state.Passing(&fs.PathError{Op: "open", Path: "x", Err: cause}) {
+			t.Errorf("%s counts as damage", name)
+		}
+	}
+	for name, cause := range map[string]error{"directory": syscall.EISDIR, "loop": syscall.ELOOP, "content": errors.New("the checksum differs")} {
+		if state.Passing(&fs.PathError{Op: "read", Path: "x", Err: cause}) {
+			t.Errorf("%s counts as passing", name)
+		}
+	}
+	path := t.TempDir()
+	save(t, open(t, path), "a", some)
+	file := only(t, path)
+	before, err := os.ReadFile(file)
+	must(t, err)
+	d := open(t, path)
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}))
+	_, found := state.Load[book](d, "a")
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	if found || d.Damaged() != 0 {
+		t.Errorf("found %v, %d damaged", found, d.Damaged())
+	}
+	if err := d.Save("a", book{}); err == nil || !strings.Contains(err.Error(), "too many open files") {
+		t.Errorf("a file that could not be read was replaced: %v", err)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the good file has changed (%v)", err)
+	}
+}
+
+func TestAtMostFiveDamagedFilesAreKept(t *testing.T) {
+	path := t.TempDir()
+	d := open(t, path)
+	file := filepath.Join(path, "a.json")
+	for n := range 8 {
+		must(t, os.WriteFile(file, []byte{'x', byte('0' + n)}, 0o600))
+		d.SetAside(file, errors.New("damaged"))
+		if _, err := os.Stat(file); err == nil {
+			t.Error("the damaged file is still in place")
+		}
+	}
+	if n := d.Damaged(); n != 5 {
+		t.Errorf("%d files", n)
+	}
+	if first, err := os.ReadFile(file + ".damaged"); err != nil || string(first) != "x0" {
+		t.Errorf("the first damaged file was replaced: %q (%v)", first, err)
+	}
+}
+
+// What can be written can be read.
+func TestWriterAndReaderHaveOneLimit(t *testing.T) {
+	path := t.TempDir()
+	large := strings.Repeat("x", 5<<20)
+	must(t, open(t, path).Save("a", large))
+	if got, found := state.Load[string](open(t, path), "a"); !found || got != large {
+		t.Error("a value of 5 MiB is lost")
+	}
+	if err := open(t, path).Save("b", strings.Repeat("x", state.MaxBytes)); err == nil {
+		t.Error("a value was written that cannot be read")
 	}
 }
 
@@ -273,7 +340,7 @@ func TestValuesAreWrittenOnceTheDiskIsWritable(t *testing.T) {
 func TestTooLargeValueStaysInMemory(t *testing.T) {
 	path := t.TempDir()
 	d := open(t, path)
-	large := strings.Repeat("x", 1<<20)
+	large := strings.Repeat("x", state.MaxBytes)
 	if err := d.Save("a", large); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("%v", err)
 	}

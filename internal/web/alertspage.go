@@ -42,10 +42,16 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 		receivers = s.Receivers()
 	}
 	verdict := v.headline()
+	facts := []string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}
+	if s.Gap != nil {
+		if from, to, cause := s.Gap(); cause != "" && now.Sub(to) < 24*time.Hour {
+			facts = append(facts, fmt.Sprintf("rules were not evaluated from %s to %s UTC because %s", from.UTC().Format("2006-01-02 15:04:05"), to.UTC().Format("15:04:05"), cause))
+		}
+	}
 	return document(verdict,
 		v.top(),
 		h.Main(
-			verdictSection(verdict, append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, v.sums()...)),
+			verdictSection(verdict, append(facts, v.sums()...)),
 			v.inhibitWarning(),
 			section("alerts", "Alerts", nil,
 				g.If(len(v.problems) == 0 && v.err == nil, dim("No alert is active.")),

@@ -69,7 +69,7 @@ func stepClock(t *testing.T) {
 		}
 		began := time.Now()
 		testworld.Await(t, "the step is noticed", func() error {
-			if seen := strings.Count(e.Log(), `"wall clock changed"`); seen != n+1 {
+			if seen := strings.Count(e.Log(), `"rule evaluation interrupted"`); seen != n+1 {
 				return fmt.Errorf("%d steps of %d:\n%s", seen, n+1, e.Log())
 			}
 			return nil

@@ -1,0 +1,282 @@
+package alerting
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+)
+
+// saved is a history in a directory, with its log.
+type saved struct {
+	*history
+	dir *state.Dir
+	log bytes.Buffer
+}
+
+func openHistory(t *testing.T, path string) *saved {
+	t.Helper()
+	s := &saved{}
+	dir, err := state.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir.Log = slog.New(slog.NewTextHandler(&s.log, nil))
+	s.dir, s.history = dir, newHistory(dir, dir.Log)
+	return s
+}
+
+// samplesOf returns the samples of all series, by their labels.
+func samplesOf(t *testing.T, s *Store) map[string][]float64 {
+	t.Helper()
+	q, err := s.Querier(s.MinTime(), s.MaxTime())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	all := map[string][]float64{}
+	set := q.Select(t.Context(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"))
+	for set.Next() {
+		for it := set.At().Iterator(nil); it.Next() == chunkenc.ValFloat; {
+			_, v := it.At()
+			if value.IsStaleNaN(v) {
+				v = -1
+			}
+			all[set.At().Labels().String()] = append(all[set.At().Labels().String()], v)
+		}
+	}
+	return all
+}
+
+// same fails the test unless a new process reads the samples of a store.
+func same(t *testing.T, path string, s *Store) {
+	t.Helper()
+	restored := open(t)
+	defer restored.Close()
+	if err := openHistory(t, path).load(restored, time.Now()); err != nil {
+		t.Error(err)
+	}
+	got, want := samplesOf(t, restored), samplesOf(t, s)
+	if len(got) != len(want) {
+		t.Errorf("%d series, want %d", len(got), len(want))
+	}
+	for name := range want {
+		if !slices.Equal(got[name], want[name]) {
+			t.Errorf("%s: %d samples, want %d", name, len(got[name]), len(want[name]))
+		}
+	}
+}
+
+// At each save only new samples are written, over several files.
+func TestSamplesSurviveARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, s := t.TempDir(), open(t)
+		h := openHistory(t, path)
+		for range 10 {
+			now := time.Now()
+			fill(t, s, 20, now, now.Add(5*time.Minute), 15*time.Second)
+			time.Sleep(5 * time.Minute)
+			if err := h.save(s, minHistory); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if parts, _ := h.parts(); len(parts) < 3 {
+			t.Errorf("%d files", len(parts))
+		}
+		same(t, path, s) // as after kill -9: nothing was closed
+		h.close()
+		same(t, path, s)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOldFilesAreDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := openHistory(t, t.TempDir()), open(t)
+		for range 24 {
+			now := time.Now()
+			fill(t, s, 1, now, now.Add(15*time.Minute), 15*time.Second)
+			time.Sleep(15 * time.Minute)
+			if err := h.save(s, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parts, err := h.parts()
+		if err != nil || len(parts) > 6 || len(parts) < 5 {
+			t.Errorf("%d files for an hour (%v)", len(parts), err)
+		}
+		h.close()
+	})
+}
+
+// A full or read-only disk loses nothing that is still in memory when there is space again.
+func TestFailedWriteIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, s := t.TempDir(), open(t)
+		h := openHistory(t, path)
+		more := func() {
+			now := time.Now()
+			fill(t, s, 20, now, now.Add(5*time.Minute), 15*time.Second)
+			time.Sleep(5 * time.Minute)
+		}
+		more()
+		if err := h.save(s, minHistory); err != nil {
+			t.Fatal(err)
+		}
+		good := h.file
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.file = full
+		more()
+		if err := h.save(s, minHistory); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), partSuffix) {
+			t.Errorf("error %v", err)
+		}
+		if err := good.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // no room for a file
+			if err := errors.Join(os.Rename(h.path, h.path+"-moved"), os.WriteFile(h.path, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			more()
+			if err := h.save(s, minHistory); err == nil {
+				t.Error("no error")
+			}
+			if err := errors.Join(os.Remove(h.path), os.Rename(h.path+"-moved", h.path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		more()
+		if err := h.save(s, minHistory); err != nil {
+			t.Error(err)
+		}
+		same(t, path, s)
+	})
+}
+
+func TestDamagedHistoryIsSetAside(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"zeros":     func(p string) error { return os.WriteFile(p, make([]byte, 4096), 0o600) },
+		"text":      func(p string) error { return os.WriteFile(p, []byte("not samples, and longer than a head"), 0o600) },
+		"FIFO":      func(p string) error { return errors.Join(os.Remove(p), syscall.Mkfifo(p, 0o600)) },
+		"directory": func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o700)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, s := t.TempDir(), open(t)
+			h := openHistory(t, path)
+			fill(t, s, 20, time.Now().Add(-time.Hour), time.Now(), 15*time.Second)
+			if err := h.save(s, minHistory); err != nil {
+				t.Fatal(err)
+			}
+			parts, _ := h.parts()
+			if err := damage(parts[0]); err != nil {
+				t.Fatal(err)
+			}
+			again, restored := openHistory(t, path), open(t)
+			if err := again.load(restored, time.Now()); err != nil || restored.NumSeries() != 0 {
+				t.Errorf("%d series (%v)", restored.NumSeries(), err)
+			}
+			if n := again.dir.Damaged(); n != 1 || !strings.Contains(again.log.String(), "state file damaged") {
+				t.Errorf("%d files set aside: %s", n, &again.log)
+			}
+		})
+	}
+}
+
+// A process that is killed during a write leaves an incomplete record. What is before it counts, and so do later files.
+func TestIncompleteRecordEndsAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, s := t.TempDir(), open(t)
+		h := openHistory(t, path)
+		now := time.Now()
+		fill(t, s, 20, now, now.Add(5*time.Minute), 15*time.Second)
+		if err := h.save(s, minHistory); err != nil {
+			t.Fatal(err)
+		}
+		parts, _ := h.parts()
+		content, err := os.ReadFile(parts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cut := 0; cut < len(content); cut += 37 {
+			if err := os.WriteFile(parts[0], append(slices.Clone(content), content[:cut]...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			again, restored := openHistory(t, path), open(t)
+			if err := again.load(restored, time.Now()); err != nil || again.dir.Damaged() != 0 || restored.NumSeries() != 20 {
+				t.Fatalf("cut at %d: %d series, %d files set aside (%v)", cut, restored.NumSeries(), again.dir.Damaged(), err)
+			}
+			_ = restored.Close()
+		}
+	})
+}
+
+// Too many open files, or no permission, say nothing about the content.
+func TestUnreadableHistoryIsKept(t *testing.T) {
+	path, s := t.TempDir(), open(t)
+	fill(t, s, 20, time.Now().Add(-time.Hour), time.Now(), 15*time.Second)
+	if err := openHistory(t, path).save(s, minHistory); err != nil {
+		t.Fatal(err)
+	}
+	h, restored := openHistory(t, path), open(t)
+	parts, _ := h.parts()
+	var limit syscall.Rlimit
+	if err := errors.Join(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max})); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.read(parts[0], restored, time.Now())
+	if again := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); again != nil {
+		t.Fatal(again)
+	}
+	if !errors.Is(err, syscall.EMFILE) || !state.Passing(err) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(parts[0]); errors.Is(err, fs.ErrNotExist) || filepath.Ext(parts[0]) != partSuffix {
+		t.Errorf("%s: %v", parts[0], err)
+	}
+}
+
+// After the clock was set back, the samples before the step have the times that a right clock would have given them.
+func TestSamplesMoveWithTheClock(t *testing.T) {
+	s, at := open(t), time.Unix(1_800_000_000, 0)
+	app := s.Appender(t.Context())
+	for _, one := range []struct {
+		name  string
+		value float64
+	}{{"height", 7}, {forState, float64(at.Unix()) - 60}} {
+		if _, err := app.Append(0, labels.FromStrings("__name__", one.name), at.UnixMilli(), one.value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := app.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	moved, err := s.moved(slog.New(slog.DiscardHandler), at, -time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moved.MaxTime() != at.Add(-time.Hour).UnixMilli() {
+		t.Errorf("newest sample at %d", moved.MaxTime())
+	}
+	if got := samplesOf(t, moved); got[`{__name__="height"}`][0] != 7 || got[`{__name__="`+forState+`"}`][0] != float64(at.Add(-time.Hour).Unix())-60 {
+		t.Errorf("%v", got)
+	}
+}

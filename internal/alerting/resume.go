@@ -1,0 +1,309 @@
+package alerting
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/tsdb/chunkenc"
+)
+
+const (
+	forState = "ALERTS_FOR_STATE" // of Prometheus: one sample per active alert and evaluation; its value is the start in Unix seconds
+	// outage is the longest interruption after which pending alerts continue, as in Prometheus.
+	outage = time.Hour
+	// notified is the longest interruption after which firing alerts continue, as long as Alertmanager's log of notifications.
+	notified = 120 * time.Hour
+)
+
+// interrupted is an alert that was active at the last evaluation before an interruption.
+type interrupted struct {
+	labels labels.Labels
+	since  time.Time // start
+	seen   time.Time // last evaluation
+	sample promql.Sample
+	kept   time.Duration // how long it was kept firing at the last evaluation, although the expression did not return the sample
+}
+
+// interruptedAlerts returns the alerts that were active at the last evaluation, by the name of their rule. Prometheus writes a stale marker
+// when an alert ends.
+func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[string][]*interrupted, error) {
+	q, err := s.Querier(now.Add(-notified).UnixMilli(), now.UnixMilli())
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
+	found := map[string][]*interrupted{}
+	var it chunkenc.Iterator
+	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, forState))
+	for set.Next() {
+		series := set.At()
+		it = series.Iterator(it)
+		var at int64
+		since := math.Float64frombits(value.StaleNaN)
+		for it.Next() == chunkenc.ValFloat {
+			at, since = it.At()
+		}
+		if value.IsStaleNaN(since) {
+			continue
+		}
+		one := &interrupted{labels: labels.NewBuilder(series.Labels()).Del(labels.MetricName).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at)}
+		name := one.labels.Get(labels.AlertName)
+		found[name] = append(found[name], one)
+	}
+	return found, set.Err()
+}
+
+// resume continues the alerts that were active before an interruption, before the first evaluation. The duration of an interruption does
+// not count for a `for`.
+func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) {
+	alerts, err := e.store.interruptedAlerts(ctx, now)
+	if err != nil {
+		a.log.Error("alerts not continued", "err", err)
+		return
+	}
+	var all []*rules.AlertingRule
+	for _, g := range e.rules.RuleGroups() {
+		all = append(all, g.AlertingRules()...)
+	}
+	claimed := map[*rules.AlertingRule][]*interrupted{}
+	for _, rule := range all {
+		for _, i := range alerts[rule.Name()] {
+			if i.sample.Metric.IsEmpty() && e.find(ctx, rule, i, a) {
+				claimed[rule] = append(claimed[rule], i)
+			}
+		}
+	}
+	e.evaluated = nil
+	looksBack := lookBacks(a.set.groups)
+	for _, rule := range all {
+		for _, i := range alerts[rule.Name()] {
+			if i.sample.Metric.IsEmpty() && within(rule.Labels(), i.labels) { // the rule has changed
+				i.sample = promql.Sample{Metric: i.labels, F: math.NaN()}
+				claimed[rule] = append(claimed[rule], i)
+			}
+		}
+		if len(claimed[rule]) > 0 {
+			e.restore(ctx, a, rule, claimed[rule], now, looksBack(rule.Query())+2*a.o.Interval)
+		}
+	}
+}
+
+// within reports whether l has all labels of a rule that are not templates.
+func within(rule, l labels.Labels) bool {
+	is := true
+	rule.Range(func(r labels.Label) { is = is && (l.Get(r.Name) == r.Value || strings.Contains(r.Value, "{{")) })
+	return is
+}
+
+// find finds the sample of a rule's expression that caused an alert: at its last evaluation or, if the alert was kept firing, before.
+func (e *engine) find(ctx context.Context, rule *rules.AlertingRule, i *interrupted, a *Alerting) bool {
+	for back := time.Duration(0); back <= outage; back = max(2*back, a.o.Interval) {
+		if sample, ok := e.results(ctx, rule, i.seen.Add(-back), a)[i.labels.Hash()]; ok {
+			i.sample, i.kept = sample, 0
+			if back > 0 && back <= rule.KeepFiringFor() {
+				i.kept = back
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// results returns the samples of a rule's expression at a time, by the hash of the alert's labels.
+func (e *engine) results(ctx context.Context, rule *rules.AlertingRule, at time.Time, a *Alerting) map[uint64]promql.Sample {
+	key := ruleAt{rule, at.UnixMilli()}
+	if known, ok := e.evaluated[key]; ok {
+		return known
+	}
+	found := map[uint64]promql.Sample{}
+	vector, err := e.query(rules.NewOriginContext(ctx, rules.NewRuleDetail(rule)), rule.Query().String(), at)
+	if err != nil {
+		a.log.Warn("rule not evaluated for a time before the interruption", "rule", rule.Name(), "err", err)
+	}
+	for _, sample := range vector {
+		for _, l := range e.alertLabels(ctx, ruleOf(rule), promql.Vector{sample}, at, a) {
+			found[l.Hash()] = sample
+		}
+	}
+	if e.evaluated == nil {
+		e.evaluated = map[ruleAt]map[uint64]promql.Sample{}
+	}
+	e.evaluated[key] = found
+	return found
+}
+
+type ruleAt struct {
+	rule *rules.AlertingRule
+	ms   int64
+}
+
+// restore gives alerts to a rule, by an evaluation for the time before the interruption.
+func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingRule, alerts []*interrupted, now time.Time, hold time.Duration) {
+	alerts = slices.DeleteFunc(alerts, func(i *interrupted) bool {
+		off := now.Sub(i.seen)
+		return off < 0 || !a.paused.Load() && (off > notified || off > outage && !i.firing(rule))
+	})
+	if len(alerts) == 0 {
+		return
+	}
+	last := slices.MaxFunc(alerts, func(a, b *interrupted) int { return a.seen.Compare(b.seen) }).seen
+	var vector promql.Vector
+	byHash := map[uint64]*interrupted{}
+	for _, i := range alerts {
+		vector = append(vector, i.sample)
+		byHash[i.labels.Hash()] = i
+	}
+	query := func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+		if expr == rule.Query().String() {
+			return vector, nil
+		}
+		return e.query(ctx, expr, at) // of a template
+	}
+	if _, err := rule.Eval(ctx, 0, last, query, a.link, 0); err != nil {
+		a.log.Error("alerts not continued", "rule", rule.Name(), "err", err)
+		return
+	}
+	held := map[uint64]promql.Sample{}
+	rule.ForEachActiveAlert(func(alert *rules.Alert) {
+		i := byHash[alert.Labels.Hash()]
+		if i == nil {
+			return
+		}
+		off := now.Sub(i.seen)
+		if !i.firing(rule) {
+			alert.State, alert.ActiveAt = rules.StatePending, i.since.Add(off)
+			return
+		}
+		alert.State, alert.ActiveAt, alert.FiredAt = rules.StateFiring, i.since, i.since.Add(rule.HoldDuration())
+		if i.kept > 0 {
+			alert.KeepFiringSince = now.Add(-i.kept)
+			return
+		}
+		held[alert.Labels.Hash()] = i.sample
+	})
+	if len(held) > 0 {
+		e.holding.Store(keyOf(rules.NewRuleDetail(rule)), &holding{
+			rule: ruleOf(rule), samples: held, until: now.Add(min(hold, now.Sub(last))),
+		})
+	}
+}
+
+func (i *interrupted) firing(rule *rules.AlertingRule) bool {
+	return i.seen.Sub(i.since) >= rule.HoldDuration()
+}
+
+// holding are the alerts of a rule that fired before an interruption and that its expression has not returned since. They continue to fire
+// for the first evaluation, so that the alerts of all rules are sent before the end of one is. They also continue for two intervals, and as
+// long as the interruption is part of what the expression looks back on, but at most as long as the interruption was.
+type holding struct {
+	rule  alertRule
+	until time.Time
+
+	mu        sync.Mutex
+	evaluated bool
+	samples   map[uint64]promql.Sample // by hash of the alert's labels
+}
+
+// alertRule is what the labels of a rule's alerts depend on.
+type alertRule struct {
+	name   string
+	expr   parser.Expr
+	labels labels.Labels
+}
+
+func ruleOf(r *rules.AlertingRule) alertRule { return alertRule{r.Name(), r.Query(), r.Labels()} }
+
+// keyOf identifies a rule.
+func keyOf(r rules.RuleDetail) string { return r.Name + "\xff" + r.Labels.String() + "\xff" + r.Query }
+
+// alertLabels returns the labels of the alerts that a rule makes of the result of its expression.
+func (e *engine) alertLabels(ctx context.Context, r alertRule, result promql.Vector, at time.Time, a *Alerting) (all []labels.Labels) {
+	rule := rules.NewAlertingRule(r.name, r.expr, 0, 0, r.labels, labels.EmptyLabels(), a.external, a.o.URL, false, a.log)
+	query := func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+		if expr == r.expr.String() {
+			return result, nil
+		}
+		return e.query(ctx, expr, at)
+	}
+	if _, err := rule.Eval(ctx, 0, at, query, a.link, 0); err != nil {
+		return nil
+	}
+	for _, alert := range rule.ActiveAlerts() {
+		all = append(all, alert.Labels)
+	}
+	return all
+}
+
+// ruleQuery returns the function with which rules are evaluated.
+func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
+	return func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+		result, err := e.query(ctx, expr, at)
+		rule := rules.FromOriginContext(ctx)
+		if err != nil || rule.Query != expr {
+			return result, err
+		}
+		found, ok := e.holding.Load(keyOf(rule))
+		if !ok {
+			return result, nil
+		}
+		h := found.(*holding)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.evaluated && at.After(h.until) {
+			e.holding.Delete(keyOf(rule))
+			return result, nil
+		}
+		h.evaluated = true
+		for _, l := range e.alertLabels(ctx, h.rule, result, at, a) {
+			delete(h.samples, l.Hash()) // from now on its end can be seen
+		}
+		for _, sample := range h.samples {
+			result = append(result, sample)
+		}
+		return result, nil
+	}
+}
+
+// lookBacks returns a function that returns how far an expression looks back by ranges and offsets, including those of the recorded series
+// that it reads.
+func lookBacks(groups *rulefmt.RuleGroups) func(parser.Expr) time.Duration {
+	recorded := map[string][]parser.Expr{}
+	for _, g := range groups.Groups {
+		for _, r := range g.Rules {
+			if expr, err := Parser.ParseExpr(r.Expr); err == nil && r.Record != "" {
+				recorded[r.Record] = append(recorded[r.Record], expr)
+			}
+		}
+	}
+	known := map[string]time.Duration{}
+	var of func(expr parser.Expr) time.Duration
+	of = func(expr parser.Expr) (longest time.Duration) {
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			selector, ok := n.(*parser.VectorSelector)
+			if !ok {
+				return nil
+			}
+			name := selector.Name
+			if _, ok := known[name]; !ok {
+				known[name] = 0 // ends a circle
+				for _, inner := range recorded[name] {
+					known[name] = max(known[name], of(inner))
+				}
+			}
+			longest = max(longest, known[name])
+			return nil
+		})
+		return longest + looksBack(expr, time.Millisecond)
+	}
+	return of
+}
