@@ -5,23 +5,24 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
-	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts as abstain.", "node", "acp", "position").AtMost(maxNamed)
+	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts as abstain.", "node", "acp", "position").AtMost(collector.MaxNamed)
 
-var acps = &Spec{
+var acps = &collector.Spec{
 	Name:     "acps",
 	Help:     "Stake of the node's peers, by position on community proposals.",
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},
-	Bind:     perNode(collectACPs),
+	Bind:     collector.PerNode(collectACPs),
 }
 
-func collectACPs(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectACPs(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	proposals, err := n.ACPs(ctx)
 	if err != nil {
 		return err

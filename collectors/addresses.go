@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -23,28 +24,28 @@ var (
 		"Unspent transaction outputs (UTXOs) that name a monitored address as owner.", "chain", "address")
 )
 
-var addresses = &Spec{
+var addresses = &collector.Spec{
 	Name:     "addresses",
 	Help:     "Balances of the monitored P- and X-Chain addresses. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"platform.getBalance", "avm.getUTXOs", "avm.getBalance", "avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
-	Bind:     perItem(Watchlist.addresses, collectAddress),
+	Bind:     collector.PerItem(collector.Watchlist.AddressList, collectAddress),
 }
 
-func collectAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+func collectAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	if strings.HasPrefix(address, "P-") {
 		return collectPAddress(ctx, ups, address, out)
 	}
 	return collectXAddress(ctx, ups, address, out)
 }
 
-func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
 		return nodes.Optional(n.PlatformBalance(ctx, address)) //nolint:staticcheck // deprecated without a replacement
 	})
 	if err != nil {
-		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
+		return collector.IfRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	for state, amount := range map[string]*wire.NanoAVAX{
 		"unlocked":             has.Unlocked,
@@ -59,16 +60,16 @@ func collectPAddress(ctx context.Context, ups *Upstreams, address string, out *m
 	return nil
 }
 
-func collectXAddress(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+func collectXAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
 		return nodes.Optional(n.AVMUTXOs(ctx, "X", address))
 	})
 	if err != nil {
-		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
+		return collector.IfRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	out.Set(utxos, float64(count), "X", address)
 
-	monitored, err := ups.describeAssets(ctx)
+	monitored, err := describeAssets(ctx, ups)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -13,22 +14,22 @@ import (
 var (
 	nodeLogLevel = metric.New("avax_node_log_level",
 		"Lowest level that a logger of the node writes to its file (log) or to the terminal (display); always 1. A chain's logger has the chain's name.",
-		"node", "logger", "output", "level").AtMost(maxNamed)
+		"node", "logger", "output", "level").AtMost(collector.MaxNamed)
 	nodeChainAlias = metric.New("avax_node_chain_alias_info",
-		"A name of P, X or a monitored chain on the node: an alias or the blockchain ID; always 1.", "node", "chain", "alias").AtMost(maxNamed)
+		"A name of P, X or a monitored chain on the node: an alias or the blockchain ID; always 1.", "node", "chain", "alias").AtMost(collector.MaxNamed)
 )
 
-var admin = &Spec{
+var admin = &collector.Spec{
 	Name:     "admin",
 	Help:     "Log levels and chain aliases of the node. Off by default, because the admin API can change the node.",
 	Calls:    []string{"admin.getLoggerLevel", "admin.getChainAliases", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Off:      true,
 	Families: []*metric.Family{nodeLogLevel, nodeChainAlias},
-	Bind:     perNode(collectAdmin),
+	Bind:     collector.PerNode(collectAdmin),
 }
 
-func collectAdmin(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectAdmin(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	levels, err := nodes.Optional(n.AdminLoggerLevels(ctx))
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func collectAdmin(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}
 	for _, c := range ups.AllChains() {
-		id, err := n.BlockchainID(scrape.MaxAge(ctx, staticAge), c.Ref)
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref)
 		if node.IsNoSuchChain(err) {
 			continue
 		}

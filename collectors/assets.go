@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
@@ -12,22 +13,22 @@ var assetInfo = metric.New("avax_asset_info",
 	"Name, symbol and decimal places of AVAX or of a monitored X-Chain asset; always 1.",
 	"asset_id", "name", "symbol", "denomination")
 
-var assets = &Spec{
+var assets = &collector.Spec{
 	Name:     "assets",
 	Help:     "Names of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS or AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{assetInfo},
-	Bind: func(ups *Upstreams) []Job {
+	Bind: func(ups *collector.Upstreams) []collector.Job {
 		if len(ups.Watch.Assets)+len(ups.Watch.Addresses) == 0 {
 			return nil
 		}
-		return perNetwork(collectAssets)(ups)
+		return collector.PerNetwork(collectAssets)(ups)
 	},
 }
 
-func collectAssets(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	monitored, err := ups.describeAssets(ctx)
+func collectAssets(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+	monitored, err := describeAssets(ctx, ups)
 	if err != nil {
 		return err
 	}

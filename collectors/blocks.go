@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
@@ -26,21 +27,21 @@ var (
 		"Shortest time between two blocks that the validators allow, in seconds, from the newest block. Absent before Granite.", "chain")
 )
 
-var blocks = &Spec{
+var blocks = &collector.Spec{
 	Name:     "blocks",
 	Help:     "Gas, fees and transactions of the newest block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
-	Every:    headsEvery,
+	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee, minGasPrice, gasTarget, minBlockDelay},
-	Bind:     perChain(collectBlocks),
+	Bind:     collector.PerChain(collectBlocks),
 }
 
-func collectBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
-	found, err := newestBlocks(ctx, ups, c)
+func collectBlocks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+	found, err := collector.NewestBlocks(ctx, ups, c)
 	if err != nil {
 		return err
 	}
-	b := slices.MaxFunc(found, func(a, b nodeBlock) int { return cmp.Compare(a.Number, b.Number) })
+	b := slices.MaxFunc(found, func(a, b collector.NodeBlock) int { return cmp.Compare(a.Number, b.Number) })
 	out.Set(headGasUsed, float64(b.GasUsed), c.Name)
 	out.Set(headGasLimit, float64(b.GasLimit), c.Name)
 	out.Set(headTransactions, float64(b.Transactions), c.Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -18,17 +19,17 @@ var (
 		"node", "chain")
 )
 
-var bootstrap = &Spec{
+var bootstrap = &collector.Spec{
 	Name:     "bootstrap",
 	Paged:    true,
 	Help:     "Whether P, X and the monitored chains are bootstrapped on the node.",
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
-	Bind:     perNode(collectBootstrap),
+	Bind:     collector.PerNode(collectBootstrap),
 }
 
-func collectBootstrap(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectBootstrap(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	for _, c := range ups.AllChains() {
 		done, err := n.IsBootstrapped(ctx, c.Ref)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
@@ -15,19 +16,19 @@ var (
 		"node", "chain", "evm_chain_id", "hash")
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
 		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node. Upgrades are network upgrades (etna), the activation of a precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable). If a precompile is activated several times, the last time counts. Absent if the upgrade is not scheduled.",
-		"node", "chain", "upgrade").AtMost(maxNamed)
+		"node", "chain", "upgrade").AtMost(collector.MaxNamed)
 )
 
-var chainConfig = &Spec{
+var chainConfig = &collector.Spec{
 	Name:     "chain_config",
 	Help:     "Configuration and upgrades of an EVM chain on the node.",
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
-	Bind:     perNodeAndChain((*nodes.Pool).Chains, collectChainConfig),
+	Bind:     collector.PerNodeAndChain((*nodes.Pool).Chains, collectChainConfig),
 }
 
-func collectChainConfig(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectChainConfig(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	config, err := evmConfig(ctx, n, c)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
@@ -14,24 +15,24 @@ var chainInfoFamily = metric.New("avax_chain_info",
 	"IDs and VM of a monitored chain; always 1. The label evm_chain_id is empty if no node has reported this ID.",
 	"chain", "blockchain_id", "subnet_id", "vm_id", "name", "evm_chain_id")
 
-var chainInfo = &Spec{
+var chainInfo = &collector.Spec{
 	Name:     "chain_info",
 	Help:     "IDs and VM of the chain.",
 	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
-	Bind: perChainOf((*nodes.Pool).Chains, func() chainCollect {
+	Bind: collector.PerChainOf((*nodes.Pool).Chains, func() collector.ChainCollect {
 		evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
-		return func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+		return func(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 			b, err := ups.Blockchain(ctx, c)
 			if err != nil {
 				return err
 			}
-			id, err := evmChainID(ctx, ups, c)
+			id, err := collector.EVMChainID(ctx, ups, c)
 			switch {
 			case err == nil:
 				evm = strconv.FormatUint(id, 10)
-			case !errors.Is(err, nodes.ErrNotOffered):
+			case !errors.Is(err, metric.ErrNotOffered):
 				return err
 			}
 			out.Set(chainInfoFamily, 1, c.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -13,21 +14,21 @@ import (
 var (
 	precompileActive = metric.New("avax_chain_precompile_active",
 		"1 if the precompiled contract is active in the newest block, 0 if it is scheduled or disabled.",
-		"chain", "precompile").AtMost(maxNamed)
+		"chain", "precompile").AtMost(collector.MaxNamed)
 	ruleActive = metric.New("avax_chain_rule_active",
-		"1 if the rule, such as IsEtna, is active in the newest block, 0 if not.", "chain", "rule").AtMost(maxNamed)
+		"1 if the rule, such as IsEtna, is active in the newest block, 0 if not.", "chain", "rule").AtMost(collector.MaxNamed)
 )
 
-var chainRules = &Spec{
+var chainRules = &collector.Spec{
 	Name:     "chain_rules",
 	Help:     "Active rules and precompiles of a Subnet-EVM chain.",
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},
-	Bind:     perChain(collectChainRules),
+	Bind:     collector.PerChain(collectChainRules),
 }
 
-func collectChainRules(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectChainRules(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	rules, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, c) })
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -26,17 +27,17 @@ var (
 		"Time in Unix seconds of an upgrade that most of the connected stake announces but this node does not know. Absent if there is no such upgrade.", "node")
 )
 
-var connectedStake = &Spec{
+var connectedStake = &collector.Spec{
 	Name:     "connected_stake",
 	Paged:    true,
 	Help:     "Stake that the node is connected to, by version, and upgrades that the node does not know.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
-	Bind:     perNode(collectConnectedStake),
+	Bind:     collector.PerNode(collectConnectedStake),
 }
 
-func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectConnectedStake(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	r, err := primaryReach(ctx, ups, n)
 	if err != nil {
 		return err
@@ -45,7 +46,7 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, o
 	if err != nil {
 		return err
 	}
-	known, err := n.Upgrades(scrape.MaxAge(ctx, staticAge))
+	known, err := n.Upgrades(scrape.MaxAge(ctx, collector.StaticAge))
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func collectConnectedStake(ctx context.Context, ups *Upstreams, n *nodes.Node, o
 	out.Set(nodeConnectedStake, float64(r.connected)/float64(all), n.Name())
 	runs, comparable := releaseOf(own.Version)
 	maps.DeleteFunc(byVersion, func(_ string, s uint64) bool { return s == 0 })
-	for version, s := range topCounts(byVersion) {
+	for version, s := range collector.TopCounts(byVersion) {
 		out.Set(nodeVersionStake, float64(s)/float64(all), n.Name(), version)
 	}
 	for version, s := range byVersion {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -49,16 +50,16 @@ func (w *world) restart(t *testing.T, path string) {
 }
 
 // runJob runs a collector's job for a target once and returns its samples and notes. The run must succeed.
-func (w *world) runJob(ctx context.Context, t *testing.T, collector, target string) (samples string, notes []string) {
+func (w *world) runJob(ctx context.Context, t *testing.T, name, target string) (samples string, notes []string) {
 	t.Helper()
-	spec := specOf(t, collector)
-	i := slices.IndexFunc(spec.Bind(w.ups), func(j collectors.Job) bool { return j.Target.String() == target })
+	spec := specOf(t, name)
+	i := slices.IndexFunc(spec.Bind(w.ups), func(j collector.Job) bool { return j.Target.String() == target })
 	if i < 0 {
-		t.Fatalf("%s: no job for %s", collector, target)
+		t.Fatalf("%s: no job for %s", name, target)
 	}
 	batch := metric.NewBatch(spec.Families)
 	if err := spec.Bind(w.ups)[i].Collect(ctx, batch); err != nil {
-		t.Errorf("%s of %s: %v", collector, target, err)
+		t.Errorf("%s of %s: %v", name, target, err)
 	}
 	for _, c := range batch.Chunks() {
 		samples += c.String()
@@ -737,7 +738,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 					if strings.Contains(name, "disk") {
 						w.ups.State = full
 					}
-					w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
+					w.ups.Watch.Tokens = []collector.Token{{Chain: "C", Contract: contract, ID: "7", Reindex: c.reindex}}
 					w.data(func(r *http.Request) string {
 						if strings.HasSuffix(r.URL.Path, ":reindex") {
 							asked = append(asked, time.Now())
@@ -767,7 +768,7 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 
 func TestTokenWithoutMonitoredHolderIsNoted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
+		w.ups.Watch.Tokens = []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "12345", Reindex: true}}
 		samples, notes := w.runJob(t.Context(), t, "nft_metadata", simnet.Collection+"/12345/C")
 		if samples != "" || len(notes) != 1 || !strings.Contains(notes[0], "add the holder") {
 			t.Errorf("%s, %q", samples, notes)
@@ -969,7 +970,7 @@ func TestNotFoundAfterAnAnswerFailsTheRun(t *testing.T) {
 		w.refuseOnNodes("eth_getBalance")
 		w.page(t, "native_balances")
 		w.network.DataService().Inject(simnet.Refused(http.StatusNotFound, "no healthy upstream"), opBalance)
-		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, nodes.ErrNotOffered) {
+		if _, err := w.run(t, "native_balances", simnet.Account+"/C"); scrape.OutcomeOf(err) != scrape.NotFound || errors.Is(err, metric.ErrNotOffered) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -986,7 +987,7 @@ func TestAmountsAreExactToTheNearestFloat64(t *testing.T) {
 
 func TestFailingItemLeavesOtherItems(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collectors.Probe{Name: "mistyped", TxHash: exm})
+		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collector.Probe{Name: "mistyped", TxHash: exm})
 		_, err := w.run(t, "signatures", "mistyped")
 		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
 			t.Errorf("%v", err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -26,21 +27,21 @@ var (
 		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none reports it.", "address", "name", "node_id", "tx_id")
 )
 
-var delegations = &Spec{
+var delegations = &collector.Spec{
 	Name:     "delegations",
 	Help:     "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is configured.",
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
-	Bind:     perItem(Watchlist.delegators, collectDelegations),
-	Cost:     calls(data.ListPendingRewards.Op(), 1),
+	Bind:     collector.PerItem(collector.Watchlist.DelegatorNames, collectDelegations),
+	Cost:     collector.Calls(data.ListPendingRewards.Op(), 1),
 }
 
 // maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
 const maxDelegatedTo = 50
 
-func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *metric.Batch) error {
-	address := ups.Watch.delegator(name).Address
+func collectDelegations(ctx context.Context, ups *collector.Upstreams, name string, out *metric.Batch) error {
+	address := ups.Watch.Delegator(name).Address
 	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
 		labels = []string{address, name, nodeID, txID}
 		out.SetTime(delegationEnd, end, labels...)
@@ -59,7 +60,7 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 			set(d.NodeID, d.TxHash, d.EndTimestamp.Time, d.AmountStaked, reward)
 			current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Expected: reward, Estimated: true}
 		}
-		ups.expectPayouts(out, name, current)
+		expectPayouts(ups, out, name, current)
 	default:
 		if err != nil {
 			out.Note("only the validators in AVAX_VALIDATORS: %v", err)
@@ -71,9 +72,9 @@ func collectDelegations(ctx context.Context, ups *Upstreams, name string, out *m
 
 // listDelegations calls set for each delegation of an address that a node or an observer lists. It asks for the monitored validators, and
 // those of the pending delegations.
-func listDelegations(ctx context.Context, ups *Upstreams, name, address string, pending []data.PendingReward, out *metric.Batch,
+func listDelegations(ctx context.Context, ups *collector.Upstreams, name, address string, pending []data.PendingReward, out *metric.Batch,
 	set func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string)) error {
-	monitored, _, err := ups.monitoredIDs(ctx)
+	monitored, _, err := monitoredIDs(ctx, ups)
 	if err != nil {
 		return err
 	}
@@ -118,12 +119,12 @@ func listDelegations(ctx context.Context, ups *Upstreams, name, address string, 
 			}
 		}
 	}
-	ups.expectPayouts(out, name, current)
+	expectPayouts(ups, out, name, current)
 	return nil
 }
 
 // pendingDelegations returns the delegations of an address that the Data service lists, if it is configured.
-func pendingDelegations(ctx context.Context, ups *Upstreams, address string) (found []data.PendingReward, err error) {
+func pendingDelegations(ctx context.Context, ups *collector.Upstreams, address string) (found []data.PendingReward, err error) {
 	if ups.Data == nil {
 		return nil, nil
 	}
@@ -133,7 +134,7 @@ func pendingDelegations(ctx context.Context, ups *Upstreams, address string) (fo
 	}
 	for r, err := range ups.Data.PendingRewards(ctx, network, address) {
 		if err != nil {
-			return found, ifRejected(err, "AVAX_WATCH_DELEGATORS")
+			return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
 		}
 		if r.RewardType == data.RewardDelegator {
 			found = append(found, r)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -14,7 +14,7 @@ import (
 func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for minute := range 70 {
-			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
+			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, metric.ErrNotOffered) || page != "" {
 				t.Fatalf("after %d minutes: %q, %v", minute, page, err)
 			}
 			if got, want := w.callCount("alpha", "eth_feeConfig"), 1+minute/60; got != want {
@@ -33,7 +33,7 @@ func TestMissingChainIsRetried(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Start()
 		time.Sleep(2 * time.Second)
-		if page, err := w.run(t, "heads", "alpha/C"); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
+		if page, err := w.run(t, "heads", "alpha/C"); !errors.Is(err, metric.ErrNotOffered) || page != "" {
 			t.Errorf("before the chain is created: %q, %v", page, err)
 		}
 		time.Sleep(4 * time.Second)
@@ -54,11 +54,11 @@ func TestNextNodeAnswersForAnUntrackedChain(t *testing.T) {
 			t.Errorf("one node runs the chain: %q, %v", page, err)
 		}
 		w.network.Node("foxtrot").Stop()
-		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, nodes.ErrNotOffered) {
+		if _, err := w.run(t, "fee_config", "examplel1"); scrape.OutcomeOf(err) != scrape.Unreachable || errors.Is(err, metric.ErrNotOffered) {
 			t.Errorf("the node that runs the chain is down: %v", err)
 		}
 		w.setNodes(t, "delta")
-		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, nodes.ErrNotOffered) {
+		if _, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, metric.ErrNotOffered) {
 			t.Errorf("no node runs the chain: %v", err)
 		}
 	})
@@ -68,7 +68,7 @@ func TestUnofferedMethodLeavesOtherSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Node("alpha").Inject(simnet.Refused(-32000, `rpc: can't find method "avm.GetTxFee"`), "avm.getTxFee")
 		page, err := w.run(t, "identity", "alpha")
-		if !errors.Is(err, nodes.ErrNotOffered) || !strings.Contains(page, "avax_node_info{") || strings.Contains(page, "avax_node_tx_fee_avax") {
+		if !errors.Is(err, metric.ErrNotOffered) || !strings.Contains(page, "avax_node_info{") || strings.Contains(page, "avax_node_tx_fee_avax") {
 			t.Errorf("%q, %v", page, err)
 		}
 	})
@@ -79,7 +79,7 @@ func TestDisabledAPIIsNotOffered(t *testing.T) {
 		w.network.Node("alpha").SetAdminAPI(false)
 		w.network.Node("alpha").Inject(simnet.WrongHost(), "GET /ext/health")
 		for _, collector := range []string{"admin", "health"} {
-			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
+			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, metric.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -576,7 +576,7 @@ func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
 					return s.answer(r)
 				})
 				samples, err := w.run(t, c.collector, c.target)
-				if i := strings.Index(samples, c.family+"{"); (err != nil) != fails || fails && !collectors.HasSamples(err) || i < 0 {
+				if i := strings.Index(samples, c.family+"{"); (err != nil) != fails || fails && !metric.HasSamples(err) || i < 0 {
 					t.Fatalf("%s: %v\n%s", c.collector, err, samples)
 				}
 				if got := fmt.Sprint(sum(t, samples, c.family, `"`+c.kind)); got != want {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -30,7 +31,7 @@ var (
 		"Block of the last change of the fee configuration; 0 if it never changed.", "chain")
 )
 
-var feeConfig = &Spec{
+var feeConfig = &collector.Spec{
 	Name:  "fee_config",
 	Help:  "Fee configuration of the chain.",
 	Calls: []string{"eth_feeConfig"},
@@ -39,11 +40,11 @@ var feeConfig = &Spec{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
 	},
-	Bind: perChain(collectFeeConfig),
+	Bind: collector.PerChain(collectFeeConfig),
 }
 
-func collectFeeConfig(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
-	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is nodes.ErrNotOffered.
+func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is metric.ErrNotOffered.
 	answer, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
 		return nodes.Optional(n.EthFeeConfig(ctx, c.Ref))
 	})

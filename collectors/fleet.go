@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
@@ -23,7 +24,7 @@ var (
 		"node")
 )
 
-var fleet = &Spec{
+var fleet = &collector.Spec{
 	Name:     "fleet",
 	Paged:    true,
 	Help:     "Identity changes, duplicate node IDs and wrong networks.",
@@ -31,7 +32,7 @@ var fleet = &Spec{
 	Every:    time.Minute,
 	Shares:   true, // the collector named identity makes the same calls
 	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
-	Bind:     perNetworkOf(func() networkCollect { return knownNodes{}.collect }),
+	Bind:     collector.PerNetworkOf(func() collector.NetworkCollect { return knownNodes{}.collect }),
 }
 
 // knownNodes holds the last known identity of each node, by its configured name.
@@ -66,7 +67,7 @@ func (s *knownNode) changed(name, what string, last *string, reported string) bo
 	return true
 }
 
-func (seen knownNodes) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}

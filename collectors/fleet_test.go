@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -44,7 +45,7 @@ func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // fleetOf binds the collector fleet to nodes with these names. The returned function runs it once.
-func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collectors.Upstreams, func() (values map[string]float64, notes []string)) {
+func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*collector.Upstreams, func() (values map[string]float64, notes []string)) {
 	t.Helper()
 	var pool []*nodes.Node
 	for _, name := range names {
@@ -54,7 +55,7 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 		}
 		pool = append(pool, nodes.New(node.New(up)))
 	}
-	ups := &collectors.Upstreams{Pool: nodes.NewPool(pool, nil)}
+	ups := &collector.Upstreams{Pool: nodes.NewPool(pool, nil)}
 	for _, spec := range collectors.All() {
 		if spec.Name != "fleet" {
 			continue
@@ -172,7 +173,7 @@ func TestOnlyTheFirstRunWaitsForAnUnidentifiedNode(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
 		network.Node("bravo").Inject(simnet.Hung())
 		ups, _ := fleetOf(t, network.Transport(), "alpha", "bravo")
-		i := slices.IndexFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == "validator_views" })
+		i := slices.IndexFunc(collectors.All(), func(s *collector.Spec) bool { return s.Name == "validator_views" })
 		spec := collectors.All()[i]
 		for run, longest := range []time.Duration{15 * time.Second, 0} {
 			began := time.Now()

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -60,9 +61,9 @@ const exm = "VDn2yqg9vtPqizn3LJV8GnKKXBx7n3i1hKWEVsAjLsa1v2ivY"
 const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 
 // upstreams returns the nodes alpha and foxtrot of the network, its services, and a watch list.
-func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collectors.Upstreams {
+func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collector.Upstreams {
 	t.Helper()
-	return &collectors.Upstreams{
+	return &collector.Upstreams{
 		Pool: nodes.NewPool([]*nodes.Node{
 			nodes.New(node.New(open(t, transport, "alpha"))),
 			nodes.New(node.New(open(t, transport, "foxtrot"))),
@@ -72,21 +73,21 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 			{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 		}),
 		Dial: (&dialer{open: []string{announced["alpha"]}}).dial,
-		Watch: collectors.Watchlist{
+		Watch: collector.Watchlist{
 			Addresses:  []string{"P-" + simnet.Owner, "X-" + simnet.Owner},
-			Delegators: []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}},
+			Delegators: []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}},
 			Assets:     []string{exm},
 			EVM:        []string{simnet.Account, simnet.Relayer},
 			Contracts:  []string{simnet.Account},
-			Tokens: []collectors.Token{
+			Tokens: []collector.Token{
 				{Chain: "C", Contract: simnet.Collection, ID: "3"},
 				{Chain: "C", Contract: simnet.Collection, ID: "11", Reindex: true},
 				{Chain: "C", Contract: simnet.Items, ID: "1", Reindex: true},
 			},
-			Signatures: []collectors.Probe{{Name: "conversion", TxHash: conversion}},
+			Signatures: []collector.Probe{{Name: "conversion", TxHash: conversion}},
 		},
 		Metrics: metrics.New(open(t, transport, "metrics")),
-		Data:    &collectors.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD},
+		Data:    &collector.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD},
 	}
 }
 
@@ -114,12 +115,12 @@ func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstre
 }
 
 // collect runs every job of the collector once and returns its samples.
-func collect(ctx context.Context, t *testing.T, spec *collectors.Spec, ups *collectors.Upstreams) string {
+func collect(ctx context.Context, t *testing.T, spec *collector.Spec, ups *collector.Upstreams) string {
 	t.Helper()
 	store := metric.NewStore()
 	for _, j := range spec.Bind(ups) {
 		batch := metric.NewBatch(spec.Families)
-		if err := j.Collect(ctx, batch); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
+		if err := j.Collect(ctx, batch); err != nil && !errors.Is(err, metric.ErrNotOffered) {
 			t.Errorf("%s of %s: %v", spec.Name, j.Target, err)
 			continue
 		}
@@ -148,7 +149,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
 				if spec.Name == "payouts" { // a delegation must end after it was seen
 					network.EndDelegations("alpha", time.Now().Add(5*time.Minute))
-					collect(t.Context(), t, collectors.All()[slices.IndexFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == "delegations" })], ups)
+					collect(t.Context(), t, collectors.All()[slices.IndexFunc(collectors.All(), func(s *collector.Spec) bool { return s.Name == "delegations" })], ups)
 					time.Sleep(10 * time.Minute)
 				}
 				if spec.Name == "validators" { // restaked rewards

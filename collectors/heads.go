@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -23,17 +24,17 @@ var (
 		"node", "chain")
 )
 
-var heads = &Spec{
+var heads = &collector.Spec{
 	Name:     "heads",
 	Paged:    true,
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
-	Every:    headsEvery,
+	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
-	Bind:     perNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
+	Bind:     collector.PerNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
 }
 
-func collectHeads(ctx context.Context, _ *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectHeads(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	var height uint64
 	var at time.Time
 	var settled *wire.HexUint64
@@ -77,14 +78,14 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 		}
 	default:
 		var b node.EthBlock
-		b, err = newestBlock(ctx, n, c)
+		b, err = collector.NewestBlock(ctx, n, c)
 		height, at, settled = uint64(b.Number), b.Time(), b.SettledHeight
 	}
 	return height, at, settled, err
 }
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as
-// staticAge.
+// collector.StaticAge.
 func blockTime(ctx context.Context, n *nodes.Node, c nodes.Chain, height uint64) (time.Time, error) {
-	return n.AVMBlockTime(scrape.MaxAge(ctx, staticAge), c.Ref, height)
+	return n.AVMBlockTime(scrape.MaxAge(ctx, collector.StaticAge), c.Ref, height)
 }

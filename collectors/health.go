@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -17,16 +18,16 @@ import (
 var (
 	healthCheckFailing = metric.New("avax_node_health_check_failing",
 		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the check has run, and if the node does not offer the health API.",
-		"node", "check").AtMost(maxNamed)
+		"node", "check").AtMost(collector.MaxNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
 		"Blocks of the chain that the node votes on and has not decided yet. While avax_chain_height does not rise, 0 means that the chain is idle, and a higher value means that the chain is stuck.",
-		"node", "chain").AtMost(maxNamed)
+		"node", "chain").AtMost(collector.MaxNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
-		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(maxNamed)
+		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(collector.MaxNamed)
 
 	chainAccepted = metric.New("avax_node_chain_accepted_height",
 		"Height of the newest block that the node has accepted on the chain, from the health check of the chain, which runs every 30 s. The VM executes an accepted block later: avax_chain_height is the height of the newest executed block.",
-		"node", "chain").AtMost(maxNamed)
+		"node", "chain").AtMost(collector.MaxNamed)
 	diskFreeBytes = metric.New("avax_node_disk_free_bytes",
 		"Free bytes of the volume that holds the node's database, from the health check diskspace.", "node")
 	diskFreeRatio = metric.New("avax_node_disk_free_ratio",
@@ -43,7 +44,7 @@ var (
 		"node", "chain")
 )
 
-var health = &Spec{
+var health = &collector.Spec{
 	Name:  "health",
 	Paged: true,
 	Help:  "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
@@ -53,13 +54,13 @@ var health = &Spec{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio,
 	},
-	Bind: perNodeOf((*nodes.Pool).Nodes, func() nodeCollect { return new(healthBefore).collect }),
+	Bind: collector.PerNodeOf((*nodes.Pool).Nodes, func() collector.NodeCollect { return new(healthBefore).collect }),
 }
 
-func (before *healthBefore) collect(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	answer, err := nodes.Optional(n.Health(ctx))
 	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
-		return fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
+		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	if err != nil {
 		return err

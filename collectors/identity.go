@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -21,12 +22,12 @@ var (
 		"Node ID and BLS public key of the node; always 1.", "node", "node_id", "bls_public_key")
 	nodeVMInfo = metric.New("avax_node_vm_info",
 		"A virtual machine that the node has loaded, by name or VM ID; always 1. A VM that failed to start has no series.",
-		"node", "vm", "version").AtMost(maxNamed)
+		"node", "vm", "version").AtMost(collector.MaxNamed)
 	nodeTxFee = metric.New("avax_node_tx_fee_avax",
 		"X-Chain fee in AVAX that the node reports: for a transaction (tx) or for the creation of an asset (create_asset).", "node", "kind")
 )
 
-var identity = &Spec{
+var identity = &collector.Spec{
 	Name: "identity",
 	Help: "Node ID, version, network, address, VMs and X-Chain fees of the node.",
 	Calls: []string{
@@ -34,10 +35,10 @@ var identity = &Spec{
 	},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
-	Bind:     perNode(collectIdentity),
+	Bind:     collector.PerNode(collectIdentity),
 }
 
-func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectIdentity(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	id, err := n.Identity(ctx)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func collectIdentity(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metr
 	if err != nil {
 		return err
 	}
-	slowly := scrape.MaxAge(ctx, staticAge)
+	slowly := scrape.MaxAge(ctx, collector.StaticAge)
 	networkName, err := n.NetworkName(slowly)
 	if err != nil {
 		return err

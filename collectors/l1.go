@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -41,7 +42,7 @@ var (
 		"chain", "node_id", "validation_id")
 )
 
-var l1 = &Spec{
+var l1 = &collector.Spec{
 	Name:  "l1",
 	Paged: true,
 	Help:  "Validators, weights and balances of the monitored L1s, from the P-Chain.",
@@ -51,10 +52,10 @@ var l1 = &Spec{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
-	Bind: perChain(collectL1),
+	Bind: collector.PerChain(collectL1),
 }
 
-func collectL1(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectL1(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -26,20 +27,20 @@ var (
 	l1ProposerViewTimestamp = metric.New("avax_l1_proposer_view_timestamp_seconds",
 		"Start of the chain's current epoch, in Unix seconds. An epoch ends only with a block.", "chain")
 	l1ProposerCanBuild = metric.New("avax_l1_proposer_can_build",
-		"1 if the validator of avax_l1_proposers can build the next block now, 0 if it does not run the chain or is not connected.", "chain", "node_id").AtMost(maxNamed)
+		"1 if the validator of avax_l1_proposers can build the next block now, 0 if it does not run the chain or is not connected.", "chain", "node_id").AtMost(collector.MaxNamed)
 )
 
-var l1Proposers = &Spec{
+var l1Proposers = &collector.Spec{
 	Name: "l1_proposers",
 	Help: "Who may build the next block of an L1 or a permissioned subnet, and who of them still can.",
 	Calls: []string{
 		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
 		"info.peers", "info.getNodeID", "platform.getBlockchains",
 	},
-	Every:    headsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
+	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
 	OnChange: true,
 	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
-	Bind: perChainOf((*nodes.Pool).SubnetChains, func() chainCollect {
+	Bind: collector.PerChainOf((*nodes.Pool).SubnetChains, func() collector.ChainCollect {
 		return (&proposerView{sets: map[uint64]map[string]uint64{}}).collect
 	}),
 }
@@ -69,7 +70,7 @@ type proposers struct {
 	ratio   float64           // share of the weight of left
 }
 
-func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil // observers do not list their peers
 	}
@@ -83,13 +84,13 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 		pHeight heightAt
 	}
 	a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
-		if a.block, err = newestBlock(scrape.MaxAge(ctx, headsEvery), n, c); err != nil {
+		if a.block, err = collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c); err != nil {
 			return a, err
 		}
 		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, epochAge), c.Ref)); err != nil {
 			return a, err
 		}
-		ctx, requested := scrape.Sharing(ctx, headsEvery)
+		ctx, requested := scrape.Sharing(ctx, collector.HeadsEvery)
 		a.pHeight.height, err = n.PlatformHeight(ctx)
 		a.pHeight.at = requested()
 		return a, err
@@ -98,7 +99,7 @@ func (v *proposerView) collect(ctx context.Context, ups *Upstreams, c nodes.Chai
 	case err != nil:
 		return err
 	case a.epoch.Number == 0:
-		return fmt.Errorf("%w: the chain has no epochs before the upgrade Granite", nodes.ErrNotOffered)
+		return fmt.Errorf("%w: the chain has no epochs before the upgrade Granite", metric.ErrNotOffered)
 	case a.block.Number == 0:
 		return nil // anybody may build the first block
 	}
@@ -145,10 +146,10 @@ const maxUnseen = time.Minute
 // upperBound returns an upper bound of the P-Chain height that the newest block recorded: the first height of the P-Chain that was
 // requested after proposalDelay before the block. It is 0 if the exporter requested none within maxUnseen: the validators may have
 // changed since then, and the present ones would hide a frozen chain.
-func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) uint64 {
+func (v *proposerView) upperBound(ups *collector.Upstreams, c nodes.Chain, block node.EthBlock, pHeight heightAt, out *metric.Batch) uint64 {
 	const name = "proposers "
 	v.heights = slices.DeleteFunc(append(v.heights, pHeight), func(h heightAt) bool { return time.Since(h.at) > 2*maxUnseen })
-	seen := load[seenBlock](ups, name+c.Ref)
+	seen := collector.Load[seenBlock](ups, name+c.Ref)
 	if seen.Height != uint64(block.Number) {
 		seen = seenBlock{Height: uint64(block.Number)}
 		for _, h := range v.heights {
@@ -157,13 +158,13 @@ func (v *proposerView) upperBound(ups *Upstreams, c nodes.Chain, block node.EthB
 				break
 			}
 		}
-		ups.save(out, name+c.Ref, seen)
+		ups.Save(out, name+c.Ref, seen)
 	}
 	return seen.PHeight
 }
 
 // at returns the weights of the validators at a P-Chain height, by node ID.
-func (v *proposerView) at(ctx context.Context, ups *Upstreams, subnetID string, height uint64) (map[string]uint64, error) {
+func (v *proposerView) at(ctx context.Context, ups *collector.Upstreams, subnetID string, height uint64) (map[string]uint64, error) {
 	weights, known := v.sets[height]
 	if !known {
 		var err error
@@ -201,21 +202,21 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 // track the subnet. A node that does not track the subnet may not know who else does, so its peers do not count. A node of
 // yours that does not answer counts if its peers report it. The result is nil if the nodes report no peers, or not which
 // subnets their peers track.
-func running(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
+func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
 	maxAge := nodes.MaxAnswerAge(ctx)
 	known, err := ups.Identified(ctx)
 	if err != nil {
 		return nil, err
 	}
 	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
-		_, err := newestBlock(scrape.MaxAge(ctx, headsEvery), n, c)
+		_, err := collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c)
 		return n, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
-		answer, err := n.Peers(scrape.MaxAge(ctx, headsEvery))
+		answer, err := n.Peers(scrape.MaxAge(ctx, collector.HeadsEvery))
 		return answer.Peers, err
 	})
 	if err != nil {

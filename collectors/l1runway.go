@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -27,7 +28,7 @@ var (
 		"Smallest sum in AVAX to add to balances so that every validator stays active for this number of days from now.", "chain", "days")
 )
 
-var l1Runway = &Spec{
+var l1Runway = &collector.Spec{
 	Name:  "l1_runway",
 	Paged: true,
 	Help:  "How long the balances of L1 validators last, and when the quorum is lost.",
@@ -35,15 +36,15 @@ var l1Runway = &Spec{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
 		"info.getBlockchainID",
 	},
-	Every:    fullSetEvery,
+	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
-	Bind:     perChainOf((*nodes.Pool).Chains, func() chainCollect { return burnMeters{staking.Meters{}}.collect }),
+	Bind:     collector.PerChainOf((*nodes.Pool).Chains, func() collector.ChainCollect { return burnMeters{staking.Meters{}}.collect }),
 }
 
 // burnMeters are used if the nodes do not report the fee.
 type burnMeters struct{ staking.Meters }
 
-func (m burnMeters) collect(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
@@ -115,7 +116,7 @@ func timedSetOf(ctx context.Context, n *nodes.Node, subnetID string) (m timedSet
 }
 
 // price sets the burn rate of each validator of the set: the fee that a node reports, else the measured burn rate.
-func (m burnMeters) price(ctx context.Context, ups *Upstreams, l1Set *staking.L1, certain bool) error {
+func (m burnMeters) price(ctx context.Context, ups *collector.Upstreams, l1Set *staking.L1, certain bool) error {
 	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
 		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
@@ -128,7 +129,7 @@ func (m burnMeters) price(ctx context.Context, ups *Upstreams, l1Set *staking.L1
 		}
 		return nil
 	}
-	if !errors.Is(err, nodes.ErrNotOffered) {
+	if !errors.Is(err, metric.ErrNotOffered) {
 		return err
 	}
 	network, err := ups.Network(ctx)

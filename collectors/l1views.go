@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -24,7 +25,7 @@ var (
 		"node", "chain", "node_id", "validation_id")
 )
 
-var l1Views = &Spec{
+var l1Views = &collector.Spec{
 	Name:     "l1_views",
 	Paged:    true,
 	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
@@ -32,14 +33,14 @@ var l1Views = &Spec{
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     perNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
+	Bind:     collector.PerNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
 }
 
 // unknownFor is the time after a validator was added in which nodes report it as disconnected: they update their uptime trackers once a
 // minute. An L1 that adds a large validator must not look as if it lost that weight.
 const unknownFor = 3 * time.Minute
 
-func collectL1Views(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectL1Views(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	maxAge := nodes.MaxAnswerAge(ctx)
 	self, err := n.ID(ctx)
 	if err != nil {

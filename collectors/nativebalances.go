@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -20,17 +21,17 @@ var (
 		"Value of avax_address_balance_tokens in a currency. Absent if the Data service reports no value.", "chain", "address", "currency")
 )
 
-var nativeBalances = &Spec{
+var nativeBalances = &collector.Spec{
 	Name:     "native_balances",
 	Help:     "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"eth_getBalance", data.GetNativeBalance.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
-	Bind:     perItemAndChain(Watchlist.evm, collectNativeBalance),
-	Cost:     calls(data.GetNativeBalance.Op(), 1),
+	Bind:     collector.PerItemAndChain(collector.Watchlist.EVMList, collectNativeBalance),
+	Cost:     collector.Calls(data.GetNativeBalance.Op(), 1),
 }
 
-func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	symbol := ""
 	tokens, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
@@ -41,9 +42,9 @@ func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, ad
 		switch {
 		case listedErr == nil && err != nil:
 			tokens, err = b.Tokens(), nil
-		case listedErr != nil && (ups.IsEmpty() || errors.Is(err, nodes.ErrNotOffered)):
+		case listedErr != nil && (ups.IsEmpty() || errors.Is(err, metric.ErrNotOffered)):
 			err = listedErr
-		case listedErr != nil && err == nil && !errors.Is(listedErr, nodes.ErrNotOffered):
+		case listedErr != nil && err == nil && !errors.Is(listedErr, metric.ErrNotOffered):
 			out.Note("no value in a currency: %v", listedErr)
 		}
 		if worth := b.BalanceValue; listedErr == nil && worth != nil {
@@ -64,15 +65,15 @@ func collectNativeBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, ad
 }
 
 // listedBalance requests a balance from the Data service.
-func listedBalance(ctx context.Context, ups *Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
+func listedBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
 	if _, err := ups.FindNetwork(ctx); err != nil {
 		return data.NativeTokenBalance{}, err
 	}
-	b, err := ofChain(ctx, ups, c, data.GetNativeBalance.Op()+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
+	b, err := collector.OfChain(ctx, ups, c, data.GetNativeBalance.Op()+" "+address, func(chainID string) (data.NativeTokenBalance, error) {
 		return ups.Data.NativeBalance(ctx, chainID, address, ups.Data.Currency)
 	})
 	if err == nil {
-		err = ups.checkChain(ctx, data.GetNativeBalance.Op(), c, b.ChainID)
+		err = ups.CheckChain(ctx, data.GetNativeBalance.Op(), c, b.ChainID)
 	}
 	return b, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -22,18 +23,18 @@ var (
 		"Number of delegations to the validators.", "subnet_id")
 )
 
-var network = &Spec{
+var network = &collector.Spec{
 	Name:     "network",
 	Help:     "Size and stake of the validator sets.",
 	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
-	Every:    fullSetEvery,
+	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
-	Bind: func(ups *Upstreams) []Job {
-		return append(perNetwork(collectNetwork)(ups), perChain(collectSubnetSize)(ups)...)
+	Bind: func(ups *collector.Upstreams) []collector.Job {
+		return append(collector.PerNetwork(collectNetwork)(ups), collector.PerChain(collectSubnetSize)(ups)...)
 	},
 }
 
-func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	primary, err := primarySet(ctx, ups)
 	if err != nil {
 		return err
@@ -58,9 +59,9 @@ func collectNetwork(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 
 // collectSubnetSize runs in a separate job for each chain: a chain that is not found or is bootstrapping must not affect
 // the other chains.
-func collectSubnetSize(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectSubnetSize(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, "size of "+b.SubnetID) {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(c, "size of "+b.SubnetID) {
 		return err
 	}
 	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), ups, b.SubnetID) // the collector named l1 makes the same call

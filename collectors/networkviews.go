@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -12,21 +13,21 @@ var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
 	"Share of the validator set's weight (0 to 1) that the node is connected to, including the node itself. For the primary network, computed from the node's peers. For a subnet, computed from the node's validators API of the chain.",
 	"node", "subnet_id")
 
-var networkViews = &Spec{
+var networkViews = &collector.Spec{
 	Name:     "network_views",
 	Help:     "Share of each validator set that the node is connected to.",
 	Calls:    []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
-	Every:    fullSetEvery,
+	Every:    collector.FullSetEvery,
 	Shares:   true,
 	Families: []*metric.Family{networkConnectedStake},
-	Bind: func(ups *Upstreams) []Job {
-		return append(perNode(collectPrimaryView)(ups), perNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
+	Bind: func(ups *collector.Upstreams) []collector.Job {
+		return append(collector.PerNode(collectPrimaryView)(ups), collector.PerNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
 	},
 }
 
 // collectPrimaryView uses the node's peers, which other collectors also request. It does not request the whole set
 // from each node, because that answer is larger than 1 MB.
-func collectPrimaryView(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectPrimaryView(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	r, err := primaryReach(ctx, ups, n)
 	if err == nil && r.all > 0 {
 		out.Set(networkConnectedStake, float64(r.connected)/float64(r.all), n.Name(), node.PrimaryNetworkID)
@@ -34,9 +35,9 @@ func collectPrimaryView(ctx context.Context, ups *Upstreams, n *nodes.Node, out 
 	return err
 }
 
-func collectSubnetView(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectSubnetView(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.Blockchain(ctx, c)
-	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.chainReports(c, n.Name()+"'s view of "+b.SubnetID) {
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(c, n.Name()+"'s view of "+b.SubnetID) {
 		return err
 	}
 	self, err := n.ID(ctx)

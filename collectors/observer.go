@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -17,23 +18,23 @@ var (
 	observerMismatch = metric.New("avax_observer_network_mismatch",
 		"1 if the observer belongs to another network than the nodes, 0 if not. If 1, the exporter makes no other calls to it. Absent if the network of the observer or of the nodes is not known.", "node")
 	observerOffers = metric.New("avax_observer_method_offered",
-		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node", "method").AtMost(maxNamed)
+		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node", "method").AtMost(collector.MaxNamed)
 )
 
 // observer sets avax_observer_up to 0 if the observer does not answer. The run does not fail.
-var observer = &Spec{
+var observer = &collector.Spec{
 	Name:     "observer",
 	Help:     "State of observers and the methods that they offer.",
 	Calls:    []string{"info.getNetworkID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{observerInfo, observerUp, observerMismatch, observerOffers},
-	Bind:     perObserver(collectObserver),
+	Bind:     collector.PerObserver(collectObserver),
 }
 
 // observerTimeout is the time without an answer after which an observer counts as down.
 const observerTimeout = 5 * time.Minute
 
-func collectObserver(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	out.Set(observerInfo, 1, n.Name())
 	if err := findNetwork(ctx, ups, n, out); err != nil {
 		out.Note("network of %s not known: %v", n.Name(), err)
@@ -57,7 +58,7 @@ func collectObserver(ctx context.Context, ups *Upstreams, n *nodes.Node, out *me
 }
 
 // findNetwork tells whether the observer belongs to the network of the nodes.
-func findNetwork(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func findNetwork(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	network, err := n.NetworkID(scrape.MaxAge(ctx, observerTimeout/2))
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func (w world) runAll(t *testing.T) (failed map[string]error) {
 			continue
 		}
 		for _, j := range spec.Bind(w.ups) {
-			if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
+			if err := j.Collect(ctx, metric.NewBatch(spec.Families)); err != nil && !errors.Is(err, metric.ErrNotOffered) {
 				failed[spec.Name+" "+j.Target.String()] = err
 			}
 		}

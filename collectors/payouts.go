@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -28,14 +29,14 @@ var (
 		"Reward in AVAX of the validator's own stake for a period that starts now. The period is as long as the current one. For an auto-renewed validator, it is as long as the next one.", "node_id")
 )
 
-var payouts = &Spec{
+var payouts = &collector.Spec{
 	Name:     "payouts",
 	Help:     "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
 	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListRewards.Op()},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
-	Bind:     perNetwork(collectPayouts),
-	Cost: func(w Watchlist, _ int) map[string]int {
+	Bind:     collector.PerNetwork(collectPayouts),
+	Cost: func(w collector.Watchlist, _ int) map[string]int {
 		return map[string]int{data.ListRewards.Op(): len(w.Delegators)}
 	},
 }
@@ -53,20 +54,20 @@ type payout struct {
 }
 
 // expectPayouts stores the current periods of a delegator, by the transaction that staked. An empty name means the monitored validators.
-func (ups *Upstreams) expectPayouts(out *metric.Batch, name string, current map[string]payout) {
+func expectPayouts(ups *collector.Upstreams, out *metric.Batch, name string, current map[string]payout) {
 	all := map[string]payout{}
-	maps.Copy(all, ups.payoutsOf(name))
+	maps.Copy(all, payoutsOf(ups, name))
 	maps.Copy(all, current)
 	maps.DeleteFunc(all, func(_ string, p payout) bool { return time.Since(p.End) > payoutsKept })
-	ups.save(out, "payouts "+name, all)
+	ups.Save(out, "payouts "+name, all)
 }
 
-func (ups *Upstreams) payoutsOf(name string) map[string]payout {
-	return load[map[string]payout](ups, "payouts "+name)
+func payoutsOf(ups *collector.Upstreams, name string) map[string]payout {
+	return collector.Load[map[string]payout](ups, "payouts "+name)
 }
 
-func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
-	names := ups.Watch.delegators()
+func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+	names := ups.Watch.DelegatorNames()
 	if !ups.IsEmpty() {
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
@@ -74,11 +75,11 @@ func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 		names = append(names, "") // without nodes, nobody reports what the validators were paid
 	}
 	for _, name := range names {
-		for tx, p := range ups.payoutsOf(name) {
+		for tx, p := range payoutsOf(ups, name) {
 			if p.End.After(time.Now()) {
 				continue
 			}
-			paid, err := ups.paid(ctx, name, tx, p)
+			paid, err := paid(ctx, ups, name, tx, p)
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ func collectPayouts(ctx context.Context, ups *Upstreams, out *metric.Batch) erro
 
 // paid returns the reward that was paid for a period: as a node or an observer reports it, or else as the Data service lists the rewards of
 // the delegator.
-func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
+func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
 	if !ups.IsEmpty() {
 		outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
 			return nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
@@ -105,7 +106,7 @@ func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum 
 		for _, u := range outputs {
 			sum += wire.NanoAVAX(u.Amount)
 		}
-		if err == nil || ups.Data == nil || name == "" || !errors.Is(err, nodes.ErrNotOffered) {
+		if err == nil || ups.Data == nil || name == "" || !errors.Is(err, metric.ErrNotOffered) {
 			return sum, err
 		}
 	}
@@ -113,7 +114,7 @@ func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum 
 	if err != nil {
 		return 0, err
 	}
-	for r, err := range ups.Data.Rewards(ctx, network, ups.Watch.delegator(name).Address) {
+	for r, err := range ups.Data.Rewards(ctx, network, ups.Watch.Delegator(name).Address) {
 		if err != nil {
 			return 0, err
 		}
@@ -128,12 +129,12 @@ func (ups *Upstreams) paid(ctx context.Context, name, tx string, p payout) (sum 
 }
 
 // expectRewards stores the current periods of the monitored validators, and exports what a new period would earn.
-func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func expectRewards(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	entries, reporter, err := monitoredEntries(ctx, ups)
 	if err != nil {
 		return err
 	}
-	supply, err := nodes.First(scrape.MaxAge(ctx, fullSetEvery), ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
+	supply, err := nodes.First(scrape.MaxAge(ctx, collector.FullSetEvery), ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
 	if err != nil {
@@ -143,7 +144,7 @@ func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 	if err != nil {
 		return err
 	}
-	current, downtimes := map[string]payout{}, load[map[string]staking.Downtime](ups, downtimeEntry)
+	current, downtimes := map[string]payout{}, collector.Load[map[string]staking.Downtime](ups, downtimeEntry)
 	for _, v := range entries {
 		if v.EndTime == nil || v.PotentialReward == nil {
 			continue
@@ -166,7 +167,7 @@ func expectRewards(ctx context.Context, ups *Upstreams, out *metric.Batch) error
 		}
 		current[v.TxID] = p
 	}
-	ups.expectPayouts(out, "", current)
+	expectPayouts(ups, out, "", current)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -29,20 +30,20 @@ var (
 		"Connected peers from which the node received no message for 60 s.", "node")
 )
 
-var peers = &Spec{
+var peers = &collector.Spec{
 	Name:     "peers",
 	Help:     "Peers of the node.",
 	Calls:    []string{"info.peers", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodeSubnetPeers, nodePeersSilent},
-	Bind:     perNode(collectPeers),
+	Bind:     collector.PerNode(collectPeers),
 }
 
 // silentAfter is the time without a message after which a peer counts as silent. A connected peer sends pings more often
 // than once a minute.
 const silentAfter = time.Minute
 
-func collectPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectPeers(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return err
@@ -81,10 +82,10 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 	out.Set(nodePeers, float64(answer.NumPeers), n.Name())
 	out.Set(nodePeersInbound, float64(inbound), n.Name())
 	out.Set(nodePeersSilent, float64(silent), n.Name())
-	for v, count := range topCounts(versions) {
+	for v, count := range collector.TopCounts(versions) {
 		out.Set(nodePeersByVersion, float64(count), n.Name(), v)
 	}
-	for chain, count := range topCounts(elsewhere) {
+	for chain, count := range collector.TopCounts(elsewhere) {
 		benched[chain] += count
 	}
 	for chain, count := range benched {
@@ -97,7 +98,7 @@ func collectPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metri
 // setSubnetPeers counts the peers that track the subnet of each monitored chain. Other subnets have no series, because
 // anybody may create a subnet. The subnet of a chain never changes, so it is requested only until it is known. An error
 // of that request is ignored here, because the collectors of the chain report it.
-func setSubnetPeers(ctx context.Context, ups *Upstreams, n *nodes.Node, all []node.Peer, out *metric.Batch) {
+func setSubnetPeers(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, all []node.Peer, out *metric.Batch) {
 	if len(all) > 0 && !slices.ContainsFunc(all, func(p node.Peer) bool { return p.TrackedSubnets != nil }) {
 		return // the node's release does not report subnets
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -39,19 +40,19 @@ var (
 		"Share of all stake (0 to 1) that would vote for the validator's reward today, at the uptime requirement in the label. The validator's own stake does not count. Stake whose report about the uptime is not known does not count either.", "node_id", "requirement")
 )
 
-var rewardBudget = &Spec{
+var rewardBudget = &collector.Spec{
 	Name:     "reward_budget",
 	Paged:    true,
 	Help:     "Whether the monitored validators will get their reward, and how much downtime they may still have.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
-	EveryFor: monitoredPeriod,
+	EveryFor: collector.MonitoredPeriod,
 	Shares:   true,
 	Families: []*metric.Family{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
-	Bind: perNetwork(collectRewardBudget),
+	Bind: collector.PerNetwork(collectRewardBudget),
 }
 
 // requirements are the uptime requirements for which votes are counted, each with its value of the label requirement.
@@ -60,7 +61,7 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func collectRewardBudget(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	entries, _, err := monitoredEntries(ctx, ups)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 	votes := p.votes(ctx, entries)
 	now := time.Now()
 	var shown []dissent
-	before, downtimes := load[map[string]staking.Downtime](ups, downtimeEntry), map[string]staking.Downtime{}
+	before, downtimes := collector.Load[map[string]staking.Downtime](ups, downtimeEntry), map[string]staking.Downtime{}
 	for _, v := range entries {
 		period, requirement := periodOf(v), staking.Requirement(v.StartTime.Time, helicon)
 		vote := votes[v.NodeID]
@@ -120,7 +121,7 @@ func collectRewardBudget(ctx context.Context, ups *Upstreams, out *metric.Batch)
 			shown = append(shown, dissent{v.NodeID, vote.Yes(requirement), vote.Dissenters(requirement, maxDissenters)})
 		}
 	}
-	ups.save(out, downtimeEntry, downtimes)
+	ups.Save(out, downtimeEntry, downtimes)
 	listDissenters(out, shown)
 	return nil
 }
@@ -130,7 +131,7 @@ const downtimeEntry = "downtime"
 
 // polling holds what one run needs to count the votes on the monitored validators.
 type polling struct {
-	ups   *Upstreams
+	ups   *collector.Upstreams
 	nodes []*nodes.Node
 	ids   map[*nodes.Node]string // node IDs
 	stake map[string]uint64      // in nAVAX, by node ID
@@ -213,7 +214,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 func (p polling) observedUptimes(ctx context.Context) map[string]*float64 {
 	_, observers := p.ups.OfNetwork()
 	lists, _ := nodes.Each(ctx, observers, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
-		return p.ups.entries(ctx, n)
+		return entriesOf(ctx, p.ups, n)
 	})
 	all := map[string][]float64{}
 	for _, entries := range lists {
@@ -259,7 +260,7 @@ func (p polling) viewsOfNodes(ctx context.Context) map[string][]staking.View {
 		entries iter.Seq[node.Validator]
 	}
 	observations, _ := nodes.Each(ctx, p.voters(), func(ctx context.Context, n *nodes.Node) (observation, error) {
-		entries, err := p.ups.entries(ctx, n)
+		entries, err := entriesOf(ctx, p.ups, n)
 		return observation{p.ids[n], entries}, err
 	})
 	views := map[string][]staking.View{}

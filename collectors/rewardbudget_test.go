@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -277,7 +277,7 @@ func TestRequirementRisesExactlyAtHelicon(t *testing.T) {
 	})
 }
 
-// staticAge is longer than the maximum age of an answer about upgrades.
+// collector.StaticAge is longer than the maximum age of an answer about upgrades.
 const staticAge = 11 * time.Minute
 
 // A node of an older release does not know the upgrade, or knows an outdated time.
@@ -299,7 +299,7 @@ func TestOutdatedNodeDoesNotLowerTheRequirement(t *testing.T) {
 func TestAutoRenewedBudgetCoversTheCurrentPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "bravo")
-		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf")}}
+		w.ups.Watch.Validators = collector.Validators{IDs: []string{w.network.NodeID("golf")}}
 		golf := w.budgetOf(t, w.page(t, "reward_budget"), "golf")
 		if got := golf("uptime_requirement_ratio"); got != 0.9 {
 			t.Errorf("requirement %v", got)
@@ -337,7 +337,7 @@ func TestDuplicateValidatorsAreExportedOnce(t *testing.T) {
 			pool = append(pool, nodes.New(node.New(open(t, transport, name))))
 		}
 		w.ups.SetNodes(pool)
-		for _, watch := range []collectors.Validators{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
+		for _, watch := range []collector.Validators{{}, {All: true}, {IDs: []string{network.NodeID("alpha"), network.NodeID("alpha"), network.NodeID("hotel")}}} {
 			w.ups.Watch.Validators = watch
 			if n := strings.Count(w.page(t, "reward_budget"), "avax_validator_uptime_requirement_ratio{"); n != map[bool]int{false: 2, true: 7}[watch.All] {
 				t.Errorf("%+v: %d validators exported", watch, n)

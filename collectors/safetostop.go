@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -28,7 +29,7 @@ var (
 		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
 )
 
-var safeToStop = &Spec{
+var safeToStop = &collector.Spec{
 	Name:     "safe_to_stop",
 	Help:     "Whether each node and L1 validator can stop without a loss of quorum.",
 	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
@@ -36,10 +37,10 @@ var safeToStop = &Spec{
 	Shares:   true,
 	OnChange: true,
 	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
-	Bind:     perNetwork(collectSafeToStop),
+	Bind:     collector.PerNetwork(collectSafeToStop),
 }
 
-func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
@@ -74,7 +75,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)
 	}
 	if len(down.Nodes) == len(ups.Nodes()) {
-		return errors.Join(errNoNodeAnswers, err)
+		return errors.Join(metric.ErrNoNodeAnswers, err)
 	}
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
 	for i, set := range sets {
-		if set.err != nil && !errors.Is(set.err, nodes.ErrNotOffered) {
+		if set.err != nil && !errors.Is(set.err, metric.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
 		for id := range set.members {
@@ -130,7 +131,7 @@ func collectSafeToStop(ctx context.Context, ups *Upstreams, out *metric.Batch) e
 
 // primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
 // has only the configured nodes (own).
-func primaryViews(ctx context.Context, ups *Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews, error) {
+func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews, error) {
 	stake, all, err := primaryStake(ctx, ups)
 	if err != nil {
 		return nil, err
@@ -196,7 +197,7 @@ type l1State struct {
 
 // l1StateOf requests a view from each viewer, as nodes.Each does. Nodes that do not track the chain have no view. If
 // there is no view, l1StateOf requests the members of the set from the P-Chain.
-func l1StateOf(ctx context.Context, ups *Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
+func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
 	at := l1State{members: map[string]bool{}, absent: map[string]bool{}}
 	var mu sync.Mutex
 	b, err := ups.Blockchain(ctx, c)

@@ -331,7 +331,7 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 			t.Errorf("without alpha and bravo, the share is %v", got)
 		}
 		w.network.Node("alpha").Stop()
-		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, nodes.ErrNotOffered) || page != "" {
+		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, metric.ErrNotOffered) || page != "" {
 			t.Errorf("no node answers: %q, %v", page, err)
 		}
 	})

@@ -1,7 +1,11 @@
 package collectors_test
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -24,4 +28,37 @@ func TestJobTargetsAreUnique(t *testing.T) {
 			}
 		}
 	})
+}
+
+var specName = regexp.MustCompile(`(?s)&collector\.Spec\{\s*Name:\s*"([a-z0-9_]+)"`)
+
+// A file has one collector, and its name. What several collectors use is in files that begin with shared_.
+func TestFilesAreNamedAfterTheirCollectors(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"*.go", "dataservice/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name := strings.TrimSuffix(filepath.Base(file), ".go")
+			if strings.HasSuffix(name, "_test") || name == "all" {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			specs := specName.FindAllSubmatch(source, -1)
+			found += len(specs)
+			switch {
+			case strings.HasPrefix(name, "shared_") && len(specs) == 0:
+			case len(specs) != 1 || strings.ReplaceAll(string(specs[0][1]), "_", "") != name:
+				t.Errorf("%s has %d collectors: name it after its only collector, without underscores, or shared_ if it has none", file, len(specs))
+			}
+		}
+	}
+	if found != len(collectors.All()) {
+		t.Errorf("%d collectors in files, %d in All", found, len(collectors.All()))
+	}
 }

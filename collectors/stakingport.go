@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -16,14 +17,14 @@ var nodeStakingPortOpen = metric.New("avax_node_staking_port_open",
 	"1 if the exporter could open a TCP connection to the address and port that the node announces to its peers, 0 if not.",
 	"node")
 
-var stakingPort = &Spec{
+var stakingPort = &collector.Spec{
 	Name:     "staking_port",
 	Help:     "Whether the exporter can connect to the address that the node announces to its peers. Off by default, because the answer depends on where the exporter runs.",
 	Calls:    []string{"info.getNodeIP"},
 	Every:    time.Hour,
 	Off:      true,
 	Families: []*metric.Family{nodeStakingPortOpen},
-	Bind:     perNode(collectStakingPort),
+	Bind:     collector.PerNode(collectStakingPort),
 }
 
 // connectTimeout limits the attempt. A firewall that drops packets gives no answer.
@@ -31,8 +32,8 @@ const connectTimeout = 5 * time.Second
 
 // collectStakingPort opens one connection to the address that the node announces, and closes it at once. It sends nothing. An address that
 // peers cannot use, such as a loopback address, counts as closed, and no connection is opened.
-func collectStakingPort(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
-	announced, err := n.NodeIP(scrape.MaxAge(ctx, staticAge))
+func collectStakingPort(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+	announced, err := n.NodeIP(scrape.MaxAge(ctx, collector.StaticAge))
 	if err != nil {
 		return err
 	}

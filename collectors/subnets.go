@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -18,19 +19,19 @@ var (
 		"The subnet of a monitored chain; always 1. The label is_l1 is true or false. The labels manager_blockchain_id and manager_address name the contract that manages an L1's validators. They are empty if there is no such contract.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
-		"An owner of the subnet; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(maxNamed)
+		"An owner of the subnet; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(collector.MaxNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
 		"Number of owners that must sign a change of the subnet.", "subnet_id")
 )
 
-var subnets = &Spec{
+var subnets = &collector.Spec{
 	Name:     "subnets",
 	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, they are from the Data service.",
 	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
-	Bind:     perChain(collectOwners),
-	Cost:     calls(data.GetSubnet.Op(), 1),
+	Bind:     collector.PerChain(collectOwners),
+	Cost:     collector.Calls(data.GetSubnet.Op(), 1),
 }
 
 // owners are the addresses that may change a subnet, and the contract that manages an L1's validators.
@@ -41,12 +42,12 @@ type owners struct {
 	threshold             *wire.Uint64 // nil: not reported
 }
 
-func collectOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
 	b, err := ups.KnownBlockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	if !ups.chainReports(c, "owners of "+b.SubnetID) {
+	if !ups.ChainReports(c, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (owners, error) {
@@ -87,14 +88,14 @@ func reportedOwners(ctx context.Context, n *nodes.Node, subnetID string) (owners
 }
 
 // listedOwners requests the owners from the Data service.
-func listedOwners(ctx context.Context, ups *Upstreams, c nodes.Chain, subnetID string) (found owners, err error) {
+func listedOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (found owners, err error) {
 	network, err := ups.FindNetwork(ctx)
 	if err != nil {
 		return found, err
 	}
-	s, err := ofChain(ctx, ups, c, data.GetSubnet.Op(), func(string) (data.Subnet, error) { return ups.Data.Subnet(ctx, network, subnetID) })
+	s, err := collector.OfChain(ctx, ups, c, data.GetSubnet.Op(), func(string) (data.Subnet, error) { return ups.Data.Subnet(ctx, network, subnetID) })
 	if err == nil && s.SubnetID != subnetID {
-		err = wrongAnswer(data.GetSubnet.Op(), "subnet "+subnetID, "subnet "+s.SubnetID)
+		err = collector.WrongAnswer(data.GetSubnet.Op(), "subnet "+subnetID, "subnet "+s.SubnetID)
 	}
 	found.isL1 = s.IsL1
 	if manager := s.L1ValidatorManagerDetails; manager != nil {

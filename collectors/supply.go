@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -21,16 +22,16 @@ var (
 		"Fee of each active L1 validator at the current price on the P-Chain, in AVAX per day. Absent if the node's release does not report this price.")
 )
 
-var supply = &Spec{
+var supply = &collector.Spec{
 	Name:     "supply",
 	Help:     "Supply of AVAX, number of blockchains, and prices of the P-Chain.",
 	Calls:    []string{"platform.getCurrentSupply", "platform.getBlockchains", "platform.getFeeState", "platform.getValidatorFeeState"},
-	Every:    fullSetEvery,
+	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkSupply, networkBlockchains, platformGasPrice, platformValidatorFee},
-	Bind:     perNetwork(collectSupply),
+	Bind:     collector.PerNetwork(collectSupply),
 }
 
-func collectSupply(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -88,7 +89,7 @@ func TestInactiveValidatorIsSubtractedOnce(t *testing.T) {
 func TestAnswerOrderDoesNotMatter(t *testing.T) {
 	for _, spec := range collectors.All() {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ups.Watch.Validators = collectors.Validators{All: true}
+			w.ups.Watch.Validators = collector.Validators{All: true}
 			once := w.page(t, spec.Name)
 			for range 5 {
 				if diff := cmp.Diff(once, w.page(t, spec.Name)); diff != "" {
@@ -127,7 +128,7 @@ func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 func TestAutoRenewedValidatorHasNoEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		golf, hotel := w.network.NodeID("golf"), w.network.NodeID("hotel")
-		w.ups.Watch.Validators = collectors.Validators{IDs: []string{golf, hotel}}
+		w.ups.Watch.Validators = collector.Validators{IDs: []string{golf, hotel}}
 		page := w.page(t, "validators")
 		wantSeries(t, page, `avax_validator_present{node_id="`+golf+`"}`, "1")
 		wantNoSeries(t, page, `avax_validator_end_timestamp_seconds{node_id="`+golf)
@@ -140,7 +141,7 @@ func TestAutoRenewedValidatorHasNoEnd(t *testing.T) {
 func TestAutoRenewedValidatorHasCurrentAndNextPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		golf, hotel := `{node_id="`+w.network.NodeID("golf")+`"}`, `{node_id="`+w.network.NodeID("hotel")+`"}`
-		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("golf"), w.network.NodeID("hotel")}}
+		w.ups.Watch.Validators = collector.Validators{IDs: []string{w.network.NodeID("golf"), w.network.NodeID("hotel")}}
 		const next, end, compound = "avax_validator_next_period_seconds", "avax_validator_period_end_timestamp_seconds", "avax_validator_auto_compound_ratio"
 		page := w.page(t, "validators")
 		wantSeries(t, page, next+golf, "1.2096e+06") // 14 days
@@ -154,7 +155,7 @@ func TestAutoRenewedValidatorHasCurrentAndNextPeriod(t *testing.T) {
 		}
 
 		w.network.SetNextPeriod("golf", 0) // the current period is the last
-		w.ups.Watch.Validators = collectors.Validators{All: true}
+		w.ups.Watch.Validators = collector.Validators{All: true}
 		page = w.page(t, "validators")
 		wantSeries(t, page, next+golf, "0")
 		wantSeries(t, page, compound+golf, "0.3")
@@ -304,7 +305,7 @@ func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 		w.setNodes(t, "foxtrot")
 		spec := specOf(t, "chain_info")
 		jobs := spec.Bind(w.ups)
-		job := jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.Chain == "examplel1" })]
+		job := jobs[slices.IndexFunc(jobs, func(j collector.Job) bool { return j.Target.Chain == "examplel1" })]
 		collectOnce := func() string {
 			batch := metric.NewBatch(spec.Families)
 			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
@@ -356,7 +357,7 @@ func TestWeightsAbove2To53SumExactly(t *testing.T) {
 func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C"} {
-			if page, err := w.run(t, collector, target); !errors.Is(err, nodes.ErrNotOffered) || page != "" {
+			if page, err := w.run(t, collector, target); !errors.Is(err, metric.ErrNotOffered) || page != "" {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
@@ -17,7 +18,7 @@ var (
 
 // up sets avax_node_up to 0 if the node does not answer. It fails only if the exporter's host lacks a
 // resource for the call, or CPU. Then the previous sample stays until it expires.
-var up = &Spec{
+var up = &collector.Spec{
 	Name:     "up",
 	Paged:    true,
 	Help:     "Whether the node answers.",
@@ -25,10 +26,10 @@ var up = &Spec{
 	Every:    15 * time.Second,
 	Probe:    true,
 	Families: []*metric.Family{nodeUp, nodeProbeDuration},
-	Bind:     perNode(collectUp),
+	Bind:     collector.PerNode(collectUp),
 }
 
-func collectUp(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectUp(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	answers, took, err := n.Probe(ctx)
 	if err != nil {
 		return err

@@ -4,23 +4,24 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
-	"Activation time of a network upgrade in Unix seconds, as the node reports it. Absent if the upgrade is not scheduled.", "node", "upgrade").AtMost(maxNamed)
+	"Activation time of a network upgrade in Unix seconds, as the node reports it. Absent if the upgrade is not scheduled.", "node", "upgrade").AtMost(collector.MaxNamed)
 
-var upgrades = &Spec{
+var upgrades = &collector.Spec{
 	Name:     "upgrades",
 	Help:     "Network upgrades that the node knows.",
 	Calls:    []string{"info.upgrades"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{upgradeTimestamp},
-	Bind:     perNode(collectUpgrades),
+	Bind:     collector.PerNode(collectUpgrades),
 }
 
-func collectUpgrades(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectUpgrades(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	known, err := n.Upgrades(ctx)
 	if err != nil {
 		return err

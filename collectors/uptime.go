@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -18,17 +19,17 @@ var (
 		"Uptime of the node (0 to 1) as observed by its connected peers, weighted by their stake and divided by all stake. A loss of peers lowers the value.", "node")
 )
 
-var uptime = &Spec{
+var uptime = &collector.Spec{
 	Name:     "uptime",
 	Paged:    true,
 	Help:     "Uptime of the node as observed by its peers, and the stake that would vote for its reward.",
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
-	Bind:     perNode(collectUptime),
+	Bind:     collector.PerNode(collectUptime),
 }
 
-func collectUptime(ctx context.Context, _ *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectUptime(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	u, err := n.Uptime(ctx)
 	switch {
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // IsStartTimeNotFound: a node without sybil protection

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -47,18 +48,18 @@ var (
 		"Share (0 to 1) of the delegators' rewards that the validator keeps.", "node_id")
 )
 
-var validators = &Spec{
+var validators = &collector.Spec{
 	Name:     "validators",
 	Paged:    true,
 	Help:     "Period, stake and rewards of the monitored validators, from the P-Chain.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,
-	EveryFor: monitoredPeriod,
+	EveryFor: collector.MonitoredPeriod,
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Bind: perNetworkOf(func() networkCollect { return new(expectedValidators).collect }),
+	Bind: collector.PerNetworkOf(func() collector.NetworkCollect { return new(expectedValidators).collect }),
 }
 
 // expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
@@ -66,7 +67,7 @@ var validators = &Spec{
 // never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
 type expectedValidators struct{ ids map[string]bool }
 
-func (expected *expectedValidators) collect(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (expected *expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	if expected.ids == nil {
 		expected.ids = map[string]bool{}
 		for _, id := range ups.Watch.Validators.IDs {
@@ -76,7 +77,7 @@ func (expected *expectedValidators) collect(ctx context.Context, ups *Upstreams,
 	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
 	before := slices.Collect(maps.Keys(expected.ids))
 	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
-		return ups.entries(ctx, n, before...)
+		return entriesOf(ctx, ups, n, before...)
 	})
 	if err != nil {
 		return err

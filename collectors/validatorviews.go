@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
@@ -17,25 +18,25 @@ var (
 		"1 if the node is connected to the validator, 0 if not. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "node_id")
 )
 
-var validatorViews = &Spec{
+var validatorViews = &collector.Spec{
 	Name:     "validator_views",
 	Help:     "Uptime and connection of the monitored validators, as observed by up to 25 of your nodes and by all observers.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID", "info.peers"},
 	Every:    time.Minute,
-	EveryFor: monitoredPeriod,
+	EveryFor: collector.MonitoredPeriod,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
-	Bind: func(ups *Upstreams) []Job {
-		jobs, count := perNodeOrObserver(collectViews)(ups), len(ups.Nodes())
+	Bind: func(ups *collector.Upstreams) []collector.Job {
+		jobs, count := collector.PerNodeOrObserver(collectViews)(ups), len(ups.Nodes())
 		return slices.Delete(jobs, min(count, maxViews), count)
 	},
 }
 
-func collectViews(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectViews(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err
 	}
-	entries, err := ups.entries(ctx, n)
+	entries, err := entriesOf(ctx, ups, n)
 	if err != nil {
 		return err
 	}

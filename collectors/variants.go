@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -17,15 +18,15 @@ import (
 
 var fleetVariants = metric.New("avax_fleet_variants",
 	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Only the nodes of this exporter count. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
-	"fact", "subject").AtMost(10 * maxNamed) // each of up to MaxChains chains has two series
+	"fact", "subject").AtMost(10 * collector.MaxNamed) // each of up to MaxChains chains has two series
 
-var variants = &Spec{
+var variants = &collector.Spec{
 	Name:     "variants",
 	Help:     "Differences between the nodes in versions, upgrades and chain configurations.",
 	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants},
-	Bind:     perNetwork(collectVariants),
+	Bind:     collector.PerNetwork(collectVariants),
 }
 
 // fact identifies a property that should be equal on all nodes.
@@ -41,7 +42,7 @@ type nodeValues struct {
 	values map[fact]value
 }
 
-func collectVariants(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func collectVariants(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}

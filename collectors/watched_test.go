@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -45,7 +45,7 @@ func TestSingleValidatorRequestOmitsDelegators(t *testing.T) {
 func TestOnlyListedValidatorsAreMonitored(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		const stranger = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
-		w.ups.Watch.Validators = collectors.Validators{IDs: []string{w.network.NodeID("charlie"), stranger}}
+		w.ups.Watch.Validators = collector.Validators{IDs: []string{w.network.NodeID("charlie"), stranger}}
 		page := w.page(t, "validators")
 		wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		wantSeries(t, page, `avax_validator_present{node_id="`+stranger+`"}`, "0")
@@ -62,7 +62,7 @@ func TestOnlyListedValidatorsAreMonitored(t *testing.T) {
 
 func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Validators = collectors.Validators{All: true}
+		w.ups.Watch.Validators = collector.Validators{All: true}
 		if n := strings.Count(w.page(t, "validators"), "\navax_validator_present{"); n != 7 {
 			t.Errorf("%d validators, want 7", n)
 		}
@@ -70,7 +70,7 @@ func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 			if got := specOf(t, name).Period(w.ups.Watch.Validators); got != 5*time.Minute {
 				t.Errorf("%s every %v", name, got)
 			}
-			if got := specOf(t, name).Period(collectors.Validators{}); got != time.Minute {
+			if got := specOf(t, name).Period(collector.Validators{}); got != time.Minute {
 				t.Errorf("%s every %v if only the configured nodes are monitored", name, got)
 			}
 		}
@@ -218,7 +218,7 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 }
 
 // once runs a job of a collector and returns its samples. The run must succeed.
-func (w world) once(t *testing.T, collector string, j collectors.Job) (samples string) {
+func (w world) once(t *testing.T, collector string, j collector.Job) (samples string) {
 	t.Helper()
 	batch := metric.NewBatch(specOf(t, collector).Families)
 	if err := j.Collect(t.Context(), batch); err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -22,7 +23,7 @@ import (
 // world is a healthy simulated network with the configuration of an exporter.
 type world struct {
 	network *simnet.Network
-	ups     *collectors.Upstreams
+	ups     *collector.Upstreams
 	// otherwise, if set, answers a call in place of the network. If it returns an empty text, the network answers.
 	otherwise *func(node, method string, params []any) string
 }
@@ -79,13 +80,13 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // job binds a collector and returns its job for a target.
-func (w world) job(t *testing.T, collector, target string) (*collectors.Spec, collectors.Job) {
+func (w world) job(t *testing.T, name, target string) (*collector.Spec, collector.Job) {
 	t.Helper()
-	spec := specOf(t, collector)
+	spec := specOf(t, name)
 	jobs := spec.Bind(w.ups)
-	i := slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target.String() == target })
+	i := slices.IndexFunc(jobs, func(j collector.Job) bool { return j.Target.String() == target })
 	if i < 0 {
-		t.Fatalf("%s: no job for %s", collector, target)
+		t.Fatalf("%s: no job for %s", name, target)
 	}
 	return spec, jobs[i]
 }
@@ -135,7 +136,7 @@ func (w world) callCount(node, method string) (n int) {
 	return n
 }
 
-func specOf(t *testing.T, name string) *collectors.Spec {
+func specOf(t *testing.T, name string) *collector.Spec {
 	t.Helper()
 	for _, s := range collectors.All() {
 		if s.Name == name {

@@ -24,8 +24,10 @@ var layers = [][]string{
 		"internal/section", "internal/recorded", // for tests only
 	},
 	{"internal/nodes"},
-	{"collectors", "internal/remedy"},
-	{"internal/alerting", "internal/notify", "internal/schedule"},
+	{"internal/collector", "internal/remedy"},
+	{"collectors/dataservice", "internal/schedule"},
+	{"collectors"},
+	{"internal/alerting", "internal/notify"},
 	{"internal/backtest", "internal/explain"},
 	{"internal/config", "internal/web"},
 	{"internal/ledger"},

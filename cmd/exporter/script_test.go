@@ -81,8 +81,8 @@ func TestScripts(t *testing.T) {
 
 func of(ts *testscript.TestScript) *script { return ts.Value("script").(*script) }
 
-// startNetwork: network [mainnet] — starts a simulated network, whose nodes may report the ID of Mainnet. It sets a variable for each upstream, such as $ALPHA, and for each L1's chain,
-// such as $EXAMPLEL1.
+// startNetwork: network [mainnet] — starts a simulated network, whose nodes may report the ID of Mainnet. It sets a variable for each upstream, such
+// as $ALPHA, and for each L1's chain, such as $EXAMPLEL1.
 func startNetwork(ts *testscript.TestScript, _ bool, args []string) {
 	of(ts).network = simnet.New(simnet.Options{Seed: 1})
 	if slices.Contains(args, "mainnet") {

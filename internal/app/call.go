@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -62,7 +62,7 @@ func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext
 	}
 }
 
-func callOnce(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
+func callOnce(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
 	switch {
 	case r.Method == metrics.AvgTPS.Method && ups.Metrics == nil:
 		return nil, config.InputError{Err: errors.New("no Metrics service configured: set AVAX_METRICS_URL")}
@@ -80,7 +80,7 @@ func callOnce(ctx context.Context, ups *collectors.Upstreams, r Request) (jsonte
 	return answer, err
 }
 
-func callNode(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
+func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
 	var names []string
 	for _, n := range ups.Nodes() {
 		if r.Node != "" && r.Node != n.Name() {
@@ -110,7 +110,7 @@ func callNode(ctx context.Context, ups *collectors.Upstreams, r Request) (jsonte
 }
 
 // callData calls a method of the Data service. The default network is that of the nodes.
-func callData(ctx context.Context, ups *collectors.Upstreams, r Request) (jsontext.Value, error) {
+func callData(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if r.Params != nil {
 		if err := json.Unmarshal(r.Params, &given); err != nil {

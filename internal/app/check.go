@@ -78,7 +78,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 	failed, series := 0, 0
 	for _, j := range jobs {
 		series += samples(j)
-		if r := j.Last; r.Err == nil || errors.Is(r.Err, nodes.ErrNotOffered) {
+		if r := j.Last; r.Err == nil || errors.Is(r.Err, metric.ErrNotOffered) {
 			fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", r.Collector, r.Target, verdict(j))
 		} else {
 			failed++

@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
@@ -99,7 +100,7 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 }
 
 // dataCollectors returns the collectors that call the Data service.
-func dataCollectors() (specs []*collectors.Spec) {
+func dataCollectors() (specs []*collector.Spec) {
 	for _, s := range collectors.All() {
 		if s.Cost != nil {
 			specs = append(specs, s)

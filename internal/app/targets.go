@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -36,7 +36,7 @@ type targets struct {
 	// answered receives a value when a node has begun to answer.
 	answered chan struct{}
 	// ups has the nodes of this shard.
-	ups *collectors.Upstreams
+	ups *collector.Upstreams
 }
 
 // nodeConn is a configured node and its client.
@@ -49,11 +49,11 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
-	t.ups = &collectors.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, State: dir, Dial: cfg.Dial}
+	t.ups = &collector.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, State: dir, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {
-		t.ups.Watch = collectors.Watchlist{Validators: cfg.Watch.Validators}
+		t.ups.Watch = collector.Watchlist{Validators: cfg.Watch.Validators}
 	}
 	if first && cfg.MetricsURL != "" {
 		up, err := t.service(scrape.Options{Name: "metrics", URL: string(cfg.MetricsURL), RepeatAfter: metrics.RepeatAfter})
@@ -67,7 +67,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 		if t.data, err = newDataService(t); err != nil {
 			return nil, err
 		}
-		t.ups.Data = &collectors.DataService{
+		t.ups.Data = &collector.DataService{
 			Client: t.data.Client, Network: cfg.Network.Name, Currency: string(cfg.Currency),
 		}
 	}
@@ -80,7 +80,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 }
 
 // Upstreams returns the nodes and services of all shards, for a command. It sends nothing. The error is a config.InputError.
-func Upstreams(cfg *config.Config) (*collectors.Upstreams, error) {
+func Upstreams(cfg *config.Config) (*collector.Upstreams, error) {
 	cfg.Shard, cfg.TotalShards = 0, 1
 	t, err := newTargets(cfg, nil, nil)
 	if err != nil {

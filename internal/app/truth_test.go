@@ -22,7 +22,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -175,7 +175,7 @@ func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 }
 
 // observer calls these nodes, in this order, without faults.
-func (m *randomTest) observer(names ...string) *collectors.Upstreams {
+func (m *randomTest) observer(names ...string) *collector.Upstreams {
 	open := func(name string) *scrape.Upstream {
 		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
 		if err != nil {
@@ -187,7 +187,7 @@ func (m *randomTest) observer(names ...string) *collectors.Upstreams {
 	for _, name := range names {
 		called = append(called, nodes.New(node.New(open(name))))
 	}
-	return &collectors.Upstreams{Pool: nodes.NewPool(called, m.config.Chains.List), Watch: m.config.Watch}
+	return &collector.Upstreams{Pool: nodes.NewPool(called, m.config.Chains.List), Watch: m.config.Watch}
 }
 
 // observe records what is true now: the samples that an observer of any nodes gets.
@@ -204,7 +204,7 @@ func (m *randomTest) observe() {
 					continue // already called
 				}
 				batch := metric.NewBatch(spec.Families)
-				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
+				if err := job.Collect(ctx, batch); err != nil && !errors.Is(err, metric.ErrNotOffered) {
 					continue
 				}
 				for _, chunk := range batch.Chunks() {
@@ -339,7 +339,7 @@ var olderAnswers = map[string]time.Duration{
 func (m *randomTest) check() (wrong []string) {
 	now := time.Now()
 	for _, job := range m.world.Store().Jobs() {
-		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collectors.Spec) bool { return s.Name == job.Last.Collector })]
+		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collector.Spec) bool { return s.Name == job.Last.Collector })]
 		longest := 3*min(spec.Period(m.config.Watch.Validators), time.Minute) + olderAnswers[spec.Name]
 		for _, chunk := range job.Fresh(now) {
 			switch chunk.Family.Name {

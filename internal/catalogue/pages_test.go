@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -54,7 +55,7 @@ runs once per period. A sample that is not updated for three periods disappears:
 }
 
 // targetsOf names the kinds of targets that the jobs of a collector have, such as "node, node and chain".
-func targetsOf(t *testing.T, s *collectors.Spec) string {
+func targetsOf(t *testing.T, s *collector.Spec) string {
 	up, err := scrape.New(scrape.Options{Name: "upstream", URL: "http://upstream.sim"})
 	if err != nil {
 		t.Fatal(err)
@@ -62,13 +63,13 @@ func targetsOf(t *testing.T, s *collectors.Spec) string {
 	item := []string{"item"}
 	found := map[string]bool{}
 	for _, validators := range [][]string{nil, item} {
-		for _, j := range s.Bind(&collectors.Upstreams{
+		for _, j := range s.Bind(&collector.Upstreams{
 			Pool:    nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))}, []nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
 			Metrics: metrics.New(up),
-			Data:    &collectors.DataService{},
-			Watch: collectors.Watchlist{
-				Validators: collectors.Validators{IDs: validators}, Addresses: item, Delegators: []collectors.Delegator{{Name: "item"}}, Assets: item, EVM: item, Contracts: item,
-				Tokens: []collectors.Token{{Chain: "one"}}, Signatures: []collectors.Probe{{Name: "probe"}},
+			Data:    &collector.DataService{},
+			Watch: collector.Watchlist{
+				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Delegator{{Name: "item"}}, Assets: item, EVM: item, Contracts: item,
+				Tokens: []collector.Token{{Chain: "one"}}, Signatures: []collector.Probe{{Name: "probe"}},
 			},
 		}) {
 			kind := "network"

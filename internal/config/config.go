@@ -24,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -39,7 +40,7 @@ type Config struct {
 	DefaultNode bool
 	Upstreams   Upstreams // as read at the start
 	OnlyData    bool      // no node and no observer is configured
-	Watch       collectors.Watchlist
+	Watch       collector.Watchlist
 
 	Alerting alerting.Config
 	Notify   notify.Config
@@ -56,7 +57,7 @@ type Config struct {
 
 // Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job
 // runs at most once a minute, unless a schedule is configured.
-func (c *Config) Schedule(spec *collectors.Spec, target metric.Target, onlyObservers bool) cron.Schedule {
+func (c *Config) Schedule(spec *collector.Spec, target metric.Target, onlyObservers bool) cron.Schedule {
 	if timetable := c.Schedules[spec.Name]; timetable != nil {
 		return timetable(target)
 	}
@@ -84,7 +85,7 @@ func (env Environment) Parse() (*Config, error) {
 			c.Nodes = nil
 		}
 	}
-	c.Watch = collectors.Watchlist{
+	c.Watch = collector.Watchlist{
 		Validators: c.Validators.Validators, Addresses: c.WatchAddresses.Primary, EVM: c.WatchAddresses.EVM, Delegators: c.WatchDelegators,
 		Assets: c.WatchAssets, Contracts: c.WatchContracts, Tokens: c.WatchTokens, Signatures: c.WatchSignatures,
 	}
@@ -161,7 +162,7 @@ func (c *checked) validateUpstreams() {
 // useOnlyData disables the collectors that need a node, because the Data service is the only upstream.
 func (c *checked) useOnlyData() {
 	c.OnlyData = true
-	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collectors.Spec) bool { return !s.WithoutNodes() })
+	c.Collectors = slices.DeleteFunc(slices.Clone(c.Collectors), func(s *collector.Spec) bool { return !s.WithoutNodes() })
 	if c.Network.Name == "" {
 		c.note(&c.Network, errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
 	}
@@ -180,9 +181,9 @@ func (c *Config) reservedNames() map[string]string {
 	for name, what := range services {
 		reserved[name] = what
 	}
-	ups := &collectors.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: c.Watch}
+	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: c.Watch}
 	if c.DataURL != "" {
-		ups.Data = &collectors.DataService{Network: c.Network.Name}
+		ups.Data = &collector.DataService{Network: c.Network.Name}
 	}
 	for _, spec := range collectors.All() {
 		for _, j := range spec.Bind(ups) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
@@ -312,7 +313,7 @@ func (c *Chains) Decode(s string) error {
 var nodeIDForm = regexp.MustCompile(`^NodeID-[1-9A-HJ-NP-Za-km-z]{20,40}$`)
 
 // Validators are the validators to monitor.
-type Validators struct{ collectors.Validators }
+type Validators struct{ collector.Validators }
 
 // Decode parses own, all, or a list of node IDs.
 func (v *Validators) Decode(s string) (err error) {
@@ -330,11 +331,11 @@ func (v *Validators) Decode(s string) (err error) {
 }
 
 // Collectors are the collectors to run.
-type Collectors []*collectors.Spec
+type Collectors []*collector.Spec
 
 // defaultCollectors returns the collectors that run without a list.
 func defaultCollectors() Collectors {
-	return slices.DeleteFunc(collectors.All(), func(spec *collectors.Spec) bool { return spec.Off })
+	return slices.DeleteFunc(collectors.All(), func(spec *collector.Spec) bool { return spec.Off })
 }
 
 // Decode parses a list, or changes to the default list.
@@ -361,7 +362,7 @@ func (c *Collectors) Decode(s string) error {
 	if list && changes {
 		err = errors.Join(err, errors.New("write either a full list, or changes to the defaults with + and -"))
 	}
-	*c = slices.DeleteFunc(all, func(spec *collectors.Spec) bool {
+	*c = slices.DeleteFunc(all, func(spec *collector.Spec) bool {
 		on, named := chosen[spec.Name]
 		return !on && (named || list || spec.Off)
 	})
@@ -376,22 +377,22 @@ func (all *Schedules) Decode(s string) error {
 	schedules := Schedules{}
 	*all = schedules
 	return each(s, ";", func(item string) error {
-		collector, expression, ok := strings.Cut(item, "=")
-		collector = strings.TrimSpace(collector)
-		_, twice := schedules[collector]
+		name, expression, ok := strings.Cut(item, "=")
+		name = strings.TrimSpace(name)
+		_, twice := schedules[name]
 		switch {
 		case !ok:
 			return fmt.Errorf("%q: write collector=expression, such as peers=@every 1m", item)
-		case !slices.ContainsFunc(collectors.All(), func(s *collectors.Spec) bool { return s.Name == collector }):
-			return fmt.Errorf("unknown collector %q", collector)
+		case !slices.ContainsFunc(collectors.All(), func(s *collector.Spec) bool { return s.Name == name }):
+			return fmt.Errorf("unknown collector %q", name)
 		case twice:
-			return fmt.Errorf("%s has two schedules", collector)
+			return fmt.Errorf("%s has two schedules", name)
 		}
 		when, err := schedule.Parse(strings.TrimSpace(expression))
 		if err != nil {
-			return fmt.Errorf("%s: %w", collector, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		schedules[collector] = when
+		schedules[name] = when
 		return nil
 	})
 }
@@ -443,7 +444,7 @@ func (a *Addresses) Decode(s string) error {
 }
 
 // Delegators are addresses whose delegations to monitor.
-type Delegators []collectors.Delegator
+type Delegators []collector.Delegator
 
 // Decode parses a list of addresses, each with an optional name.
 func (all *Delegators) Decode(s string) error {
@@ -455,10 +456,10 @@ func (all *Delegators) Decode(s string) error {
 		switch {
 		case named && !ValidName(name) || !strings.HasPrefix(address, "P-") || !addressForm.MatchString(address):
 			return fmt.Errorf("%q: write P-Chain addresses, each with an optional name, such as treasury=P-avax1…", item)
-		case slices.ContainsFunc(*all, func(d collectors.Delegator) bool { return d.Name == name || d.Address == address }):
+		case slices.ContainsFunc(*all, func(d collector.Delegator) bool { return d.Name == name || d.Address == address }):
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
-		*all = append(*all, collectors.Delegator{Name: name, Address: address})
+		*all = append(*all, collector.Delegator{Name: name, Address: address})
 		return nil
 	})
 }
@@ -482,7 +483,7 @@ func (c *Contracts) Decode(s string) (err error) {
 }
 
 // Tokens are NFTs whose metadata to check.
-type Tokens []collectors.Token
+type Tokens []collector.Token
 
 // Decode parses a list of chain/contract/id.
 func (all *Tokens) Decode(s string) error {
@@ -491,8 +492,8 @@ func (all *Tokens) Decode(s string) error {
 		if parts == nil {
 			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex is optional", item)
 		}
-		t := collectors.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
-		if slices.ContainsFunc(*all, func(o collectors.Token) bool {
+		t := collector.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
+		if slices.ContainsFunc(*all, func(o collector.Token) bool {
 			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID
 		}) {
 			return fmt.Errorf("duplicate %s: remove one", item)
@@ -503,7 +504,7 @@ func (all *Tokens) Decode(s string) error {
 }
 
 // Probes are transactions whose messages the signature aggregator is asked about.
-type Probes []collectors.Probe
+type Probes []collector.Probe
 
 // Decode parses a list of name=txHash.
 func (all *Probes) Decode(s string) error {
@@ -512,10 +513,10 @@ func (all *Probes) Decode(s string) error {
 		switch {
 		case !ok || !ValidName(name) || !idForm.MatchString(hash):
 			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
-		case slices.ContainsFunc(*all, func(p collectors.Probe) bool { return p.Name == name }):
+		case slices.ContainsFunc(*all, func(p collector.Probe) bool { return p.Name == name }):
 			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
 		}
-		*all = append(*all, collectors.Probe{Name: name, TxHash: hash})
+		*all = append(*all, collector.Probe{Name: name, TxHash: hash})
 		return nil
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -60,12 +61,12 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
 	}
 	c.Watch.Addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
-	c.Watch.Delegators = []collectors.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
+	c.Watch.Delegators = []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
 	c.Watch.Assets = []string{Asset}
 	c.Watch.EVM = []string{simnet.Account, simnet.Partner}
 	c.Watch.Contracts = []string{simnet.Account}
-	c.Watch.Tokens = []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
-	c.Watch.Signatures = []collectors.Probe{{Name: "conversion", TxHash: Conversion}}
+	c.Watch.Tokens = []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
+	c.Watch.Signatures = []collector.Probe{{Name: "conversion", TxHash: Conversion}}
 	c.Collectors = collectors.All()
 	for _, spec := range c.Collectors {
 		if c.Schedules[spec.Name] == nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 )
@@ -296,7 +297,7 @@ func (e *explanation) family(name string) {
 	}
 }
 
-func specOf(name string) *collectors.Spec {
+func specOf(name string) *collector.Spec {
 	for _, s := range collectors.All() {
 		for _, f := range s.Families {
 			if f.Name == name {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
@@ -92,12 +92,12 @@ func (p Payment) Note() string {
 // reader reads the ledger.
 type reader struct {
 	Query
-	ups     *collectors.Upstreams
+	ups     *collector.Upstreams
 	network string
 }
 
 // Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError.
-func Read(ctx context.Context, ups *collectors.Upstreams, q Query) ([]Payment, error) {
+func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, error) {
 	if ups.Data == nil {
 		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 	}
@@ -188,7 +188,7 @@ func restaked(payments []Payment) (found []Payment) {
 
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
 // staked, and for an auto-renewed validator under the transaction that paid.
-func verify(ctx context.Context, ups *collectors.Upstreams, payments []Payment) error {
+func verify(ctx context.Context, ups *collector.Upstreams, payments []Payment) error {
 	if ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
@@ -240,7 +240,7 @@ func (p Payment) valued() Payment {
 }
 
 // configured returns what the configuration monitors.
-func configured(ctx context.Context, ups *collectors.Upstreams) (found []Selection, err error) {
+func configured(ctx context.Context, ups *collector.Upstreams) (found []Selection, err error) {
 	mine := Selection{Nodes: slices.Clone(ups.Watch.Validators.IDs)}
 	if len(mine.Nodes) == 0 {
 		for _, n := range ups.Nodes() {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -129,7 +130,7 @@ func noAnswer(errs []error) error {
 	case 1:
 		return errs[0]
 	}
-	// Prefer an error other than ErrNotOffered: the node with that error may run the chain.
-	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, ErrNotOffered) }))
+	// Prefer an error other than metric.ErrNotOffered: the node with that error may run the chain.
+	worst := max(0, slices.IndexFunc(errs, func(err error) bool { return !errors.Is(err, metric.ErrNotOffered) }))
 	return fmt.Errorf("none of %d nodes answered; %w", len(errs), errs[worst])
 }

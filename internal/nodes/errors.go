@@ -1,23 +1,18 @@
 package nodes
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// ErrNotOffered means that the upstream does not offer a call. Possible causes: its release lacks the method, the chain
-// is of another kind, the node does not run the chain, or the API is disabled. The run counts as successful, and the
-// samples in its batch are exported.
-var ErrNotOffered = errors.New("not offered here")
-
 // Optional returns the result of a call that an upstream need not offer. If the node does not know the method, or the path
-// does not exist, the error is ErrNotOffered: a starting node has no chains yet.
+// does not exist, the error is metric.ErrNotOffered: a starting node has no chains yet.
 func Optional[T any](answer T, err error) (T, error) {
 	if node.IsNotOffered(err) || scrape.OutcomeOf(err) == scrape.NotFound {
-		err = fmt.Errorf("%w: %w", ErrNotOffered, err)
+		err = fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return answer, err
 }

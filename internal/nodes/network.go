@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -30,7 +31,7 @@ const (
 var evmNetworks = map[uint64]uint64{43114: 1, 43113: 5}
 
 // errOtherNetwork is the error of a question about the network to a node or observer of another one.
-var errOtherNetwork = fmt.Errorf("%w: it does not belong to the expected network: monitor it with another exporter", ErrNotOffered)
+var errOtherNetwork = fmt.Errorf("%w: it does not belong to the expected network: monitor it with another exporter", metric.ErrNotOffered)
 
 // NetworkID requests the ID of the node's network, and stores it. If an observer blocks info.getNetworkID, the chain ID of its C-Chain
 // tells the network.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -189,10 +190,10 @@ func (n *Node) Run(ctx context.Context, collect func() error) error {
 	return n.explain(collect())
 }
 
-// explain converts the error of an observer that does not offer a method into ErrNotOffered.
+// explain converts the error of an observer that does not offer a method into metric.ErrNotOffered.
 func (n *Node) explain(err error) error {
-	if n.Observer && node.IsNotServed(err) && !errors.Is(err, ErrNotOffered) {
-		return fmt.Errorf("%w: %w", ErrNotOffered, err)
+	if n.Observer && node.IsNotServed(err) && !errors.Is(err, metric.ErrNotOffered) {
+		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return err
 }

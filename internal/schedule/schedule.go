@@ -15,9 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/robfig/cron/v3"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -362,7 +360,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	err := s.collect(ctx, j, batch)
 	// While a node starts, a chain that is not found may appear soon.
 	missing := scrape.OutcomeOf(err) == scrape.NotFound
-	if errors.Is(err, nodes.ErrNotOffered) {
+	if errors.Is(err, metric.ErrNotOffered) {
 		err = nil
 	}
 	// Samples are as old as the oldest answer from which they were computed.
@@ -387,10 +385,10 @@ func (s *Scheduler) run(j *job, woken bool) {
 		}
 		j.notes = notes
 	}
-	if collectors.HasSamples(err) {
+	if metric.HasSamples(err) {
 		r.Chunks = batch.Chunks()
 	}
-	if collectors.EndsSamples(err) {
+	if metric.EndsSamples(err) {
 		r.Chunks = []metric.Chunk{}
 	}
 	s.put(j, r, missing)

@@ -15,7 +15,6 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -418,7 +417,7 @@ func TestNotOfferedDoesNotFailARun(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
 			out.Set(gauge, 1, "alpha")
-			return fmt.Errorf("%w: eth_feeConfig: no such method", nodes.ErrNotOffered)
+			return fmt.Errorf("%w: eth_feeConfig: no such method", metric.ErrNotOffered)
 		})})
 		time.Sleep(time.Second)
 		if run := h.store.Last(metric.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}); run.Err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -42,9 +41,9 @@ func TestFailedJobIsRetriedWithBackoff(t *testing.T) {
 		want []int
 	}{
 		"failure":       {errors.New("no"), []int{0, 2, 6, 14, 30, 62, 126}},
-		"missing chain": {fmt.Errorf("%w: %w", nodes.ErrNotOffered, &scrape.Error{Outcome: scrape.NotFound}), []int{0, 2, 6, 14, 30, 62, 126}},
+		"missing chain": {fmt.Errorf("%w: %w", metric.ErrNotOffered, &scrape.Error{Outcome: scrape.NotFound}), []int{0, 2, 6, 14, 30, 62, 126}},
 		"rate limited":  {&scrape.Error{Outcome: scrape.RateLimited}, []int{0}},
-		"not offered":   {nodes.ErrNotOffered, []int{0}},
+		"not offered":   {metric.ErrNotOffered, []int{0}},
 		"success":       {nil, []int{0}},
 	} {
 		t.Run(name, func(t *testing.T) {

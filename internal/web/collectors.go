@@ -139,7 +139,7 @@ func failures(jobs []*metric.Job) []*failure {
 	byCause := map[string]*failure{}
 	var all []*failure
 	for _, j := range jobs {
-		if j.Last.Err == nil || errors.Is(j.Last.Err, nodes.ErrNotOffered) {
+		if j.Last.Err == nil || errors.Is(j.Last.Err, metric.ErrNotOffered) {
 			continue
 		}
 		one := failureOf(j.Last.Err)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
@@ -69,7 +70,7 @@ func TestMistypedFieldsMakeNoWrongSamples(t *testing.T) {
 }
 
 // mistypeAll returns the wrong samples of a collector.
-func mistypeAll(t *testing.T, spec *collectors.Spec) (wrong []string) {
+func mistypeAll(t *testing.T, spec *collector.Spec) (wrong []string) {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetBlockPeriod("X", 20*time.Second)
@@ -126,7 +127,7 @@ func isLess(value, other string) bool {
 }
 
 // bind creates the jobs of a collector with one node and both services.
-func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec) []collectors.Job {
+func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collector.Spec) []collector.Job {
 	t.Helper()
 	open := func(name string) *scrape.Upstream {
 		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6})
@@ -135,33 +136,33 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 		}
 		return u
 	}
-	ups := &collectors.Upstreams{
+	ups := &collector.Upstreams{
 		Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(open("alpha")))},
 			[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}}),
 		Metrics: metrics.New(open("metrics")),
-		Data:    &collectors.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
-		Watch: collectors.Watchlist{
+		Data:    &collector.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
+		Watch: collector.Watchlist{
 			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner}, EVM: []string{simnet.Account}, Contracts: []string{simnet.Account},
-			Tokens: []collectors.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
+			Tokens: []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
 		},
 	}
 	return spec.Bind(ups)
 }
 
 // rebound returns the job of that target from a collector without state.
-func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collectors.Spec, target metric.Target) collectors.Job {
+func rebound(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collector.Spec, target metric.Target) collector.Job {
 	t.Helper()
 	jobs := bind(t, network, transport, spec)
-	return jobs[slices.IndexFunc(jobs, func(j collectors.Job) bool { return j.Target == target })]
+	return jobs[slices.IndexFunc(jobs, func(j collector.Job) bool { return j.Target == target })]
 }
 
 // collect runs a job once and returns its samples.
-func collect(t *testing.T, spec *collectors.Spec, job collectors.Job) (map[string]string, error) {
+func collect(t *testing.T, spec *collector.Spec, job collector.Job) (map[string]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // without retries
 	defer cancel()
 	out := metric.NewBatch(spec.Families)
-	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, nodes.ErrNotOffered) {
+	if err := job.Collect(ctx, out); err != nil && !errors.Is(err, metric.ErrNotOffered) {
 		return nil, err
 	}
 	samples := map[string]string{}

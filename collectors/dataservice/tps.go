@@ -1,10 +1,11 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -19,22 +20,22 @@ var (
 		"Time at which the Metrics service last updated the chain's data, in Unix seconds.", "chain")
 )
 
-var tps = &Spec{
+var TPS = &collector.Spec{
 	Name:     "tps",
 	Help:     "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
 	Calls:    []string{metrics.AvgTPS.Op(), "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
-	Bind: func(ups *Upstreams) []Job {
+	Bind: func(ups *collector.Upstreams) []collector.Job {
 		if ups.Metrics == nil {
 			return nil
 		}
-		return perChain(collectTPS)(ups)
+		return collector.PerChain(collectTPS)(ups)
 	},
 }
 
-func collectTPS(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
-	id, err := evmChainID(ctx, ups, c)
+func collectTPS(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+	id, err := collector.EVMChainID(ctx, ups, c)
 	if err != nil {
 		return err
 	}

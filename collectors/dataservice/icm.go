@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -30,28 +31,28 @@ var (
 
 var icmRead = newRead("avax_icm_read_timestamp_seconds", "messages of a monitored address", "address")
 
-var icm = &Spec{
+var ICM = &collector.Spec{
 	Name:     "icm",
 	Help:     "Cross-chain messages that the monitored EVM addresses sent or received.",
 	Calls:    []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
-	Bind:     withData(perItem(Watchlist.evm, collectICM)),
-	Cost: func(_ Watchlist, jobs int) map[string]int {
+	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.EVMList, collectICM)),
+	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
 	},
 }
 
-func collectICM(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
-	name := ups.Data.entry("icm", address)
-	totals := load[icmTotals](ups, name)
+func collectICM(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
+	name := ups.Data.Entry("icm", address)
+	totals := collector.Load[icmTotals](ups, name)
 	err := totals.read(ctx, ups, address, out)
 	if err == nil {
 		err = totals.ask(ctx, ups, out)
 	}
-	ups.save(out, name, totals)
+	ups.Save(out, name, totals)
 	if err != nil {
-		return ifRejected(err, "AVAX_WATCH_ADDRESSES")
+		return collector.IfRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
 	totals.Events.set(out, icmRead, address)
 
@@ -127,7 +128,7 @@ const (
 // read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
 // time of sending or by the last change. So once an hour, and if a page is not in order, reading ends only after a page without a message
 // that changed since then.
-func (t *icmTotals) read(ctx context.Context, ups *Upstreams, address string, out *metric.Batch) error {
+func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	now := time.Now()
 	if t.Recent == nil {
 		t.Recent = map[string]icmMessage{}
@@ -139,7 +140,7 @@ func (t *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 	p := t.Events.begin(now, 0)
 	t.listed = map[string]bool{}
 	err := read(ctx, &t.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
-		return ups.Data.ICMMessages(ctx, ups.Data.networkName(), address, p.Token)
+		return ups.Data.ICMMessages(ctx, ups.Data.NetworkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
 		older, fresh, sorted := 0, 0, true
 		for _, message := range messages {
@@ -179,7 +180,7 @@ func (t *icmTotals) read(ctx context.Context, ups *Upstreams, address string, ou
 
 // ask requests messages by ID that this run has not read and whose status may change, those first that were not read for the
 // longest time.
-func (t *icmTotals) ask(ctx context.Context, ups *Upstreams, out *metric.Batch) error {
+func (t *icmTotals) ask(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	var ids []string
 	for id, m := range t.Recent {
 		if m.mayChange() && !t.listed[id] {
@@ -268,7 +269,7 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	}
 	for _, chain := range []*string{&k.Source, &k.Destination} {
 		if len(*chain) > metric.MaxValue {
-			*chain = other
+			*chain = collector.Other
 		}
 	}
 	if m.DestinationTransaction != nil {
@@ -298,20 +299,20 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {
 		i++
 	}
-	if i == len(lanes) && i >= icmMaxLanes && m.Source != other {
-		m.Source, m.Destination = other, other
+	if i == len(lanes) && i >= icmMaxLanes && m.Source != collector.Other {
+		m.Source, m.Destination = collector.Other, collector.Other
 		return addMessage(lanes, m)
 	}
 	if i == len(lanes) {
 		lanes = append(lanes, icmLane{Source: m.Source, Destination: m.Destination, Counts: map[string]int{}})
 	}
 	l := &lanes[i]
-	l.Counts[kindOrOther(l.Counts, m.Status)]++
+	l.Counts[collector.KindOrOther(l.Counts, m.Status)]++
 	if l.Deliverers == nil {
 		l.Deliverers = map[string]int{}
 	}
 	if m.Deliverer != "" {
-		l.Deliverers[kindOrOther(l.Deliverers, m.Deliverer)]++
+		l.Deliverers[collector.KindOrOther(l.Deliverers, m.Deliverer)]++
 	}
 	if m.Receipt {
 		l.Receipts++

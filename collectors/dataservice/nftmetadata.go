@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -21,14 +22,14 @@ var (
 		"1 if the Data service has a valid copy of the token's metadata, 0 if not. Absent if no monitored address holds the token.", "chain", "contract", "token")
 )
 
-var nftMetadata = &Spec{
+var NFTMetadata = &collector.Spec{
 	Name:     "nft_metadata",
 	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS. The holder of each token must be in AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{data.ListCollectibles.Op(), data.PostReindex.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
-	Bind:     withData(bindNFTMetadata),
-	Cost: func(w Watchlist, jobs int) map[string]int {
+	Bind:     collector.WithData(bindNFTMetadata),
+	Cost: func(w collector.Watchlist, jobs int) map[string]int {
 		reindexed := 0
 		for _, t := range w.Tokens {
 			if t.Reindex {
@@ -39,24 +40,24 @@ var nftMetadata = &Spec{
 	},
 }
 
-func bindNFTMetadata(ups *Upstreams) []Job {
-	var jobs []Job
+func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
+	var jobs []collector.Job
 	for _, t := range ups.Watch.Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
 			continue // with AVAX_CHAINS=auto, the chain may be discovered later
 		}
 		c := ups.Chains()[i]
-		jobs = append(jobs, Job{metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, func(ctx context.Context, out *metric.Batch) error {
+		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, Collect: func(ctx context.Context, out *metric.Batch) error {
 			return collectNFTMetadata(ctx, ups, c, t, out)
 		}})
 	}
 	return jobs
 }
 
-func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t Token, out *metric.Batch) error {
-	_, err := ofChain(ctx, ups, c, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
-		found, err := ups.findToken(ctx, chainID, t, out)
+func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, t collector.Token, out *metric.Batch) error {
+	_, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
+		found, err := findToken(ctx, ups, chainID, t, out)
 		if err != nil {
 			return none, err
 		}
@@ -69,7 +70,7 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t To
 			out.SetTime(nftTimestamp, m.MetadataLastUpdatedTimestamp.Time, t.Chain, t.Contract, t.ID)
 		}
 		if t.Reindex && !found.Metadata.Indexed() {
-			ups.reindex(ctx, chainID, t, out)
+			reindex(ctx, ups, chainID, t, out)
 		}
 		return none, nil
 	})
@@ -78,9 +79,9 @@ func collectNFTMetadata(ctx context.Context, ups *Upstreams, c nodes.Chain, t To
 
 // findToken searches for a token among the tokens of the monitored addresses. It starts with the address that held
 // the token last. It returns nil if no monitored address holds the token.
-func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, out *metric.Batch) (*data.Collectible, error) {
-	name := ups.Data.entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
-	last, _ := state.Load[string](&ups.memory, name)
+func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
+	name := ups.Data.Entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
+	last, _ := state.Load[string](&ups.Memory, name)
 	order := slices.Clone(ups.Watch.EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
@@ -92,12 +93,12 @@ func (ups *Upstreams) findToken(ctx context.Context, chainID string, t Token, ou
 		return 0
 	})
 	for _, address := range order {
-		for held, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, t.Contract)) {
+		for held, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, t.Contract)) {
 			if err != nil {
 				return nil, err
 			}
 			if held.TokenID == t.ID {
-				return &held, ups.memory.Save(name, address)
+				return &held, ups.Memory.Save(name, address)
 			}
 		}
 	}
@@ -109,13 +110,13 @@ const reindexEvery = time.Hour
 
 // reindex requests that the service reads the token's metadata again, at most once per reindexEvery. It stores the time
 // before the call, so that a restart does not repeat the call.
-func (ups *Upstreams) reindex(ctx context.Context, chainID string, t Token, out *metric.Batch) {
-	name := ups.Data.entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
-	last := load[time.Time](ups, name)
+func reindex(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) {
+	name := ups.Data.Entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
+	last := collector.Load[time.Time](ups, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {
 		return
 	}
-	ups.save(out, name, time.Now())
+	ups.Save(out, name, time.Now())
 	if err := ups.Data.Reindex(ctx, chainID, t.Contract, t.ID); err != nil {
 		out.Note("token %s of %s on %s: %v", t.ID, t.Contract, t.Chain, fmt.Errorf("reindex request failed: %w", err))
 	}

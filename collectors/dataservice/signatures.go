@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -18,33 +19,33 @@ var (
 		"Duration of the aggregation in seconds, including retries. Absent if the aggregation failed.", "probe")
 )
 
-var signatures = &Spec{
+var Signatures = &collector.Spec{
 	Name:     "signatures",
 	Help:     "Whether the Data service's signature aggregator collects enough signatures for a message. Needs AVAX_WATCH_SIGNATURES.",
 	Calls:    []string{data.GetAggregatedSignatures.Op(), "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Bind:     withData(bindSignatures),
-	Cost:     calls(data.GetAggregatedSignatures.Op(), 1),
+	Bind:     collector.WithData(bindSignatures),
+	Cost:     collector.Calls(data.GetAggregatedSignatures.Op(), 1),
 }
 
-func bindSignatures(ups *Upstreams) []Job {
-	var jobs []Job
+func bindSignatures(ups *collector.Upstreams) []collector.Job {
+	var jobs []collector.Job
 	for _, p := range ups.Watch.Signatures {
-		jobs = append(jobs, Job{metric.Target{Item: p.Name}, func(ctx context.Context, out *metric.Batch) error {
+		jobs = append(jobs, collector.Job{Target: metric.Target{Item: p.Name}, Collect: func(ctx context.Context, out *metric.Batch) error {
 			return collectSignatures(ctx, ups, p, out)
 		}})
 	}
 	return jobs
 }
 
-func collectSignatures(ctx context.Context, ups *Upstreams, p Probe, out *metric.Batch) error {
+func collectSignatures(ctx context.Context, ups *collector.Upstreams, p collector.Probe, out *metric.Batch) error {
 	began := time.Now()
-	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.networkName(), p.TxHash)
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), p.TxHash)
 	took := time.Since(began)
 	var status *scrape.StatusError
 	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusInternalServerError) {
-		return ifUnknown(err, "AVAX_WATCH_SIGNATURES") // the aggregator did not answer, which says nothing about the validators
+		return collector.IfUnknown(err, "AVAX_WATCH_SIGNATURES") // the aggregator did not answer, which says nothing about the validators
 	}
 	out.SetBool(signatureUp, err == nil, p.Name)
 	if err == nil {

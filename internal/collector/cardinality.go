@@ -1,4 +1,4 @@
-package collectors
+package collector
 
 import (
 	"cmp"
@@ -10,11 +10,11 @@ import (
 
 // Limits on the number of series, for label values that peers, services and senders of messages choose.
 const (
-	// other is the label value of the series for all names beyond a limit.
-	other = "other"
-	// maxNamed is the maximum number of series of a family in one run, if an upstream chooses the family's label
+	// Other is the label value of the series for all names beyond a limit.
+	Other = "other"
+	// MaxNamed is the maximum number of series of a family in one run, if an upstream chooses the family's label
 	// values, such as names of checks, virtual machines and upgrades.
-	maxNamed = 2000
+	MaxNamed = 2000
 	// maxCommon is the maximum number of series of a family whose label values peers choose. The series with the label
 	// value other is not counted.
 	maxCommon = 20
@@ -23,10 +23,10 @@ const (
 	maxKinds = 20
 )
 
-// topCounts returns the maxCommon largest counts, by name. The sum of the rest has the name other. Equal counts are
+// TopCounts returns the maxCommon largest counts, by name. The sum of the rest has the name other. Equal counts are
 // sorted by name, so that each run returns the same names. A name that is too long for a label value is part of the
 // rest.
-func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
+func TopCounts[N cmp.Ordered](counts map[string]N) map[string]N {
 	fit := slices.DeleteFunc(slices.Collect(maps.Keys(counts)), func(name string) bool { return len(name) > metric.MaxValue })
 	slices.SortFunc(fit, func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
@@ -35,27 +35,27 @@ func topCounts[N cmp.Ordered](counts map[string]N) map[string]N {
 	common := make(map[string]N, len(fit)+1)
 	for name, n := range counts {
 		if !slices.Contains(fit, name) {
-			name = other
+			name = Other
 		}
 		common[name] += n
 	}
 	return common
 }
 
-// knownOrOther returns the key of sums for an item of this kind: the kind itself if sums has it, or other. A counter uses it, because
+// KnownOrOther returns the key of sums for an item of this kind: the kind itself if sums has it, or other. A counter uses it, because
 // increase() misses the first event of a series that is born with it.
-func knownOrOther[S any](sums map[string]S, kind string) string {
+func KnownOrOther[S any](sums map[string]S, kind string) string {
 	if _, known := sums[kind]; known {
 		return kind
 	}
-	return other
+	return Other
 }
 
-// kindOrOther returns the key of sums for an item of this kind. That is the kind itself, or other if sums has
+// KindOrOther returns the key of sums for an item of this kind. That is the kind itself, or other if sums has
 // maxKinds keys or the kind is too long for a label value.
-func kindOrOther[S any](sums map[string]S, kind string) string {
+func KindOrOther[S any](sums map[string]S, kind string) string {
 	if _, known := sums[kind]; known || len(sums) < maxKinds && len(kind) <= metric.MaxValue {
 		return kind
 	}
-	return other
+	return Other
 }

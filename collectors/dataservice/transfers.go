@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -15,17 +16,17 @@ var addressTransfers = metric.NewCounter("avax_address_transfers_total",
 
 var transfersRead = newRead("avax_address_transfers_read_timestamp_seconds", "NFT transfers of a monitored address", "chain", "address")
 
-var transfers = &Spec{
+var Transfers = &collector.Spec{
 	Name:     "transfers",
 	Help:     "NFT transfers of the monitored EVM addresses.",
 	Calls:    []string{data.ListERC721Transfers.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
-	Bind:     withData(perItemAndChain(Watchlist.evm, collectTransfers)),
-	Cost:     calls(data.ListERC721Transfers.Op(), 1),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectTransfers)),
+	Cost:     collector.Calls(data.ListERC721Transfers.Op(), 1),
 }
 
-func collectTransfers(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectTransfers(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return transferList[data.ERC721Transfer]{
 		op: data.ListERC721Transfers.Op(), family: addressTransfers, read: transfersRead,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.ERC721Transfer], error) {

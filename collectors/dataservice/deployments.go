@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -12,19 +13,19 @@ import (
 var addressDeployments = metric.NewCounter("avax_address_deployments_total",
 	"Contracts that a monitored address has deployed.", "chain", "address")
 
-var deployments = &Spec{
+var Deployments = &collector.Spec{
 	Name:     "deployments",
 	Help:     "Contracts that monitored addresses have deployed. Needs AVAX_WATCH_CONTRACTS.",
 	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Bind:     withData(perItemAndChain(Watchlist.contracts, collectDeployments)),
-	Cost:     calls(data.ListDeployments.Op(), 1),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.ContractList, collectDeployments)),
+	Cost:     collector.Calls(data.ListDeployments.Op(), 1),
 }
 
-func collectDeployments(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	count, err := ofChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
-		for _, err := range readable(out, ups.Data.Deployments(ctx, chainID, address)) {
+func collectDeployments(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+	count, err := collector.OfChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
+		for _, err := range collector.Readable(out, ups.Data.Deployments(ctx, chainID, address)) {
 			if err != nil {
 				return 0, err
 			}

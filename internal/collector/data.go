@@ -1,4 +1,4 @@
-package collectors
+package collector
 
 import (
 	"cmp"
@@ -26,9 +26,9 @@ type DataService struct {
 	// Currency is the currency of prices and values, such as usd.
 	Currency string
 
-	history lock // held by a run while it reads a long history; other runs wait
+	History Mutex // held by a run while it reads a long history; other runs wait
 
-	listing lock              // held by a run while it uses chains
+	listing Mutex             // held by a run while it uses chains
 	chains  []data.Blockchain // all chains of the network, if no node is configured; nil if not known
 
 	mu       sync.Mutex
@@ -39,28 +39,28 @@ type DataService struct {
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
 }
 
-// entry returns the key of the stored value for these parts.
-func (s *DataService) entry(parts ...string) string {
-	return s.networkName() + " " + strings.Join(parts, " ")
+// Entry returns the key of the stored value for these parts.
+func (s *DataService) Entry(parts ...string) string {
+	return s.NetworkName() + " " + strings.Join(parts, " ")
 }
 
-// orStored returns the error of a run. If it is the first run of this process that reads the stored value, its totals are
-// exported (HasSamples): they may be the totals of an earlier process.
-func (s *DataService) orStored(entry string, err error) error {
+// OrStored returns the error of a run. If it is the first run of this process that reads the stored value, its totals are
+// exported (metric.HasSamples): they may be the totals of an earlier process.
+func (s *DataService) OrStored(entry string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried == nil {
 		s.tried = map[string]bool{}
 	}
 	if err != nil && !s.tried[entry] && scrape.OutcomeOf(err) != scrape.NotFound {
-		err = &storedError{err}
+		err = metric.Stored(err)
 	}
 	s.tried[entry] = true
 	return err
 }
 
-// networkName returns the last result of FindNetwork.
-func (s *DataService) networkName() string {
+// NetworkName returns the last result of FindNetwork.
+func (s *DataService) NetworkName() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.network
@@ -78,7 +78,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	network, checked := s.network, s.checked
 	s.mu.Unlock()
-	if !checked.IsZero() && time.Since(checked) < staticAge {
+	if !checked.IsZero() && time.Since(checked) < StaticAge {
 		return network, nil
 	}
 	id, err := ups.Network(ctx)
@@ -116,7 +116,7 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 	if err != nil {
 		return node.Blockchain{}, err
 	}
-	unlock, err := ups.Data.listing.lock(ctx)
+	unlock, err := ups.Data.listing.Lock(ctx)
 	if err != nil {
 		return node.Blockchain{}, err
 	}
@@ -143,9 +143,9 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 		Err: fmt.Errorf("the Data service has no chain %q", c.Ref)}}
 }
 
-// checkChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
+// CheckChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
 // blockchain ID in the answer. It is empty if the answer contains no ID.
-func (ups *Upstreams) checkChain(ctx context.Context, op string, c nodes.Chain, answered string) error {
+func (ups *Upstreams) CheckChain(ctx context.Context, op string, c nodes.Chain, answered string) error {
 	b, err := ups.KnownBlockchain(ctx, c)
 	if answered == "" || err != nil || answered == b.ID {
 		return err
@@ -154,7 +154,7 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c nodes.Chain, 
 	id, known := ups.Data.evmIDs[b.ID]
 	ups.Data.mu.Unlock()
 	if !known {
-		if id, err = evmChainID(ctx, ups, c); err != nil {
+		if id, err = EVMChainID(ctx, ups, c); err != nil {
 			return nil // no node answers, so the answer cannot be checked
 		}
 		ups.Data.mu.Lock()
@@ -165,23 +165,23 @@ func (ups *Upstreams) checkChain(ctx context.Context, op string, c nodes.Chain, 
 		ups.Data.mu.Unlock()
 	}
 	if answered != strconv.FormatUint(id, 10) {
-		return wrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+answered)
+		return WrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+answered)
 	}
 	return nil
 }
 
-// wrongAnswer returns the error for an answer that does not belong to the request.
-func wrongAnswer(op, requested, answered string) error {
+// WrongAnswer returns the error for an answer that does not belong to the request.
+func WrongAnswer(op, requested, answered string) error {
 	if len(answered) > metric.MaxValue {
 		answered = answered[:metric.MaxValue]
 	}
 	return &scrape.Error{Op: op, Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, but the answer is about %q", requested, answered)}
 }
 
-// ofChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
-// error is nodes.ErrNotOffered, because the service does not index every chain (data.RepeatAfter says when the call is
+// OfChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
+// error is metric.ErrNotOffered, because the service does not index every chain (data.RepeatAfter says when the call is
 // repeated). If the service has returned data for the call before, the run fails with the service's error instead.
-func ofChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
+func OfChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
 	b, err := ups.KnownBlockchain(ctx, c)
@@ -198,13 +198,13 @@ func ofChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName
 		}
 		ups.Data.answered[callName] = true
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
-		err = fmt.Errorf("%w: %w", nodes.ErrNotOffered, err)
+		err = fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return answer, err
 }
 
-// readable returns the list without its malformed items. It adds a note about the first malformed item.
-func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {
+// Readable returns the list without its malformed items. It adds a note about the first malformed item.
+func Readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		noted := false
 		for item, err := range list {
@@ -222,18 +222,19 @@ func readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, e
 	}
 }
 
-// calls returns a function for Spec.Cost: each job calls op perJob times.
-func calls(op string, perJob int) func(Watchlist, int) map[string]int {
+// Calls returns a function for Spec.Cost: each job calls op perJob times.
+func Calls(op string, perJob int) func(Watchlist, int) map[string]int {
 	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: perJob * jobs} }
 }
 
-// lock is a mutex. Its method lock returns an error if the context ends before the mutex is free.
-type lock struct {
+// Mutex is a mutex whose method Lock returns an error if the context ends before the mutex is free.
+type Mutex struct {
 	once sync.Once
 	held chan struct{}
 }
 
-func (l *lock) lock(ctx context.Context) (unlock func(), err error) {
+// Lock waits until the mutex is free.
+func (l *Mutex) Lock(ctx context.Context) (unlock func(), err error) {
 	l.once.Do(func() { l.held = make(chan struct{}, 1) })
 	select {
 	case l.held <- struct{}{}:

@@ -1,4 +1,4 @@
-package collectors
+package collector
 
 import (
 	"slices"
@@ -26,23 +26,23 @@ type Watchlist struct {
 	Signatures []Probe
 }
 
-func (w Watchlist) validatorIDs() []string { return w.Validators.IDs }
-func (w Watchlist) addresses() []string    { return w.Addresses }
-func (w Watchlist) assets() []string       { return w.Assets }
-func (w Watchlist) evm() []string          { return w.EVM }
-func (w Watchlist) contracts() []string    { return w.Contracts }
+func (w Watchlist) ValidatorIDs() []string { return w.Validators.IDs }
+func (w Watchlist) AddressList() []string  { return w.Addresses }
+func (w Watchlist) AssetList() []string    { return w.Assets }
+func (w Watchlist) EVMList() []string      { return w.EVM }
+func (w Watchlist) ContractList() []string { return w.Contracts }
 
 // Delegator is a P-Chain address with a name. Without a configured name, the name is the address.
 type Delegator struct{ Name, Address string }
 
-func (w Watchlist) delegators() (names []string) {
+func (w Watchlist) DelegatorNames() (names []string) {
 	for _, d := range w.Delegators {
 		names = append(names, d.Name)
 	}
 	return names
 }
 
-func (w Watchlist) delegator(name string) Delegator {
+func (w Watchlist) Delegator(name string) Delegator {
 	return w.Delegators[slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })]
 }
 
@@ -53,11 +53,11 @@ type Validators struct {
 	IDs []string
 }
 
-// monitoredPeriod returns the period of collectors that request the monitored validators. It is fullSetEvery if all
+// MonitoredPeriod returns the period of collectors that request the monitored validators. It is FullSetEvery if all
 // validators are monitored.
-func monitoredPeriod(v Validators) time.Duration {
+func MonitoredPeriod(v Validators) time.Duration {
 	if v.All {
-		return fullSetEvery
+		return FullSetEvery
 	}
 	return time.Minute
 }

@@ -1,10 +1,11 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -34,12 +35,12 @@ type transferList[T any] struct {
 }
 
 // count counts the new transfers of an address in both directions.
-func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	_, err := ofChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
-		name := ups.Data.entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
-		counts := load[transferCounts](ups, name)
+func (list transferList[T]) count(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+	_, err := collector.OfChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
+		name := ups.Data.Entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
+		counts := collector.Load[transferCounts](ups, name)
 		events := &counts.Events
-		head, err := newestHeight(ctx, ups, c)
+		head, err := collector.NewestHeight(ctx, ups, c)
 		if err != nil && len(events.Heads) == 0 {
 			return none, err
 		}
@@ -64,8 +65,8 @@ func (list transferList[T]) count(ctx context.Context, ups *Upstreams, c nodes.C
 			}
 			return false
 		})
-		ups.save(out, name, counts)
-		if err = ups.Data.orStored(name, err); err != nil && !HasSamples(err) {
+		ups.Save(out, name, counts)
+		if err = ups.Data.OrStored(name, err); err != nil && !metric.HasSamples(err) {
 			return none, err
 		}
 		events.set(out, list.read, c.Name, address)

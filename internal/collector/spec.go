@@ -1,6 +1,5 @@
-// Package collectors calls nodes and services and converts their answers into samples. Each collector has one file with
-// its metric families, its Spec and its collect function. All lists the collectors; there is no other registration.
-package collectors
+// Package collector defines what a collector is: its declaration, its jobs and their targets, and the upstreams that it calls.
+package collector
 
 import (
 	"context"
@@ -63,106 +62,30 @@ func (s *Spec) WithoutNodes() bool {
 // Job is a collector bound to a target.
 type Job struct {
 	Target metric.Target
-	// Collect calls the upstreams and fills the batch. If it returns an error other than nodes.ErrNotOffered, the batch is
+	// Collect calls the upstreams and fills the batch. If it returns an error other than metric.ErrNotOffered, the batch is
 	// dropped.
 	Collect func(ctx context.Context, out *metric.Batch) error
 }
 
-// errNoNodeAnswers means that no configured node answers. This error ends the samples of earlier runs, because these
-// samples show what the nodes observed before they stopped.
-var errNoNodeAnswers = errors.New("no configured node answers")
-
-// storedError is the error of a run that failed, but has stored totals.
-type storedError struct{ error }
-
-// Unwrap returns the cause.
-func (e *storedError) Unwrap() error { return e.error }
-
-// HasSamples reports whether the samples of a run with this error are exported: they are the totals up to an earlier run. Without
-// them, the totals would be absent from a restart to the next answer of the service.
-func HasSamples(err error) bool { return errors.As(err, new(*storedError)) }
-
-// EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
-func EndsSamples(err error) bool { return errors.Is(err, errNoNodeAnswers) }
-
-// ifRejected returns a SettingError if the upstream rejects the value of the variable, and err otherwise.
-func ifRejected(err error, variable string) error {
-	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, nodes.ErrNotOffered) {
+// IfRejected returns a SettingError if the upstream rejects the value of the variable, and err otherwise.
+func IfRejected(err error, variable string) error {
+	if scrape.OutcomeOf(err) == scrape.Rejected && !errors.Is(err, metric.ErrNotOffered) {
 		return &nodes.SettingError{Variable: variable, Err: err}
 	}
 	return err
 }
 
-// ifUnknown returns a SettingError if the service rejects or does not know the value of the variable, and err otherwise.
-func ifUnknown(err error, variable string) error {
+// IfUnknown returns a SettingError if the service rejects or does not know the value of the variable, and err otherwise.
+func IfUnknown(err error, variable string) error {
 	if scrape.OutcomeOf(err) == scrape.NotFound {
 		return &nodes.SettingError{Variable: variable, Err: err}
 	}
-	return ifRejected(err, variable)
+	return IfRejected(err, variable)
 }
 
-// All returns all collectors, in the order in which documents and the status page list them.
-func All() []*Spec {
-	return []*Spec{
-		up,
-		identity,
-		fleet,
-		bootstrap,
-		uptime,
-		peers,
-		stakingPort,
-		connectedStake,
-		health,
-		upgrades,
-		acps,
-		admin,
-		network,
-		networkViews,
-		supply,
-		validators,
-		validatorViews,
-		rewardBudget,
-		delegations,
-		payouts,
-		addresses,
-		assets,
-		heads,
-		blocks,
-		forks,
-		chainStatus,
-		chainInfo,
-		chainConfig,
-		transactionPool,
-		chainRules,
-		feeConfig,
-		l1,
-		l1Views,
-		l1Runway,
-		l1Proposers,
-		safeToStop,
-		variants,
-		observer,
-		tps,
-		dataUp,
-		dataIndex,
-		dataBlockchains,
-		subnets,
-		rewards,
-		nativeBalances,
-		collectibles,
-		transfers,
-		internalTransactions,
-		deployments,
-		assetTransactions,
-		icm,
-		signatures,
-		nftMetadata,
-	}
-}
-
-// fullSetEvery is the minimum time between two requests for a whole validator set. On Mainnet the answer is larger
+// FullSetEvery is the minimum time between two requests for a whole validator set. On Mainnet the answer is larger
 // than 1 MB, and the node iterates over all stakers to build the answer.
-const fullSetEvery = 5 * time.Minute
+const FullSetEvery = 5 * time.Minute
 
-// staticAge is the maximum age of answers that change only with an upgrade or a transaction.
-const staticAge = nodes.StaticAge
+// StaticAge is the maximum age of answers that change only with an upgrade or a transaction.
+const StaticAge = nodes.StaticAge

@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -11,29 +12,29 @@ import (
 var dataBlockchainsFamily = metric.New("avax_data_blockchains",
 	"Number of blockchains that the Data service lists, including those of the primary network.", "network")
 
-var dataBlockchains = &Spec{
+var DataBlockchains = &collector.Spec{
 	Name:     "data_blockchains",
 	Help:     "Number of blockchains that the Data service lists.",
 	Calls:    []string{data.ListBlockchains.Op(), "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
-	Bind:     withData(bindDataBlockchains),
-	Cost:     calls(data.ListBlockchains.Op(), blockchainPages),
+	Bind:     collector.WithData(bindDataBlockchains),
+	Cost:     collector.Calls(data.ListBlockchains.Op(), blockchainPages),
 }
 
 // blockchainPages is the estimated number of pages of the list: the Data service lists about 2,000 chains.
 const blockchainPages = 4
 
-func bindDataBlockchains(ups *Upstreams) []Job {
-	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
+func bindDataBlockchains(ups *collector.Upstreams) []collector.Job {
+	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
 		count := 0
-		for _, err := range readable(out, ups.Data.Blockchains(ctx, ups.Data.networkName())) {
+		for _, err := range collector.Readable(out, ups.Data.Blockchains(ctx, ups.Data.NetworkName())) {
 			if err != nil {
 				return err
 			}
 			count++
 		}
-		out.Set(dataBlockchainsFamily, float64(count), ups.Data.networkName())
+		out.Set(dataBlockchainsFamily, float64(count), ups.Data.NetworkName())
 		return nil
 	}}}
 }

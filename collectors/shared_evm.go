@@ -8,17 +8,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
-
-// evmChainID requests the EVM chain ID from any node that runs the chain.
-func evmChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
-	ctx = scrape.MaxAge(ctx, staticAge)
-	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-		return nodes.Optional(n.EthChainID(ctx, c.Ref))
-	})
-}
 
 // evmConfig requests the configuration of an EVM chain from a node.
 func evmConfig(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.ChainConfig, error) {

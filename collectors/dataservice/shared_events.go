@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"

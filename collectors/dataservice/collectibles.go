@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -13,27 +14,27 @@ var addressCollectibles = metric.New("avax_address_collectibles",
 	"ERC-721 (NFT) and ERC-1155 tokens that a monitored address holds. An ERC-1155 token counts once, whatever the amount.",
 	"chain", "address", "type")
 
-var collectibles = &Spec{
+var Collectibles = &collector.Spec{
 	Name:     "collectibles",
 	Help:     "ERC-721 (NFT) and ERC-1155 tokens of the monitored EVM addresses.",
 	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Bind:     withData(perItemAndChain(Watchlist.evm, collectCollectibles)),
-	Cost:     calls(data.ListCollectibles.Op(), 1),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectCollectibles)),
+	Cost:     collector.Calls(data.ListCollectibles.Op(), 1),
 }
 
-func collectCollectibles(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
-	held, err := ofChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
+func collectCollectibles(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+	held, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
-		for t, err := range readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
+		for t, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
 			if err == nil {
-				err = ups.checkChain(ctx, data.ListCollectibles.Op(), c, t.ChainID)
+				err = ups.CheckChain(ctx, data.ListCollectibles.Op(), c, t.ChainID)
 			}
 			if err != nil {
 				return nil, err
 			}
-			held[kindOrOther(held, t.ERCType)]++
+			held[collector.KindOrOther(held, t.ERCType)]++
 		}
 		return held, nil
 	})

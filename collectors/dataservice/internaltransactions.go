@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -15,17 +16,17 @@ var addressInternals = metric.NewCounter("avax_address_internal_transactions_tot
 
 var internalsRead = newRead("avax_address_internal_transactions_read_timestamp_seconds", "internal transactions of a monitored address", "chain", "address")
 
-var internalTransactions = &Spec{
+var InternalTransactions = &collector.Spec{
 	Name:     "internal_transactions",
 	Help:     "Internal transactions of the monitored EVM addresses.",
 	Calls:    []string{data.ListInternals.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
-	Bind:     withData(perItemAndChain(Watchlist.evm, collectInternalTransactions)),
-	Cost:     calls(data.ListInternals.Op(), 1),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectInternalTransactions)),
+	Cost:     collector.Calls(data.ListInternals.Op(), 1),
 }
 
-func collectInternalTransactions(ctx context.Context, ups *Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectInternalTransactions(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	return transferList[data.InternalTransaction]{
 		op: data.ListInternals.Op(), family: addressInternals, read: internalsRead, copies: true,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.InternalTransaction], error) {

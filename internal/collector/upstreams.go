@@ -1,4 +1,4 @@
-package collectors
+package collector
 
 import (
 	"context"
@@ -26,27 +26,27 @@ type Upstreams struct {
 	// Dial opens the connections of the collector staking_port. Nil: those of the operating system.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-	memory state.Dir // what is kept until a restart
+	Memory state.Dir // what is kept until a restart
 
 	mu        sync.Mutex
 	reporters map[string]string // see isReporter; by subject
 }
 
-// load returns a stored value. If there is none, or it is damaged, load returns the zero value.
-func load[T any](ups *Upstreams, key string) T {
+// Load returns a stored value. If there is none, or it is damaged, load returns the zero value.
+func Load[T any](ups *Upstreams, key string) T {
 	value, _ := state.Load[T](ups.dir(), key)
 	return value
 }
 
 func (ups *Upstreams) dir() *state.Dir {
 	if ups.State == nil {
-		return &ups.memory
+		return &ups.Memory
 	}
 	return ups.State
 }
 
-// save stores a value. If the write fails, save notes the error, and the run does not fail.
-func (ups *Upstreams) save(out *metric.Batch, key string, value any) {
+// Save stores a value. If the write fails, save notes the error, and the run does not fail.
+func (ups *Upstreams) Save(out *metric.Batch, key string, value any) {
 	if err := ups.dir().Save(key, value); err != nil {
 		out.Note("%v", err)
 	}
@@ -68,15 +68,15 @@ func (ups *Upstreams) isReporter(subject, name string, present func(name string)
 	return true
 }
 
-// nodeReports returns whether the jobs of this node set the series about a subject, which two nodes with the same ID
+// NodeReports returns whether the jobs of this node set the series about a subject, which two nodes with the same ID
 // share.
-func (ups *Upstreams) nodeReports(n *nodes.Node, subject string) bool {
+func (ups *Upstreams) NodeReports(n *nodes.Node, subject string) bool {
 	return ups.isReporter(subject, n.Name(), ups.HasNode)
 }
 
-// chainReports returns whether the jobs of this chain set the series about a subject, which two monitored chains of
+// ChainReports returns whether the jobs of this chain set the series about a subject, which two monitored chains of
 // the same subnet share.
-func (ups *Upstreams) chainReports(c nodes.Chain, subject string) bool {
+func (ups *Upstreams) ChainReports(c nodes.Chain, subject string) bool {
 	return ups.isReporter(subject, c.Name, func(name string) bool {
 		return slices.ContainsFunc(ups.Chains(), func(other nodes.Chain) bool { return other.Name == name })
 	})

@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -19,7 +20,7 @@ import (
 func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
 		r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 			pages++
 			p := data.Page[data.Reward]{NextPageToken: fmt.Sprint(pages)}
@@ -52,7 +53,7 @@ func TestRewardsPaidDuringALongReadingCount(t *testing.T) {
 				list = slices.Insert(list, 0, reward(len(list)))
 			}
 		}
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
 		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
 			older := len(list) // a token is the number of rewards that are older than its page
 			if token != "" {
@@ -96,7 +97,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
 				r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 					return data.Page[data.Reward]{Items: rewards(1, 1)}, nil
 				}
@@ -116,7 +117,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 				}
 				var unlock func()
 				if stop.lock {
-					unlock, _ = r.history.lock(t.Context())
+					unlock, _ = r.history.Lock(t.Context())
 				}
 				for range 2 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -151,7 +152,7 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &lock{}}
+				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
 				next := "second"
 				var last string
 				r.page = func(_ context.Context, token string) (data.Page[data.Reward], error) {

@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -35,45 +36,45 @@ var (
 		"Number of rewards paid for a monitored validator in another asset than AVAX. avax_rewards_avax_total does not include them.", "node_id", "type")
 )
 
-var rewards = &Spec{
+var Rewards = &collector.Spec{
 	Name:     "rewards",
 	Help:     "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter has read the whole history.",
 	Calls:    []string{data.ListRewards.Op(), "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
-	Bind:     withData(bindRewards),
-	Cost:     calls(data.ListRewards.Op(), 1),
+	Bind:     collector.WithData(bindRewards),
+	Cost:     collector.Calls(data.ListRewards.Op(), 1),
 }
 
-func bindRewards(ups *Upstreams) []Job {
+func bindRewards(ups *collector.Upstreams) []collector.Job {
 	if len(ups.Watch.Validators.IDs) > 0 {
-		return perItem(Watchlist.validatorIDs, collectRewards)(ups)
+		return collector.PerItem(collector.Watchlist.ValidatorIDs, collectRewards)(ups)
 	}
-	return perNode(func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error {
+	return collector.PerNode(func(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 		id, err := n.ID(ctx)
-		if err != nil || !ups.nodeReports(n, "rewards of "+id) {
+		if err != nil || !ups.NodeReports(n, "rewards of "+id) {
 			return err
 		}
 		return collectRewards(ctx, ups, id, out)
 	})(ups)
 }
 
-func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.Batch) error {
-	name := ups.Data.entry("validator-rewards", id, ups.Data.Currency)
-	totals := load[rewardTotals](ups, name)
+func collectRewards(ctx context.Context, ups *collector.Upstreams, id string, out *metric.Batch) error {
+	name := ups.Data.Entry("validator-rewards", id, ups.Data.Currency)
+	totals := collector.Load[rewardTotals](ups, name)
 	r := rewardReader{
 		rewardTotals: &totals,
-		store:        func() { ups.save(out, name, totals) },
-		history:      &ups.Data.history,
+		store:        func() { ups.Save(out, name, totals) },
+		history:      &ups.Data.History,
 		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
-			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.networkName(), id, ups.Data.Currency, rewardPageSize, token)
+			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), id, ups.Data.Currency, rewardPageSize, token)
 			for _, r := range p.Items {
 				switch {
 				case err != nil:
 				case r.Err != nil:
 					out.Note("skipped a malformed reward: %v", r.Err)
 				case r.Value.NodeID != id:
-					err = wrongAnswer(data.ListRewards.Op(), id, r.Value.NodeID)
+					err = collector.WrongAnswer(data.ListRewards.Op(), id, r.Value.NodeID)
 				}
 			}
 			return p, err
@@ -83,7 +84,7 @@ func collectRewards(ctx context.Context, ups *Upstreams, id string, out *metric.
 	if err != nil {
 		err = fmt.Errorf("rewards of %s: %w: the next run continues", id, err)
 	}
-	err = ups.Data.orStored(name, err)
+	err = ups.Data.OrStored(name, err)
 	switch {
 	case totals.Whole != nil:
 		totals.Whole.set(out, id, ups.Data.Currency)
@@ -147,8 +148,8 @@ const rewardHashSize = 8
 type rewardReader struct {
 	*rewardTotals
 	page    func(ctx context.Context, token string) (data.Page[data.Reward], error)
-	store   func() // stores the totals
-	history *lock  // held while the reader reads pages after the first
+	store   func()           // stores the totals
+	history *collector.Mutex // held while the reader reads pages after the first
 }
 
 // read reads the first page, and adds its new rewards. It reads the whole list once per rewardSweep, or if all rewards of the
@@ -174,7 +175,7 @@ func (r *rewardReader) read(ctx context.Context) error {
 		return r.tooLong()
 	}
 	r.Swept = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
-	unlock, err := r.history.lock(ctx)
+	unlock, err := r.history.Lock(ctx)
 	if err != nil {
 		return nil
 	}
@@ -245,7 +246,7 @@ func (s *rewardSums) addPage(rewards []data.Item[data.Reward]) {
 // add adds new rewards to the sums. It reports whether all of these rewards are new.
 func (s *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 	if s.Sums == nil {
-		s.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}, other: {}}
+		s.Sums = map[string]rewardSum{data.RewardValidator: {}, data.RewardDelegator: {}, data.RewardValidatorFee: {}, collector.Other: {}}
 	}
 	if s.known == nil {
 		s.known = map[rewardHash]bool{}
@@ -268,7 +269,7 @@ func (s *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 		}
 		s.known[hash] = true
 		s.Counted = append(s.Counted, hash[:]...)
-		kind := knownOrOther(s.Sums, item.Value.RewardType)
+		kind := collector.KnownOrOther(s.Sums, item.Value.RewardType)
 		s.Sums[kind] = s.Sums[kind].with(item.Value)
 	}
 	return allNew

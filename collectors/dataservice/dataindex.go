@@ -1,4 +1,4 @@
-package collectors
+package dataservice
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -28,31 +29,31 @@ var (
 		"Fees of the newest block that the Data service knows, in tokens of the chain.", "chain")
 )
 
-var dataIndex = &Spec{
+var DataIndex = &collector.Spec{
 	Name:     "data_index",
 	Help:     "Newest block that the Data service has indexed, for each EVM chain.",
 	Calls:    []string{data.GetBlock.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
-	Bind:     withData(perChain(collectDataIndex)),
-	Cost:     calls(data.GetBlock.Op(), maxLookups),
+	Bind:     collector.WithData(collector.PerChain(collectDataIndex)),
+	Cost:     collector.Calls(data.GetBlock.Op(), maxLookups),
 }
 
-func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error {
-	head, err := newestHeight(ctx, ups, c)
+func collectDataIndex(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+	head, err := collector.NewestHeight(ctx, ups, c)
 	if err != nil {
 		return err
 	}
-	entry := ups.Data.entry("index", c.Name)
-	last, _ := state.Load[indexed](&ups.memory, entry)
-	b, err := ofChain(ctx, ups, c, data.GetBlock.Op(), func(chainID string) (data.Block, error) {
+	entry := ups.Data.Entry("index", c.Name)
+	last, _ := state.Load[indexed](&ups.Memory, entry)
+	b, err := collector.OfChain(ctx, ups, c, data.GetBlock.Op(), func(chainID string) (data.Block, error) {
 		s := search{left: maxLookups, above: head + 1, request: func(n uint64) (data.Block, error) {
 			b, err := ups.Data.Block(ctx, chainID, strconv.FormatUint(n, 10))
 			if err == nil && uint64(b.BlockNumber) != n {
-				err = wrongAnswer(data.GetBlock.Op(), fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
+				err = collector.WrongAnswer(data.GetBlock.Op(), fmt.Sprintf("block %d", n), fmt.Sprintf("block %d", b.BlockNumber))
 			}
 			if err == nil {
-				err = ups.checkChain(ctx, data.GetBlock.Op(), c, b.ChainID)
+				err = ups.CheckChain(ctx, data.GetBlock.Op(), c, b.ChainID)
 			}
 			return b, err
 		}}
@@ -60,12 +61,12 @@ func collectDataIndex(ctx context.Context, ups *Upstreams, c nodes.Chain, out *m
 			return data.Block{}, errNotIndexed
 		}
 		err := s.run(head, &last)
-		if err := ups.memory.Save(entry, last); err != nil {
+		if err := ups.Memory.Save(entry, last); err != nil {
 			return data.Block{}, err
 		}
 		return s.newest, err
 	})
-	if errors.Is(err, nodes.ErrNotOffered) {
+	if errors.Is(err, metric.ErrNotOffered) {
 		out.SetBool(dataChainIndexed, false, c.Name)
 	}
 	if err != nil {

@@ -1,10 +1,11 @@
-package collectors
+package dataservice
 
 import (
 	"cmp"
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -13,25 +14,25 @@ import (
 var dataUpFamily = metric.New("avax_data_up",
 	"1 if the Data service answered the last probe, even if it rejected the key. 0 if it did not answer, or during a pause that it requested.")
 
-// dataUp sets avax_data_up to 0 if the service does not answer. It fails only if the exporter could not send the probe.
+// DataUp sets avax_data_up to 0 if the service does not answer. It fails only if the exporter could not send the probe.
 // If the service rejects the key, the service counts as up. The run then notes the rejection, and the other collectors
 // of the service fail.
-var dataUp = &Spec{
+var DataUp = &collector.Spec{
 	Name:     "data_up",
 	Help:     "Whether the Data service answers. This collector and the collectors below it need AVAX_DATA_URL.",
 	Calls:    []string{data.ListBlockchains.Op()},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
 	Bind:     bindDataUp,
-	Cost:     calls(data.ListBlockchains.Op(), 1),
+	Cost:     collector.Calls(data.ListBlockchains.Op(), 1),
 }
 
-func bindDataUp(ups *Upstreams) []Job {
+func bindDataUp(ups *collector.Upstreams) []collector.Job {
 	if ups.Data == nil {
 		return nil
 	}
-	return []Job{{metric.Target{Item: "data"}, func(ctx context.Context, out *metric.Batch) error {
-		err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.networkName(), data.Mainnet))
+	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
+		err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.NetworkName(), data.Mainnet))
 		switch outcome := scrape.OutcomeOf(err); {
 		case outcome == scrape.Forbidden || outcome == scrape.Rejected:
 			out.Note("%v", err)

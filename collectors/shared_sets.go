@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -20,7 +21,7 @@ const maxViews = 25
 
 // monitoredIDs returns the node IDs of the monitored validators of the primary network. If all validators are monitored,
 // it returns no IDs, and all is true.
-func (ups *Upstreams) monitoredIDs(ctx context.Context) (ids []string, all bool, err error) {
+func monitoredIDs(ctx context.Context, ups *collector.Upstreams) (ids []string, all bool, err error) {
 	w := ups.Watch.Validators
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
@@ -36,10 +37,10 @@ func (ups *Upstreams) monitoredIDs(ctx context.Context) (ids []string, all bool,
 	return slices.Compact(ids), false, nil
 }
 
-// entries requests the P-Chain's entries of the monitored validators, and of the validators moreIDs. If all
+// entriesOf requests the P-Chain's entries of the monitored validators, and of the validators moreIDs. If all
 // validators are monitored, it requests the whole set.
-func (ups *Upstreams) entries(ctx context.Context, n *nodes.Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
-	ids, all, err := ups.monitoredIDs(ctx)
+func entriesOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
+	ids, all, err := monitoredIDs(ctx, ups)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +64,10 @@ func (ups *Upstreams) entries(ctx context.Context, n *nodes.Node, moreIDs ...str
 
 // monitoredEntries requests the P-Chain's entries of the monitored validators from any node. reporter is the ID of the node that
 // answered, if it is known; empty for an observer.
-func monitoredEntries(ctx context.Context, ups *Upstreams) (entries []node.Validator, reporter string, err error) {
+func monitoredEntries(ctx context.Context, ups *collector.Upstreams) (entries []node.Validator, reporter string, err error) {
 	entries, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		reporter = n.KnownID()
-		found, err := ups.entries(ctx, n)
+		found, err := entriesOf(ctx, ups, n)
 		if err != nil {
 			return nil, err
 		}
@@ -79,14 +80,14 @@ func monitoredEntries(ctx context.Context, ups *Upstreams) (entries []node.Valid
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet requests the validators of a subnet from any node.
-func subnetSet(ctx context.Context, ups *Upstreams, subnetID string) ([]node.Validator, error) {
+func subnetSet(ctx context.Context, ups *collector.Upstreams, subnetID string) ([]node.Validator, error) {
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
 // primarySet requests the primary network's validators from any node.
-func primarySet(ctx context.Context, ups *Upstreams) (*node.ValidatorSet, error) {
+func primarySet(ctx context.Context, ups *collector.Upstreams) (*node.ValidatorSet, error) {
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) { return primarySetOf(ctx, n) })
 }
 
@@ -103,9 +104,9 @@ func primarySetOf(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error
 }
 
 // primaryStake returns the stake of every primary-network validator in nAVAX, including delegations, and the sum. The
-// answer of the node may be as old as fullSetEvery.
-func primaryStake(ctx context.Context, ups *Upstreams) (byNode map[string]uint64, all uint64, err error) {
-	set, err := primarySet(scrape.MaxAge(ctx, fullSetEvery), ups)
+// answer of the node may be as old as collector.FullSetEvery.
+func primaryStake(ctx context.Context, ups *collector.Upstreams) (byNode map[string]uint64, all uint64, err error) {
+	set, err := primarySet(scrape.MaxAge(ctx, collector.FullSetEvery), ups)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -126,7 +127,7 @@ type reach struct {
 	connected, all uint64            // connected includes the node itself, which info.peers does not list
 }
 
-func primaryReach(ctx context.Context, ups *Upstreams, n *nodes.Node) (r reach, err error) {
+func primaryReach(ctx context.Context, ups *collector.Upstreams, n *nodes.Node) (r reach, err error) {
 	if err := ups.Belongs(ctx, n); err != nil {
 		return r, err
 	}
@@ -189,9 +190,9 @@ func periodOf(v node.Validator) staking.Period {
 // heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
 // times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
 // the time of the network.
-func heliconTime(ctx context.Context, ups *Upstreams) (at *time.Time, err error) {
+func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, err error) {
 	own, observers := ups.OfNetwork()
-	known, err := nodes.Each(scrape.MaxAge(ctx, staticAge), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 		return n.Upgrades(ctx)
 	})
 	for _, k := range known {

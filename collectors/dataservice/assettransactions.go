@@ -1,9 +1,10 @@
-package collectors
+package dataservice
 
 import (
 	"context"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -13,14 +14,14 @@ var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
 
 var assetTransactionsRead = newRead("avax_asset_transactions_read_timestamp_seconds", "transactions of a monitored asset", "asset_id")
 
-var assetTransactions = &Spec{
+var AssetTransactions = &collector.Spec{
 	Name:     "asset_transactions",
 	Help:     "Transactions of the monitored X-Chain assets. Needs AVAX_WATCH_ASSETS.",
 	Calls:    []string{data.ListAssetTransactions.Op(), "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
-	Bind:     withData(perItem(Watchlist.assets, collectAssetTransactions)),
-	Cost:     calls(data.ListAssetTransactions.Op(), 1),
+	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.AssetList, collectAssetTransactions)),
+	Cost:     collector.Calls(data.ListAssetTransactions.Op(), 1),
 }
 
 // transactionCounts is the stored value for the transactions of a monitored asset.
@@ -30,11 +31,11 @@ type transactionCounts struct {
 }
 
 // assetTransactionTypes are the types of X-Chain transactions. They are exported before the first transaction.
-var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", other}
+var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", collector.Other}
 
-func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string, out *metric.Batch) error {
-	name := ups.Data.entry("asset", asset)
-	counts := load[transactionCounts](ups, name)
+func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, asset string, out *metric.Batch) error {
+	name := ups.Data.Entry("asset", asset)
+	counts := collector.Load[transactionCounts](ups, name)
 	events, now := &counts.Events, time.Now()
 	if events.Start.IsZero() {
 		events.Start = now.Add(-24 * time.Hour)
@@ -45,19 +46,19 @@ func collectAssetTransactions(ctx context.Context, ups *Upstreams, asset string,
 	}
 	events.begin(now, 0)
 	err := read(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
-		return ups.Data.AssetTransactions(ctx, ups.Data.networkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
+		return ups.Data.AssetTransactions(ctx, ups.Data.NetworkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
 	}, func(items []data.AssetTransaction) bool {
 		for _, t := range items {
 			if !events.isNew(t.TxHash, t.Timestamp.Unix(), false) {
 				continue
 			}
 			events.saw(t.Timestamp.Unix(), now.Unix())
-			counts.Counts[knownOrOther(counts.Counts, t.TxType)]++
+			counts.Counts[collector.KnownOrOther(counts.Counts, t.TxType)]++
 		}
 		return false
 	})
-	ups.save(out, name, counts)
-	if err = ups.Data.orStored(name, ifUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !HasSamples(err) {
+	ups.Save(out, name, counts)
+	if err = ups.Data.OrStored(name, collector.IfUnknown(err, "AVAX_WATCH_ASSETS")); err != nil && !metric.HasSamples(err) {
 		return err
 	}
 	events.set(out, assetTransactionsRead, asset)

@@ -1,0 +1,68 @@
+// Package collectors calls nodes and converts their answers into samples. Each collector has one file with its metric families, its Spec and its
+// collect function. Files that begin with shared_ have what several collectors use. All lists the collectors, with those of
+// package dataservice; there is no other registration.
+package collectors
+
+import (
+	"github.com/avax-exporter/avax-exporter/collectors/dataservice"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
+)
+
+// All returns all collectors, in the order in which documents and the status page list them.
+func All() []*collector.Spec {
+	return []*collector.Spec{
+		up,
+		identity,
+		fleet,
+		bootstrap,
+		uptime,
+		peers,
+		stakingPort,
+		connectedStake,
+		health,
+		upgrades,
+		acps,
+		admin,
+		network,
+		networkViews,
+		supply,
+		validators,
+		validatorViews,
+		rewardBudget,
+		delegations,
+		payouts,
+		addresses,
+		assets,
+		heads,
+		blocks,
+		forks,
+		chainStatus,
+		chainInfo,
+		chainConfig,
+		transactionPool,
+		chainRules,
+		feeConfig,
+		l1,
+		l1Views,
+		l1Runway,
+		l1Proposers,
+		safeToStop,
+		variants,
+		observer,
+		dataservice.TPS,
+		dataservice.DataUp,
+		dataservice.DataIndex,
+		dataservice.DataBlockchains,
+		subnets,
+		dataservice.Rewards,
+		nativeBalances,
+		dataservice.Collectibles,
+		dataservice.Transfers,
+		dataservice.InternalTransactions,
+		dataservice.Deployments,
+		dataservice.AssetTransactions,
+		dataservice.ICM,
+		dataservice.Signatures,
+		dataservice.NFTMetadata,
+	}
+}

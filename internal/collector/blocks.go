@@ -1,0 +1,53 @@
+package collector
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// HeadsEvery is the period of requests for the newest blocks.
+const HeadsEvery = 30 * time.Second
+
+// NewestBlock requests the newest block of an EVM chain from a node.
+func NewestBlock(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.EthBlock, error) {
+	return nodes.Optional(n.EthBlockByNumber(ctx, c.Ref, nil))
+}
+
+// NodeBlock is a block as one node reports it.
+type NodeBlock struct {
+	Of *nodes.Node
+	node.EthBlock
+}
+
+// NewestBlocks returns the newest block of each node and observer that answers. It shares answers with the
+// collector named heads.
+func NewestBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain) ([]NodeBlock, error) {
+	ctx, _ = scrape.Sharing(ctx, HeadsEvery)
+	own, observers := ups.OfNetwork()
+	return nodes.Each(ctx, slices.Concat(own, observers), func(ctx context.Context, n *nodes.Node) (NodeBlock, error) {
+		b, err := NewestBlock(ctx, n, c)
+		return NodeBlock{n, b}, err
+	})
+}
+
+// NewestHeight returns the height of the newest block that any node or observer has.
+func NewestHeight(ctx context.Context, ups *Upstreams, c nodes.Chain) (height uint64, err error) {
+	found, err := NewestBlocks(ctx, ups, c)
+	for _, b := range found {
+		height = max(height, uint64(b.Number))
+	}
+	return height, err
+}
+
+// EVMChainID requests the EVM chain ID from any node that runs the chain.
+func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
+	ctx = scrape.MaxAge(ctx, StaticAge)
+	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
+		return nodes.Optional(n.EthChainID(ctx, c.Ref))
+	})
+}

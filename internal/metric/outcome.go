@@ -1,0 +1,28 @@
+package metric
+
+import "errors"
+
+// ErrNotOffered means that the upstream does not offer a call. Possible causes: its release lacks the method, the chain
+// is of another kind, the node does not run the chain, or the API is disabled. The run counts as successful, and the
+// samples in its batch are exported.
+var ErrNotOffered = errors.New("not offered here")
+
+// ErrNoNodeAnswers means that no configured node answers. This error ends the samples of earlier runs, because these
+// samples show what the nodes observed before they stopped.
+var ErrNoNodeAnswers = errors.New("no configured node answers")
+
+// storedError is the error of a run that failed, but has stored totals.
+type storedError struct{ error }
+
+// Unwrap returns the cause.
+func (e *storedError) Unwrap() error { return e.error }
+
+// Stored returns the error of a run that failed, but whose batch has stored totals.
+func Stored(err error) error { return &storedError{err} }
+
+// HasSamples reports whether the samples of a run with this error are exported: they are the totals up to an earlier run. Without
+// them, the totals would be absent from a restart to the next answer of the service.
+func HasSamples(err error) bool { return errors.As(err, new(*storedError)) }
+
+// EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
+func EndsSamples(err error) bool { return errors.Is(err, ErrNoNodeAnswers) }
