@@ -22,13 +22,13 @@ import (
 // hanging is a Prometheus that does not answer the paths that contain a text. It answers others without a result.
 type hanging struct {
 	path  string
-	asked atomic.Int64 // requests
+	asked atomic.Int64 // requests without an answer
 	now   atomic.Int64 // requests in progress
 }
 
 func (h *hanging) RoundTrip(r *http.Request) (*http.Response, error) {
-	h.asked.Add(1)
 	if strings.Contains(r.URL.Path, h.path) {
+		h.asked.Add(1)
 		h.now.Add(1)
 		defer h.now.Add(-1)
 		<-r.Context().Done()
