@@ -14,11 +14,13 @@ import (
 const notifyArgs = "init KIND | test"
 
 func notifyHelp() string {
+	kinds := notify.Kinds()
 	return `
 Arguments:
   init KIND  print a complete, commented file for AVAX_NOTIFY_FILE;
              KIND is one of
-             ` + strings.Join(notify.Kinds(), ", ") + `
+             ` + strings.Join(kinds[:5], ", ") + `,
+             ` + strings.Join(kinds[5:], ", ") + `
   test       send a test alert with the label severity="page", first firing,
              then resolved. The command prints the answer of each receiver in
              AVAX_NOTIFY_FILE that gets this alert.

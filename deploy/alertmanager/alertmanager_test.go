@@ -95,6 +95,31 @@ func TestAmtoolAcceptsEveryReceiver(t *testing.T) {
 	amtool(t, "check-config", used)
 }
 
+// A separate Alertmanager knows fewer functions than the library of the exporter.
+func TestAlertmanagerRendersEveryTemplate(t *testing.T) {
+	text, err := os.ReadFile("avax.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`define "([a-z0-9_A-Z]+\.default\.[a-zA-Z_]+|avax\.text)"`).FindAllSubmatch(text, -1)
+	if len(names) < 30 {
+		t.Fatalf("%d templates", len(names))
+	}
+	for _, found := range names {
+		name := string(found[1])
+		if name == "pagerduty.default.instances" {
+			continue // its argument is a list of alerts
+		}
+		kind := "text"
+		if name == "email.default.html" || name == "telegram.default.message" {
+			kind = "html"
+		}
+		if out := amtool(t, "template", "render", "--template.glob=avax.tmpl", "--template.type="+kind, `--template.text={{ template "`+name+`" . }}`); out == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+}
+
 func TestEverySeverityHasARoute(t *testing.T) {
 	severities := map[string]bool{}
 	for _, r := range rules(t) {

@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed alertmanager.yml
 var Config []byte
+
+// Templates is avax.tmpl: the texts of notifications.
+//
+//go:embed avax.tmpl
+var Templates []byte

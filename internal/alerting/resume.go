@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/model/value"
@@ -44,7 +45,7 @@ func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[strin
 	defer q.Close()
 	found := map[string][]*interrupted{}
 	var it chunkenc.Iterator
-	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchEqual, labels.MetricName, forState))
+	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, forState))
 	for set.Next() {
 		series := set.At()
 		it = series.Iterator(it)
@@ -56,7 +57,7 @@ func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[strin
 		if value.IsStaleNaN(since) {
 			continue
 		}
-		one := &interrupted{labels: labels.NewBuilder(series.Labels()).Del(labels.MetricName).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at)}
+		one := &interrupted{labels: labels.NewBuilder(series.Labels()).Del(model.MetricNameLabel).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at)}
 		name := one.labels.Get(labels.AlertName)
 		found[name] = append(found[name], one)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
@@ -104,11 +105,11 @@ func (s *Store) moved(log *slog.Logger, before time.Time, by time.Duration) (*St
 	}
 	defer q.Close()
 	var it chunkenc.Iterator
-	set := q.Select(context.Background(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, labels.MetricName, ".+"))
+	set := q.Select(context.Background(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, ".+"))
 	for set.Next() {
 		app := to.Appender(context.Background())
 		l := set.At().Labels()
-		start := l.Get(labels.MetricName) == forState // its value is a time
+		start := l.Get(model.MetricNameLabel) == forState // its value is a time
 		it = set.At().Iterator(it)
 		for ref := storage.SeriesRef(0); it.Next() == chunkenc.ValFloat; {
 			t, v := it.At()

@@ -200,16 +200,16 @@ groups:
 func TestNoInterruptionResolvesAnAlert(t *testing.T) {
 	testworld.Full(t)
 	all := []string{"AtOnce", "Recorded", "Offset", "Changed", "Kept"}
-	for name, interrupt := range map[string]func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter{
-		"SIGTERM": func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter {
+	for name, interrupt := range map[string]func(t *testing.T, e *testworld.Exporter, environment []string){
+		"SIGTERM": func(t *testing.T, e *testworld.Exporter, environment []string) {
 			e.End(syscall.SIGTERM)
-			return testworld.StartExporter(t, environment...)
+			testworld.StartExporter(t, environment...)
 		},
-		"SIGKILL": func(t *testing.T, e *testworld.Exporter, environment []string) *testworld.Exporter {
+		"SIGKILL": func(t *testing.T, e *testworld.Exporter, environment []string) {
 			e.End(syscall.SIGKILL)
-			return testworld.StartExporter(t, environment...)
+			testworld.StartExporter(t, environment...)
 		},
-		"SIGSTOP": func(t *testing.T, e *testworld.Exporter, _ []string) *testworld.Exporter {
+		"SIGSTOP": func(t *testing.T, e *testworld.Exporter, _ []string) {
 			e.Signal(syscall.SIGSTOP)
 			time.Sleep(45 * time.Second) // longer than an interruption needs to be to be noticed
 			e.Signal(syscall.SIGCONT)
@@ -219,7 +219,6 @@ func TestNoInterruptionResolvesAnAlert(t *testing.T) {
 				}
 				return nil
 			})
-			return e
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +233,7 @@ func TestNoInterruptionResolvesAnAlert(t *testing.T) {
 				phone.Wait(testworld.Firing(alert, "node=alpha"))
 				stored(t, state, "nflog", alert) // a notification in progress would be repeated
 			}
-			e = interrupt(t, e, environment)
+			interrupt(t, e, environment)
 			network.Node("bravo").Stop() // its alerts are sent after evaluations of the rules
 			for _, alert := range all {
 				phone.Wait(testworld.Firing(alert, "node=bravo"))

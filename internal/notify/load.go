@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
@@ -86,7 +87,7 @@ type builtReceiver struct {
 
 // build makes the receivers that a route uses. It sends nothing.
 func (c Config) build(conf *amconfig.Config, log *slog.Logger) (b built, err error) {
-	if b.templates, err = template.FromGlobs(conf.Templates); err != nil {
+	if b.templates, err = c.templates(conf.Templates); err != nil {
 		return b, fmt.Errorf("templates: %w", err)
 	}
 	if b.templates.ExternalURL, err = url.Parse(c.URL); err != nil {
@@ -97,12 +98,47 @@ func (c Config) build(conf *amconfig.Config, log *slog.Logger) (b built, err err
 	b.routes.Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
 	for _, r := range conf.Receivers {
 		if used[r.Name] {
-			one := builtReceiver{Receiver: r}
-			one.integrations, one.err = receiver.BuildReceiverIntegrations(r, b.templates, log, c.clientOptions()...)
-			b.receivers = append(b.receivers, one)
+			b.receivers = append(b.receivers, c.buildReceiver(r, b.templates, log))
 		}
 	}
 	return b, nil
+}
+
+// pages are the pages of this exporter, in place of those of an Alertmanager.
+const pages = `
+{{ define "avax.url.page" }}{{ .ExternalURL }}/alerts{{ end }}
+{{ define "avax.url.silence" }}{{ .ExternalURL }}/alerts?silence={{ printf "%.64s" .CommonLabels.node | urlquery }}#silences{{ end }}
+`
+
+// templates returns Alertmanager's templates, replaced by those of c, replaced by those in files.
+func (c Config) templates(files []string) (*template.Template, error) {
+	t, err := template.FromGlobs(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range []string{string(c.Templates), pages} {
+		if err := t.Parse(strings.NewReader(text)); err != nil {
+			return nil, err
+		}
+	}
+	for _, pattern := range files {
+		if err := t.FromGlob(pattern); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// buildReceiver makes a receiver. A panic of the library is an error of this receiver.
+func (c Config) buildReceiver(r amconfig.Receiver, t *template.Template, log *slog.Logger) (one builtReceiver) {
+	one.Receiver = r
+	defer func() {
+		if cause := recover(); cause != nil {
+			one.err = fmt.Errorf("the library failed: %v", cause)
+		}
+	}()
+	one.integrations, one.err = receiver.BuildReceiverIntegrations(r, t, log, c.clientOptions()...)
+	return one
 }
 
 // Receivers follow a redirect only if the file says so (follow_redirects: true): the target of a redirect would receive the credentials.

@@ -244,7 +244,7 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	case o.calls <- struct{}{}:
 		go func() {
 			defer func() { <-o.calls }()
-			retry, err := o.Integration.Notify(ctx, alerts...)
+			retry, err := guarded(ctx, o.Integration, alerts...)
 			ended <- outcome{retry, err}
 		}()
 		select {
@@ -263,6 +263,17 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 		o.n.notified.add(o.receiver.Name, alerts)
 	}
 	return retry, hide(err, o.receiver)
+}
+
+// guarded sends a notification. A panic of the integration, for example because of an unexpected answer, is an error. There is no retry before
+// the next interval: the service may have accepted the notification.
+func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) (retry bool, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			retry, err = false, fmt.Errorf("the code for %s failed, maybe because of the answer of the server: %v", i.Name(), cause)
+		}
+	}()
+	return i.Notify(ctx, alerts...)
 }
 
 // Reload reloads the configuration. If it is invalid, the previous configuration stays active.

@@ -24,6 +24,8 @@ type Config struct {
 	Text []byte
 	// InhibitRules is a configuration in Alertmanager's format. Its inhibit rules are used if the configuration itself has none.
 	InhibitRules []byte
+	// Templates are texts of notifications in Alertmanager's format. They replace Alertmanager's default texts.
+	Templates []byte
 	// StateDir is the directory for silences and the notification log. Empty: they are only in memory, and a restart loses them.
 	StateDir string
 	// URL is the base URL of this exporter for links in notifications.

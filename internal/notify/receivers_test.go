@@ -29,6 +29,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
@@ -45,6 +46,7 @@ var secrets = map[string]string{
 	"pushover.token": "azGDORePK8gMaC0QOYAMyEEuzJnyUi",
 	"smtp.password":  "c4n4ry",
 	"webhook.url":    "https://hooks.example.org/c4n4ry",
+	"teams.url":      "https://prod.westeurope.logic.azure.com/workflows/c4n4ry",
 }
 
 // services simulate the services that the examples notify: the address of a request, and the answer that accepts it.
@@ -64,6 +66,8 @@ var services = map[string]struct {
 	},
 	"pushover": {"https://api.pushover.net/1/messages.json", 200, `{"status":1,"request":"647d2300-702c-4b38-8b2f-d56326ae460b"}`}, // https://pushover.net/api
 	"webhook":  {secrets["webhook.url"], 200, ""},
+	"teams":    {secrets["teams.url"], 202, ""},                                                          // https://learn.microsoft.com/power-automate/overview-adaptive-cards
+	"ntfy":     {"https://ntfy.sh/", 200, `{"id":"x","time":1,"event":"message","topic":"avax-alerts"}`}, // https://docs.ntfy.sh/publish/#publish-as-json
 }
 
 // recording is a recorded request in testdata.
@@ -73,6 +77,7 @@ type recording struct {
 	Form    url.Values      `json:"form,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
 	Mail    []string        `json:"mail,omitempty"`
+	raw     string          // of a mail
 }
 
 // The shipped example of each kind sends the requests in testdata when an alert fires and when it resolves. They follow the documentation
@@ -96,7 +101,7 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 					http.Error(w, err.Error(), http.StatusBadRequest)
 					return
 				}
-				requests <- recording{r.Method + " https://" + r.Host + r.URL.Path, r.Header.Get("Content-Type"), r.URL.Query(), stable(body), nil}
+				requests <- recording{r.Method + " https://" + r.Host + r.URL.Path, r.Header.Get("Content-Type"), r.URL.Query(), stable(body), nil, ""}
 				w.WriteHeader(service.status)
 				_, _ = io.WriteString(w, service.answer)
 			}))
@@ -183,7 +188,7 @@ func options(t *testing.T, kind string, certificate *x509.Certificate, address s
 	).Replace(string(example))
 	text = "global: {http_config: {" + trust + "}}\n" + text
 	return notify.Options{Config: notify.Config{
-		File: testworld.File(t, text), InhibitRules: []byte(shipped), URL: "http://exporter.example",
+		File: testworld.File(t, text), InhibitRules: []byte(shipped), Templates: alertmanager.Templates, URL: "http://exporter.example",
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, address)
 		},
@@ -283,7 +288,7 @@ func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) erro
 				return err
 			}
 			say("250 queued")
-			messages <- recording{Request: "SMTP", Mail: append(append(dialog, line), told...)}
+			messages <- recording{Request: "SMTP", Mail: append(append(dialog, line), told...), raw: message.String()}
 		case "QUIT":
 			say("221 bye")
 			return nil

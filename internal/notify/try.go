@@ -58,7 +58,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 					if a == &resolved && !i.SendResolved() {
 						continue
 					}
-					if _, err := i.Notify(trialContext(ctx, r, rcv.Name, now), a); err != nil {
+					if _, err := guarded(trialContext(ctx, r, rcv.Name, now), i, a); err != nil {
 						t.Err = hide(err, rcv.Receiver)
 						break
 					}

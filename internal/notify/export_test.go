@@ -1,0 +1,38 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/alertmanager/alert"
+	"github.com/prometheus/common/model"
+)
+
+// Send sends one notification about alerts to every receiver to which the configuration routes the first of them.
+func Send(ctx context.Context, o Options, alerts ...model.Alert) error {
+	conf, err := load(o.Config)
+	if err != nil {
+		return err
+	}
+	b, err := o.build(conf, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	var all []*alert.Alert
+	for _, a := range alerts {
+		all = append(all, &alert.Alert{Alert: a, UpdatedAt: time.Now()})
+	}
+	for _, r := range b.routes.Match(alerts[0].Labels) {
+		for _, rcv := range b.receivers {
+			if rcv.Name == r.RouteOpts.Receiver {
+				for _, i := range rcv.integrations {
+					_, one := guarded(trialContext(ctx, r, rcv.Name, time.Now()), i, all...)
+					err = errors.Join(err, one)
+				}
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package notify_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// texts are what alerts say. A node chooses parts of the texts of its alerts, such as the name of a health check.
+var texts = map[string]string{
+	"plain": "X: L1 validator V%d runs out of AVAX in 3 h",
+	"hostile": `V%d </b></p><script>x</script><a href="https://evil.example">Runbook</a> <!channel> <@U1> <https://evil.example|Runbook> @everyone @here ` +
+		"[Runbook](https://evil.example) *b* _i_ ~s~ `code` ||spoiler|| & + \" ' \\ {{ .Status }} \r\nBcc: evil@example.org\r\n\r\n\x1b[31m\x00\u202e\u200b" +
+		strings.Repeat("💥", 300) + strings.Repeat("<&>\"'+", 300) + strings.Repeat("長", 3000),
+}
+
+// alertsOf returns alerts of one group.
+func alertsOf(n int, text string) (all []model.Alert) {
+	for i := range n {
+		label := func(s string) model.LabelValue { return model.LabelValue(strings.ToValidUTF8(s, "")) }
+		a := model.Alert{
+			Labels: model.LabelSet{"alertname": "AvaxL1ValidatorBalanceLow", "severity": "page", "chain": "X", "validation_id": model.LabelValue(fmt.Sprint("v", i))},
+			Annotations: model.LabelSet{
+				"summary": label(fmt.Sprintf(text, i)), "description": label("It pays 0.1 AVAX an hour. " + fmt.Sprintf(text, i)), "action": label("Top it up. " + fmt.Sprintf(text, i)),
+				"impact": label("It stops to validate. " + fmt.Sprintf(text, i)), "runbook_url": "https://runbooks.example/AvaxL1ValidatorBalanceLow.md",
+			},
+			StartsAt: time.Now(), GeneratorURL: "http://exporter.example/alerts#AvaxL1ValidatorBalanceLow",
+		}
+		if n == 1 {
+			a.Labels["node"] = "alpha"
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// message is what a person reads: the first line, and the rest with its markup.
+type message struct{ first, rest string }
+
+// limits check a request against the limits of its service, and return what arrives.
+var limits = map[string]func(r recording) (message, error){
+	"telegram": func(r recording) (m message, err error) { // https://core.telegram.org/bots/api#sendmessage and #html-style
+		var body struct {
+			Text string `json:"text"`
+			Mode string `json:"parse_mode"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || body.Mode != "HTML" {
+			return m, fmt.Errorf("%s: %w", r.Body, err)
+		}
+		plain := regexp.MustCompile(`</?b>|<a href="https?://[^"<>]*">|</a>`).ReplaceAllString(body.Text, "")
+		if strings.ContainsAny(plain, "<>") || strings.Contains(body.Text, "could not be sent") || regexp.MustCompile(`&(#\d+|[a-z]+)?[^#a-z\d;]`).MatchString(plain) {
+			return m, fmt.Errorf("not valid HTML: %s", body.Text)
+		}
+		if n := len(utf16.Encode([]rune(html.UnescapeString(plain)))); n > 4096 || n == 0 {
+			return m, fmt.Errorf("%d characters", n)
+		}
+		first, rest, _ := strings.Cut(html.UnescapeString(plain), "\n")
+		return message{first, rest + body.Text}, nil
+	},
+	"slack": func(r recording) (m message, err error) { // https://docs.slack.dev/messaging/formatting-message-text and /reference/messaging/attachments
+		var body struct {
+			Attachments []struct{ Title, Text, Fallback, Color string } `json:"attachments"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Attachments) != 1 {
+			return m, fmt.Errorf("%s: %w", r.Body, err)
+		}
+		a := body.Attachments[0]
+		for _, text := range []string{a.Title, a.Fallback, regexp.MustCompile(`<https?://[^<>|]*\|[^<>|]*>`).ReplaceAllString(a.Text, "")} {
+			if strings.ContainsAny(text, "<>&") {
+				return m, fmt.Errorf("not escaped: %s", text)
+			}
+		}
+		if utf8.RuneCountInString(a.Text) > 3000 || a.Title != a.Fallback || a.Color != "danger" && a.Color != "good" {
+			return m, fmt.Errorf("%d characters, color %s: %s", utf8.RuneCountInString(a.Text), a.Color, a.Fallback)
+		}
+		return message{a.Title, a.Text}, nil
+	},
+	"discord": func(r recording) (m message, err error) { // https://docs.discord.com/developers/resources/message#embed-object-embed-limits
+		var body struct {
+			Content string
+			Embeds  []struct{ Title, Description string } `json:"embeds"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Embeds) != 1 {
+			return m, fmt.Errorf("%s: %w", r.Body, err)
+		}
+		e := body.Embeds[0]
+		if t, d := utf8.RuneCountInString(e.Title), utf8.RuneCountInString(e.Description); t > 256 || t == 0 || d > 4096 || t+d > 6000 || body.Content != "" {
+			return m, fmt.Errorf("%d and %d characters", t, d)
+		}
+		return message{e.Title, e.Description}, nil
+	},
+	"pagerduty": func(r recording) (m message, err error) { // https://developer.pagerduty.com/docs/send-alert-event
+		var body struct {
+			Action  string `json:"event_action"`
+			Payload struct {
+				Summary, Severity, Source string
+				Details                   struct{ Firing, Resolved string } `json:"custom_details"`
+			}
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || len(r.Body) > 512<<10 {
+			return m, fmt.Errorf("%d bytes: %w", len(r.Body), err)
+		}
+		p := body.Payload
+		if n := utf8.RuneCountInString(p.Summary); n > 1024 || n == 0 || body.Action == "trigger" && p.Severity != "critical" || p.Source == "" && body.Action == "trigger" {
+			return m, fmt.Errorf("%s", r.Body)
+		}
+		return message{p.Summary, fmt.Sprint(p.Details.Firing, p.Details.Resolved)}, nil
+	},
+	"pushover": func(r recording) (m message, err error) { // https://pushover.net/api#limits
+		for name, limit := range map[string]int{"message": 1024, "title": 250, "url": 512, "url_title": 100} {
+			if n := utf8.RuneCountInString(r.Form.Get(name)); n > limit || n == 0 || strings.HasSuffix(r.Form.Get(name), "…") && name == "message" {
+				return m, fmt.Errorf("%s has %d characters", name, n)
+			}
+		}
+		return message{r.Form.Get("title"), r.Form.Get("message")}, nil
+	},
+	"teams": func(r recording) (m message, err error) { // 28 KiB
+		var body struct {
+			Attachments []struct {
+				Content struct{ Body []struct{ Text string } } `json:"content"`
+			} `json:"attachments"`
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || len(r.Body) > 28<<10 || len(body.Attachments) != 1 || len(body.Attachments[0].Content.Body) != 2 {
+			return m, fmt.Errorf("%d bytes: %w", len(r.Body), err)
+		}
+		return message{body.Attachments[0].Content.Body[0].Text, body.Attachments[0].Content.Body[1].Text}, nil
+	},
+	"ntfy": func(r recording) (m message, err error) { // https://docs.ntfy.sh/publish/#limitations
+		var body struct{ Topic, Title, Message, Click string }
+		if err := json.Unmarshal(r.Body, &body); err != nil || body.Topic == "" || len(body.Message) > 4096 || body.Click != "http://exporter.example/alerts" {
+			return m, fmt.Errorf("%d bytes: %s: %w", len(body.Message), r.Body, err)
+		}
+		return message{strings.TrimPrefix(body.Title, "* "), body.Message}, nil
+	},
+	"webhook": func(r recording) (m message, err error) {
+		var body struct {
+			Status string
+			Alerts []struct{ Annotations map[string]string }
+		}
+		if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Alerts) == 0 {
+			return m, fmt.Errorf("%d bytes: %w", len(r.Body), err)
+		}
+		return message{}, nil // a program reads it
+	},
+	"email": readMessage,
+}
+
+// readMessage reads both parts of a mail.
+func readMessage(r recording) (m message, err error) {
+	got, err := mail.ReadMessage(strings.NewReader(r.raw))
+	if err != nil {
+		return m, err
+	}
+	if got.Header.Get("Bcc") != "" {
+		return m, errors.New("a text has added a header")
+	}
+	if m.first, err = new(mime.WordDecoder).DecodeHeader(got.Header.Get("Subject")); err != nil {
+		return m, err
+	}
+	_, parameters, err := mime.ParseMediaType(got.Header.Get("Content-Type"))
+	if err != nil {
+		return m, err
+	}
+	parts := map[string]string{}
+	for reader := multipart.NewReader(got.Body, parameters["boundary"]); ; {
+		part, err := reader.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return m, err
+		}
+		text, err := io.ReadAll(quotedprintable.NewReader(part))
+		if err != nil {
+			return m, err
+		}
+		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		parts[kind] = string(text)
+	}
+	page := parts["text/html"]
+	if !strings.Contains(page, "width=device-width") || strings.Contains(page, "<script") || strings.Contains(page, "ZgotmplZ") || strings.Count(page, `href="https://evil`) > 0 {
+		return m, fmt.Errorf("HTML: %s", page)
+	}
+	if !strings.HasPrefix(parts["text/plain"], m.first[:min(len(m.first), 100)]) {
+		return m, fmt.Errorf("plain text: %s", parts["text/plain"])
+	}
+	return message{m.first, parts["text/plain"]}, nil
+}
+
+// What arrives says in its first line how bad it is, what and how many. It is valid, and no service refuses or cuts it, whatever the alerts say.
+func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
+	for _, kind := range notify.Kinds() {
+		for _, n := range []int{1, 12, 200} {
+			for style, text := range texts {
+				t.Run(fmt.Sprint(kind, " ", n, " ", style), func(t *testing.T) {
+					t.Parallel()
+					got := send(t, kind, alertsOf(n, text))
+					for i, status := range []string{"PAGE", "RESOLVED"} {
+						m, err := limits[kind](got[i])
+						if err != nil {
+							t.Errorf("%s: %v", status, err)
+							continue
+						}
+						if kind == "webhook" {
+							continue
+						}
+						want := "[" + status
+						if n > 1 {
+							want += fmt.Sprintf(", %d alerts", n)
+						}
+						if want += "] "; style == "plain" {
+							want += "X: L1 validator V"
+						}
+						if !strings.HasPrefix(m.first, want) || strings.ContainsAny(m.first, "\r\n\x00\x1b") {
+							t.Errorf("first line %q, want %q", m.first, want)
+						}
+						if style == "plain" && kind != "pagerduty" && i == 0 && !strings.Contains(m.rest, "Top it up. X: L1 validator V") {
+							t.Errorf("no action: %s", m.rest)
+						}
+						if n > 10 && !strings.Contains(m.rest, fmt.Sprintf("and %d more", n-10)) {
+							t.Errorf("not the number of the others: %s", m.rest)
+						}
+						if i == 1 && !strings.Contains(m.rest, "Lasted 30m") {
+							t.Errorf("not how long it lasted: %s", m.rest)
+						}
+						if all := m.first + m.rest; kind != "pagerduty" && kind != "email" &&
+							regexp.MustCompile("\\[Runbook\\]\\(https://evil|@everyone|@here|<!|<@|<https://evil|`|\u202e|\x1b").MatchString(all) {
+							t.Errorf("markup of a node: %s", all)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// send sends alerts, and then their end, and returns the two requests.
+func send(t *testing.T, kind string, alerts []model.Alert) []recording {
+	t.Helper()
+	requests := make(chan recording, 10)
+	service := services[kind]
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		requests <- recording{Form: formOf(r), Body: body}
+		w.WriteHeader(service.status)
+		_, _ = io.WriteString(w, service.answer)
+	}))
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().String()
+	if kind == "email" {
+		address = mailServer(t, server.TLS, requests)
+	}
+	o := options(t, kind, server.Certificate(), address)
+	if err := notify.Send(t.Context(), o, alerts...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range alerts {
+		alerts[i].StartsAt, alerts[i].EndsAt = time.Now().Add(-30*time.Minute), time.Now()
+	}
+	if err := notify.Send(t.Context(), o, alerts...); err != nil {
+		t.Fatal(err)
+	}
+	return []recording{<-requests, <-requests}
+}
+
+func formOf(r *http.Request) url.Values { return r.URL.Query() }
