@@ -4,8 +4,11 @@
 package collectors
 
 import (
+	"slices"
+
 	"github.com/avax-exporter/avax-exporter/collectors/dataservice"
 	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 // All returns all collectors, in the order in which documents and the status page list them.
@@ -65,4 +68,23 @@ func All() []*collector.Spec {
 		dataservice.Signatures,
 		dataservice.NFTMetadata,
 	}
+}
+
+// MustFamily returns the declared family with this name, which has these labels. It panics if there is none: a program that reads a family by
+// a wrong name does not start.
+func MustFamily(name string, labels ...string) *metric.Family {
+	for _, spec := range All() {
+		for _, f := range spec.Families {
+			if f.Name != name {
+				continue
+			}
+			for _, label := range labels {
+				if !slices.Contains(f.Labels, label) {
+					panic("collectors: family " + name + " has no label " + label)
+				}
+			}
+			return f
+		}
+	}
+	panic("collectors: no family " + name)
 }

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ const module = "github.com/avax-exporter/avax-exporter/"
 var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
-		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "scrape",
+		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
 		"internal/section", "internal/recorded", // for tests only
 	},
 	{"internal/nodes"},
@@ -28,7 +29,7 @@ var layers = [][]string{
 	{"collectors/dataservice", "internal/schedule"},
 	{"collectors"},
 	{"internal/alerting", "internal/notify"},
-	{"internal/backtest", "internal/explain"},
+	{"internal/backtest", "internal/explain", "internal/status"},
 	{"internal/config", "internal/web"},
 	{"internal/ledger"},
 	{"internal/app", "internal/demo", "internal/testworld"},
@@ -113,4 +114,21 @@ func sources(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return imports
+}
+
+// Package status reads the families, and panics at the start if one does not exist. A page that named one by a text would show a dash.
+func TestPagesNameNoFamily(t *testing.T) {
+	files, err := filepath.Glob("web/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), `"avax_`) {
+			t.Errorf("%s names a family: read it in package status", file)
+		}
+	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -70,7 +70,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		jobs = append(jobs, tried("notify", "receiver "+r.Receiver+", "+r.Integration, "reachable; avax-exporter notify test sends a test", r.Err))
 	}
 
-	about, failures := web.Check(jobs, nodes.Names(ups.Nodes()))
+	about, failures := status.Check(jobs, nodes.Names(ups.Nodes()))
 	for _, line := range about {
 		fmt.Fprintln(out, line)
 	}
@@ -95,9 +95,9 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		return err
 	}
 	for _, f := range failures {
-		fmt.Fprintf(out, "FAILS  %s: %v\n", f.Title, f.Err)
-		if f.Remedy != "" {
-			fmt.Fprintf(out, "       %s\n", f.Remedy)
+		fmt.Fprintf(out, "FAILS  %s: %v\n", f.Title(), f.Err)
+		if advice := f.Advice(); advice != "" {
+			fmt.Fprintf(out, "       %s\n", advice)
 		}
 	}
 	fmt.Fprint(out, rulesCost(cfg, series))
@@ -136,7 +136,7 @@ func tried(check, name, verdict string, err error) *metric.Job {
 }
 
 func newJob(r metric.Run) *metric.Job {
-	r.Until = time.Now() // not the zero time: that of web.Check
+	r.Until = time.Now() // not the zero time: that of status.Check
 	j := &metric.Job{Last: r}
 	j.Good = &j.Last
 	return j

@@ -13,6 +13,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // alerts serves the alerts page. A request that accepts JSON gets the answer of /api/v1/alerts.
@@ -54,21 +56,21 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 			verdictSection(verdict, append(facts, v.sums()...)),
 			v.inhibitWarning(),
 			section("alerts", "Alerts", nil,
-				g.If(len(v.problems) == 0 && v.err == nil, dim("No alert is active.")),
+				g.If(len(v.Problems) == 0 && v.err == nil, dim("No alert is active.")),
 				cannotRead(v.err, "Alerts are unknown."),
-				g.Map(v.problems, v.alertCard)),
+				g.Map(v.Problems, v.alertCard)),
 			v.episodeTable(func(func(string) string) bool { return true }),
 			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", "Alertmanager", mapped(receivers, func(r alerting.Receiver) tableRow {
-					state := "accepts alerts since " + clockTime(now, r.Since)
+					state := "accepts alerts since " + words.ClockTime(now, r.Since)
 					if !r.Up {
-						state = "does not accept alerts since " + clockTime(now, r.Since) + ": " + r.Err
+						state = "does not accept alerts since " + words.ClockTime(now, r.Since) + ": " + r.Err
 					}
-					return tableRow{header: g.Text(r.Name), cells: []cell{textCell("State", state, v.about(subject{{"alertmanager", r.Name}}))}}
+					return tableRow{header: g.Text(r.Name), cells: []cell{textCell("State", state, v.About(status.Subject{{"alertmanager", r.Name}}))}}
 				})))),
-			section("rules", "Rules", nil, g.Map(v.groups, func(of alerting.Group) g.Node {
-				return h.Details(h.Summary(g.Text(of.Name+", "+plural(len(of.Rules), "rule", "rules"))),
+			section("rules", "Rules", nil, g.Map(v.Groups, func(of alerting.Group) g.Node {
+				return h.Details(h.Summary(g.Text(of.Name+", "+words.Plural(len(of.Rules), "rule", "rules"))),
 					table("", "Rules of "+of.Name, "Rule", mapped(of.Rules, func(r alerting.Rule) tableRow { return ruleRow(r, now) })))
 			})),
 		),
@@ -77,40 +79,41 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 }
 
 // alertCard shows all alerts of one name, with links to silence their nodes.
-func (v *view) alertCard(p *problem) g.Node {
-	worst := p.worst()
+func (v *view) alertCard(p *status.Problem) g.Node {
+	worst := p.Worst()
 	text := func(name string) g.Node {
 		return g.If(worst.Annotations[name] != "", h.P(prose(worst.Annotations[name])))
 	}
-	return h.Article(h.Class("card "+worst.mark().class()), h.ID(p.name),
-		h.Header(h.H3(g.Text(p.name)), h.Span(h.Class("tag "+worst.mark().level.String()), g.Text(worst.Labels["severity"]))),
-		g.Map(p.alerts, func(a *active) g.Node {
+	return h.Article(h.Class("card "+worst.Urgency().Class()), h.ID(p.Name),
+		h.Header(h.H3(g.Text(p.Name)), h.Span(h.Class("tag "+worst.Urgency().Severity.String()), g.Text(worst.Labels["severity"]))),
+		g.Map(p.Alerts, func(a *status.Active) g.Node {
 			return h.Div(h.Class("why"),
-				h.P(h.Strong(h.Class(a.mark().level.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))),
+				h.P(h.Strong(h.Class(a.Urgency().Severity.String()), g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))),
 				h.Code(g.Text(subjectOf(a.Labels))), h.P(v.subjectLinks(a)),
 			)
 		}),
 		h.Div(h.Class("why"),
 			g.If(v.action(worst) != "", h.P(prose(v.action(worst)))),
 			// The description of a pending alert does not apply yet, and that of an alert whose cause is over no longer.
-			g.If(worst.firing && !worst.kept(), g.Group{text("description"), text("impact")}),
-			g.If(len(p.suppressed) > 0, dim("Suppresses "+suppressed(p.suppressed)+".")),
+			g.If(worst.Firing && !worst.Kept(), g.Group{text("description"), text("impact")}),
+			g.If(len(p.Suppressed) > 0, dim("Suppresses "+suppressed(p.Suppressed)+".")),
 			h.P(v.runbookLink(worst))),
 	)
 }
 
 // subjectLinks links to what helps with an alert: its explanation, the page of its node or L1, and a silence.
-func (v *view) subjectLinks(a *active) g.Node {
-	query := url.Values{"name": {a.rule.Name}}
-	node := cmp.Or(a.Labels["node"], v.nodeOf(a.Labels["node_id"]))
+func (v *view) subjectLinks(a *status.Active) g.Node {
+	query := url.Values{"name": {a.Rule.Name}}
+	node := cmp.Or(a.Labels["node"], v.NodeOf(a.Labels["node_id"]))
 	if target := cmp.Or(node, a.Labels["node_id"], a.Labels["chain"]); target != "" {
 		query.Set("target", target)
 	}
 	links := []g.Node{v.link("explain?"+query.Encode(), "Explain")}
-	if _, own := v.ids[node]; own {
+	if v.IDOf(node) != "" {
 		links = append(links, g.Text(" · "), v.link("node/"+url.PathEscape(node), node))
 	}
-	if chain := a.Labels["chain"]; v.by("avax_l1_weight", "chain").of(chain) != nil {
+	if l := v.L1(a.Labels["chain"]); l.Weight.Known {
+		chain := l.Chain
 		links = append(links, g.Text(" · "), v.link("l1/"+url.PathEscape(chain), chain))
 	}
 	if v.site.Silences != nil && node != "" {
@@ -121,18 +124,18 @@ func (v *view) subjectLinks(a *active) g.Node {
 
 func ruleRow(r alerting.Rule, now time.Time) tableRow {
 	state, evaluated := "recording", "not yet"
-	m := mark{}
+	m := status.Urgency{}
 	if r.Type == alerting.AlertingRule {
 		state = r.State
 		for _, a := range r.Alerts {
-			m = m.worse(mark{severityOf(a.Labels), a.State != alerting.Firing})
+			m = m.Worse(status.Urgency{Severity: status.SeverityOf(a.Labels), Pending: a.State != alerting.Firing})
 		}
 	}
 	if !r.Evaluated.IsZero() {
-		evaluated = since(now, r.Evaluated)
+		evaluated = words.Since(now, r.Evaluated)
 	}
 	if r.LastError != "" {
-		state, m = "cannot be evaluated: "+r.LastError, mark{level: bad}
+		state, m = "cannot be evaluated: "+r.LastError, status.Urgency{Severity: status.Bad}
 	}
-	return tableRow{header: named(r.Name, r.Query), cells: []cell{textCell("State", state, m), textCell("Evaluated", evaluated, mark{})}}
+	return tableRow{header: named(r.Name, r.Query), cells: []cell{textCell("State", state, m), textCell("Evaluated", evaluated, status.Urgency{})}}
 }

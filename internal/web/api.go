@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // maxForm is the maximum length of a query's form in bytes: the parser needs much stack for a long expression.
@@ -181,7 +182,7 @@ func timeOf(r *http.Request, name string, fallback time.Time) (time.Time, error)
 		return fallback, nil
 	}
 	if v, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(v) < 1e11 {
-		return unixTime(v), nil
+		return words.UnixTime(v), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

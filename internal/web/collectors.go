@@ -1,16 +1,14 @@
 package web
 
 import (
-	"errors"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/remedy"
-	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 var collectorMeanings = [][2]string{
@@ -20,18 +18,18 @@ var collectorMeanings = [][2]string{
 
 // collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only
 // the jobs, so it also works if the source of alerts fails.
-func collectorSections(jobs []*metric.Job, j *judgement, now time.Time) g.Node {
-	failing := failures(jobs)
+func collectorSections(jobs []*metric.Job, j *status.Alerts, now time.Time) g.Node {
+	failing := status.Failures(jobs)
 	shown := failing[:min(len(failing), maxRows)]
 	tables := ownTables(metric.Tables(jobs, now))
 	return g.Group{
 		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
-			h.Div(h.Class("cards"), g.Map(shown, func(f *failure) g.Node {
-				m := j.about(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
-				runbook := j.runbook(subject{{"collector", f.collectors[0]}, {"target", f.targets[0]}})
-				return h.Article(h.Class("card "+m.class()),
-					h.Header(h.H3(g.Text(f.title()))), f.text(),
-					h.P(h.Class("dim"), g.Text("Last success: "+f.lastGood(now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
+			h.Div(h.Class("cards"), g.Map(shown, func(f *status.Failure) g.Node {
+				m := j.About(status.Subject{{"collector", f.Collectors[0]}, {"target", f.Targets[0]}})
+				runbook := j.Runbook(status.Subject{{"collector", f.Collectors[0]}, {"target", f.Targets[0]}})
+				return h.Article(h.Class("card "+m.Class()),
+					h.Header(h.H3(g.Text(f.Title()))), failureText(f),
+					h.P(h.Class("dim"), g.Text("Last success: "+lastGood(f, now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
 			})),
 			more(len(failing)-len(shown), " more causes"))),
 		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], detailTable), more(len(tables)-maxTables, " more tables"))),
@@ -44,7 +42,7 @@ func detailTable(t metric.JobTable) g.Node {
 	return h.Details(h.Summary(g.Text(t.About)), table("facts", t.About, t.Columns[0], mapped(shown, func(cells []string) tableRow {
 		out := []cell{}
 		for i, text := range cells[1:] {
-			out = append(out, textCell(t.Columns[i+1], text, mark{}))
+			out = append(out, textCell(t.Columns[i+1], text, status.Urgency{}))
 		}
 		return tableRow{header: g.Text(cells[0]), cells: out}
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
@@ -60,10 +58,10 @@ func collectorSum(jobs []*metric.Job) string {
 	if len(jobs) == 0 {
 		return "No collector has run yet"
 	}
-	return number(good) + " of " + plural(len(jobs), "collector run", "collector runs") + " succeeded"
+	return words.Number(good) + " of " + words.Plural(len(jobs), "collector run", "collector runs") + " succeeded"
 }
 
-func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
+func collectorTable(j *status.Alerts, jobs []*metric.Job, now time.Time) g.Node {
 	type runs struct {
 		name                         string
 		targets, series, fails, late int
@@ -95,77 +93,25 @@ func collectorTable(j *judgement, jobs []*metric.Job, now time.Time) g.Node {
 		state := "good"
 		switch {
 		case c.late > 0:
-			state = number(c.late) + " late"
+			state = words.Number(c.late) + " late"
 		case c.fails > 0:
-			state = number(c.fails) + " failed"
+			state = words.Number(c.fails) + " failed"
 		}
-		m := j.about(subject{{"collector", c.name}})
+		m := j.About(status.Subject{{"collector", c.name}})
 		return tableRow{"", m, link(manual("metrics.md#"+c.name), c.name), []cell{
-			textCell("Targets", number(c.targets), mark{}), textCell("State", state, m), textCell("Last run", since(now, c.oldest), mark{}),
-			textCell("Took", took(c.longest), mark{}), textCell("Series", number(c.series), mark{}),
+			textCell("Targets", words.Number(c.targets), status.Urgency{}), textCell("State", state, m), textCell("Last run", words.Since(now, c.oldest), status.Urgency{}),
+			textCell("Took", words.Took(c.longest), status.Urgency{}), textCell("Series", words.Number(c.series), status.Urgency{}),
 		}}
 	}))
 }
 
-// failure is a cause with all jobs that fail because of it. For example, all collectors of a node fail if the node is down.
-type failure struct {
-	remedy.Remedy
-	outcome    scrape.Outcome
-	err        error // of one of the jobs
-	targets    []string
-	collectors []string
-	good       time.Time // start of the most recent successful run
+func failureText(f *status.Failure) g.Node {
+	return h.Div(h.Class("why"), h.P(h.Strong(g.Text(f.What+"."))), h.Code(h.Class("error"), g.Text(f.Err.Error())), h.P(g.Text(f.Do)))
 }
 
-func (f *failure) title() string { return brief(f.collectors) + " of " + brief(f.targets) }
-
-func (f *failure) text() g.Node {
-	return h.Div(h.Class("why"), h.P(h.Strong(g.Text(f.What+"."))), h.Code(h.Class("error"), g.Text(f.err.Error())), h.P(g.Text(f.Do)))
-}
-
-func (f *failure) lastGood(now time.Time) string {
-	if f.good.IsZero() {
+func lastGood(f *status.Failure, now time.Time) string {
+	if f.Good.IsZero() {
 		return "never since the exporter started"
 	}
-	return since(now, f.good)
-}
-
-func failureOf(err error) *failure {
-	return &failure{Remedy: remedy.Of(err), outcome: scrape.OutcomeOf(err), err: err}
-}
-
-// failures groups failed jobs by cause: the same outcome at one upstream. That nothing offers a call is no failure.
-func failures(jobs []*metric.Job) []*failure {
-	byCause := map[string]*failure{}
-	var all []*failure
-	for _, j := range jobs {
-		if j.Last.Err == nil || errors.Is(j.Last.Err, metric.ErrNotOffered) {
-			continue
-		}
-		one := failureOf(j.Last.Err)
-		cause := upstreamOf(&j.Last) + "\x00" + one.What + one.Do
-		if one.ByText {
-			cause += one.err.Error()
-		}
-		f := byCause[cause]
-		if f == nil {
-			f = one
-			byCause[cause] = f
-			all = append(all, f)
-		}
-		f.targets = appendNew(f.targets, j.Last.Target.String())
-		f.collectors = appendNew(f.collectors, j.Last.Collector)
-		if j.Good.At.After(f.good) {
-			f.good = j.Good.At
-		}
-	}
-	return all
-}
-
-// upstreamOf returns the name of the node that caused the error of a run, or else of the node that the run is about.
-func upstreamOf(r *metric.Run) string {
-	if call := (*nodes.CallError)(nil); errors.As(r.Err, &call) {
-		return call.Node.Name()
-	}
-	return r.Target.Node
+	return words.Since(now, f.Good)
 }

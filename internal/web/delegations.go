@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	g "maragu.dev/gomponents"
+
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 var delegationMeanings = [][2]string{
@@ -14,30 +17,28 @@ var delegationMeanings = [][2]string{
 
 // delegations shows the delegations of monitored addresses; nil if there are none.
 func (v *view) delegations() g.Node {
-	const end, stake, reward, reachable = "avax_delegation_end_timestamp_seconds", "avax_delegation_stake_avax",
-		"avax_delegation_expected_reward_avax", "avax_delegation_reward_reachable"
-	validators, owners := v.texts(end, "tx_id", "node_id"), v.texts(end, "tx_id", "name")
-	delegations := v.by(end, "tx_id").names()
+	all := slices.Clone(v.Delegations)
 	if v.filtered() {
-		delegations = slices.DeleteFunc(delegations, func(id string) bool { return !v.wantedValidator(validators[id], "", owners[id]) })
+		all = slices.DeleteFunc(all, func(d *status.Delegation) bool { return !v.wantedValidator(d.NodeID, "", d.Owner) })
 	}
-	if len(delegations) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(delegations, func(id string) mark { return v.about(subject{{"tx_id", id}}) }, maxRows)
+	about := func(d *status.Delegation) status.Subject { return status.Subject{{"tx_id", d.TxID}} }
+	rows, left := rowsOf(all, func(d *status.Delegation) string { return d.TxID },
+		func(d *status.Delegation) status.Urgency { return v.About(about(d)) }, maxRows)
 	return section("delegations", "Delegations", delegationMeanings,
-		table("", "Delegations, worst first", "Validator", mapped(rows, func(r row) tableRow {
-			about := subject{{"tx_id", r.name}}
-			expected := show(v.value(about, reward), avax)
-			if v.is(0, about, reachable) {
+		table("", "Delegations, worst first", "Validator", mapped(rows, func(r row[*status.Delegation]) tableRow {
+			d := r.of
+			expected := d.Reward.Text(words.AVAX)
+			if d.RewardReachable.Is(0) {
 				expected += ", out of reach"
 			}
-			id := validators[r.name]
-			return tableRow{"delegation-" + r.name, r.mark, named(v.nameOf(id, ""), id), []cell{
-				textCell("Owner", owners[r.name], mark{}),
-				textCell("Stake", show(v.value(about, stake), avax), mark{}),
-				textCell("Ends", moment(v.now, v.value(about, end)), v.color(about, end)),
-				textCell("Expected reward", expected, v.color(about, reward, reachable)),
+			return tableRow{"delegation-" + d.TxID, r.urgency, named(v.NameOf(d.NodeID, ""), d.NodeID), []cell{
+				textCell("Owner", d.Owner, status.Urgency{}),
+				textCell("Stake", d.Stake.Text(words.AVAX), status.Urgency{}),
+				textCell("Ends", d.End.Moment(v.At), v.AboutValues(about(d), d.End)),
+				textCell("Expected reward", expected, v.AboutValues(about(d), d.Reward, d.RewardReachable)),
 			}}
 		})), v.moreRows(left))
 }

@@ -13,6 +13,8 @@ import (
 	g "maragu.dev/gomponents"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // history reads the past of a page from the source of alerts.
@@ -106,7 +108,7 @@ func (e episode) cost(downtimes, rewards model.Matrix) string {
 	if !ok || used < 60 {
 		return ""
 	}
-	text := span(time.Duration(used)*time.Second) + " of downtime"
+	text := words.Span(time.Duration(used)*time.Second) + " of downtime"
 	if before, after, ok := e.change(rewards); ok {
 		text += fmt.Sprintf("; reward at risk %.0f AVAX, of which %.0f lost", before, before-after)
 	}
@@ -140,7 +142,7 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 		return nil
 	}
 	var names []string // a Prometheus may have other alerts
-	for _, group := range v.groups {
+	for _, group := range v.Groups {
 		for _, r := range group.Rules {
 			if r.Type == alerting.AlertingRule {
 				names = appendNew(names, r.Name)
@@ -153,7 +155,7 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 	if len(shown) > 0 {
 		downtimes, rewards = v.past.fine("avax:downtime_used_seconds"), v.past.fine("avax:reward_reachable_avax")
 	}
-	title := "Alerts of the last " + span(v.past.long())
+	title := "Alerts of the last " + words.Span(v.past.long())
 	if err := cmp.Or(v.err, v.past.err); err != nil {
 		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
 	}
@@ -162,11 +164,11 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e episode) tableRow {
 			ended := "fires"
 			if !e.end.IsZero() {
-				ended = clockTime(v.now, e.end) + ", after " + span(e.end.Sub(e.began))
+				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
 			}
 			return tableRow{header: named(e.labels["alertname"], subjectOf(e.labels)), cells: []cell{
-				textCell("Severity", e.labels["severity"], mark{}), textCell("Began", clockTime(v.now, e.began), mark{}),
-				textCell("Ended", ended, mark{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), mark{}), textCell("Notified", v.notified(e), mark{}),
+				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
+				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), status.Urgency{}), textCell("Notified", v.notified(e), status.Urgency{}),
 			}}
 		}))),
 		more(len(all)-len(shown), " more"))

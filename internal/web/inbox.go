@@ -10,6 +10,9 @@ import (
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // maxMessages is the maximum number of messages in the inbox.
@@ -58,7 +61,7 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 
 func (s *Site) inboxPage(now time.Time) g.Node {
 	messages := s.Inbox.all()
-	v := verdict{level: note, title: plural(len(messages), "notification", "notifications")}
+	v := verdict{level: status.Note, title: words.Plural(len(messages), "notification", "notifications")}
 	page := &view{base: "../", site: s}
 	return document(v,
 		page.top(),
@@ -68,12 +71,12 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 				"in the demo, `for` and the group waits are shortened, so alerts fire and are sent within seconds",
 			}),
 			h.Section(h.Aria("label", "Notifications"), h.Ul(h.Class("problems"), g.Map(messages, func(m notified) g.Node {
-				level, title := severityOf(m.Labels), m.Annotations["summary"]
+				level, title := status.SeverityOf(m.Labels), m.Annotations["summary"]
 				if m.Status == "resolved" {
-					level, title = well, "Resolved: "+title
+					level, title = status.Well, "Resolved: "+title
 				}
-				return h.Li(h.Class(mark{level: level}.class()),
-					h.P(h.Strong(g.Text(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(clockTime(now, m.at)))),
+				return h.Li(h.Class(status.Urgency{Severity: level}.Class()),
+					h.P(h.Strong(g.Text(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(words.ClockTime(now, m.at)))),
 					g.If(m.Status != "resolved" && m.Annotations["action"] != "", h.P(h.Class("action"), g.Text(m.Annotations["action"]))),
 					h.P(h.Class("dim"), g.Text(m.Labels["alertname"]+" · "+m.Labels["severity"]+" "),
 						g.If(m.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(m.Annotations["runbook_url"], "runbook")})))

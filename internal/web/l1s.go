@@ -10,6 +10,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 var l1Meanings = [][2]string{
@@ -24,73 +26,68 @@ var l1Meanings = [][2]string{
 
 // l1s shows each monitored L1 and permissioned subnet, worst first. An L1 without an alert is collapsed.
 func (v *view) l1s() g.Node {
-	weight := v.by("avax_l1_weight", "chain")
-	chains := weight.names()
+	all := slices.Clone(v.L1s)
 	if v.filtered() {
-		wanted := map[string]bool{}
-		for l := range v.by("avax_l1_validator_weight", "chain", "node_id", "validation_id") {
-			wanted[l[0]] = wanted[l[0]] || v.wantedValidator(l[1], l[2], l[0])
-		}
-		chains = slices.DeleteFunc(chains, func(chain string) bool { return !wanted[chain] })
+		all = slices.DeleteFunc(all, func(l *status.L1) bool {
+			return !slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return v.wantedValidator(one.NodeID, one.ValidationID, l.Chain) })
+		})
 	}
-	if len(chains) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(chains, func(chain string) mark { return v.about(subject{{"chain", chain}}) }, maxRows)
+	rows, left := rowsOf(all, func(l *status.L1) string { return l.Chain }, v.aboutL1, maxRows)
 	asked := v.ask.Get("l1")
-	if i := slices.IndexFunc(rows, func(r row) bool { return r.name == asked }); i >= 0 {
-		rows = append([]row{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
-	} else if slices.Contains(chains, asked) {
-		rows = append([]row{{asked, mark{}}}, rows...)
+	if i := slices.IndexFunc(rows, func(r row[*status.L1]) bool { return r.of.Chain == asked }); i >= 0 {
+		rows = append([]row[*status.L1]{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
+	} else if i := slices.IndexFunc(all, func(l *status.L1) bool { return l.Chain == asked }); i >= 0 {
+		rows = append([]row[*status.L1]{{of: all[i]}}, rows...)
 	}
-	shown := mapped(rows[:min(len(rows), maxL1s)], func(r row) string { return r.name })
-	these := v.only(nil, shown)
-	return section("l1s", "L1s and permissioned subnets", l1Meanings,
-		g.Map(rows, func(r row) g.Node {
-			if !slices.Contains(shown, r.name) {
-				return v.l1Card(r, nil)
-			}
-			return v.l1Card(r, these.l1ValidatorTable(r.name))
-		}), v.moreRows(left))
+	var cards []g.Node
+	for i, r := range rows {
+		var validators g.Node
+		if i < maxL1s {
+			validators = v.l1ValidatorTable(r.of)
+		}
+		cards = append(cards, v.l1Card(r, validators))
+	}
+	return section("l1s", "L1s and permissioned subnets", l1Meanings, g.Group(cards), v.moreRows(left))
+}
+
+func (v *view) aboutL1(l *status.L1) status.Urgency {
+	return v.About(status.Subject{{"chain", l.Chain}})
 }
 
 // l1Card shows one L1, with the table of its validators, or with a link to it.
-func (v *view) l1Card(r row, validators g.Node) g.Node {
-	chain := r.name
-	about := subject{{"chain", chain}}
-	in := func(state string) float64 {
-		return *cmp.Or(v.value(subject{{"chain", chain}, {"state", state}}, "avax_l1_validators"), new(0.0))
+func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
+	l, about := r.of, status.Subject{{"chain", r.of.Chain}}
+	state := l.Active.Text(func(n float64) string { return words.Count(n) + " active" })
+	inactive := l.Inactive.Known && l.Inactive.V > 0
+	if inactive {
+		state += ", " + words.Count(l.Inactive.V) + " inactive"
 	}
-	state := show(v.value(subject{{"chain", chain}, {"state", "active"}}, "avax_l1_validators"), func(n float64) string { return count(n) + " active" })
-	if in("inactive") > 0 {
-		state += ", " + count(in("inactive")) + " inactive"
+	if l.Legacy.Known && l.Legacy.V > 0 {
+		state = words.Plural(int(l.Legacy.V), "validator", "validators")
 	}
-	if n := in("legacy"); n > 0 {
-		state = plural(int(n), "validator", "validators")
-	}
-	weight := v.value(about, "avax_l1_weight")
-	active := show(ratioOf(v.value(about, "avax_l1_active_weight"), weight), percent)
+	active := l.ActiveWeight.Of(l.Weight).Text(words.Percent)
 	cells := []cell{
-		textCell("Validators", state, v.color(about, "avax_l1_validators", "avax_l1_validator_active")),
-		textCell("Active weight", active, v.color(about, "avax_l1_active_weight")),
-		textCell("Connected weight", show(ratioOf(v.connectedWeights().of(chain), weight), percent), v.color(about, "avax_l1_connected_weight")),
+		textCell("Validators", state, v.AboutValues(about, l.Active, status.L1ValidatorActive)),
+		textCell("Active weight", active, v.AboutValues(about, l.ActiveWeight)),
+		textCell("Connected weight", l.ConnectedWeight.Of(l.Weight).Text(words.Percent), v.AboutValues(about, l.ConnectedWeight)),
 	}
-	for _, q := range staking.Quorums {
-		if on := (subject{{"chain", chain}, {"quorum", q.Label}}); v.value(on, "avax_l1_quorum_loss_seconds") != nil {
-			cells = append(cells, v.cell("Active below "+percent(q.Share), on, left, "avax_l1_quorum_loss_seconds"))
-		}
+	for _, loss := range l.QuorumLoss {
+		cells = append(cells, v.cell("Active below "+words.Percent(loss.Share), append(about, [2]string{"quorum", loss.Label}), left, loss.Value))
 	}
-	for _, days := range v.lists("chain", "days", anyValue, "avax_l1_top_up_avax")[chain] {
-		cells = append(cells, v.cell("Top-up for "+days+" days", subject{{"chain", chain}, {"days", days}}, avax, "avax_l1_top_up_avax"))
+	for _, topUp := range l.TopUps {
+		cells = append(cells, v.cell("Top-up for "+topUp.Label+" days", append(about, [2]string{"days", topUp.Label}), words.AVAX, topUp.Value))
 	}
-	subnet := v.texts("avax_chain_info", "chain", "subnet_id")[chain]
-	return h.Details(h.Class("card "+r.mark.class()), h.ID("l1-"+chain), g.If(r.mark.level > well || in("inactive") > 0 || chain == v.ask.Get("l1"), g.Attr("open")),
-		h.Summary(h.H3(g.Text(chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
-		h.P(v.link("l1/"+url.PathEscape(chain), "Page of "+chain)),
-		g.If(subnet != "", h.Code(h.Class("id"), g.Text(subnet))),
+	return h.Details(h.Class("card "+r.urgency.Class()), h.ID("l1-"+l.Chain),
+		g.If(r.urgency.Severity > status.Well || inactive || l.Chain == v.ask.Get("l1"), g.Attr("open")),
+		h.Summary(h.H3(g.Text(l.Chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
+		h.P(v.link("l1/"+url.PathEscape(l.Chain), "Page of "+l.Chain)),
+		g.If(l.SubnetID != "", h.Code(h.Class("id"), g.Text(l.SubnetID))),
 		figures(cells),
 		validators,
-		g.If(validators == nil, h.P(link("?l1="+url.QueryEscape(chain)+"#l1-"+chain, "Show its validators"))),
+		g.If(validators == nil, h.P(link("?l1="+url.QueryEscape(l.Chain)+"#l1-"+l.Chain, "Show its validators"))),
 	)
 }
 
@@ -99,73 +96,83 @@ func left(after float64) string {
 	if after <= 0 {
 		return "now"
 	}
-	return "in " + seconds(after)
+	return "in " + words.Seconds(after)
 }
 
 // l1ValidatorTable shows the validators of one L1; nil if they are not known.
-func (v *view) l1ValidatorTable(chain string) g.Node {
-	about := func(id string) subject { return subject{{"validation_id", id}, {"chain", chain}} }
-	of := func(id, what string) *float64 { return v.value(about(id), "avax_l1_validator_"+what) }
-	marks, pays := map[string]mark{}, false
-	members := slices.Clone(v.lists("chain", "validation_id", anyValue, "avax_l1_validator_weight")[chain])
-	if members == nil {
+func (v *view) l1ValidatorTable(l *status.L1) g.Node {
+	if len(l.Validators) == 0 {
 		return nil
 	}
-	nodeIDs := v.texts("avax_l1_validator_weight", "validation_id", "node_id")
-	connected := v.lists("validation_id", "node", isOne, "avax_l1_validator_connected")
-	observers := v.lists("validation_id", "node", anyValue, "avax_l1_validator_connected")
 	topUps := map[string]uint64{} // nAVAX
-	if l1 := l1sOf(v.jobs, v.now)[chain]; l1 != nil && !l1.At.IsZero() && !l1.Unpriced {
-		plan, _ := l1.TopUps(staking.TopUpDays, v.now)
+	if l.Priced() {
+		plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
 		for _, t := range plan {
 			topUps[t.ID] = t.Amount
 		}
 	}
-	for _, id := range members {
-		pays = pays || of(id, "runway_seconds") != nil
-		marks[id] = v.about(about(id))
+	pays := false
+	var members []row[*status.L1Validator]
+	for _, one := range l.Validators {
+		pays = pays || one.Runway.Known
+		members = append(members, row[*status.L1Validator]{one, v.About(aboutL1Validator(one))})
 	}
-	end := func(id string) float64 {
-		return *cmp.Or(of(id, "runway_seconds"), of(id, "end_timestamp_seconds"), new(math.Inf(1)))
+	ends := func(one *status.L1Validator) float64 {
+		if end := one.Ends(); end.Known {
+			return end.V
+		}
+		return math.Inf(1)
 	}
-	slices.SortFunc(members, func(a, b string) int {
-		return cmp.Or(cmp.Compare(marks[b].level, marks[a].level), cmp.Compare(end(a), end(b)), cmp.Compare(a, b))
+	slices.SortFunc(members, func(a, b row[*status.L1Validator]) int {
+		return cmp.Or(cmp.Compare(b.urgency.Severity, a.urgency.Severity), cmp.Compare(ends(a.of), ends(b.of)), cmp.Compare(a.of.ValidationID, b.of.ValidationID))
 	})
 	if v.filtered() {
-		members = slices.DeleteFunc(members, func(id string) bool { return !v.wantedValidator(nodeIDs[id], id, chain) })
+		members = slices.DeleteFunc(members, func(r row[*status.L1Validator]) bool {
+			return !v.wantedValidator(r.of.NodeID, r.of.ValidationID, l.Chain)
+		})
 	}
 	shown := members[:min(len(members), maxRows)]
-	whole := v.value(subject{{"chain", chain}}, "avax_l1_weight")
 	return g.Group{
-		table("l1", "Validators of "+chain+", worst first", "Validator", mapped(shown, func(id string) tableRow {
-			cells := []cell{textCell("State", show(of(id, "active"), func(active float64) string {
-				if active == 1 {
-					return "active"
-				}
-				return "inactive"
-			}), v.color(about(id), "avax_l1_validator_active"))}
-			if pays {
-				topUp := "–"
-				if amount := topUps[id]; amount > 0 {
-					topUp = avax(float64(amount) / 1e9)
-				}
-				cells = append(cells,
-					textCell("Runs out", show(of(id, "runway_seconds"), left), v.color(about(id), "avax_l1_validator_balance_avax")),
-					textCell("Top-up", topUp, mark{}), textCell("Balance", show(of(id, "balance_avax"), avax), mark{}), textCell("Burn per day", show(of(id, "burn_avax_per_day"), avax), mark{}))
-			} else {
-				cells = append(cells, textCell("Ends", moment(v.now, of(id, "end_timestamp_seconds")), v.color(about(id), "avax_l1_validator_end_timestamp_seconds", "avax_validator_end_timestamp_seconds")))
-			}
-			seen := "–"
-			if n := len(observers[id]); n > 0 {
-				seen = number(len(connected[id])) + " of " + number(n)
-			}
-			node := nodeIDs[id]
-			return tableRow{"", marks[id], named(v.nameOf(node, id), node), append(cells,
-				textCell("Weight", show(ratioOf(of(id, "weight"), whole), percent), mark{}),
-				textCell("Connected", seen, v.color(about(id), "avax_l1_validator_connected")),
-				textCell("Safe to stop", show(v.value(subject{{"chain", chain}, {"node_id", node}}, "avax_l1_safe_to_stop"), yesNo), mark{}))}
+		table("l1", "Validators of "+l.Chain+", worst first", "Validator", mapped(shown, func(r row[*status.L1Validator]) tableRow {
+			return v.l1ValidatorRow(l, r, pays, topUps[r.of.ValidationID])
 		})),
 		more(len(members)-len(shown), " more: see ", v.link("metrics", "the metrics")),
-		g.If(pays, h.P(v.link("api/v1/l1/"+url.PathEscape(chain)+"/plan", "The top-up plan as JSON"))),
+		g.If(pays, h.P(v.link("api/v1/l1/"+url.PathEscape(l.Chain)+"/plan", "The top-up plan as JSON"))),
 	}
+}
+
+func aboutL1Validator(one *status.L1Validator) status.Subject {
+	return status.Subject{{"validation_id", one.ValidationID}, {"chain", one.Chain}}
+}
+
+// l1ValidatorRow is the row of a validator. pays reports whether validators of the L1 pay for their time, and topUp is in nAVAX.
+func (v *view) l1ValidatorRow(l *status.L1, r row[*status.L1Validator], pays bool, topUp uint64) tableRow {
+	one := r.of
+	color := func(values ...status.Value) status.Urgency { return v.AboutValues(aboutL1Validator(one), values...) }
+	cells := []cell{textCell("State", one.Active.Text(func(active float64) string {
+		if active == 1 {
+			return "active"
+		}
+		return "inactive"
+	}), color(one.Active))}
+	if pays {
+		amount := "–"
+		if topUp > 0 {
+			amount = words.AVAX(float64(topUp) / 1e9)
+		}
+		cells = append(cells,
+			textCell("Runs out", one.Runway.Text(left), color(one.Balance)),
+			textCell("Top-up", amount, status.Urgency{}), textCell("Balance", one.Balance.Text(words.AVAX), status.Urgency{}),
+			textCell("Burn per day", one.Burn.Text(words.AVAX), status.Urgency{}))
+	} else {
+		cells = append(cells, textCell("Ends", one.End.Moment(v.At), color(one.End, status.ValidatorEnd)))
+	}
+	seen := "–"
+	if one.Viewers > 0 {
+		seen = words.Number(one.Connected) + " of " + words.Number(one.Viewers)
+	}
+	return tableRow{"", r.urgency, named(v.NameOf(one.NodeID, one.ValidationID), one.NodeID), append(cells,
+		textCell("Weight", one.Weight.Of(l.Weight).Text(words.Percent), status.Urgency{}),
+		textCell("Connected", seen, color(one.Connection)),
+		textCell("Safe to stop", one.SafeToStop.Text(words.YesNo), status.Urgency{}))}
 }

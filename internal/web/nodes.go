@@ -11,6 +11,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 var nodeMeanings = [][2]string{
@@ -25,86 +27,72 @@ var nodeMeanings = [][2]string{
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
 
-// healthCollector is the collector with a table of failing health checks: node, check, error.
-const healthCollector = "health"
-
-// checkErrors returns the error texts of failing health checks, by node and check.
-func (f *snapshot) checkErrors() map[[2]string]string {
-	return once(f, "errors of checks", func() map[[2]string]string {
-		errs := map[[2]string]string{}
-		for _, t := range metric.Tables(f.jobs, f.now) {
-			if t.Collector == healthCollector {
-				for _, cells := range t.Rows {
-					errs[[2]string{cells[0], cells[1]}] = cells[len(cells)-1]
-				}
-			}
-		}
-		return errs
-	})
-}
-
 // nodes shows every node, worst first.
 func (v *view) nodes() (g.Node, []string) {
-	up := v.by("avax_node_up", "node")
-	if v.noNodes && v.observing > 0 {
-		return nil, []string{plural(v.observing, "observer", "observers") + ", no node"}
-	}
-	if v.noNodes && v.ran == v.jobCount && !slices.ContainsFunc(v.jobs, func(j *metric.Job) bool { return j.Last.Key.Target.Node != "" }) {
+	switch {
+	case v.NoNodes() && len(v.Observers) > 0:
+		return nil, []string{words.Plural(len(v.Observers), "observer", "observers") + ", no node"}
+	case v.NoNodes() && v.ran == v.jobCount && !slices.ContainsFunc(v.Jobs, func(j *metric.Job) bool { return j.Last.Key.Target.Node != "" }):
 		return nil, []string{"no node"}
-	}
-	if v.noNodes {
+	case v.NoNodes():
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
 	limit := maxRows
 	if v.ask.Get("nodes") == "all" {
-		limit = len(up)
+		limit = len(v.Nodes)
 	}
 	rows := v.nodeRows()
 	left := max(0, len(rows)-limit)
 	rows = rows[:len(rows)-left]
-	names := mapped(rows, func(r nodeRow) string { return r.node })
-	strips, these := v.past.strips(names), v.only(names, nil)
+	strips := v.past.strips(mapped(rows, func(r nodeRow) string { return r.Name }))
 	var body g.Node
-	if len(up) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return these.nodeCard(r, strips[r.node]) }))
+	if len(v.Nodes) <= maxCards {
+		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return v.nodeCard(r, strips[r.Name]) }))
 	} else {
-		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, func(r nodeRow) tableRow { return these.nodeRow(r, strips[r.node]) }))}
+		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, func(r nodeRow) tableRow { return v.nodeRow(r, strips[r.Name]) }))}
+	}
+	up := 0
+	for _, n := range v.Nodes {
+		if n.Up.Is(1) {
+			up++
+		}
 	}
 	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.with("nodes", "all"), "show all"))),
-		[]string{number(len(v.lists("", "node", isOne, "avax_node_up")[""])) + " of " + plural(len(up), "node", "nodes") + " up"}
+		[]string{words.Number(up) + " of " + words.Plural(len(v.Nodes), "node", "nodes") + " up"}
 }
 
-// nodeRow is a node with its state and the color of its alerts.
+// nodeRow is a node with the urgency of its alerts.
 type nodeRow struct {
-	state
-	mark mark
+	*status.Node
+	urgency status.Urgency
 }
 
-func (v *view) rowOf(s state) nodeRow { return nodeRow{s, v.about(subject{{"node", s.node}})} }
+func (v *view) rowOf(n *status.Node) nodeRow {
+	return nodeRow{n, v.About(status.Subject{{"node", n.Name}})}
+}
 
 // nodeRows returns the nodes that the request asks for, worst first or by a column.
 func (v *view) nodeRows() (rows []nodeRow) {
-	versions := v.texts("avax_node_info", "node", "version")
-	for _, state := range v.states {
-		if v.wanted(state.node+" "+state.text+" "+versions[state.node], v.labelsOf(state.node, v.ids[state.node], "")) {
-			rows = append(rows, v.rowOf(state))
+	for _, n := range v.Nodes {
+		if v.wanted(n.Name+" "+n.State.Text+" "+n.Version(), n.Labels) {
+			rows = append(rows, v.rowOf(n))
 		}
 	}
 	by := v.ask.Get("sort")
-	family := map[string]string{
-		"votes": "avax_node_uptime_rewarding_stake_ratio", "stake": "avax_node_connected_stake_ratio", "peers": "avax_node_peers", "safe": "avax_node_safe_to_stop",
+	value := map[string]func(n *status.Node) status.Value{
+		"votes": func(n *status.Node) status.Value { return n.Votes }, "stake": func(n *status.Node) status.Value { return n.ConnectedStake },
+		"peers": func(n *status.Node) status.Value { return n.Peers }, "safe": func(n *status.Node) status.Value { return n.SafeToStop },
 	}[by]
-	values := v.by(family, "node")
 	slices.SortStableFunc(rows, func(a, b nodeRow) int {
 		switch {
 		case by == "name":
-			return strings.Compare(a.node, b.node)
+			return strings.Compare(a.Name, b.Name)
 		case by == "version":
-			return cmp.Or(strings.Compare(versions[a.node], versions[b.node]), strings.Compare(a.node, b.node))
-		case family != "":
-			return cmp.Compare(values[labels{a.node}], values[labels{b.node}]) // lowest first
+			return cmp.Or(strings.Compare(a.Version(), b.Version()), strings.Compare(a.Name, b.Name))
+		case value != nil:
+			return cmp.Compare(value(a.Node).V, value(b.Node).V) // lowest first
 		}
-		return cmp.Or(cmp.Compare(b.state.level, a.state.level), cmp.Compare(b.mark.level, a.mark.level))
+		return cmp.Or(cmp.Compare(b.State.Severity, a.State.Severity), cmp.Compare(b.urgency.Severity, a.urgency.Severity))
 	})
 	return rows
 }
@@ -115,12 +103,12 @@ func (v *view) wanted(text string, labels []string) bool {
 	if filter := v.ask.Get("filter"); !strings.Contains(text, filter) && !slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, filter) }) {
 		return false
 	}
-	return len(missing(v.askedLabels(), labels)) == 0
+	return len(status.Missing(v.askedLabels(), labels)) == 0
 }
 
 // wantedValidator reports whether the request asks for a validator. On an L1 it has a validation ID, and the text is the name of the L1.
 func (v *view) wantedValidator(nodeID, validationID, text string) bool {
-	return v.wanted(strings.Join([]string{text, v.nameOf(nodeID, validationID), nodeID, validationID}, " "), v.labelsOf(v.nodeOf(nodeID), nodeID, validationID))
+	return v.wanted(strings.Join([]string{text, v.NameOf(nodeID, validationID), nodeID, validationID}, " "), v.LabelsOf(v.NodeOf(nodeID), nodeID, validationID))
 }
 
 // askedLabels returns the parameters of the request that are labels, as name=value.
@@ -128,10 +116,8 @@ func (v *view) askedLabels() []string {
 	if v.asked == nil {
 		v.asked = []string{}
 		for name := range v.ask {
-			for _, given := range v.given {
-				if _, is := given[name]; is {
-					v.asked = appendNew(v.asked, name+"="+v.ask.Get(name))
-				}
+			if v.IsLabel(name) {
+				v.asked = append(v.asked, name+"="+v.ask.Get(name))
 			}
 		}
 	}
@@ -157,153 +143,126 @@ func (v *view) nodeFilter() g.Node {
 		})))
 }
 
-// color is the color of the node's state and alerts.
-func (r nodeRow) color() mark { return r.mark.worse(mark{level: r.state.level}) }
-
-func (f *snapshot) isDown(node string) bool {
-	return f.is(0, subject{{"node", node}}, "avax_node_up")
-}
-
-// versions returns the versions that a node reports, as a text; empty if none is known.
-func (f *snapshot) versions(node string) string {
-	return strings.Join(f.lists("node", "version", anyValue, "avax_node_info")[node], ", ")
+// color is the urgency of the node's state and alerts.
+func (r nodeRow) color() status.Urgency {
+	return r.urgency.Worse(status.Urgency{Severity: r.State.Severity})
 }
 
 func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
-	cells := []cell{{name: "Chains", content: v.chips(r.node, true)}}
-	for _, c := range v.figures(r.node) {
+	cells := []cell{{name: "Chains", content: v.chips(r.Node, true)}}
+	for _, c := range v.figures(r.Node) {
 		if slices.Contains([]string{"Votes for reward", "Connected stake", "Peers", "Safe to stop"}, c.name) {
 			cells = append(cells, c)
 		}
 	}
-	cells = append(cells, textCell("Version", cmp.Or(v.versions(r.node), "–"), mark{}))
-	if v.isDown(r.node) { // its last values are not current
+	cells = append(cells, textCell("Version", cmp.Or(r.Version(), "–"), status.Urgency{}))
+	if r.Down() { // its last values are not current
 		for i := range cells {
-			cells[i] = textCell(cells[i].name, "–", mark{})
+			cells[i] = textCell(cells[i].name, "–", status.Urgency{})
 		}
 	}
-	return tableRow{"node-" + r.node, r.color(), g.Group{h.B(v.link("node/"+url.PathEscape(r.node), r.node)), v.labelLinks(r.node)}, append([]cell{
-		textCell("State", r.text, mark{level: r.state.level}), {name: "History", content: history.svg(r.node, false)},
+	return tableRow{"node-" + r.Name, r.color(), g.Group{h.B(v.link("node/"+url.PathEscape(r.Name), r.Name)), v.labelLinks(r.Node)}, append([]cell{
+		textCell("State", r.State.Text, status.Urgency{Severity: r.State.Severity}), {name: "History", content: history.svg(r.Name, false)},
 	}, cells...)}
 }
 
 func (v *view) nodeCard(r nodeRow, history *strip) g.Node {
-	return h.Article(h.Class("card "+r.color().class()), h.ID("node-"+r.node),
-		h.Header(h.H3(v.link("node/"+url.PathEscape(r.node), r.node)), h.Span(h.Class("tag "+r.state.level.String()), g.Text(r.text))),
-		v.labelLinks(r.node),
-		g.If(v.versions(r.node) != "", h.Span(h.Class("dim"), g.Text(v.versions(r.node)))),
-		g.If(v.ids[r.node] != "", h.Code(h.Class("id"), g.Text(v.ids[r.node]))),
-		history.svg(r.node, true),
-		g.Iff(!v.isDown(r.node), func() g.Node {
-			return g.Group{v.chips(r.node, false), figures(v.figures(r.node)), v.failingChecks(r.node)}
+	return h.Article(h.Class("card "+r.color().Class()), h.ID("node-"+r.Name),
+		h.Header(h.H3(v.link("node/"+url.PathEscape(r.Name), r.Name)), h.Span(h.Class("tag "+r.State.Severity.String()), g.Text(r.State.Text))),
+		v.labelLinks(r.Node),
+		g.If(r.Version() != "", h.Span(h.Class("dim"), g.Text(r.Version()))),
+		g.If(r.ID != "", h.Code(h.Class("id"), g.Text(r.ID))),
+		history.svg(r.Name, true),
+		g.Iff(!r.Down(), func() g.Node {
+			return g.Group{v.chips(r.Node, false), figures(v.figures(r.Node)), v.failingChecks(r.Node)}
 		}),
-		g.Iff(r.failure != nil, func() g.Node { return r.failure.text() }),
+		g.Iff(r.State.Err != nil, func() g.Node { return failureText(status.FailureOf(r.State.Err)) }),
 	)
 }
 
 // labelLinks shows the labels of a node. Each is a link to the nodes and validators with this label.
-func (v *view) labelLinks(node string) g.Node {
-	labels := v.labelsOf(node, v.ids[node], "")
-	return g.If(len(labels) > 0, h.Span(h.Class("labels dim"), g.Map(labels, func(label string) g.Node {
+func (v *view) labelLinks(n *status.Node) g.Node {
+	return g.If(len(n.Labels) > 0, h.Span(h.Class("labels dim"), g.Map(n.Labels, func(label string) g.Node {
 		name, value, _ := strings.Cut(label, "=")
 		return g.Group{v.link("?"+url.Values{name: {value}}.Encode(), label), g.Text(" ")}
 	})))
 }
 
-func (v *view) figures(node string) []cell {
-	about := subject{{"node", node}}
-	peers := v.cell("Peers", about, count, "avax_node_peers")
-	if in := v.value(about, "avax_node_peers_inbound"); in != nil {
-		peers = textCell("Peers", show(v.value(about, "avax_node_peers"), count)+", "+count(*in)+" inbound", v.color(about, "avax_node_peers", "avax_node_peers_inbound"))
+func (v *view) figures(n *status.Node) []cell {
+	about := status.Subject{{"node", n.Name}}
+	peers := v.cell("Peers", about, words.Count, n.Peers)
+	if n.InboundPeers.Known {
+		peers = textCell("Peers", n.Peers.Text(words.Count)+", "+words.Count(n.InboundPeers.V)+" inbound", v.AboutValues(about, n.Peers, n.InboundPeers))
 	}
 	cells := []cell{
-		v.cell("Validating", about, yesNo, "avax_node_validating"),
-		v.cell("Votes for reward", about, percent, "avax_node_uptime_rewarding_stake_ratio"),
-		v.cell("Weighted uptime", about, percent, "avax_node_uptime_weighted_ratio"),
-		v.cell("Connected stake", about, percent, "avax_node_connected_stake_ratio"),
+		v.cell("Validating", about, words.YesNo, n.Validating),
+		v.cell("Votes for reward", about, words.Percent, n.Votes),
+		v.cell("Weighted uptime", about, words.Percent, n.WeightedUptime),
+		v.cell("Connected stake", about, words.Percent, n.ConnectedStake),
 		peers,
-		v.cell("Safe to stop", about, yesNo, "avax_node_safe_to_stop"),
+		v.cell("Safe to stop", about, words.YesNo, n.SafeToStop),
 	}
-	if newer := v.value(about, "avax_node_newer_version_stake_ratio"); newer != nil && *newer > 0 {
-		cells = append(cells, v.cell("Stake on newer versions", about, percent, "avax_node_newer_version_stake_ratio"))
+	if n.NewerStake.Known && n.NewerStake.V > 0 {
+		cells = append(cells, v.cell("Stake on newer versions", about, words.Percent, n.NewerStake))
 	}
 	return cells
 }
 
 // chips shows the state of the node on each chain, in a table without heights.
-func (v *view) chips(node string, inTable bool) g.Node {
-	chains := v.lists("node", "chain", anyValue, "avax_node_chain_present", "avax_node_chain_bootstrapped", "avax_chain_height")[node]
-	return g.If(len(chains) > 0, h.Ul(h.Class("chips"), g.Map(chains, func(chain string) g.Node {
-		about := subject{{"node", node}, {"chain", chain}}
+func (v *view) chips(n *status.Node, inTable bool) g.Node {
+	return g.If(len(n.Chains) > 0, h.Ul(h.Class("chips"), g.Map(n.Chains, func(c *status.NodeChain) g.Node {
 		state := ""
 		switch {
-		case v.is(1, about, "avax_chain_fork_detected"):
+		case c.Forked.Is(1):
 			state = " forked"
-		case v.is(0, about, "avax_node_chain_bootstrapped"):
+		case c.Bootstrapped.Is(0):
 			state = " bootstrapping"
-		case v.is(0, about, "avax_node_chain_present"):
+		case c.Present.Is(0):
 			state = " not run"
 		}
 		var parts []string
-		if height := v.value(about, "avax_chain_height"); height != nil {
+		if c.Height.Known {
 			if !inTable {
-				parts = append(parts, count(*height))
-				if made := v.value(about, "avax_chain_head_timestamp_seconds"); made != nil {
-					parts = append(parts, moment(v.now, made))
+				parts = append(parts, words.Count(c.Height.V))
+				if c.Head.Known {
+					parts = append(parts, c.Head.Moment(v.At))
 				}
 			}
-			if behind := v.blocksBehind.of(node, chain); behind != nil && *behind > 0 {
-				parts = append(parts, count(*behind)+" behind")
+			if c.Behind.Known && c.Behind.V > 0 {
+				parts = append(parts, words.Count(c.Behind.V)+" behind")
 			}
 		}
 		if len(parts) > 0 {
 			state += " " + strings.Join(parts, ", ")
 		}
-		m := v.about(about)
-		if !slices.ContainsFunc(v.byLabel[[2]string{"node", node}], func(a *active) bool { return a.Labels["chain"] == chain }) {
-			m = mark{} // the alerts are about the whole node
+		var urgency status.Urgency
+		about := status.Subject{{"node", n.Name}, {"chain", c.Name}}
+		if v.HasAll(about) { // else the alerts are about the whole node
+			urgency = v.About(about)
 		}
-		return h.Li(h.Class(m.class()), h.B(g.Text(chain)), g.Text(state))
+		return h.Li(h.Class(urgency.Class()), h.B(g.Text(c.Name)), g.Text(state))
 	})))
 }
 
-// behind returns how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
-// later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
-func (f *snapshot) behind() values {
-	heights := slices.Clone(f.of("avax_chain_height"))
-	slices.SortFunc(heights, func(a, b sample) int { return cmp.Or(a.run.At.Compare(b.run.At), cmp.Compare(b.Value, a.Value)) })
-	highest, behind := map[string]float64{}, values{}
-	for _, s := range heights {
-		chain := s.label("chain")
-		if chain == "X" {
-			continue
-		}
-		highest[chain] = max(highest[chain], s.Value)
-		behind[s.pick([]string{"node", "chain"})] = highest[chain] - s.Value
-	}
-	return behind
-}
-
 // failingChecks shows the failing checks of the node with their error texts. Checks with the same text are grouped.
-func (v *view) failingChecks(node string) g.Node {
-	checks := v.lists("node", "check", isOne, "avax_node_health_check_failing")[node]
-	same := map[string][]string{}
+func (v *view) failingChecks(n *status.Node) g.Node {
+	same := map[string][]status.FailingCheck{}
 	var texts []string
-	for _, check := range checks {
-		text := v.checkErrors()[[2]string{node, check}]
-		same[text] = append(same[text], check)
-		texts = appendNew(texts, text)
+	for _, check := range n.FailingChecks {
+		same[check.Error] = append(same[check.Error], check)
+		texts = appendNew(texts, check.Error)
 	}
-	return g.If(len(checks) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
-		var m mark
+	return g.If(len(texts) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
+		var urgency status.Urgency
 		for _, check := range same[text] {
-			m = m.worse(v.color(subject{{"node", node}, {"check", check}}, "avax_node_health_check_failing"))
+			urgency = urgency.Worse(v.AboutValues(status.Subject{{"node", n.Name}, {"check", check.Name}}, check.Value))
 		}
-		return g.Group{h.P(h.Class(m.class()), g.Text(strings.Join(same[text], ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
+		names := mapped(same[text], func(check status.FailingCheck) string { return check.Name })
+		return g.Group{h.P(h.Class(urgency.Class()), g.Text(strings.Join(names, ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
 	})))
 }
 
 // ownTables returns the collectors' tables that no other section shows.
 func ownTables(tables []metric.JobTable) []metric.JobTable {
-	return slices.DeleteFunc(tables, func(t metric.JobTable) bool { return t.Collector == healthCollector || len(t.Rows) == 0 })
+	return slices.DeleteFunc(tables, func(t metric.JobTable) bool { return t.Collector == status.HealthCollector || len(t.Rows) == 0 })
 }

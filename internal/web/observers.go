@@ -1,8 +1,13 @@
 package web
 
 import (
+	"slices"
+
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
+
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 var observerMeanings = [][2]string{
@@ -14,42 +19,39 @@ var observerMeanings = [][2]string{
 
 // observers shows the observers; nil if there are none.
 func (v *view) observers() g.Node {
-	if v.observing == 0 {
+	if len(v.Observers) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(v.by("avax_observer_info", "node").names(), func(name string) mark { return v.about(subject{{"node", name}}) }, maxRows)
-	chains := v.lists("node", "chain", anyValue, "avax_chain_height")
-	methods := v.lists("node", "method", anyValue, "avax_observer_method_offered")
-	missing := v.lists("node", "method", isZero, "avax_observer_method_offered")
+	about := func(o *status.Observer) status.Subject { return status.Subject{{"node", o.Name}} }
+	rows, left := rowsOf(v.Observers, func(o *status.Observer) string { return o.Name },
+		func(o *status.Observer) status.Urgency { return v.About(about(o)) }, maxRows)
 	limit := "–"
 	if v.site.ObserverBudget > 0 {
-		limit = number(v.site.ObserverBudget) + " calls per minute"
+		limit = words.Number(v.site.ObserverBudget) + " calls per minute"
 	}
 	return section("observers", "Observers", observerMeanings,
-		table("", "Observers, worst first", "Observer", mapped(rows, func(r row) tableRow {
-			about := subject{{"node", r.name}}
-			state := "not known"
+		table("", "Observers, worst first", "Observer", mapped(rows, func(r row[*status.Observer]) tableRow {
+			o, state := r.of, "not known"
 			switch {
-			case v.is(1, about, "avax_observer_network_mismatch"):
+			case o.OtherNetwork.Is(1):
 				state = "other network"
-			case v.is(1, about, "avax_observer_up"):
+			case o.ObserverUp.Is(1):
 				state = "up"
-			case v.is(0, about, "avax_observer_up"):
+			case o.ObserverUp.Is(0):
 				state = "down"
 			}
-			all, without := methods[r.name], missing[r.name]
-			offered := number(len(all)-len(without)) + " of " + number(len(all))
-			if len(without) > 0 {
-				offered += ", without " + brief(without)
+			offered := words.Number(o.Methods-len(o.Missing)) + " of " + words.Number(o.Methods)
+			if len(o.Missing) > 0 {
+				offered += ", without " + words.Brief(o.Missing)
 			}
-			return tableRow{"observer-" + r.name, r.mark, named(r.name, ""), []cell{
-				textCell("State", state, v.color(about, "avax_observer_up", "avax_observer_network_mismatch")),
-				{name: "Heads", content: h.Ul(h.Class("chips"), g.Map(chains[r.name], func(chain string) g.Node {
-					on := subject{{"node", r.name}, {"chain", chain}}
-					return h.Li(h.B(g.Text(chain)), g.Text(" "+show(v.value(on, "avax_chain_height"), count)+", "+moment(v.now, v.value(on, "avax_chain_head_timestamp_seconds"))))
+			heads := slices.DeleteFunc(slices.Clone(o.Chains), func(c *status.NodeChain) bool { return !c.Height.Known })
+			return tableRow{"observer-" + o.Name, r.urgency, named(o.Name, ""), []cell{
+				textCell("State", state, v.AboutValues(about(o), o.ObserverUp, o.OtherNetwork)),
+				{name: "Heads", content: h.Ul(h.Class("chips"), g.Map(heads, func(c *status.NodeChain) g.Node {
+					return h.Li(h.B(g.Text(c.Name)), g.Text(" "+c.Height.Text(words.Count)+", "+c.Head.Moment(v.At)))
 				}))},
-				textCell("Methods", offered, mark{}),
-				textCell("Limit", limit, mark{}),
+				textCell("Methods", offered, status.Urgency{}),
+				textCell("Limit", limit, status.Urgency{}),
 			}}
 		})), v.moreRows(left))
 }
@@ -57,9 +59,9 @@ func (v *view) observers() g.Node {
 // viewers returns a noun for the upstreams that report whether a validator is connected.
 func (v *view) viewers() string {
 	switch {
-	case v.observing == 0:
+	case len(v.Observers) == 0:
 		return "nodes"
-	case v.noNodes:
+	case v.NoNodes():
 		return "observers"
 	}
 	return "nodes and observers"

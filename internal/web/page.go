@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -20,7 +21,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
-	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Limits of a page. What exceeds a limit is counted, but not shown.
@@ -109,67 +111,50 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // titleOf returns the alert's summary.
-func titleOf(a *active) string {
+func titleOf(a *status.Active) string {
 	if text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), "."); text != "" {
 		return text
 	}
-	return a.rule.Name
+	return a.Rule.Name
 }
 
 // view has the data of a page.
 type view struct {
-	*snapshot
-	*judgement
-	nodeNames
-	site         *Site
-	base         string     // path from the page to the status page
-	ask          url.Values // of the status page
-	states       []state    // of the nodes, worst first
-	silent       []string   // nodes that do not answer
-	asked        []string   // see askedLabels
-	past         *history
-	blocksBehind values // see snapshot.behind
-	err          error  // why there are no alerts; may be nil
+	*status.Status
+	*status.Alerts
+	site   *Site
+	base   string     // path from the page to the status page
+	ask    url.Values // of the status page
+	silent []string   // nodes that do not answer
+	asked  []string   // see askedLabels
+	past   *history
+	err    error // why there are no alerts; may be nil
 
 	inhibitErr error // see Site.Inhibition
 
-	observing     int  // observers
-	noNodes       bool // no node is configured, or none has been asked yet
-	ran, jobCount int  // see Site.Progress
+	ran, jobCount int // see Site.Progress
 }
 
-// only returns a view of what the jobs tell whose target has one of these nodes, and one of these chains. Nil stands for all. A target without
-// a node or chain may be about any. A page reads the rows that it shows from this view: a thousand others would take most of its time.
-func (v *view) only(nodes, chains []string) *view {
-	among := func(names []string) func(string) bool {
-		set := map[string]bool{"": true}
-		for _, name := range names {
-			set[name] = true
-		}
-		return func(name string) bool { return names == nil || set[name] }
-	}
-	mayNode, mayChain := among(nodes), among(chains)
-	these := *v
-	these.snapshot = snapshotAt(slices.DeleteFunc(slices.Clone(v.jobs), func(j *metric.Job) bool {
-		return !mayNode(j.Last.Target.Node) || !mayChain(j.Last.Target.Chain)
-	}), v.now)
-	return &these
+// statusAt returns the status at a time.
+func (s *Site) statusAt(now time.Time) *status.Status {
+	return status.Of(s.Store.Jobs(), now, status.Given{Labels: s.Labels(), Answered: s.Answered})
+}
+
+// pool returns what the pool knows now.
+func (s *Site) pool() status.Pool {
+	return status.Pool{Progress: s.Progress, Undiscovered: s.Undiscovered, Chains: s.Chains, Unreachable: s.Unreachable}
 }
 
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
-	jobs := s.Store.Jobs()
-	v := &view{snapshot: snapshotAt(jobs, now), nodeNames: s.names(jobs), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
+	v := &view{Status: s.statusAt(now), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
-	v.observing, v.noNodes = len(v.by("avax_observer_info", "node")), len(v.by("avax_node_up", "node")) == 0
-	v.states = v.nodeStates(s.Answered)
-	v.silent = silent(v.states)
-	v.blocksBehind = v.behind()
+	v.silent = v.Silent()
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
 	inhibition, inhibitErr := s.Inhibition()
 	v.inhibitErr = inhibitErr
-	v.judgement = judge(groups, inhibition, v.silent)
+	v.Alerts = status.AlertsOf(groups, inhibition, v.silent)
 	return v
 }
 
@@ -192,7 +177,7 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 			cannotRead(v.past.err, "The history cannot be read."),
 			v.inhibitWarning(),
 			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
-			collectorSections(v.jobs, v.judgement, now),
+			collectorSections(v.Jobs, v.Alerts, now),
 		),
 		v.bottom(),
 	)
@@ -218,24 +203,24 @@ func (v *view) sums() []string {
 	if v.err != nil {
 		return []string{"alerts are unknown: " + v.err.Error()}
 	}
-	sums := []string{plural(v.firing, "alert fires", "alerts fire")}
-	if v.pending > 0 {
-		sums = append(sums, number(v.pending)+" pending")
+	sums := []string{words.Plural(v.Firing, "alert fires", "alerts fire")}
+	if v.Pending > 0 {
+		sums = append(sums, words.Number(v.Pending)+" pending")
 	}
-	if v.over > 0 {
-		sums = append(sums, number(v.over)+" over")
+	if v.Over > 0 {
+		sums = append(sums, words.Number(v.Over)+" over")
 	}
 	return sums
 }
 
 // wantedProblems returns the problems with the alerts about what the request asks for, and about no single node or validator. others is the
 // number of the other alerts.
-func (v *view) wantedProblems() (problems []*problem, others int) {
+func (v *view) wantedProblems() (problems []*status.Problem, others int) {
 	if !v.filtered() {
-		return v.problems, 0
+		return v.Problems, 0
 	}
-	nodes := mapped(v.nodeRows(), func(r nodeRow) string { return r.node })
-	return v.problemsWith(func(a *active) bool {
+	nodes := mapped(v.nodeRows(), func(r nodeRow) string { return r.Name })
+	return v.With(func(a *status.Active) bool {
 		node, nodeID, validationID := a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"]
 		return node+nodeID+validationID == "" || slices.Contains(nodes, node) ||
 			nodeID+validationID != "" && v.wantedValidator(nodeID, validationID, a.Labels["chain"])
@@ -243,58 +228,58 @@ func (v *view) wantedProblems() (problems []*problem, others int) {
 }
 
 // problemList shows problems, each with at most maxLines alerts.
-func (v *view) problemList(problems []*problem) g.Node {
-	return h.Ul(h.Class("problems"), g.Map(problems, func(p *problem) g.Node {
-		worst := p.worst()
-		shown := p.alerts[:min(len(p.alerts), maxLines)]
+func (v *view) problemList(problems []*status.Problem) g.Node {
+	return h.Ul(h.Class("problems"), g.Map(problems, func(p *status.Problem) g.Node {
+		worst := p.Worst()
+		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
 		for i, a := range shown {
-			lines = append(lines, h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)))))
+			lines = append(lines, h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))))
 			if action := v.action(a); action != "" && (i+1 == len(shown) || v.action(shown[i+1]) != action) { // else it follows the next alert
 				lines = append(lines, h.P(h.Class("action"), prose(action)))
 			}
 		}
-		return h.Li(h.Class(worst.mark().class()), h.ID(p.name),
+		return h.Li(h.Class(worst.Urgency().Class()), h.ID(p.Name),
 			lines,
-			g.If(len(p.alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.name}).String(), number(len(p.alerts)-len(shown))+" more"))),
+			g.If(len(p.Alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.Name}).String(), words.Number(len(p.Alerts)-len(shown))+" more"))),
 			h.P(h.Class("dim"),
-				g.Text(p.name+" · "+worst.Labels["severity"]+" · "), v.runbookLink(worst), g.Text(" · "), v.subjectLinks(worst),
-				g.If(len(p.suppressed) > 0, g.Text(" · suppresses "+suppressed(p.suppressed))),
+				g.Text(p.Name+" · "+worst.Labels["severity"]+" · "), v.runbookLink(worst), g.Text(" · "), v.subjectLinks(worst),
+				g.If(len(p.Suppressed) > 0, g.Text(" · suppresses "+suppressed(p.Suppressed))),
 			),
 		)
 	}))
 }
 
 // stateOf returns since when an alert fires, when it will fire, or when it clears.
-func stateOf(a *active, now time.Time) string {
+func stateOf(a *status.Active, now time.Time) string {
 	switch {
-	case a.kept():
-		over := "over since " + span(now.Sub(a.KeepFiringSince))
-		if left := a.KeepFiringSince.Add(a.rule.KeepFiringFor.Duration()).Sub(now); left > 0 {
-			over += ", clears in " + span(left) + " unless it returns"
+	case a.Kept():
+		over := "over since " + words.Span(now.Sub(a.KeepFiringSince))
+		if left := a.KeepFiringSince.Add(a.Rule.KeepFiringFor.Duration()).Sub(now); left > 0 {
+			over += ", clears in " + words.Span(left) + " unless it returns"
 		}
 		return over
-	case a.firing:
-		return "since " + clockTime(now, a.ActiveAt) + " (" + span(now.Sub(a.ActiveAt)) + ")"
+	case a.Firing:
+		return "since " + words.ClockTime(now, a.ActiveAt) + " (" + words.Span(now.Sub(a.ActiveAt)) + ")"
 	}
-	pending := "pending for " + span(now.Sub(a.ActiveAt))
-	if left := a.fires().Sub(now); left > 0 {
-		return pending + ", fires in " + exact(left)
+	pending := "pending for " + words.Span(now.Sub(a.ActiveAt))
+	if left := a.Fires().Sub(now); left > 0 {
+		return pending + ", fires in " + words.Exact(left)
 	}
 	return pending + ", fires with the next evaluation"
 }
 
 // suppressed lists alert names with their numbers.
-func suppressed(alerts []*active) string {
+func suppressed(alerts []*status.Active) string {
 	var names []string
 	counts := map[string]int{}
 	for _, a := range alerts {
-		names = appendNew(names, a.rule.Name)
-		counts[a.rule.Name]++
+		names = appendNew(names, a.Rule.Name)
+		counts[a.Rule.Name]++
 	}
 	for i, name := range names {
 		if counts[name] > 1 {
-			names[i] += " (" + number(counts[name]) + ")"
+			names[i] += " (" + words.Number(counts[name]) + ")"
 		}
 	}
 	return strings.Join(names, ", ")
@@ -349,23 +334,23 @@ func section(anchor, title string, meanings [][2]string, body ...g.Node) g.Node 
 // cell is one value in a table or card.
 type cell struct {
 	name    string // name of its column
-	mark    mark
+	urgency status.Urgency
 	content g.Node
 }
 
-// cell returns a cell with the value of the first of these families about a subject, in the color of the alerts about all of them.
-func (v *view) cell(name string, s subject, format func(float64) string, families ...string) cell {
-	return textCell(name, show(v.value(s, families[0]), format), v.color(s, families...))
+// cell returns a cell with a value about a subject, in the color of the alerts about it.
+func (v *view) cell(name string, s status.Subject, format func(float64) string, value status.Value) cell {
+	return textCell(name, value.Text(format), v.AboutValues(s, value))
 }
 
-func textCell(name, text string, m mark) cell { return cell{name, m, g.Text(text)} }
+func textCell(name, text string, m status.Urgency) cell { return cell{name, m, g.Text(text)} }
 
 // tableRow is a row of a table.
 type tableRow struct {
-	anchor string
-	mark   mark
-	header g.Node
-	cells  []cell
+	anchor  string
+	urgency status.Urgency
+	header  g.Node
+	cells   []cell
 }
 
 // table has a caption, and a header for the first column. The other columns have the names of the cells.
@@ -380,11 +365,36 @@ func table(class, caption, header string, rows []tableRow) g.Node {
 		h.Caption(g.Text(caption)),
 		h.THead(h.Tr(g.Map(columns, func(name string) g.Node { return h.Th(h.Scope("col"), g.Text(name)) }))),
 		h.TBody(g.Map(rows, func(r tableRow) g.Node {
-			return h.Tr(g.If(r.anchor != "", h.ID(r.anchor)), h.Class(r.mark.class()), h.Th(h.Scope("row"), r.header), g.Map(r.cells, func(c cell) g.Node {
-				return h.Td(h.Data("name", c.name), h.Class(c.mark.class()), c.content)
+			return h.Tr(g.If(r.anchor != "", h.ID(r.anchor)), h.Class(r.urgency.Class()), h.Th(h.Scope("row"), r.header), g.Map(r.cells, func(c cell) g.Node {
+				return h.Td(h.Data("name", c.name), h.Class(c.urgency.Class()), c.content)
 			}))
 		})),
 	))
+}
+
+// row is what a row of a table is about, with the urgency of its alerts.
+type row[T any] struct {
+	of      T
+	urgency status.Urgency
+}
+
+// rowsOf returns at most limit rows, worst first, and the number of the other rows.
+func rowsOf[T any](all []T, name func(T) string, about func(T) status.Urgency, limit int) (rows []row[T], more int) {
+	for _, one := range all {
+		rows = append(rows, row[T]{one, about(one)})
+	}
+	slices.SortFunc(rows, func(a, b row[T]) int {
+		return cmp.Or(cmp.Compare(b.urgency.Severity, a.urgency.Severity), status.CompareChains(name(a.of), name(b.of)))
+	})
+	kept := rows[:min(len(rows), limit)]
+	return kept, len(rows) - len(kept)
+}
+
+func appendNew(list []string, item string) []string {
+	if slices.Contains(list, item) {
+		return list
+	}
+	return append(list, item)
 }
 
 func mapped[T, U any](items []T, to func(T) U) (all []U) {
@@ -401,7 +411,7 @@ func named(name, id string) g.Node {
 
 func figures(cells []cell) g.Node {
 	return h.Dl(h.Class("figures"), g.Map(cells, func(c cell) g.Node {
-		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.mark.class()), c.content))
+		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.urgency.Class()), c.content))
 	}))
 }
 
@@ -431,5 +441,5 @@ func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }
 
 // more returns a line with the number of rows that are not shown, and a link to them.
 func more(n int, of string, where ...g.Node) g.Node {
-	return g.If(n > 0, h.P(h.Class("dim"), g.Text("and "+number(n)+of), g.Group(where)))
+	return g.If(n > 0, h.P(h.Class("dim"), g.Text("and "+words.Number(n)+of), g.Group(where)))
 }

@@ -16,9 +16,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -95,10 +98,10 @@ inhibit_rules:
 		t.Fatal(err)
 	}
 	one := map[string]string{"node": "a"}
-	j := judge([]alerting.Group{group(rule("Effect", "page", alerting.Firing, one), rule("One", "page", alerting.Firing, one), rule("Two", "page", alerting.Firing, one))}, inhibition, nil)
+	j := status.AlertsOf([]alerting.Group{group(rule("Effect", "page", alerting.Firing, one), rule("One", "page", alerting.Firing, one), rule("Two", "page", alerting.Firing, one))}, inhibition, nil)
 	var got []string
-	for _, p := range j.problems {
-		got = append(got, p.name+": "+suppressed(p.suppressed))
+	for _, p := range j.Problems {
+		got = append(got, p.Name+": "+suppressed(p.Suppressed))
 	}
 	if diff := cmp.Diff([]string{"One: ", "Two: Effect"}, got); diff != "" {
 		t.Error(diff)
@@ -109,21 +112,21 @@ func TestCellColorsFollowAlerts(t *testing.T) {
 	record := alerting.Rule{Name: "avax:bad_peers", Type: alerting.RecordingRule, Query: "avax_node_peers < 5 unless avax_node_validating == 1"}
 	few := rule("Few", "warn", alerting.Firing, map[string]string{"node": "a"})
 	few.Query = "avax:bad_peers > 0 and avax_node_connected_stake_ratio > 0"
-	j := judge([]alerting.Group{group(record, few)}, notify.Inhibition{}, nil)
+	j := status.AlertsOf([]alerting.Group{group(record, few)}, notify.Inhibition{}, nil)
 	for _, test := range []struct {
 		node, family string
-		want         mark
+		want         status.Urgency
 	}{
-		{"a", "avax_node_peers", mark{level: warn}},
-		{"a", "avax_node_validating", mark{}},
-		{"a", "avax_node_connected_stake_ratio", mark{}},
-		{"b", "avax_node_peers", mark{}},
+		{"a", "avax_node_peers", status.Urgency{Severity: status.Warn}},
+		{"a", "avax_node_validating", status.Urgency{}},
+		{"a", "avax_node_connected_stake_ratio", status.Urgency{}},
+		{"b", "avax_node_peers", status.Urgency{}},
 	} {
-		if got := j.color(subject{{"node", test.node}}, test.family); got != test.want {
+		if got := j.AboutValues(status.Subject{{"node", test.node}}, status.Value{Family: collectors.MustFamily(test.family)}); got != test.want {
 			t.Errorf("%s of %s: %v, want %v", test.family, test.node, got, test.want)
 		}
 	}
-	if got := j.about(subject{{"node", "a"}, {"chain", "C"}}); got != (mark{level: warn}) {
+	if got := j.About(status.Subject{{"node", "a"}, {"chain", "C"}}); got != (status.Urgency{Severity: status.Warn}) {
 		t.Errorf("alert without a chain: %v, want it for all chains", got)
 	}
 }
@@ -363,7 +366,7 @@ func TestEveryOutcomeHasARemedy(t *testing.T) {
 		if o == scrape.OK {
 			continue
 		}
-		if f := failureOf(outcome("info.peers", o, "text")); f.What == "" || f.Do == "" {
+		if f := status.FailureOf(outcome("info.peers", o, "text")); f.What == "" || f.Do == "" {
 			t.Errorf("%s: %q, %q", o, f.What, f.Do)
 		}
 	}
@@ -371,8 +374,8 @@ func TestEveryOutcomeHasARemedy(t *testing.T) {
 
 func TestNumbersAreTruncated(t *testing.T) {
 	for want, got := range map[string]string{
-		"99.99 %": percent(0.99999), "100 %": percent(1), "80.5 %": percent(0.805), "1 days": "1 " + "days",
-		"47 h": span(48*time.Hour - time.Second), "2 days": span(71 * time.Hour), "1,234 AVAX": avax(1234.9), "0.1234 AVAX": avax(0.12349), "< 0.0001 AVAX": avax(1e-6),
+		"99.99 %": words.Percent(0.99999), "100 %": words.Percent(1), "80.5 %": words.Percent(0.805), "1 days": "1 " + "days",
+		"47 h": words.Span(48*time.Hour - time.Second), "2 days": words.Span(71 * time.Hour), "1,234 AVAX": words.AVAX(1234.9), "0.1234 AVAX": words.AVAX(0.12349), "< 0.0001 AVAX": words.AVAX(1e-6),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -163,7 +164,7 @@ func TestAmountsKeepAllDigits(t *testing.T) {
 	for nano, want := range map[uint64]string{
 		0: "0", 1: "0.000000001", 1e9: "1", 1_500_000_000: "1.5", 10e9: "10", math.MaxUint64: "18446744073.709551615",
 	} {
-		if got, err := json.Marshal(nanos(nano)); err != nil || string(got) != want {
+		if got, err := json.Marshal(status.Nanos(nano)); err != nil || string(got) != want {
 			t.Errorf("%d: written as %s, want %s (%v)", nano, got, want, err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +13,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Silences creates, lists and ends silences.
@@ -36,13 +37,13 @@ func (s *Site) silences(ctx context.Context, node string, may bool, now time.Tim
 		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+err.Error())))
 	}
 	rows := mapped(all, func(one notify.Silence) tableRow {
-		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + span(one.Ends.Sub(now)) + " left"
+		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + words.Span(one.Ends.Sub(now)) + " left"
 		if one.Starts.After(now) {
-			until += ", begins in " + span(one.Starts.Sub(now))
+			until += ", begins in " + words.Span(one.Starts.Sub(now))
 		}
-		cells := []cell{textCell("Until", until, mark{}), textCell("By", one.By, mark{}), textCell("Comment", one.Comment, mark{})}
+		cells := []cell{textCell("Until", until, status.Urgency{}), textCell("By", one.By, status.Urgency{}), textCell("Comment", one.Comment, status.Urgency{})}
 		if may {
-			cells = append(cells, cell{"End", mark{}, h.Form(h.Method("post"), h.Action("alerts/end"),
+			cells = append(cells, cell{"End", status.Urgency{}, h.Form(h.Method("post"), h.Action("alerts/end"),
 				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))})
 		}
 		return tableRow{header: h.Code(g.Text(one.Matches)), cells: cells}
@@ -102,11 +103,11 @@ func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string)
 	if err != nil || d <= 0 || d > longestSilence {
 		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
 	}
-	nodes := s.names(s.Store.Jobs())
-	if !slices.Contains(nodes.all, node) {
-		return fmt.Errorf("unknown node %q: the nodes are %s", node, brief(nodes.all))
+	nodes := status.NamesOf(s.Store.Jobs(), s.Labels())
+	if !nodes.IsNode(node) {
+		return fmt.Errorf("unknown node %q: the nodes are %s", node, words.Brief(nodes.All))
 	}
-	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.ids[node]), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.IDOf(node)), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }
 
 // userOf returns the user of the request: the user name, or the name in the client certificate.

@@ -12,6 +12,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // The states of a node in a step of its history.
@@ -63,8 +65,8 @@ func (h *history) strips(names []string) map[string]*strip {
 			}
 		}
 	}
-	read("avax_node_up", names, isDown, isUp)
-	const chains = "avax_node_chain_bootstrapped"
+	read(status.UpFamily, names, isDown, isUp)
+	chains := status.BootstrappedFamily
 	var bootstrapped []string // nodes with a chain that was bootstrapping: the history of all chains is expensive
 	past := model.Duration(step*stripSteps + alerting.Lookback)
 	for _, stream := range h.query(fmt.Sprintf("min by (node) (min_over_time(%s{%s}[%s])) == 0", chains, among("node", names), past), step, 1) {
@@ -101,10 +103,10 @@ func (s *strip) svg(name string, caption bool) g.Node {
 		rects = append(rects, g.El("rect", h.Class(stateClasses[s.states[from]]), g.Attr("x", strconv.Itoa(from)), h.Width(strconv.Itoa(to-from)), h.Height("10")))
 		from = to
 	}
-	text := "Last " + span(s.step*stripSteps) + ":"
+	text := "Last " + words.Span(s.step*stripSteps) + ":"
 	for state, class := range stateClasses {
 		if counts[state] > 0 {
-			text += " " + strings.Replace(class, "unknown", "no data", 1) + " " + span(s.step*time.Duration(counts[state])) + ","
+			text += " " + strings.Replace(class, "unknown", "no data", 1) + " " + words.Span(s.step*time.Duration(counts[state])) + ","
 		}
 	}
 	text = strings.TrimSuffix(text, ",")

@@ -17,30 +17,28 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/docs"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // node serves /node/NAME: one node with its alerts, its history and its samples.
 func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if nodes := s.names(s.Store.Jobs()); !slices.Contains(nodes.all, name) {
-		http.Error(w, "unknown node: the nodes are "+brief(nodes.all), http.StatusNotFound)
+	if nodes := status.NamesOf(s.Store.Jobs(), s.Labels()); !nodes.IsNode(name) {
+		http.Error(w, "unknown node: the nodes are "+words.Brief(nodes.All), http.StatusNotFound)
 		return
 	}
 	s.servePage(w, r, s.namedPages, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, nil, "../", time.Now())
-		row := v.rowOf(state{node: name, text: "no recent samples"})
-		if i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name }); i >= 0 {
-			row = v.rowOf(v.states[i])
-		}
-		id := v.ids[name]
+		n := v.Node(name)
 		isIts := func(label func(string) string) bool {
-			return label("node") == name || id != "" && label("node_id") == id
+			return label("node") == name || n.ID != "" && label("node_id") == n.ID
 		}
-		_, stop := s.answerStop(v.snapshot, v.nodeNames, name)
+		_, stop := v.SafeToStop(s.pool(), name)
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
-			v.nodeCard(row, v.past.strips([]string{name})[name]),
+			v.nodeCard(v.rowOf(n), v.past.strips([]string{name})[name]),
 		}, isIts)
 	})
 }
@@ -48,13 +46,14 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 // l1 serves /l1/NAME: one L1 with its validators, alerts, history and samples.
 func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 	chain := r.PathValue("chain")
-	if chains := snapshotAt(s.Store.Jobs(), time.Now()).by("avax_l1_weight", "chain").names(); !slices.Contains(chains, chain) {
-		http.Error(w, "unknown L1: the L1s are "+brief(chains), http.StatusNotFound)
+	if chains := status.L1Names(s.Store.Jobs(), time.Now()); !slices.Contains(chains, chain) {
+		http.Error(w, "unknown L1: the L1s are "+words.Brief(chains), http.StatusNotFound)
 		return
 	}
 	s.servePage(w, r, s.namedPages, "", func(ctx context.Context) g.Node {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
-		card := v.l1Card(row{chain, v.about(subject{{"chain", chain}})}, v.only(nil, []string{chain}).l1ValidatorTable(chain))
+		l := v.L1(chain)
+		card := v.l1Card(row[*status.L1]{l, v.aboutL1(l)}, v.l1ValidatorTable(l))
 		return v.subjectPage(chain, []g.Node{card},
 			func(label func(string) string) bool { return label("chain") == chain })
 	})
@@ -62,40 +61,41 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 
 // subjectPage shows a node or an L1: its alerts, its cards, past alerts and all samples. isIts decides by labels what is about it.
 func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(string) string) bool) g.Node {
-	its := func(a *active) bool { return isIts(func(label string) string { return a.Labels[label] }) }
-	problems, _ := v.problemsWith(its)
-	var suppressed []*active
-	for _, p := range v.problems {
-		for _, a := range p.suppressed {
+	its := func(a *status.Active) bool { return isIts(func(label string) string { return a.Labels[label] }) }
+	problems, _ := v.With(its)
+	var suppressed []*status.Active
+	for _, p := range v.Problems {
+		for _, a := range p.Suppressed {
 			if its(a) {
 				suppressed = append(suppressed, a)
 			}
 		}
 	}
-	title, sums := verdict{level: well, title: "no active alerts"}, []string{"as of " + v.now.UTC().Format("2006-01-02 15:04:05 UTC")}
-	i := slices.IndexFunc(v.states, func(s state) bool { return s.node == name })
-	if i >= 0 {
-		title = verdict{level: v.states[i].level, title: v.states[i].text}
+	title, sums := verdict{level: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
+	n := v.Node(name)
+	isNode := n.Up.Known
+	if isNode {
+		title = verdict{level: n.State.Severity, title: n.State.Text}
 	}
 	if v.err != nil { // then nothing says that no alert is active
 		unknown := v.alertHeadline()
 		text := strings.Replace(unknown.title, "Alerts", "alerts", 1)
-		if i >= 0 {
+		if isNode {
 			text = title.title + "; " + text
 		}
 		title, sums = verdict{max(title.level, unknown.level), text, unknown.text}, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + title.title
-	if len(problems) > 0 && problems[0].worst().mark().level >= title.level && !slices.Contains(v.silent, name) {
-		worst := problems[0].worst()
-		title = verdict{worst.mark().level, titleOf(worst) + ", " + stateOf(worst, v.now), v.action(worst)}
+	if len(problems) > 0 && problems[0].Worst().Urgency().Severity >= title.level && !slices.Contains(v.silent, name) {
+		worst := problems[0].Worst()
+		title = verdict{worst.Urgency().Severity, titleOf(worst) + ", " + stateOf(worst, v.At), v.action(worst)}
 	}
 	return document(title, v.top(), h.Main(
 		verdictSection(title, sums),
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
-		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *active) g.Node {
-			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.now)+", suppressed by "+a.by.rule.Name)))
+		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {
+			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
 		}))),
 		g.Group(cards),
 		v.episodeTable(isIts),
@@ -107,23 +107,19 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 func (v *view) sampleTable(isIts func(label func(string) string) bool) g.Node {
 	type line struct{ series, value string }
 	var lines []line
-	for family := range v.chunks {
-		for _, s := range v.of(family) {
-			if isIts(s.label) {
-				var labels []string
-				for i, name := range s.Family.Labels {
-					labels = append(labels, name+"="+strconv.Quote(s.Labels[i]))
-				}
-				lines = append(lines, line{family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.Value, 'f', -1, 64)})
-			}
+	for _, s := range v.Samples(isIts) {
+		var labels []string
+		for pair := range slices.Chunk(s.Labels, 2) {
+			labels = append(labels, pair[0]+"="+strconv.Quote(pair[1]))
 		}
+		lines = append(lines, line{s.Family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.Value, 'f', -1, 64)})
 	}
 	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.series, b.series) })
 	const limit = 1000
 	shown := lines[:min(len(lines), limit)]
-	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(plural(len(lines), "sample", "samples"))),
+	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(words.Plural(len(lines), "sample", "samples"))),
 		table("facts", "Samples", "Series", mapped(shown, func(l line) tableRow {
-			return tableRow{header: h.Code(g.Text(l.series)), cells: []cell{textCell("Value", l.value, mark{})}}
+			return tableRow{header: h.Code(g.Text(l.series)), cells: []cell{textCell("Value", l.value, status.Urgency{})}}
 		})), more(len(lines)-limit, " more: see ", v.link("metrics", "the metrics"))))
 }
 
@@ -143,7 +139,7 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		v := &view{base: "../", site: s}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		err = document(verdict{level: note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
+		err = document(verdict{level: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
 	}
 	if err != nil {
 		s.Log.Error("runbook not shown", "runbook", name, "err", err)
@@ -151,9 +147,9 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 }
 
 // runbookLink links to the runbook of an alert: to that in this program, else to the address in the rule.
-func (v *view) runbookLink(a *active) g.Node {
-	if _, err := docs.Runbooks.ReadFile("runbooks/" + a.rule.Name + ".md"); err == nil {
-		return v.link("runbook/"+a.rule.Name, "runbook")
+func (v *view) runbookLink(a *status.Active) g.Node {
+	if _, err := docs.Runbooks.ReadFile("runbooks/" + a.Rule.Name + ".md"); err == nil {
+		return v.link("runbook/"+a.Rule.Name, "runbook")
 	}
 	if address := a.Annotations["runbook_url"]; address != "" {
 		return link(address, "runbook")

@@ -118,7 +118,7 @@ func TestHeightsAreComparedAtOneMoment(t *testing.T) {
 		read := func(node string, height float64) {
 			putSamples(t, s, metric.Key{Collector: "heads", Target: metric.Target{Node: node}}, testSample{"avax_chain_height", []string{"node", node, "chain", "C"}, height})
 		}
-		behind := func(node string) float64 { return snapshotAt(s.Store.Jobs(), time.Now()).behind()[labels{node, "C"}] }
+		behind := func(node string) float64 { return s.statusAt(time.Now()).Node(node).Chains[0].Behind.V }
 		read("a", 100)
 		time.Sleep(10 * time.Second)
 		read("b", 110)

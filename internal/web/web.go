@@ -1,9 +1,8 @@
 // Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop calls
 // nodes, before it answers yes.
 //
-// A page is drawn from a view. It combines the snapshot (the newest samples of the store), the judgement (the active alerts, and which of them
-// suppress others), the names of nodes and validators, and the history. Requests within a second share a page. The command check judges with the
-// snapshot too, in check.go.
+// A page is drawn from a view. It combines the status of what is monitored, the active alerts, and the history. Package status has the facts and the
+// verdicts, and names the families; this package translates them to HTTP and HTML. Requests within a second share a page.
 package web
 
 import (
@@ -22,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Site holds the inputs of the handlers.
@@ -189,7 +189,7 @@ func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "ready")
 	case len(undiscovered) > 0:
 		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintf(w, "the chains of %s are not known yet\n", brief(undiscovered))
+		fmt.Fprintf(w, "the chains of %s are not known yet\n", words.Brief(undiscovered))
 	default:
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintf(w, "%d of %d first runs have ended\n", ran, of)

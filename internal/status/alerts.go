@@ -1,0 +1,328 @@
+// Package status tells the state of what is monitored: of nodes, validators and L1s, and the active alerts about them.
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+)
+
+// Severity is the urgency of an alert. Its text is a CSS class of the page.
+type Severity int
+
+const (
+	off  Severity = iota // no urgency
+	Well                 // no problem
+	Note
+	Warn
+	Bad
+)
+
+func (l Severity) String() string { return [...]string{"off", "well", "note", "warn", "bad"}[l] }
+
+// severities are the severities by value of the label severity. With off, an alert is not a problem, such as the alert
+// that always fires.
+var severities = map[string]Severity{
+	"page": Bad, "critical": Bad, "warn": Warn, "warning": Warn, "ticket": Warn, "info": Note, "note": Note, "none": off,
+}
+
+// SeverityOf returns the severity for the label severity. An unknown severity counts as a warning.
+func SeverityOf(labels map[string]string) Severity {
+	if l, known := severities[labels["severity"]]; known {
+		return l
+	}
+	return Warn
+}
+
+// Active is a firing or pending alert.
+type Active struct {
+	alerting.Alert
+	Rule     *alerting.Rule
+	Severity Severity
+	Firing   bool
+	Order    order
+	By       *Active // alert that suppresses this alert
+}
+
+// order is the first key of the order of alerts.
+type order int
+
+const (
+	OrderCause  order = iota // a node does not answer: other alerts may be its effects
+	orderSilent              // other alerts about this node
+	orderOther
+	orderKept // the cause is over
+)
+
+// Kept reports whether the alert only fires because of keep_firing_for: its cause is over.
+func (a *Active) Kept() bool { return !a.KeepFiringSince.IsZero() }
+
+// Urgency returns the color of the alert. An alert whose cause is over is no problem.
+func (a *Active) Urgency() Urgency {
+	if a.Kept() {
+		return Urgency{Severity: Well}
+	}
+	return Urgency{a.Severity, !a.Firing}
+}
+
+// Fires returns when a pending alert will fire if its expression stays true.
+func (a *Active) Fires() time.Time { return a.ActiveAt.Add(a.Rule.For.Duration()) }
+
+// Action returns the first action that the alert recommends. There is none if its cause is over.
+func (a *Active) Action() string {
+	if a.Kept() {
+		return ""
+	}
+	if do := a.Annotations["action"]; do != "" {
+		return do
+	}
+	text := strings.TrimSpace(a.Annotations["description"])
+	if first, _, more := strings.Cut(text, ". "); more {
+		return first + "."
+	}
+	return text
+}
+
+// root returns the alert that suppresses the alert and is not suppressed itself: the alert itself if none suppresses it.
+func (a *Active) root() *Active {
+	for a.By != nil {
+		a = a.By
+	}
+	return a
+}
+
+// shown reports whether the page shows the alert by itself. It shows a suppressed alert only by its name. A firing alert that
+// a pending one of the same name suppresses is shown too, because it is notified.
+func (a *Active) shown() bool {
+	root := a.root()
+	return root == a || a.Firing && !root.Firing && a.Rule.Name == root.Rule.Name
+}
+
+// suppressesItself reports whether the alerts that suppress the alert form a circle.
+func (a *Active) suppressesItself() bool {
+	seen := map[*Active]bool{}
+	for by := a.By; by != nil && !seen[by]; by = by.By {
+		seen[by] = true
+	}
+	return seen[a]
+}
+
+// Problem holds the alerts of one name that are shown, worst first.
+type Problem struct {
+	Name       string
+	Alerts     []*Active
+	Suppressed []*Active
+}
+
+func (p *Problem) Worst() *Active { return p.Alerts[0] }
+
+// Alerts is the evaluation of the rules.
+type Alerts struct {
+	Groups    []alerting.Group
+	Problems  []*Problem // worst first
+	Evaluated bool       // whether at least one rule was evaluated
+	Broken    []alerting.Rule
+	Firing    int
+	Pending   int
+	Over      int // only kept firing
+
+	byLabel  map[[2]string][]*Active
+	families map[*alerting.Rule]string // the first family from which the value of a rule is computed
+}
+
+// compare sorts by order, then by severity, then firing before pending (their names sort so), then by age.
+func compare(a, b *Active) int {
+	return cmp.Or(
+		cmp.Compare(a.Order, b.Order), cmp.Compare(b.Severity, a.Severity), strings.Compare(a.State, b.State), a.ActiveAt.Compare(b.ActiveAt),
+		strings.Compare(a.Annotations["summary"], b.Annotations["summary"]),
+	)
+}
+
+// AlertsOf groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
+// it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer.
+func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string) *Alerts {
+	j := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
+	var all []*Active
+	var labels []map[string]string
+	for _, g := range groups {
+		j.Evaluated = j.Evaluated || !g.Evaluated.IsZero()
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			if r.LastError != "" {
+				j.Broken = append(j.Broken, *r)
+			}
+			for _, one := range r.Alerts {
+				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing}
+				if a.Severity == off {
+					continue
+				}
+				node, has := a.Labels["node"]
+				about := slices.Contains(silent, node)
+				switch {
+				case a.Kept():
+					a.Order = orderKept
+				case len(silent) > 0 && (about || !has) && j.reads(a, everUp.Family):
+					a.Order = OrderCause
+				case about:
+					a.Order = orderSilent
+				default:
+					a.Order = orderOther
+				}
+				all, labels = append(all, a), append(labels, a.Labels)
+				for name, value := range a.Labels {
+					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
+				}
+			}
+		}
+	}
+	for i, by := range inhibition.Inhibitors(labels) {
+		if by >= 0 {
+			all[i].By = all[by]
+		}
+	}
+	var mutual []*Active
+	for _, a := range all {
+		if a.suppressesItself() {
+			mutual = append(mutual, a)
+		}
+	}
+	for _, a := range mutual {
+		a.By = nil
+	}
+	slices.SortStableFunc(all, compare)
+	byName := map[string]*Problem{}
+	for _, a := range all {
+		if !a.shown() {
+			continue
+		}
+		switch {
+		case a.Kept():
+			j.Over++
+		case a.Firing:
+			j.Firing++
+		default:
+			j.Pending++
+		}
+		p := byName[a.Rule.Name]
+		if p == nil {
+			p = &Problem{Name: a.Rule.Name}
+			byName[p.Name] = p
+			j.Problems = append(j.Problems, p)
+		}
+		p.Alerts = append(p.Alerts, a)
+	}
+	for _, a := range all {
+		if root := a.root(); root.Rule.Name != a.Rule.Name {
+			p := byName[root.Rule.Name]
+			p.Suppressed = append(p.Suppressed, a)
+		}
+	}
+	return j
+}
+
+// With returns the problems with the accepted alerts, and the number of the other alerts that are not suppressed.
+func (j *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others int) {
+	other := func(a *Active) bool { return !accepted(a) }
+	for _, p := range j.Problems {
+		alerts := slices.DeleteFunc(slices.Clone(p.Alerts), other)
+		others += len(p.Alerts) - len(alerts)
+		if len(alerts) > 0 {
+			problems = append(problems, &Problem{p.Name, alerts, slices.DeleteFunc(slices.Clone(p.Suppressed), other)})
+		}
+	}
+	return problems, others
+}
+
+// Urgency is how bad the alerts about a subject are. Its text is a CSS class of the page.
+type Urgency struct {
+	Severity Severity
+	Pending  bool // alerts of this severity are pending, none fires
+}
+
+func (m Urgency) Class() string {
+	if m.Pending {
+		return m.Severity.String() + " pending"
+	}
+	return m.Severity.String()
+}
+
+func (m Urgency) Worse(o Urgency) Urgency {
+	if o.Severity > m.Severity || o.Severity == m.Severity && m.Pending && !o.Pending {
+		return o
+	}
+	return m
+}
+
+// Subject is the labels of a row or cell. An alert is about this subject if it has the first label with the same value, and
+// no other label of the subject with a different value.
+type Subject [][2]string
+
+// About returns the worst urgency of the alerts about a subject.
+func (j *Alerts) About(s Subject) Urgency { return j.worst(s, func(*Active) bool { return true }) }
+
+// AboutValues returns the worst urgency of the alerts about these values of a subject, absent ones included. An alert is about the first family from
+// which its value is computed.
+func (j *Alerts) AboutValues(s Subject, values ...Value) Urgency {
+	return j.worst(s, func(a *Active) bool {
+		return slices.ContainsFunc(values, func(v Value) bool { return j.reads(a, v.Family) })
+	})
+}
+
+// reads reports whether the alert is about a family.
+func (j *Alerts) reads(a *Active, family *metric.Family) bool {
+	read, known := j.families[a.Rule]
+	if !known {
+		if all := alerting.ValueFamilies(j.Groups, a.Rule.Query); len(all) > 0 {
+			read = all[0]
+		}
+		j.families[a.Rule] = read
+	}
+	return family != nil && family.Name == read
+}
+
+// HasAll reports whether an alert has all labels of a subject.
+func (j *Alerts) HasAll(s Subject) bool {
+	return slices.ContainsFunc(j.byLabel[s[0]], func(a *Active) bool {
+		for _, l := range s {
+			if a.Labels[l[0]] != l[1] {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (j *Alerts) worst(s Subject, counts func(*Active) bool) Urgency {
+	var m Urgency
+	for _, a := range j.byLabel[s[0]] {
+		one := a.Urgency()
+		if one.Severity > Well && m.Worse(one) != m && agrees(s, a.Labels) && counts(a) {
+			m = one
+		}
+	}
+	return m
+}
+
+func agrees(s Subject, labels map[string]string) bool {
+	for _, l := range s {
+		if value, has := labels[l[0]]; has && value != l[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// Runbook returns the runbook of the alert about the subject, or an empty string.
+func (j *Alerts) Runbook(s Subject) string {
+	for _, a := range j.byLabel[s[0]] {
+		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {
+			return link
+		}
+	}
+	return ""
+}

@@ -1,0 +1,38 @@
+package status
+
+import "strings"
+
+// Delegation is a delegation of a monitored address.
+type Delegation struct {
+	TxID, NodeID string // transaction, and the validator
+	Owner        string // name of the address
+
+	End             Value // in Unix seconds
+	Stake, Reward   Value // in AVAX; the expected reward after the validator's fee
+	RewardReachable Value
+}
+
+var delegationFields = []field[Delegation]{
+	{read("avax_delegation_end_timestamp_seconds", "tx_id", "node_id", "name"), func(d *Delegation) *Value { return &d.End }},
+	{read("avax_delegation_stake_avax", "tx_id", "node_id", "name"), func(d *Delegation) *Value { return &d.Stake }},
+	{read("avax_delegation_expected_reward_avax", "tx_id", "node_id", "name"), func(d *Delegation) *Value { return &d.Reward }},
+	{read("avax_delegation_reward_reachable", "tx_id", "node_id", "name"), func(d *Delegation) *Value { return &d.RewardReachable }},
+}
+
+func (st *Status) readDelegations() {
+	all := map[string]*Delegation{}
+	fill(st.samples, delegationFields, func(l []string) *Delegation {
+		d := all[l[0]]
+		if d == nil {
+			d = &Delegation{TxID: l[0], NodeID: l[1], Owner: l[2]}
+			absent(delegationFields, d)
+			all[l[0]] = d
+		}
+		return d
+	})
+	for _, d := range sorted(all, strings.Compare) {
+		if d.End.Known {
+			st.Delegations = append(st.Delegations, d)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package status
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Failure is a cause with all jobs that fail because of it. For example, all collectors of a node fail if the node is down.
+type Failure struct {
+	remedy.Remedy
+	Err        error // of one of the jobs
+	Targets    []string
+	Collectors []string
+	Good       time.Time // start of the most recent successful run
+}
+
+// Title returns the collectors and targets that fail.
+func (f *Failure) Title() string { return words.Brief(f.Collectors) + " of " + words.Brief(f.Targets) }
+
+// FailureOf returns the cause of an error, without its jobs.
+func FailureOf(err error) *Failure { return &Failure{Remedy: remedy.Of(err), Err: err} }
+
+// Failures groups failed jobs by cause: the same outcome at one upstream. That nothing offers a call is no failure.
+func Failures(jobs []*metric.Job) []*Failure {
+	byCause := map[string]*Failure{}
+	var all []*Failure
+	for _, j := range jobs {
+		if j.Last.Err == nil || errors.Is(j.Last.Err, metric.ErrNotOffered) {
+			continue
+		}
+		one := FailureOf(j.Last.Err)
+		cause := upstreamOf(&j.Last) + "\x00" + one.What + one.Do
+		if one.ByText {
+			cause += one.Err.Error()
+		}
+		f := byCause[cause]
+		if f == nil {
+			f = one
+			byCause[cause] = f
+			all = append(all, f)
+		}
+		f.Targets = appendNew(f.Targets, j.Last.Target.String())
+		f.Collectors = appendNew(f.Collectors, j.Last.Collector)
+		if j.Good.At.After(f.Good) {
+			f.Good = j.Good.At
+		}
+	}
+	return all
+}
+
+// upstreamOf returns the name of the node that caused the error of a run, or else of the node that the run is about.
+func upstreamOf(r *metric.Run) string {
+	if call := (*nodes.CallError)(nil); errors.As(r.Err, &call) {
+		return call.Node.Name()
+	}
+	return r.Target.Node
+}
+
+// Check judges jobs that have run once. It returns a line about each of these nodes, and the failures by cause. A sample that shows a
+// mistake in the configuration makes its run a failure. If a node does not answer, this is the cause of all its failures.
+func Check(jobs []*metric.Job, names []string) (about []string, failed []*Failure) {
+	st := Of(jobs, time.Time{}, Given{})
+	st.findFaults()
+	for _, name := range names {
+		about = append(about, st.summary(name))
+	}
+	why := map[string]error{}
+	for _, j := range jobs {
+		call := (*scrape.Error)(nil)
+		if name := upstreamOf(&j.Last); why[name] == nil && errors.As(j.Last.Err, &call) {
+			why[name] = j.Last.Err
+		}
+	}
+	for _, j := range jobs {
+		r := &j.Last
+		name := upstreamOf(r)
+		if r.Err != nil && st.Node(name).Down() {
+			r.Target, r.Err = metric.Target{Node: name}, cmp.Or(why[name], r.Err)
+		}
+	}
+	return about, Failures(jobs)
+}
+
+// faults are the samples that show a mistake: a family, the value, and the text of the error. The label values fill the text in order.
+var faults = []struct {
+	family
+	value float64
+	text  string
+}{
+	{read("avax_node_up", "node"), 0, "node %s does not answer"},
+	{read("avax_validator_present", "node_id"), 0, "validator %s is not in the set"},
+	{read("avax_data_up"), 0, "the Data service does not answer"},
+	{read("avax_node_duplicate", "node"), 1, "node %s answers with the node ID of another node: name each node once in AVAX_NODES"},
+	{read("avax_node_network_mismatch", "node"), 1, "node %s belongs to another network: run an exporter for each network"},
+	{read("avax_node_chain_start_failed", "node", "chain"), 1, "node %s cannot start chain %s"},
+}
+
+var chainPresent = read("avax_node_chain_present", "node", "chain")
+
+// findFaults sets the error of each successful run whose samples show a mistake.
+func (st *Status) findFaults() {
+	for _, fault := range faults {
+		st.samples.each(fault.family, func(s sample) {
+			if s.V != fault.value || s.run.Err != nil {
+				return
+			}
+			var labels []any
+			for _, l := range s.labels {
+				labels = append(labels, l)
+			}
+			notes := append([]string{fmt.Sprintf(fault.text, labels...)}, s.run.Notes...)
+			s.run.Err = errors.New(strings.Join(notes, ": "))
+		})
+	}
+	runs := map[string]int{} // nodes that run a chain
+	st.samples.each(chainPresent, func(s sample) {
+		if s.V == 1 {
+			runs[s.labels[1]]++
+		}
+	})
+	st.samples.each(chainPresent, func(s sample) {
+		node, chain := s.labels[0], s.labels[1]
+		if why := st.notRunning(node, chain, runs[chain] > 0); s.V == 0 && why != "" {
+			s.run.Err = errors.Join(s.run.Err, errors.New(why))
+		}
+	})
+}
+
+// notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it either.
+func (st *Status) notRunning(node, chain string, others bool) string {
+	validates := false
+	if l := st.l1s[chain]; l != nil {
+		for _, v := range l.Validators {
+			validates = validates || v.NodeID == st.IDOf(node)
+		}
+	}
+	switch {
+	case chain == "C":
+		return fmt.Sprintf("node %s does not run chain C: it is not created yet, or its VM did not start", node)
+	case validates:
+		return fmt.Sprintf("node %s validates %s, but does not run it: start the node with --track-subnets for the subnet of the chain, or read its log if it does",
+			node, chain)
+	case !others:
+		return fmt.Sprintf("no node runs chain %s: correct AVAX_CHAINS, or start a node with --track-subnets for the subnet of the chain", chain)
+	}
+	return ""
+}
+
+// summary returns the most important facts about a node in one line.
+func (st *Status) summary(name string) string {
+	n := st.Node(name)
+	if n.ID == "" {
+		return name + ": no answer"
+	}
+	parts := []string{n.Version(), "network " + n.network + " (" + n.networkID + ")", n.ID}
+	if n.PartialSync.Is(1) {
+		parts = append(parts, "partial sync")
+	}
+	var ready, waiting []string
+	for _, c := range sorted(n.chains, CompareChains) {
+		if c.Bootstrapped.Is(1) {
+			ready = append(ready, c.Name)
+		} else if c.Bootstrapped.Is(0) {
+			waiting = append(waiting, c.Name)
+		}
+	}
+	if len(ready) > 0 {
+		parts = append(parts, "bootstrapped: "+strings.Join(ready, ", "))
+	}
+	if len(waiting) > 0 {
+		parts = append(parts, "not bootstrapped: "+strings.Join(waiting, ", "))
+	}
+	if n.Votes.Known {
+		parts = append(parts, "votes for reward: "+words.Percent(n.Votes.V))
+	}
+	if v := st.validators[n.ID]; v != nil && v.End.Known {
+		parts = append(parts, "period ends "+words.UnixTime(v.End.V).UTC().Format("2006-01-02 15:04 UTC"))
+	}
+	return name + ": " + strings.Join(parts, "; ")
+}
+
+// Advice returns what to do about the failure, if the error itself does not say it.
+func (f *Failure) Advice() string {
+	if call := (*scrape.Error)(nil); errors.As(f.Err, &call) {
+		return f.Do
+	}
+	return ""
+}

@@ -1,0 +1,236 @@
+package status
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// L1 is a monitored L1 or permissioned subnet.
+type L1 struct {
+	Chain, SubnetID string
+
+	Weight, ActiveWeight     Value
+	ConnectedWeight          Value          // as the node with the lowest one reports it; isolated nodes do not count
+	Active, Inactive, Legacy Value          // numbers of validators
+	ProposersLeft            Value          // validators that can build the next block
+	QuorumLoss               []Loss         // seconds until the active weight falls below each quorum, in the order of staking.Quorums
+	TopUps                   []Labelled     // AVAX that keep every validator active, by number of days
+	Validators               []*L1Validator // whose weight is known, by validation ID
+	// Set is the validator set with its balances, from the last run; nil if it is not known.
+	Set *staking.L1
+
+	validators map[string]*L1Validator
+	safe       map[string]Value // whether the validators of a node can stop, by node ID
+	canBuild   map[string]Value // whether the validators of a node can build the next block, by node ID
+	quorums    map[string]Value
+}
+
+// Labelled is a value with one more label.
+type Labelled struct {
+	Label string
+	Value
+}
+
+// Loss is the time until the active weight falls below a quorum in seconds, with its share.
+type Loss struct {
+	Labelled
+	Share float64
+}
+
+// L1Validator is a validator of an L1 or permissioned subnet.
+type L1Validator struct {
+	Chain, NodeID, ValidationID string
+
+	Weight, Active       Value
+	Balance, Burn        Value // in AVAX and AVAX per day
+	Runway               Value // in seconds
+	End                  Value // in Unix seconds; of a permissioned subnet
+	SafeToStop, CanBuild Value
+	Viewers, Connected   int   // nodes and observers that report whether they are connected to it, and those that are
+	Connection           Value // absent; it has the family of Connected
+}
+
+var l1Fields = []field[L1]{
+	{read("avax_l1_weight", "chain"), func(l *L1) *Value { return &l.Weight }},
+	{read("avax_l1_active_weight", "chain"), func(l *L1) *Value { return &l.ActiveWeight }},
+	{read("avax_l1_proposers_left", "chain"), func(l *L1) *Value { return &l.ProposersLeft }},
+}
+
+var l1ValidatorFields = []field[L1Validator]{
+	{read("avax_l1_validator_weight", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Weight }},
+	{read("avax_l1_validator_active", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Active }},
+	{read("avax_l1_validator_balance_avax", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Balance }},
+	{read("avax_l1_validator_burn_avax_per_day", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Burn }},
+	{read("avax_l1_validator_runway_seconds", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Runway }},
+	{read("avax_l1_validator_end_timestamp_seconds", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.End }},
+}
+
+var (
+	l1Validators = read("avax_l1_validators", "chain", "state")
+	l1Connected  = read("avax_l1_connected_weight", "chain", "node")
+	l1QuorumLoss = read("avax_l1_quorum_loss_seconds", "chain", "quorum")
+	l1TopUp      = read("avax_l1_top_up_avax", "chain", "days")
+	l1SafeToStop = read("avax_l1_safe_to_stop", "chain", "node_id")
+	l1CanBuild   = read("avax_l1_proposer_can_build", "chain", "node_id")
+	l1Seen       = read("avax_l1_validator_connected", "validation_id", "node")
+	chainInfo    = read("avax_chain_info", "chain", "subnet_id")
+)
+
+func (st *Status) l1(chain string) *L1 {
+	l := st.l1s[chain]
+	if l == nil {
+		l = newL1(chain)
+		st.l1s[chain] = l
+	}
+	return l
+}
+
+func newL1(chain string) *L1 {
+	l := &L1{
+		Chain: chain, ConnectedWeight: Value{Family: l1Connected.Family},
+		Active: Value{Family: l1Validators.Family}, Inactive: Value{Family: l1Validators.Family}, Legacy: Value{Family: l1Validators.Family},
+		validators: map[string]*L1Validator{}, safe: map[string]Value{}, canBuild: map[string]Value{}, quorums: map[string]Value{},
+	}
+	absent(l1Fields, l)
+	return l
+}
+
+func (l *L1) validator(labels []string) *L1Validator {
+	id := labels[2]
+	v := l.validators[id]
+	if v == nil {
+		v = &L1Validator{Chain: l.Chain, NodeID: labels[1], ValidationID: id, Connection: Value{Family: l1Seen.Family}}
+		absent(l1ValidatorFields, v)
+		l.validators[id] = v
+	}
+	return v
+}
+
+func (st *Status) readL1s() {
+	fill(st.samples, l1Fields, func(l []string) *L1 { return st.l1(l[0]) })
+	fill(st.samples, l1ValidatorFields, func(l []string) *L1Validator { return st.l1(l[0]).validator(l) })
+	st.samples.each(chainInfo, func(s sample) { st.l1(s.labels[0]).SubnetID = s.labels[1] })
+	st.samples.each(l1Validators, func(s sample) {
+		l := st.l1(s.labels[0])
+		switch s.labels[1] {
+		case "active":
+			l.Active = s.Value
+		case "inactive":
+			l.Inactive = s.Value
+		case "legacy":
+			l.Legacy = s.Value
+		}
+	})
+	st.samples.each(l1QuorumLoss, func(s sample) { st.l1(s.labels[0]).quorums[s.labels[1]] = s.Value })
+	days := map[*L1]map[string]Labelled{}
+	st.samples.each(l1TopUp, func(s sample) {
+		l := st.l1(s.labels[0])
+		if days[l] == nil {
+			days[l] = map[string]Labelled{}
+		}
+		days[l][s.labels[1]] = Labelled{s.labels[1], s.Value}
+	})
+	st.samples.each(l1SafeToStop, func(s sample) { st.l1(s.labels[0]).safe[s.labels[1]] = s.Value })
+	st.samples.each(l1CanBuild, func(s sample) { st.l1(s.labels[0]).canBuild[s.labels[1]] = s.Value })
+	st.readConnectedWeights()
+	viewers, connected := st.viewersOfValidations()
+	for chain, l1 := range sets(st) {
+		st.l1(chain).Set = l1
+	}
+	for _, l := range sorted(st.l1s, CompareChains) {
+		for _, q := range staking.Quorums {
+			if loss, known := l.quorums[q.Label]; known {
+				l.QuorumLoss = append(l.QuorumLoss, Loss{Labelled{q.Label, loss}, q.Share})
+			}
+		}
+		l.TopUps = sorted(days[l], CompareChains)
+		for _, v := range sorted(l.validators, strings.Compare) {
+			v.Viewers, v.Connected = viewers[v.ValidationID], connected[v.ValidationID]
+			v.SafeToStop, v.CanBuild = l.safeToStop(v.NodeID), l.canBuild[v.NodeID]
+			if v.Weight.Known {
+				l.Validators = append(l.Validators, v)
+			}
+		}
+		if l.Weight.Known {
+			st.L1s = append(st.L1s, l)
+		}
+	}
+}
+
+// safeToStop returns whether the validators of a node can stop.
+func (l *L1) safeToStop(nodeID string) Value {
+	if safe, known := l.safe[nodeID]; known {
+		return safe
+	}
+	return Value{Family: l1SafeToStop.Family}
+}
+
+// readConnectedWeights sets the connected weight of each L1 to the lowest that a node reports. Isolated nodes do not count.
+func (st *Status) readConnectedWeights() {
+	stake := map[string]float64{}
+	for name, n := range st.nodes {
+		if n.ConnectedStake.Known {
+			stake[name] = n.ConnectedStake.V
+		}
+	}
+	isolated := staking.IsolatedBy(stake)
+	st.samples.each(l1Connected, func(s sample) {
+		if l := st.l1(s.labels[0]); !isolated[s.labels[1]] && (!l.ConnectedWeight.Known || s.V < l.ConnectedWeight.V) {
+			l.ConnectedWeight = s.Value
+		}
+	})
+}
+
+// viewersOfValidations returns how many nodes and observers report whether they are connected to a validator, by its validation ID, and how
+// many are.
+func (st *Status) viewersOfValidations() (viewers, connected map[string]int) {
+	is := map[[2]string]bool{}
+	st.samples.each(l1Seen, func(s sample) {
+		pair := [2]string{s.labels[0], s.labels[1]}
+		is[pair] = is[pair] || s.V == 1
+	})
+	viewers, connected = map[string]int{}, map[string]int{}
+	for pair, yes := range is {
+		viewers[pair[0]]++
+		if yes {
+			connected[pair[0]]++
+		}
+	}
+	return viewers, connected
+}
+
+// sets returns the validator sets of the monitored L1s by chain, from the collector l1_runway. If that has no result, it is from the
+// collector l1, which has no burn rates.
+func sets(st *Status) map[string]*staking.L1 {
+	l1s := map[string]*staking.L1{}
+	for _, j := range st.Jobs { // sorted: l1_runway comes after l1 and replaces its result
+		if l1 := j.Good.Facts.L1; l1 != nil && st.At.Before(j.Good.Until) {
+			l1s[j.Last.Target.Chain] = l1
+		}
+	}
+	return l1s
+}
+
+// Priced reports whether the balances and burn rates of the validators are known.
+func (l *L1) Priced() bool { return l.Set != nil && !l.Set.At.IsZero() && !l.Set.Unpriced }
+
+// Ends returns the time until the validator becomes inactive in seconds, or the time of the end of its period; the larger the later.
+func (v *L1Validator) Ends() Value { return v.Runway.Or(v.End) }
+
+// validation returns the validator with a validation ID; nil if no monitored chain has it.
+func (st *Status) validation(id string) (found *L1Validator) {
+	for _, l := range sorted(st.l1s, cmp.Compare[string]) {
+		if v := l.validators[id]; v != nil && v.Weight.Known {
+			found = v
+		}
+	}
+	return found
+}
+
+// Values without a number, for alerts about a row that shows none of the family.
+var (
+	L1ValidatorActive = Value{Family: l1ValidatorFields[1].Family}
+	ValidatorEnd      = Value{Family: validatorFields[2].Family}
+)

@@ -1,0 +1,107 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+// Names are the identities of the configured nodes, and the names and labels that the user gave to nodes and validators. An identity
+// from an earlier run stays valid while the node is down.
+type Names struct {
+	All    []string                     // configured names of nodes
+	ids    map[string]string            // node IDs by configured names
+	called map[string][]string          // configured names by node ID, sorted; two names may have the same ID
+	given  map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
+}
+
+var (
+	everUp   = read("avax_node_up", "node")
+	everInfo = read("avax_node_info", "node", "node_id")
+)
+
+// NamesOf returns the names of nodes and validators.
+func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
+	ever := samplesAt(jobs, time.Time{}, everUp, everInfo)
+	n := Names{ids: map[string]string{}, called: map[string][]string{}, given: given}
+	ever.each(everUp, func(s sample) { n.All = append(n.All, s.labels[0]) })
+	slices.Sort(n.All)
+	n.All = slices.Compact(n.All)
+	ever.each(everInfo, func(s sample) {
+		node, id := s.labels[0], s.labels[1]
+		n.ids[node] = id
+		n.called[id] = appendNew(n.called[id], node)
+	})
+	for _, names := range n.called {
+		slices.Sort(names)
+	}
+	return n
+}
+
+// IsNode reports whether this is the name of a configured node.
+func (n Names) IsNode(name string) bool { return slices.Contains(n.All, name) }
+
+// IDOf returns the node ID of a configured node; empty if it is not known.
+func (n Names) IDOf(node string) string { return n.ids[node] }
+
+// NodeOf returns the configured name of a node ID, or an empty string.
+func (n Names) NodeOf(id string) string {
+	if names := n.called[id]; len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+// NameOf returns the name of a validator with this node ID and, on an L1, this validation ID: the name of the validation, else of the
+// configured node, else of the node ID. Without a name it returns an empty string.
+func (n Names) NameOf(nodeID, validationID string) string {
+	return cmp.Or(n.given[validationID]["name"], n.NodeOf(nodeID), n.given[nodeID]["name"])
+}
+
+// named returns the node ID or validation ID with this prefix to which the user gave this name; empty if there is none.
+func (n Names) named(name string, is func(id string) bool) (found string) {
+	for id, given := range n.given {
+		if given["name"] == name && is(id) && (found == "" || id < found) {
+			found = id
+		}
+	}
+	return found
+}
+
+// LabelsOf returns the labels of a node or validator, as name=value, sorted. The labels of a node are also those of its validator, and the
+// reverse.
+func (n Names) LabelsOf(node, nodeID, validationID string) (labels []string) {
+	for _, given := range []map[string]string{n.given[node], n.given[nodeID], n.given[validationID]} {
+		for name, value := range given {
+			labels = appendNew(labels, name+"="+value)
+		}
+	}
+	slices.Sort(labels)
+	return labels
+}
+
+// IsLabel reports whether the user gave a label with this name.
+func (n Names) IsLabel(name string) bool {
+	for _, given := range n.given {
+		if _, is := given[name]; is {
+			return true
+		}
+	}
+	return false
+}
+
+func appendNew(list []string, item string) []string {
+	if slices.Contains(list, item) {
+		return list
+	}
+	return append(list, item)
+}
+
+// L1Names returns the chains of the monitored L1s whose weight is known, sorted.
+func L1Names(jobs []*metric.Job, now time.Time) (names []string) {
+	samplesAt(jobs, now, l1Fields[0].family).each(l1Fields[0].family, func(s sample) { names = append(names, s.labels[0]) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}

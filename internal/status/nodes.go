@@ -1,0 +1,263 @@
+package status
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// Node is a configured node, or an observer as far as it reports the same.
+type Node struct {
+	Name string
+	ID   string // empty if it is not known; stays known while the node is down
+	// Versions are the versions that the node reports now: one, or none.
+	Versions []string
+	Labels   []string // that the user gave, as name=value
+	State    State
+
+	Up, Validating                             Value
+	Votes                                      Value // share of all stake that would vote for its reward
+	WeightedUptime, ConnectedStake, NewerStake Value
+	Peers, InboundPeers                        Value
+	SafeToStop                                 Value
+	Duplicate, NetworkMismatch, PartialSync    Value
+	Chains                                     []*NodeChain // that the node reports, those of the primary network first
+	FailingChecks                              []FailingCheck
+	chains                                     map[string]*NodeChain
+	network, networkID                         string
+}
+
+// NodeChain is a chain as one node reports it.
+type NodeChain struct {
+	Name                  string
+	Present, Bootstrapped Value
+	Height, Head          Value // of the newest block; Head is its time in Unix seconds
+	Forked, StartFailed   Value
+	// Behind is the number of blocks behind a height that another node reported before.
+	Behind Value
+	// StopLeaves is the share of the chain's weight, or of the stake for P, that stays active and connected when the node stops.
+	StopLeaves Value
+}
+
+// FailingCheck is a failing health check of a node.
+type FailingCheck struct {
+	Name  string
+	Error string // empty if the node reports none
+	Value Value
+}
+
+// State is what the newest samples say about a node: a fact, with or without an alert.
+type State struct {
+	Severity Severity
+	Text     string
+	Silent   bool  // whether the node does not answer
+	Err      error // why it does not answer; may be nil
+}
+
+var nodeFields = []field[Node]{
+	{read("avax_node_up", "node"), func(n *Node) *Value { return &n.Up }},
+	{read("avax_node_validating", "node"), func(n *Node) *Value { return &n.Validating }},
+	{read("avax_node_uptime_rewarding_stake_ratio", "node"), func(n *Node) *Value { return &n.Votes }},
+	{read("avax_node_uptime_weighted_ratio", "node"), func(n *Node) *Value { return &n.WeightedUptime }},
+	{read("avax_node_connected_stake_ratio", "node"), func(n *Node) *Value { return &n.ConnectedStake }},
+	{read("avax_node_newer_version_stake_ratio", "node"), func(n *Node) *Value { return &n.NewerStake }},
+	{read("avax_node_peers", "node"), func(n *Node) *Value { return &n.Peers }},
+	{read("avax_node_peers_inbound", "node"), func(n *Node) *Value { return &n.InboundPeers }},
+	{read("avax_node_safe_to_stop", "node"), func(n *Node) *Value { return &n.SafeToStop }},
+	{read("avax_node_duplicate", "node"), func(n *Node) *Value { return &n.Duplicate }},
+	{read("avax_node_network_mismatch", "node"), func(n *Node) *Value { return &n.NetworkMismatch }},
+	{read("avax_node_partial_sync", "node"), func(n *Node) *Value { return &n.PartialSync }},
+}
+
+var nodeChainFields = []field[NodeChain]{
+	{read("avax_node_chain_present", "node", "chain"), func(c *NodeChain) *Value { return &c.Present }},
+	{read("avax_node_chain_bootstrapped", "node", "chain"), func(c *NodeChain) *Value { return &c.Bootstrapped }},
+	{read("avax_chain_height", "node", "chain"), func(c *NodeChain) *Value { return &c.Height }},
+	{read("avax_chain_head_timestamp_seconds", "node", "chain"), func(c *NodeChain) *Value { return &c.Head }},
+	{read("avax_chain_fork_detected", "node", "chain"), func(c *NodeChain) *Value { return &c.Forked }},
+	{read("avax_node_chain_start_failed", "node", "chain"), func(c *NodeChain) *Value { return &c.StartFailed }},
+	{read("avax_node_stop_leaves_ratio", "node", "chain"), func(c *NodeChain) *Value { return &c.StopLeaves }},
+}
+
+// Names of families whose history pages show.
+var (
+	UpFamily           = nodeFields[0].Name
+	BootstrappedFamily = nodeChainFields[1].Name
+)
+
+var (
+	nodeInfo     = read("avax_node_info", "node", "version", "network", "network_id")
+	failingCheck = read("avax_node_health_check_failing", "node", "check")
+)
+
+// node returns the node or observer with a name, which a sample is about.
+func (st *Status) node(name string) *Node {
+	n := st.nodes[name]
+	if n == nil {
+		n = st.newNode(name)
+		st.nodes[name] = n
+	}
+	return n
+}
+
+func (st *Status) newNode(name string) *Node {
+	n := &Node{Name: name, ID: st.ids[name], chains: map[string]*NodeChain{}, State: State{Text: "no recent samples"}}
+	n.Labels = st.LabelsOf(name, n.ID, "")
+	absent(nodeFields, n)
+	return n
+}
+
+func (n *Node) chain(name string) *NodeChain {
+	c := n.chains[name]
+	if c == nil {
+		c = &NodeChain{Name: name}
+		absent(nodeChainFields, c)
+		n.chains[name] = c
+	}
+	return c
+}
+
+// Down reports whether the node did not answer the last probe.
+func (n *Node) Down() bool { return n.Up.Is(0) }
+
+// Version returns the versions as one text; empty if none is known.
+func (n *Node) Version() string { return strings.Join(n.Versions, ", ") }
+
+func (st *Status) readNodes() {
+	fill(st.samples, nodeFields, func(l []string) *Node { return st.node(l[0]) })
+	fill(st.samples, nodeChainFields, func(l []string) *NodeChain { return st.node(l[0]).chain(l[1]) })
+	st.samples.each(nodeInfo, func(s sample) {
+		n := st.node(s.labels[0])
+		n.Versions, n.network, n.networkID = appendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
+	})
+	errs := checkErrors(st.Jobs, st.At)
+	st.samples.each(failingCheck, func(s sample) {
+		if s.V == 1 {
+			n := st.node(s.labels[0])
+			n.FailingChecks = append(n.FailingChecks, FailingCheck{s.labels[1], errs[[2]string{s.labels[0], s.labels[1]}], s.Value})
+		}
+	})
+	for _, n := range st.nodes {
+		for _, c := range sorted(n.chains, CompareChains) {
+			if c.Present.Known || c.Bootstrapped.Known || c.Height.Known {
+				n.Chains = append(n.Chains, c)
+			}
+		}
+		slices.Sort(n.Versions)
+		slices.SortFunc(n.FailingChecks, func(a, b FailingCheck) int { return CompareChains(a.Name, b.Name) })
+	}
+	st.readBehind()
+}
+
+// HealthCollector is the collector with a table of failing health checks: node, check, error.
+const HealthCollector = "health"
+
+// checkErrors returns the error texts of failing health checks, by node and check.
+func checkErrors(jobs []*metric.Job, now time.Time) map[[2]string]string {
+	errs := map[[2]string]string{}
+	for _, t := range metric.Tables(jobs, now) {
+		if t.Collector == HealthCollector {
+			for _, cells := range t.Rows {
+				errs[[2]string{cells[0], cells[1]}] = cells[len(cells)-1]
+			}
+		}
+	}
+	return errs
+}
+
+// readBehind sets how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
+// later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
+func (st *Status) readBehind() {
+	var all []*NodeChain
+	for _, n := range st.nodes {
+		for _, c := range n.chains {
+			if c.Height.Known && c.Name != "X" {
+				all = append(all, c)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *NodeChain) int {
+		return cmp.Or(a.Height.At.Compare(b.Height.At), cmp.Compare(b.Height.V, a.Height.V))
+	})
+	highest := map[string]float64{}
+	for _, c := range all {
+		highest[c.Name] = max(highest[c.Name], c.Height.V)
+		c.Behind = c.Height
+		c.Behind.V = highest[c.Name] - c.Height.V
+	}
+}
+
+// readStates sets the nodes with their states, worst first. answered returns when a node last answered; it may be nil.
+func (st *Status) readStates(answered func(node string) time.Time) {
+	bootstrapping := map[string][]string{}
+	for _, n := range st.nodes {
+		for _, c := range n.chains {
+			if c.Bootstrapped.Is(0) {
+				bootstrapping[n.Name] = append(bootstrapping[n.Name], c.Name)
+			}
+		}
+	}
+	failures := map[string]error{}
+	for _, j := range st.Jobs {
+		name, chain := j.Last.Target.Node, j.Last.Target.Chain
+		if chain != "" && scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping {
+			bootstrapping[name] = appendNew(bootstrapping[name], chain)
+		}
+		if n := st.nodes[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil {
+			failures[name] = j.Last.Err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.nodes)) {
+		n := st.nodes[name]
+		if !n.Up.Known {
+			continue
+		}
+		n.State = State{Severity: Well, Text: "up"}
+		chains := bootstrapping[name]
+		slices.SortFunc(chains, CompareChains)
+		switch {
+		case n.Down():
+			var last time.Time
+			if answered != nil {
+				last = answered(name)
+			}
+			n.State = notUp(st.At, last, failures[name])
+		case len(chains) > 0:
+			n.State = State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains)}
+		case len(n.FailingChecks) > 0:
+			n.State = State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(n.FailingChecks), "check fails", "checks fail")}
+		}
+		st.Nodes = append(st.Nodes, n)
+	}
+	slices.SortStableFunc(st.Nodes, func(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.Severity) })
+}
+
+// notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
+func notUp(now, answered time.Time, why error) State {
+	s := State{Severity: Bad, Text: "no answer", Silent: true, Err: why}
+	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
+		s.Severity, s.Text, s.Silent = Warn, "rejects the exporter", false
+	}
+	if answered.IsZero() {
+		s.Text += " since the exporter started"
+	} else {
+		s.Text += " for " + words.Exact(now.Sub(answered))
+	}
+	return s
+}
+
+// Silent returns the names of the nodes that do not answer.
+func (st *Status) Silent() (names []string) {
+	for _, n := range st.Nodes {
+		if n.State.Silent {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}

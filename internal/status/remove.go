@@ -1,0 +1,115 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// Removal is the answer whether a validator can be removed, as JSON. A value is absent if it is unknown.
+type Removal struct {
+	Name         string `json:"name,omitempty"` // name of the validator
+	ValidationID string `json:"validation_id,omitempty"`
+	Chain        string `json:"chain,omitempty"`
+	NodeID       string `json:"node_id,omitempty"`
+	Safe         *bool  `json:"safe,omitempty"`
+	Reason       string `json:"reason"`
+	// Removed and Dry are the shares of the weight that stay active and connected if the validator is removed, and if its balance
+	// runs out. An inactive validator keeps its weight.
+	Removed *float64 `json:"leaves_removed,omitempty"`
+	Dry     *float64 `json:"leaves_dry,omitempty"`
+	// Proposers is the number of other validators that can build the next block.
+	Proposers *float64 `json:"proposers_left,omitempty"`
+}
+
+// SafeToRemove tells whether a validator can be removed and its node be stopped: at least 80 % of the remaining weight is active and connected, and
+// another validator of the recorded view can build the next block. nameOrID is the validation ID or the name of a validator.
+func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
+	a := Removal{}
+	if nameOrID == "" {
+		a.Reason = "no validation: write /safe-to-remove?validation=ID with the validation ID of an L1 validator"
+		return Invalid, a
+	}
+	a.ValidationID = cmp.Or(st.named(nameOrID, func(id string) bool { return !isNodeID(id) }), nameOrID)
+	v := st.validation(a.ValidationID)
+	if v != nil {
+		a.Chain, a.NodeID = v.Chain, v.NodeID
+	}
+	a.Name = st.NameOf(a.NodeID, a.ValidationID)
+	if v == nil {
+		if a.Reason = p.starting(); a.Reason != "" {
+			return Unknown, a
+		}
+		a.Reason = "unknown validation: no monitored chain has it: " + l1ValidatorInfo.Name + " lists the validation IDs"
+		return NotFound, a
+	}
+	against, unknown := st.removal(v, &a)
+	if len(against) == 0 && len(unknown) == 0 {
+		if missed := st.uncounted(p); missed != "" {
+			unknown = append(unknown, missed)
+		}
+	}
+	safe := len(against) == 0
+	switch {
+	case !safe:
+		a.Safe, a.Reason = &safe, "no: "+strings.Join(against, "; ")
+		return No, a
+	case len(unknown) > 0:
+		a.Reason = "not known: " + strings.Join(unknown, "; ")
+		return Unknown, a
+	}
+	a.Safe = &safe
+	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; "+
+		"validators that can build the next block without it: %.0f",
+		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, words.Percent(*a.Dry), *a.Proposers)
+	return Yes, a
+}
+
+var l1ValidatorInfo = read("avax_l1_validator_info", "validation_id")
+
+// removal sets the values of the answer. It returns what speaks against the removal, and what is not known.
+func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string) {
+	l := st.l1s[v.Chain]
+	of := func(collector string) func(metric.Key) bool {
+		return func(k metric.Key) bool {
+			return k.Collector == collector && (k.Target.Chain == a.Chain || k.Target.Chain == "")
+		}
+	}
+	switch {
+	case !l.ConnectedWeight.Of(l.Weight).Known:
+		unknown = append(unknown, "how much weight is connected: "+st.why(of("l1_views")))
+	case !v.SafeToStop.Known:
+		unknown = append(unknown, "how much weight would stay connected: "+st.why(isStop))
+	default:
+		up, total, weight := l.ConnectedWeight.V, l.Weight.V, v.Weight.V
+		unseen := v.Viewers > 0 && v.Connected == 0 // a node does not report itself
+		if v.Active.Is(1) && !unseen {
+			up = max(up-weight, 0)
+		}
+		dry, removed := up/total, 0.0
+		if rest := total - weight; rest > 0 {
+			removed = min(up/rest, 1)
+		}
+		a.Dry, a.Removed = &dry, &removed
+		if removed < staking.Quorum {
+			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, words.Percent(removed)))
+		}
+	}
+	if !l.ProposersLeft.Known {
+		return against, append(unknown, "who can build the next block: "+st.why(of("l1_proposers")))
+	}
+	others := l.ProposersLeft.V
+	if v.CanBuild.Is(1) {
+		others--
+	}
+	a.Proposers = &others
+	if others <= 0 {
+		against = append(against, "no other validator of "+a.Chain+
+			" can build the next block: before its node stops, send a transaction that is accepted after the change")
+	}
+	return against, unknown
+}

@@ -1,0 +1,150 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+// Status is the state of everything that is monitored at one time. It is built once for a page or an answer, and does not change.
+type Status struct {
+	At time.Time
+	Names
+	Jobs        []*metric.Job
+	Nodes       []*Node       // nodes with an answer of the collector up, worst first
+	Observers   []*Observer   // by name
+	Validators  []*Validator  // of the primary network, by node ID
+	L1s         []*L1         // L1s and permissioned subnets whose weight is known, by name
+	Delegations []*Delegation // by transaction
+
+	samples    samples
+	nodes      map[string]*Node // of every node and observer with a sample
+	l1s        map[string]*L1   // of every chain with a sample about its validators
+	validators map[string]*Validator
+}
+
+// Given is what the user and the pool know besides the samples. Each part may be nil.
+type Given struct {
+	// Labels are the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
+	Labels map[string]map[string]string
+	// Answered returns when a node last answered a call; zero if it never did.
+	Answered func(node string) time.Time
+}
+
+// Of returns the status at a time. At the zero time, no sample has expired.
+func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
+	st := &Status{
+		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels), samples: samplesAt(jobs, now),
+		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{},
+	}
+	st.readNodes()
+	st.readValidators()
+	st.readL1s()
+	st.readDelegations()
+	st.readObservers()
+	st.readStates(given.Answered)
+	return st
+}
+
+// NoNodes reports whether no node is configured, or none has been called yet.
+func (st *Status) NoNodes() bool { return len(st.Nodes) == 0 }
+
+// Node returns the node or observer with this name. All is absent if nothing is known about it.
+func (st *Status) Node(name string) *Node {
+	if n := st.nodes[name]; n != nil {
+		return n
+	}
+	return st.newNode(name)
+}
+
+// L1 returns the L1 with this chain. All is absent if nothing is known about it.
+func (st *Status) L1(chain string) *L1 {
+	if l := st.l1s[chain]; l != nil {
+		return l
+	}
+	return newL1(chain)
+}
+
+// why returns why these jobs have no valid samples.
+func (st *Status) why(of func(metric.Key) bool) string {
+	var failing []string
+	ran := false
+	for _, j := range st.Jobs {
+		if !of(j.Last.Key) {
+			continue
+		}
+		ran = true
+		switch {
+		case j.Last.Err != nil:
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" fails: "+j.Last.Err.Error())
+		case !st.At.Before(j.Good.Until):
+			failing = append(failing, "collector "+j.Last.Collector+" of "+j.Last.Target.String()+" has not run since "+j.Good.At.UTC().Format(time.RFC3339))
+		}
+	}
+	switch {
+	case len(failing) > 0:
+		return strings.Join(failing, "; ")
+	case !ran:
+		return "its collector has not run here: it may be disabled"
+	}
+	return "the last runs did not report it"
+}
+
+// Sample is a sample as /metrics shows it.
+type Sample struct {
+	Family string
+	Labels []string // name, value, name, value
+	Value  float64
+}
+
+// Samples returns the samples that a function accepts by their labels.
+func (st *Status) Samples(accepts func(label func(name string) string) bool) (found []Sample) {
+	for family, chunks := range st.samples {
+		for _, c := range chunks {
+			for _, s := range c.Samples {
+				label := func(name string) string {
+					if i := slices.Index(c.Family.Labels, name); i >= 0 {
+						return s.Labels[i]
+					}
+					return ""
+				}
+				if accepts(label) {
+					one := Sample{Family: family, Value: s.Value}
+					for i, name := range c.Family.Labels {
+						one.Labels = append(one.Labels, name, s.Labels[i])
+					}
+					found = append(found, one)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// CompareChains sorts the chains of the primary network first, then by name.
+func CompareChains(a, b string) int {
+	const primary = "PXC"
+	place := func(chain string) int {
+		if at := strings.Index(primary, chain); len(chain) == 1 && at >= 0 {
+			return at
+		}
+		return len(primary)
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+}
+
+// sorted returns the values of a map in the order of their keys.
+func sorted[T any](all map[string]T, compare func(a, b string) int) (list []T) {
+	keys := make([]string, 0, len(all))
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compare)
+	for _, key := range keys {
+		list = append(list, all[key])
+	}
+	return list
+}

@@ -1,0 +1,290 @@
+package status
+
+import (
+	"errors"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+)
+
+var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+var (
+	line  = regexp.MustCompile(`^([a-z0-9_]+)\{([^}]*)\} (\S+)$`)
+	label = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
+)
+
+// run returns a good run of a minute ago with these samples of declared families. Labels that a line lacks are empty.
+func run(t *testing.T, collector, lines string) metric.Run {
+	t.Helper()
+	var families []*metric.Family
+	add := []func(*metric.Batch){}
+	for text := range strings.Lines(lines) {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		m := line.FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("not a sample: %s", text)
+		}
+		value, err := strconv.ParseFloat(m[3], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, names := map[string]string{}, []string{}
+		for _, pair := range label.FindAllStringSubmatch(m[2], -1) {
+			given[pair[1]], names = pair[2], append(names, pair[1])
+		}
+		f := collectors.MustFamily(m[1], names...)
+		if !slices.Contains(families, f) {
+			families = append(families, f)
+		}
+		var values []string
+		for _, name := range f.Labels {
+			values = append(values, given[name])
+		}
+		add = append(add, func(b *metric.Batch) { b.Set(f, value, values...) })
+	}
+	b := metric.NewBatch(families)
+	for _, one := range add {
+		one(b)
+	}
+	if err := b.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return metric.Run{
+		Key: metric.Key{Collector: collector}, At: now.Add(-time.Minute), Period: time.Minute, Until: now.Add(2 * time.Minute), Chunks: b.Chunks(),
+	}
+}
+
+// at returns the status at a time after these runs.
+func at(when time.Time, given map[string]map[string]string, runs ...metric.Run) *Status {
+	store := metric.NewStore()
+	for _, r := range runs {
+		store.Put(r)
+	}
+	return Of(store.Jobs(), when, Given{Labels: given, Answered: func(string) time.Time { return now.Add(-90 * time.Second) }})
+}
+
+// settled is a pool of which everything is known.
+var settled = Pool{
+	Progress:     func() (int, int) { return 1, 1 },
+	Undiscovered: func() []string { return nil },
+	Chains:       func() []string { return nil },
+	Unreachable:  func(time.Duration) []string { return nil },
+}
+
+// A misspelled family or label does not start the program.
+func TestWrongNamesDoNotStart(t *testing.T) {
+	for _, f := range [][]string{{"avax_node_upp", "node"}, {"avax_node_up", "nod"}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%v is accepted", f)
+				}
+			}()
+			read(f[0], f[1:]...)
+		}()
+	}
+}
+
+// What no run reported is absent, and what has expired too: never zero.
+func TestAbsentIsNotZero(t *testing.T) {
+	up := run(t, "up", `
+		avax_node_up{node="a"} 1
+		avax_node_info{node="a",node_id="NodeID-a",version="v1"} 1
+		avax_l1_weight{chain="one"} 100
+		avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="va"} 50
+		avax_validator_present{node_id="NodeID-a"} 1
+		avax_delegation_end_timestamp_seconds{tx_id="t",node_id="NodeID-a",name="treasury"} 1
+		avax_observer_info{node="o"} 1`)
+	st := at(now, nil, up)
+	n, l, v, d, o := st.Nodes[0], st.L1s[0], st.Validators[0], st.Delegations[0], st.Observers[0]
+	for name, value := range map[string]Value{
+		"votes": n.Votes, "peers": n.Peers, "safe to stop": n.SafeToStop, "connected weight": l.ConnectedWeight, "active weight": l.ActiveWeight,
+		"share": l.ActiveWeight.Of(l.Weight), "share of nothing": l.Weight.Of(Value{Known: true}), "balance": l.Validators[0].Balance,
+		"uptime": v.Uptime(), "votes for the validator": st.VotesOf(v), "reward": d.Reward, "observer up": o.ObserverUp, "unknown node": st.Node("b").Peers,
+	} {
+		if value.Known || value.Is(0) || value.Text(func(float64) string { return "a number" }) != "–" {
+			t.Errorf("%s: %+v", name, value)
+		}
+	}
+	if expired := at(now.Add(time.Hour), nil, up); len(expired.Nodes)+len(expired.L1s)+len(expired.Validators)+len(expired.Delegations)+len(expired.Observers) > 0 {
+		t.Errorf("an hour later: %d nodes", len(expired.Nodes))
+	} else if id := expired.IDOf("a"); id != "NodeID-a" {
+		t.Errorf("node ID an hour later: %q", id)
+	}
+}
+
+func TestValuesHaveTheTimeOfTheirRun(t *testing.T) {
+	st := at(now, nil, run(t, "up", `avax_node_up{node="a"} 1`))
+	if got := st.Nodes[0].Up.At; !got.Equal(now.Add(-time.Minute)) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestStatesOfNodes(t *testing.T) {
+	failed := func(err error) metric.Run {
+		return metric.Run{Key: metric.Key{Collector: "peers", Target: metric.Target{Node: "a"}}, At: now, Until: now, Err: err}
+	}
+	for name, c := range map[string]struct {
+		lines string
+		runs  []metric.Run
+		want  State
+	}{
+		"up":            {`avax_node_up{node="a"} 1`, nil, State{Severity: Well, Text: "up"}},
+		"no answer":     {`avax_node_up{node="a"} 0`, nil, State{Severity: Bad, Text: "no answer for 90 s", Silent: true}},
+		"bootstrapping": {"avax_node_up{node=\"a\"} 1\navax_node_chain_bootstrapped{node=\"a\",chain=\"C\"} 0", nil, State{Severity: Warn, Text: "bootstrapping C"}},
+		"unhealthy": {
+			"avax_node_up{node=\"a\"} 1\navax_node_health_check_failing{node=\"a\",check=\"P\"} 1\navax_node_health_check_failing{node=\"a\",check=\"X\"} 0",
+			nil, State{Severity: Warn, Text: "unhealthy: 1 check fails"},
+		},
+		"a failing collector of a node that is up": {`avax_node_up{node="a"} 1`, []metric.Run{failed(errors.New("x"))}, State{Severity: Well, Text: "up"}},
+	} {
+		st := at(now, nil, append(c.runs, run(t, "up", c.lines))...)
+		if diff := cmp.Diff(c.want, st.Nodes[0].State); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// stopping are the samples of three nodes: free can stop, needed cannot, and about half nothing is known but its stake.
+const stopping = `
+	avax_node_safe_to_stop{node="free"} 1
+	avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
+	avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
+	avax_node_safe_to_stop{node="needed"} 0
+	avax_node_stop_leaves_ratio{node="needed",chain="P"} 0.99
+	avax_node_stop_leaves_ratio{node="needed",chain="one"} 0.7999
+	avax_node_stop_leaves_ratio{node="half",chain="P"} 0.99
+	avax_node_safe_to_stop{node="odd"} 0
+	avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
+	avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
+	avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`
+
+func TestSafeToStop(t *testing.T) {
+	up := run(t, "up", `
+		avax_node_up{node="free"} 1
+		avax_node_up{node="needed"} 1
+		avax_node_up{node="half"} 1
+		avax_node_up{node="odd"} 1
+		avax_node_info{node="free",node_id="NodeID-free"} 1
+		avax_node_info{node="half",node_id="NodeID-half"} 1`)
+	stop := run(t, stopCollector, stopping)
+	stop.Facts = metric.Facts{Chains: []string{"one"}, StopViews: map[[2]string]string{{"free", "one"}: "needed"}}
+	given := map[string]map[string]string{"NodeID-outsider": {"name": "out"}}
+	late := settled
+	late.Progress = func() (int, int) { return 3, 7 }
+	undiscovered := settled
+	undiscovered.Undiscovered = func() []string { return []string{"half"} }
+	added := settled
+	added.Chains = func() []string { return []string{"one", "three"} }
+	silent := settled
+	silent.Unreachable = func(time.Duration) []string { return []string{"needed"} }
+	for _, c := range []struct {
+		name, node string
+		pool       Pool
+		when       time.Time
+		want       Verdict
+		reason     string
+	}{
+		{"enough stays", "free", settled, now, Yes, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
+		{"by node ID", "NodeID-free", settled, now, Yes, "yes: without it 80 %"},
+		{"too little stays", "needed", settled, now, No, "no: one: 79.99 % of weight would stay connected, 80 % is needed"},
+		{"no known share is too small", "odd", settled, now, No, "no: avax_node_safe_to_stop is 0"},
+		{"validator by its name", "out", settled, now, No, "no: two: less than 80 % of weight would stay connected"},
+		{"stake of a stranger", "NodeID-stranger", settled, now, Unknown, "not known: its L1s would stay above 80 %"},
+		{"share not known", "half", settled, now, Unknown, "not known: how much of one would stay connected: the last runs did not report it"},
+		{"chains of a node not known", "free", undiscovered, now, Unknown, "not known: the chains of half are not known yet"},
+		{"a chain was added", "free", added, now, Unknown, "not known: chain three is not counted yet"},
+		{"a node has stopped answering", "free", silent, now, Unknown, "not known: needed stopped answering and still counts as connected"},
+		{"old run", "free", settled, now.Add(time.Minute), Unknown, "not known: the last answer is 2 min old"},
+		{"no name", "", settled, now, Invalid, "no node: write /safe-to-stop?node=NAME"},
+		{"unknown name", "nobody", settled, now, NotFound, "unknown node: the nodes are free, half, needed and 1 more"},
+		{"unknown name while starting", "nobody", late, now, Unknown, "not known: 3 of 7 collectors have run"},
+	} {
+		verdict, answer := at(c.when, given, up, stop).SafeToStop(c.pool, c.node)
+		if verdict != c.want || !strings.HasPrefix(answer.Reason, c.reason) {
+			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, answer.Reason, c.want, c.reason)
+		}
+		if (answer.Safe != nil) != (verdict == Yes || verdict == No) || answer.Safe != nil && *answer.Safe != (verdict == Yes) {
+			t.Errorf("%s: safe %v with verdict %d", c.name, answer.Safe, verdict)
+		}
+	}
+}
+
+func TestSafeToRemove(t *testing.T) {
+	const l1 = `
+		avax_l1_weight{chain="one"} 100
+		avax_l1_connected_weight{chain="one",node="x"} 85
+		avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="a"} 15
+		avax_l1_validator_weight{chain="one",node_id="NodeID-b",validation_id="b"} 50
+		avax_l1_validator_active{chain="one",node_id="NodeID-a",validation_id="a"} 0
+		avax_l1_validator_active{chain="one",node_id="NodeID-b",validation_id="b"} 1
+		avax_l1_proposers_left{chain="one"} 2
+		avax_l1_proposer_can_build{chain="one",node_id="NodeID-a"} 1
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-a"} 1
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-b"} 0`
+	without := func(words ...string) string {
+		var kept []string
+		for text := range strings.Lines(l1) {
+			if !slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) }) {
+				kept = append(kept, text)
+			}
+		}
+		return strings.Join(kept, "")
+	}
+	for _, c := range []struct {
+		name, lines, validation string
+		want                    Verdict
+		reason                  string
+	}{
+		{"inactive", l1, "a", Yes, "yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 85 %"},
+		{"by its name", l1, "game", Yes, "yes: without"},
+		{"half of the weight", l1, "b", No, "no: one: 70 % of the remaining weight would be connected, 80 % is needed"},
+		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No, "no: no other validator of one can build the next block"},
+		{"connected weight not known", without("connected_weight"), "a", Unknown, "not known: how much weight is connected"},
+		{"proposers not known", without("proposers_left"), "a", Unknown, "not known: who can build the next block"},
+		{"whether it can stop not known", without("safe_to_stop"), "a", Unknown, "not known: how much weight would stay connected"},
+		{"no name", l1, "", Invalid, "no validation: write"},
+		{"unknown", l1, "c", NotFound, "unknown validation: no monitored chain has it"},
+	} {
+		st := at(now, map[string]map[string]string{"a": {"name": "game"}}, run(t, "l1", c.lines))
+		verdict, answer := st.SafeToRemove(settled, c.validation)
+		reason := strings.Replace(answer.Reason, "without game ", "without it ", 1)
+		if verdict != c.want || !strings.HasPrefix(reason, c.reason) {
+			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, reason, c.want, c.reason)
+		}
+	}
+}
+
+// An isolated node must not decide how much weight is connected.
+func TestConnectedWeightIsTheLowestOfWellConnectedNodes(t *testing.T) {
+	st := at(now, nil, run(t, "l1_views", `
+		avax_l1_weight{chain="one"} 100
+		avax_l1_connected_weight{chain="one",node="x"} 90
+		avax_l1_connected_weight{chain="one",node="y"} 80
+		avax_l1_connected_weight{chain="one",node="z"} 5
+		avax_node_connected_stake_ratio{node="x"} 0.9
+		avax_node_connected_stake_ratio{node="y"} 0.9
+		avax_node_connected_stake_ratio{node="z"} 0.1`))
+	if got := st.L1s[0].ConnectedWeight; !got.Is(80) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPlanKeepsAllDigits(t *testing.T) {
+	text, err := Nanos(math.MaxUint64).MarshalJSON()
+	if err != nil || string(text) != "18446744073.709551615" {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,121 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// codes are the HTTP statuses of the verdicts.
+var codes = map[status.Verdict]int{
+	status.Yes: http.StatusOK, status.No: http.StatusConflict, status.Unknown: http.StatusServiceUnavailable,
+	status.NotFound: http.StatusNotFound, status.Invalid: http.StatusBadRequest,
+}
+
+// safeToStop answers GET /safe-to-stop?node=…, with the configured name or the node ID of a node, or the name of a validator. Statuses:
+//
+//   - 200: the node can be stopped. At least 80 % of the weight of each of its L1s, and of the primary network's stake, stays
+//     active and connected.
+//   - 409: the node must not be stopped, with the reason.
+//   - 503: currently unknown, with the reason.
+//   - 400: no node parameter.
+//   - 404: unknown node.
+//
+// The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
+// upgrades that uses it.
+func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
+	st := s.statusAt(time.Now())
+	verdict, answer := st.SafeToStop(s.pool(), r.URL.Query().Get("node"))
+	if verdict == status.Yes {
+		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
+			verdict, answer.Safe = status.Unknown, nil
+			answer.Reason = "not known: " + words.Brief(silent) + " did not answer within 2 s and counts as connected: retry in a few seconds"
+		}
+	}
+	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
+
+// probeSilent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
+func (s *Site) probeSilent(ctx context.Context, st *status.Status) []string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return status.Missing(s.Probe(ctx), st.CountedAsSilent())
+}
+
+// safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
+// subnet. Statuses:
+//
+//   - 200: the validator can be removed and its node stopped. At least 80 % of the remaining weight is active and connected, and
+//     another validator of the recorded view can build the next block.
+//   - 409: it must not be removed, with the reason.
+//   - 503: currently unknown, with the reason.
+//   - 400: no validation parameter.
+//   - 404: unknown validation ID.
+//
+// The answer is one line of text, or JSON if the request accepts application/json. It also tells what happens if the balance of the
+// validator runs out.
+func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
+	verdict, answer := s.statusAt(time.Now()).SafeToRemove(s.pool(), r.URL.Query().Get("validation"))
+	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
+
+// maxDays is the maximum period of a plan in days.
+const maxDays = 3650
+
+// plan answers GET /api/v1/l1/<chain>/plan?days=30 for a monitored L1. The answer lists the validators to top up and the
+// amounts that keep all of them active for this number of days. It also contains the time of the quorum loss without top-ups.
+//
+// The data is the last result of the collector l1_runway, even if /metrics does not serve its series. as_of is the P-Chain's
+// time of the balances; durations start at this time. Amounts are exact to the nAVAX. After its top-up, a validator stays
+// active for at least this number of days from now, at its current burn rate. An inactive validator becomes active.
+//
+// Errors: 400 if days is not a number from 1 to 3650, 404 if the L1 is not monitored, 503 if its validators or their burn rate
+// are currently unknown.
+func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
+	days := staking.TopUpDays
+	if text := r.URL.Query().Get("days"); text != "" {
+		var err error
+		if days, err = strconv.Atoi(text); err != nil || days < 1 || days > maxDays {
+			writeJSON(w, http.StatusBadRequest, status.NoPlan{Error: fmt.Sprintf("days=%s: write a whole number from 1 to %d", text, maxDays)})
+			return
+		}
+	}
+	plan, none := s.statusAt(time.Now()).Plan(s.pool(), r.PathValue("chain"), days)
+	if none != nil {
+		writeJSON(w, codes[none.Verdict], none)
+		return
+	}
+	writeJSON(w, http.StatusOK, plan)
+}
+
+// writeVerdict writes an answer as JSON if the request accepts it, otherwise its reason as text.
+func writeVerdict(w http.ResponseWriter, r *http.Request, code int, answer any, reason string) {
+	w.Header().Add("Vary", "Accept")
+	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
+		writeJSON(w, code, answer)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(code)
+	fmt.Fprintln(w, reason)
+}
+
+// writeJSON answers with the value as indented JSON.
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		http.Error(w, "the answer cannot be written: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}

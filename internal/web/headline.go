@@ -1,0 +1,116 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// verdict is the headline of a page.
+type verdict struct {
+	level status.Severity
+	title string
+	text  string // first action
+}
+
+// headline returns the worse of the nodes' states and the alerts. A node that does not answer comes first, because other alerts may be
+// its effects.
+func (v *view) headline() verdict {
+	if len(v.silent) > 0 {
+		return v.silentHeadline()
+	}
+	alerts := v.alertHeadline()
+	if len(v.Nodes) > 0 && v.Nodes[0].State.Severity > alerts.level {
+		n := v.Nodes[0]
+		return verdict{n.State.Severity, n.Name + ": " + n.State.Text, alerts.text}
+	}
+	return alerts
+}
+
+func (v *view) alertHeadline() verdict {
+	switch {
+	case errors.Is(v.err, errNoSource):
+		return verdict{status.Note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
+	case v.err != nil:
+		return verdict{status.Bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
+	case len(v.Problems) > 0 && !v.Problems[0].Worst().Kept():
+		worst := v.Problems[0].Worst()
+		title := titleOf(worst) + ", " + stateOf(worst, v.At)
+		if n := v.Node(worst.Labels["node"]); n.State.Severity > status.Well && !worst.Firing {
+			title = n.Name + ": " + n.State.Text + "; " + v.fires(worst)
+		}
+		return verdict{worst.Severity, title, v.action(worst)}
+	case v.ran < v.jobCount || v.jobCount == 0:
+		return verdict{status.Note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
+	case len(v.Broken) > 0:
+		return verdict{status.Bad, words.Plural(len(v.Broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
+	case !v.Evaluated:
+		return verdict{status.Note, "Starting", "The alert rules have not been evaluated yet."}
+	case len(v.Problems) > 0:
+		worst := v.Problems[0].Worst()
+		return verdict{status.Well, "No active alerts", titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
+	}
+	return verdict{level: status.Well, title: "No active alerts"}
+}
+
+// remedy returns what to do if the alerts cannot be read.
+func (v *view) remedy() string {
+	if v.site.remote() {
+		return "check that the Prometheus of AVAX_PROMETHEUS_URL runs and answers."
+	}
+	return "read the log of the exporter."
+}
+
+// silentHeadline is the headline while nodes do not answer. It contains when the alert about them pages.
+func (v *view) silentHeadline() verdict {
+	n := v.Nodes[slices.IndexFunc(v.Nodes, func(n *status.Node) bool { return n.State.Silent })]
+	found := verdict{level: status.Bad, title: n.Name + ": " + n.State.Text}
+	if n := len(v.silent); n > 1 {
+		found.title = words.Plural(n, "node does", "nodes do") + " not answer: " + words.Brief(v.silent)
+	}
+	if err := n.State.Err; err != nil {
+		cause := status.FailureOf(err)
+		found.text = cause.What + ". " + cause.Do
+	}
+	i := slices.IndexFunc(v.Problems, func(p *status.Problem) bool { return p.Worst().Order == status.OrderCause })
+	switch {
+	case v.site.DefaultNode:
+		found.title, found.text = "No node is configured", "Set AVAX_NODES, such as AVAX_NODES=alpha=http://127.0.0.1:9650. The default address does not answer."
+	case errors.Is(v.err, errNoSource):
+	case v.err != nil:
+		found.title += "; alerts are unknown"
+	case i < 0:
+		found.title += "; no alert yet"
+	default:
+		a := v.Problems[i].Worst()
+		found.title += "; " + v.fires(a)
+		found.text = v.action(a)
+	}
+	return found
+}
+
+// fires returns since when an alert fires, or when it will.
+func (v *view) fires(a *status.Active) string {
+	what := "alerts"
+	if a.Severity == status.Bad {
+		what = "pages"
+	}
+	if a.Firing {
+		return what + " since " + words.ClockTime(v.At, a.Fires())
+	}
+	if left := a.Fires().Sub(v.At); left > 0 {
+		return what + " in " + words.Exact(left)
+	}
+	return what + " with the next evaluation"
+}
+
+// action returns the first action that the alert recommends, or how to configure a node if none is configured.
+func (v *view) action(a *status.Active) string {
+	if v.site.DefaultNode && slices.Contains(v.silent, a.Labels["node"]) {
+		return "Set AVAX_NODES: no node is configured, and the default address does not answer."
+	}
+	return a.Action()
+}
