@@ -184,8 +184,6 @@ func (env Environment) unknown() (problems []error) {
 		switch near := spelling.Near(name, known); {
 		case slices.Contains(known, name):
 			continue
-		case removed[name] != "":
-			remedy = "removed: " + removed[name]
 		case len(near) > 0:
 			remedy = fmt.Sprintf("did you mean %s%s?", prefix, near[0])
 		}
@@ -193,30 +191,6 @@ func (env Environment) unknown() (problems []error) {
 	}
 	return problems
 }
-
-// removed lists variables of earlier releases, and what to use instead.
-var removed = map[string]string{
-	"NODE_HOST": useHTTP, "NODE_HEADERS_FILE": useHTTP, "NODE_BEARER_FILE": useHTTP, "NODE_BASIC_AUTH_FILE": useHTTP,
-	"NODE_CA_FILE": useHTTP, "NODE_CERT_FILE": useHTTP, "NODE_KEY_FILE": useHTTP, "DATA_API_KEY_HEADER": useHTTP,
-	"PROMETHEUS_CONFIG_FILE": useHTTP, "ALERTMANAGER_CONFIG_FILE": useHTTP,
-	"METRICS_ALLOW": "select series with metric_relabel_configs in Prometheus", "METRICS_DENY": "select series with metric_relabel_configs in Prometheus",
-	"MAX_BODY":           "each method has a limit",
-	"SERIES_LIMIT":       "a family has at most 100,000 series in one run",
-	"RELOAD_ENDPOINT":    "POST /-/reload is open to authenticated and local clients",
-	"NODE_NETWORK_ID":    "use AVAX_NETWORK",
-	"NOTIFY_LISTEN":      gossip,
-	"NOTIFY_PEERS":       gossip,
-	"MAX_CONNECTIONS":    "the limit is fixed",
-	"HISTORY":            "the exporter keeps a day, or less within 64 MB",
-	"WEB_SYSTEMD_SOCKET": "a socket that systemd passes is always used",
-	"ALERTING_JOB":       "set job in AVAX_EXTERNAL_LABELS",
-	"ALERTING_INSTANCE":  "set instance in AVAX_EXTERNAL_LABELS",
-}
-
-const (
-	useHTTP = "use AVAX_HTTP_CONFIG_FILE"
-	gossip  = "run two exporters that notify two Alertmanagers"
-)
 
 // isServiceLink reports whether Kubernetes set this variable for a Service. The variables of a Service named avax-exporter have
 // the prefix AVAX_ too.
