@@ -98,7 +98,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
 		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent, ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
 		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},
-		Reload: a.serveReload, Notifier: a.serveNotifier,
+		Reload: a.serveReload, Reloads: a.reloads, Notifier: a.serveNotifier,
 	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
@@ -136,8 +136,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if cfg.Chains.Auto {
 		go a.followChains(ctx)
 	}
-	a.watch = config.NewWatch(cfg, a.setUpstreams, log, registry)
-	go a.watch.Run(ctx)
+	a.follow(ctx, registry)
 	return a, nil
 }
 

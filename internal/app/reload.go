@@ -1,22 +1,44 @@
 package app
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
 // Reload reloads the nodes, the credentials of all upstreams, the alert rules and the notification configuration. If
 // a part cannot be loaded, Reload logs the error and keeps the previous state of that part.
-func (a *App) Reload() error {
-	err := a.watch.Reload()
-	if a.alerting != nil {
-		err = errors.Join(err, a.alerting.Reload()) // logs its errors
+func (a *App) Reload() error { return a.watch.Reload() }
+
+// follow reloads nodes, credentials, rules and notifications when their files change.
+func (a *App) follow(ctx context.Context, reg prometheus.Registerer) {
+	a.watch = config.NewWatch(a.cfg, a.setUpstreams, a.log, reg)
+	if a.alerting != nil && a.cfg.Alerting.RulesFile != "" {
+		a.watch.Follow("alert rules", func() []string { return []string{a.cfg.Alerting.RulesFile} }, a.alerting.Reload)
 	}
 	if a.notifier != nil {
-		err = errors.Join(err, a.notifier.Reload()) // logs its errors
+		a.watch.Follow("notifications", a.notifier.Files, a.notifier.Reload)
 	}
-	return err
+	go a.watch.Run(ctx)
+}
+
+// reloads describes the reloads of the last day.
+func (a *App) reloads() (facts []string) {
+	for _, r := range a.watch.Last() {
+		switch at := r.At.UTC().Format("2006-01-02 15:04:05 UTC"); {
+		case time.Since(r.At) > 24*time.Hour:
+		case r.Err != nil:
+			facts = append(facts, fmt.Sprintf("%s: the reload failed at %s, the previous configuration is in use: see the log", r.Name, at))
+		default:
+			facts = append(facts, fmt.Sprintf("%s: reloaded at %s", r.Name, at))
+		}
+	}
+	return facts
 }
 
 // serveReload serves POST /-/reload.

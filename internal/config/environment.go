@@ -61,7 +61,7 @@ type Values struct {
 
 	EvaluateRules    Switch         `envconfig:"ALERTING" default:"on" subject:"Alert rules" desc:"Whether the exporter evaluates the alert rules: on or off; see alerting.md."`
 	RulesProfile     string         `split_words:"true" default:"all" desc:"Built-in alert rules to evaluate, by kind of operator: validator, l1, rpc, delegator or all; see alerting.md."`
-	RulesFile        string         `split_words:"true" desc:"File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded on SIGHUP."`
+	RulesFile        string         `split_words:"true" desc:"File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded when it changes."`
 	AlertingInterval Duration       `split_words:"true" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
 	AlertLabels      AlertLabels    `split_words:"true" desc:"Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md."`
 	ExternalLabels   ExternalLabels `split_words:"true" desc:"Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other names than avax-exporter and host:port; see alerting.md."`
@@ -69,7 +69,7 @@ type Values struct {
 	PrometheusURL    URL            `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
 
 	Alertmanagers URLs         `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
-	NotifyFile    string       `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded on SIGHUP."`
+	NotifyFile    string       `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded when it changes."`
 	HeartbeatURL  HeartbeatURL `split_words:"true" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
 	Digest        Switch       `default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
 

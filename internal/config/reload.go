@@ -3,15 +3,18 @@ package config
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"log/slog"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Watch reloads the upstreams of a configuration when their files change, or on demand.
+// Watch reloads the upstreams of a configuration, and other parts of the program, when their files change, or on demand.
 type Watch struct {
 	config *Config
 	take   func(Upstreams) error
@@ -21,7 +24,54 @@ type Watch struct {
 
 	mu sync.Mutex
 	// polled holds the digests of the files at the last poll.
-	polled map[string][sha256.Size]byte
+	polled   digests
+	followed []*followed
+	last     []Reloaded
+}
+
+// digests are the digests of files by path; zero for an unreadable file.
+type digests = map[string][sha256.Size]byte
+
+// followed are the files of another part of the program.
+type followed struct {
+	name           string
+	files          func() []string
+	reload         func() error
+	active, polled digests
+}
+
+// Reloaded is the result of the last reload of a part of the configuration.
+type Reloaded struct {
+	Name string // of the part
+	At   time.Time
+	Err  error // the previous configuration stays in use
+}
+
+// Follow calls reload when one of the files changes, and for each Reload. It must be called before Run.
+func (w *Watch) Follow(name string, files func() []string, reload func() error) {
+	w.followed = append(w.followed, &followed{name: name, files: files, reload: reload, active: digestsOf(files())})
+}
+
+func digestsOf(files []string) digests {
+	r := &reader{contents: map[string]content{}}
+	for _, path := range files {
+		_, _ = r.open(path)
+	}
+	return r.sums()
+}
+
+// Last returns the results of the last reloads, sorted by name.
+func (w *Watch) Last() []Reloaded {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.last)
+}
+
+// note stores the result of a reload. The caller holds w.mu.
+func (w *Watch) note(name string, err error) {
+	w.last = slices.DeleteFunc(w.last, func(r Reloaded) bool { return r.Name == name })
+	w.last = append(w.last, Reloaded{name, time.Now(), err})
+	slices.SortFunc(w.last, func(a, b Reloaded) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // NewWatch returns a Watch of a configuration whose upstreams were read. After each reload it calls take. If take fails or the files
@@ -52,6 +102,24 @@ func (w *Watch) succeeded() {
 func (w *Watch) Reload() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	err := w.reloadUpstreams()
+	for _, f := range w.followed {
+		err = errors.Join(err, w.reloadFollowed(f))
+	}
+	return err
+}
+
+// reloadFollowed reloads a part, which logs its errors. The caller holds w.mu.
+func (w *Watch) reloadFollowed(f *followed) error {
+	f.active = digestsOf(f.files()) // before the reload, so that a later change is noticed
+	err := f.reload()
+	w.note(f.name, err)
+	return err
+}
+
+// reloadUpstreams reloads nodes and credentials. The caller holds w.mu.
+func (w *Watch) reloadUpstreams() (err error) {
+	defer func() { w.note("nodes and credentials", err) }()
 	u, err := w.config.ReadUpstreams()
 	if err == nil {
 		err = w.take(u)
@@ -81,21 +149,25 @@ func (w *Watch) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if w.changed() {
-			_ = w.Reload() // Reload has logged the error
-		}
+		w.poll()
 	}
 }
 
-// changed reports whether the files differ from the last ReadUpstreams and are unchanged since the last poll.
-func (w *Watch) changed() bool {
+// poll reloads the files that differ from those of the last reload and are unchanged since the last poll.
+func (w *Watch) poll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &reader{contents: map[string]content{}}
-	for path := range w.config.sums {
-		_, _ = r.open(path)
+	changed := func(active digests, polled *digests, files []string) bool {
+		before := *polled
+		*polled = digestsOf(files)
+		return !maps.Equal(*polled, active) && maps.Equal(*polled, before)
 	}
-	before := w.polled
-	w.polled = r.sums()
-	return !maps.Equal(w.polled, w.config.sums) && maps.Equal(w.polled, before)
+	if changed(w.config.sums, &w.polled, slices.Collect(maps.Keys(w.config.sums))) {
+		_ = w.reloadUpstreams() // it has logged the error
+	}
+	for _, f := range w.followed {
+		if changed(f.active, &f.polled, f.files()) {
+			_ = w.reloadFollowed(f)
+		}
+	}
 }

@@ -206,3 +206,59 @@ func TestReloadReturnsItsErrors(t *testing.T) {
 		}
 	})
 }
+
+// Other parts, such as rules and notifications, are reloaded by the same mechanism.
+func TestFollowedFilesAreReloadedWithinSeconds(t *testing.T) {
+	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": byToken, "token": "one", "rules.yml": "1"})
+	synctest.Test(t, func(t *testing.T) {
+		source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
+		if _, err := source.ReadUpstreams(); err != nil {
+			t.Fatal(err)
+		}
+		nodes := 0
+		w := config.NewWatch(source, func(config.Upstreams) error { nodes++; return nil }, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		var read []string
+		w.Follow("rules", func() []string { return []string{"rules.yml"} }, func() error {
+			content, err := os.ReadFile("rules.yml")
+			read = append(read, string(content))
+			if string(content) == "bad" {
+				err = errors.New("bad")
+			}
+			return err
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go w.Run(ctx)
+		is := func(want string, upstreams int) {
+			t.Helper()
+			settle(soon)
+			if got := strings.Join(read, " "); got != want || nodes != upstreams {
+				t.Errorf("read %q and nodes %d times, want %q and %d times", got, nodes, want, upstreams)
+			}
+		}
+		is("", 0)
+		put(t, "rules.yml", "2")
+		is("2", 0)
+		put(t, "rules.yml", "bad")
+		is("2 bad", 0)
+		settle(time.Hour)
+		is("2 bad", 0) // an invalid file is not read again and again
+		if last := w.Last(); len(last) != 1 || last[0].Name != "rules" || last[0].Err == nil {
+			t.Errorf("%+v", last)
+		}
+		put(t, "rules.yml", "3")
+		if err := w.Reload(); err != nil { // SIGHUP
+			t.Error(err)
+		}
+		is("2 bad 3", 1)
+		if err := os.Remove("rules.yml"); err != nil {
+			t.Fatal(err)
+		}
+		is("2 bad 3 ", 1)
+		put(t, "nodes.yml", "- targets: [b]")
+		is("2 bad 3 ", 2)
+		if last := w.Last(); len(last) != 2 || last[0].Err != nil || last[1].Err == nil {
+			t.Errorf("%+v", last)
+		}
+	})
+}

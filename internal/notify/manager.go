@@ -294,6 +294,21 @@ func (n *Notifier) Reload() error {
 	return nil
 }
 
+// Files returns the configuration file and the files of templates. Receivers read files of secrets again for each notification.
+func (n *Notifier) Files() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var files []string
+	if n.o.File != "" {
+		files = append(files, n.o.File)
+	}
+	for _, pattern := range n.conf.Templates {
+		matches, _ := filepath.Glob(pattern)
+		files = append(files, matches...)
+	}
+	return files
+}
+
 // Put accepts active and resolved alerts. It logs the error that it returns.
 func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	now := time.Now()

@@ -33,6 +33,8 @@ type Site struct {
 	Source alerting.Source
 	// Inhibition returns the inhibit rules in force, and why these may be outdated.
 	Inhibition func() (notify.Inhibition, error)
+	// Reloads describes the last reloads of parts of the configuration; nil: none.
+	Reloads func() []string
 	// Gap returns the last time in which this process did not evaluate the rules, and why; nil if it evaluates none. The cause may be empty.
 	Gap func() (from, to time.Time, cause string)
 	// Receivers returns the Alertmanagers that this process notifies; nil if there are none.
