@@ -217,14 +217,19 @@ func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
 // CheckURL returns the error that New returns for this URL.
-func CheckURL(s string) error {
-	_, err := parseBase(s)
+func CheckURL(s string) error { return CheckURLLike(s, "http://127.0.0.1:9650") }
+
+// CheckURLLike is CheckURL with an example for the error.
+func CheckURLLike(s, example string) error {
+	_, err := parse(s, example)
 	return err
 }
 
 // parseBase parses an upstream's address. Its errors contain no user, password, path or query.
-func parseBase(s string) (*url.URL, error) {
-	const like = "write one like http://127.0.0.1:9650"
+func parseBase(s string) (*url.URL, error) { return parse(s, "http://127.0.0.1:9650") }
+
+func parse(s, example string) (*url.URL, error) {
+	like := "write one like " + example
 	s = strings.TrimSpace(s)
 	if s == "" {
 		return nil, errors.New("URL missing: " + like)

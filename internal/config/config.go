@@ -119,6 +119,11 @@ func (c *checked) note(field any, err error) {
 	}
 }
 
+// invalid reports whether there is an error about the variable of a field of Values.
+func (c *checked) invalid(field any) bool {
+	return slices.ContainsFunc(c.problems, func(err error) bool { return strings.HasPrefix(err.Error(), c.variable(field)+":") })
+}
+
 // unused notes an error about each variable that is set.
 func (c *checked) unused(err error, fields ...any) {
 	for _, field := range fields {
@@ -228,6 +233,9 @@ func (c *checked) validateAlerting() {
 		c.Notify.StateDir = filepath.Join(string(c.StateDir), "notify")
 	}
 	c.Prometheus = alerting.PrometheusConfig{URL: string(c.PrometheusURL), HTTP: c.Upstreams.HTTP["prometheus"], Timeout: time.Duration(c.Timeout)}
+	if c.invalid(&c.EvaluateRules) {
+		return // what depends on it is not known
+	}
 	if !a.On {
 		off := errors.New("not used with AVAX_ALERTING=off: remove one of the two")
 		c.unused(off, &c.RulesFile, &c.NotifyFile)

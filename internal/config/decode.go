@@ -77,14 +77,16 @@ func whole[T ~int](into *T, s string, least int) error {
 	return nil
 }
 
-// Switch is on or off.
+// Switch is true or false.
 type Switch bool
 
-// Decode parses on, off, true or false.
+// Decode parses what people write in files of Docker, Kubernetes and systemd.
 func (b *Switch) Decode(s string) error {
-	on, known := map[string]bool{"on": true, "true": true, "off": false, "false": false}[s]
+	on, known := map[string]bool{
+		"true": true, "on": true, "yes": true, "1": true, "false": false, "off": false, "no": false, "0": false,
+	}[strings.ToLower(strings.TrimSpace(s))]
 	if !known {
-		return fmt.Errorf("%q: write on or off", s)
+		return fmt.Errorf("%q: write true or false", s)
 	}
 	*b = Switch(on)
 	return nil
@@ -122,13 +124,51 @@ func oneOf[T ~string](into *T, s string, values ...string) error {
 	return nil
 }
 
-// ServiceURL is the address of a service that the exporter calls.
-type ServiceURL string
+// DataURL is the address of the Data service.
+type DataURL string
 
 // Decode accepts a URL that can be called.
-func (u *ServiceURL) Decode(s string) error {
-	*u = ServiceURL(s)
-	return scrape.CheckURL(s)
+func (u *DataURL) Decode(s string) error {
+	*u = DataURL(s)
+	return address(s, "https://data-api.avax.network", serviceAPI)
+}
+
+// MetricsURL is the address of the Metrics service.
+type MetricsURL string
+
+// Decode accepts a URL that can be called.
+func (u *MetricsURL) Decode(s string) error {
+	*u = MetricsURL(s)
+	return address(s, "https://metrics.avax.network", serviceAPI)
+}
+
+// What follows the address of a server: the paths of its API and its pages.
+var (
+	serviceAPI      = regexp.MustCompile(`/v[0-9]+(/.*)?$|/(api|docs)/?$`)
+	prometheusAPI   = regexp.MustCompile(`/api/v1(/.*)?$|/(graph|query|alerts|rules|targets|metrics|classic(/.*)?|-/[a-z]+)/?$`)
+	alertmanagerAPI = regexp.MustCompile(`/api/v[0-9]+(/.*)?$|/(alerts|silences|metrics|-/[a-z]+)/?$`)
+	exporterAPI     = regexp.MustCompile(`/api/v[0-9]+(/.*)?$|/(alerts|metrics|check|explain|safe-to-stop|-/[a-z]+)/?$`)
+)
+
+// address accepts the URL of a server without the path of its API, which the exporter adds. Errors contain no user or password.
+func address(s, example string, api *regexp.Regexp) error {
+	if err := scrape.CheckURLLike(s, example); err != nil {
+		return err
+	}
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil {
+		return nil //nolint:nilerr // impossible: it was parsed before
+	}
+	found := api.FindString(u.Path)
+	if found == "" {
+		return nil
+	}
+	segment := regexp.MustCompile(`^(/api)?/[^/]*`).FindString(found) // the rest may be secret
+	remedy := fmt.Sprintf("write %s://%s", u.Scheme, u.Host)
+	if found != u.Path {
+		remedy = "remove " + segment + " and what follows"
+	}
+	return fmt.Errorf("the exporter adds the path %s itself: %s", segment, remedy)
 }
 
 // HeartbeatURL is the address of a dead man's switch. It is a secret.
@@ -140,33 +180,43 @@ func (u *HeartbeatURL) Decode(s string) error {
 	return notify.CheckHeartbeat(s)
 }
 
-// URL is the address of a server, without credentials.
-type URL string
+// ExternalURL is the address of this exporter in links.
+type ExternalURL string
 
-// Decode accepts a URL that can be called, without user and password.
-func (u *URL) Decode(s string) error {
-	*u = URL(strings.TrimRight(s, "/"))
-	if err := scrape.CheckURL(s); err != nil {
-		return err
-	}
-	if parsed, err := url.Parse(s); err != nil || parsed.User != nil {
-		return errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
-	}
-	return nil
+// Decode accepts a URL without user and password.
+func (u *ExternalURL) Decode(s string) error {
+	*u = ExternalURL(strings.TrimRight(s, "/"))
+	return public(s, "https://exporter.example", exporterAPI)
 }
 
-// URLs are the addresses of servers.
-type URLs []string
+// PrometheusURL is the address of a Prometheus, or of another server with its API.
+type PrometheusURL string
+
+// Decode accepts a URL that can be called, without user and password.
+func (u *PrometheusURL) Decode(s string) error {
+	*u = PrometheusURL(strings.TrimRight(s, "/"))
+	return public(s, "http://prometheus:9090", prometheusAPI)
+}
+
+// public is address without user and password.
+func public(s, example string, api *regexp.Regexp) error {
+	if parsed, err := url.Parse(s); err == nil && parsed.User != nil {
+		return errors.New("the URL contains a user or password: use basic_auth in AVAX_HTTP_CONFIG_FILE instead")
+	}
+	return address(s, example, api)
+}
+
+// AlertmanagerURLs are the addresses of Alertmanagers.
+type AlertmanagerURLs []string
 
 // Decode parses a list of URLs. Errors name an entry by its number, because it may contain a password.
-func (all *URLs) Decode(s string) error {
+func (all *AlertmanagerURLs) Decode(s string) error {
 	return each(s, ",", func(item string) error {
-		var u URL
-		err := u.Decode(item)
-		if *all = append(*all, string(u)); err != nil {
-			err = fmt.Errorf("entry %d of the list: %w", len(*all), err)
+		*all = append(*all, strings.TrimRight(item, "/"))
+		if err := public(item, "http://alertmanager:9093", alertmanagerAPI); err != nil {
+			return fmt.Errorf("entry %d of the list: %w", len(*all), err)
 		}
-		return err
+		return nil
 	})
 }
 

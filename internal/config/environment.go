@@ -48,10 +48,10 @@ type Values struct {
 	WatchTokens     Tokens     `split_words:"true" desc:"NFTs to check for valid metadata, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. If an entry has the suffix \":reindex\", the exporter asks the Data service to index missing metadata; see data-service.md. Needs AVAX_DATA_URL."`
 	WatchSignatures Probes     `split_words:"true" desc:"P- or X-Chain transactions that send messages to L1s, as name=txHash, comma-separated. The exporter checks whether the Data service can collect signatures for these messages; see data-service.md. The name is the value of the label \"probe\". Needs AVAX_DATA_URL."`
 
-	DataURL        ServiceURL `split_words:"true" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network; see data-service.md. Empty: the Data service is not used."`
+	DataURL        DataURL    `split_words:"true" subject:"Data and Metrics services" desc:"Address of the Data service, such as https://data-api.avax.network; see data-service.md. Empty: the Data service is not used."`
 	DataAPIKeyFile string     `split_words:"true" desc:"File with the API key of the Data service. Reloaded when it changes. Empty: no key."`
 	DataBudget     DataBudget `split_words:"true" default:"6000/m,1200000/d" desc:"Maximum number of compute units of the Data service to spend per minute (/m) and per day (/d). An omitted period has no limit. The default is the service's limit for clients without a key; see data-service.md."`
-	MetricsURL     ServiceURL `split_words:"true" desc:"Address of the Metrics service, such as https://metrics.avax.network; see data-service.md. Empty: the Metrics service is not used."`
+	MetricsURL     MetricsURL `split_words:"true" desc:"Address of the Metrics service, such as https://metrics.avax.network; see data-service.md. Empty: the Metrics service is not used."`
 	Currency       Currency   `default:"usd" desc:"Currency of prices from the Data service: usd, eur, aud, cad, chf, clp, cny, czk, dkk, gbp, hkd, huf, jpy or nzd."`
 
 	Listen        Address `default:":9865" subject:"Web server" desc:"Address of /metrics and the status page, as host:port. If systemd passes a socket, the exporter uses that socket; see operating.md."`
@@ -65,13 +65,13 @@ type Values struct {
 	AlertingInterval Duration       `split_words:"true" default:"15s" desc:"Interval between evaluations of the alert rules, as a duration."`
 	AlertLabels      AlertLabels    `split_words:"true" desc:"Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md."`
 	ExternalLabels   ExternalLabels `split_words:"true" desc:"Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other names than avax-exporter and host:port; see alerting.md."`
-	ExternalURL      URL            `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
-	PrometheusURL    URL            `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
+	ExternalURL      ExternalURL    `split_words:"true" desc:"URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN."`
+	PrometheusURL    PrometheusURL  `split_words:"true" desc:"Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages read alerts and history from this address. Needs AVAX_ALERTING=off."`
 
-	Alertmanagers URLs         `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
-	NotifyFile    string       `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded when it changes."`
-	HeartbeatURL  HeartbeatURL `split_words:"true" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
-	Digest        Switch       `default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
+	Alertmanagers AlertmanagerURLs `subject:"Notifications" desc:"Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, the Alertmanagers that this Prometheus notifies: the exporter itself sends nothing."`
+	NotifyFile    string           `split_words:"true" desc:"File with receivers and routes, in Alertmanager's format, for notifications without an Alertmanager; see notifications.md. Reloaded when it changes."`
+	HeartbeatURL  HeartbeatURL     `split_words:"true" desc:"URL of a dead man's switch, such as a check at healthchecks.io. The exporter requests this URL every minute while alerting works; see notifications.md."`
+	Digest        Switch           `default:"off" desc:"Weekly digest of validators, L1 validators and versions: on or off. Needs a route in AVAX_NOTIFY_FILE or in Alertmanager; see notifications.md."`
 
 	Shard       Index     `default:"0" subject:"Shards, state and log" desc:"Index of this shard: 0 for the first shard. Each shard is an exporter that monitors a part of the nodes; see fleets.md."`
 	TotalShards Count     `split_words:"true" default:"1" desc:"Number of shards."`
@@ -115,6 +115,10 @@ func (env Environment) decode(v *Values) (problems []error) {
 			value = variable.Default
 		}
 		if value == "" {
+			continue
+		}
+		if quote := value[0]; len(value) > 1 && (quote == '"' || quote == '\'') && value[len(value)-1] == quote {
+			problems = append(problems, fmt.Errorf("%s%s: the value is in quotation marks: remove them: a file for docker --env-file has none", prefix, variable.Name))
 			continue
 		}
 		var err error
@@ -166,8 +170,8 @@ func processEnvironment() Environment {
 	env := Environment{}
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
-		if name, ours := strings.CutPrefix(name, prefix); ours && !isServiceLink(name, value) {
-			env[name] = value
+		if own, ours := strings.CutPrefix(name, prefix); ours && !isServiceLink(name, value) {
+			env[own] = value
 		}
 	}
 	return env
@@ -192,7 +196,7 @@ func (env Environment) unknown() (problems []error) {
 	return problems
 }
 
-// isServiceLink reports whether Kubernetes set this variable for a Service. The variables of a Service named avax-exporter have
+// isServiceLink reports whether Kubernetes set this variable for a Service. The variables of Services such as avax and avax-exporter have
 // the prefix AVAX_ too.
 func isServiceLink(name, value string) bool {
 	return serviceLink.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")

@@ -55,7 +55,7 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 		{Name: "examplel1", Ref: network.Chain("examplel1").ID},
 		{Name: "examplepoa", Ref: network.Chain("examplepoa").ID},
 	}}
-	c.MetricsURL, c.DataURL = config.ServiceURL(urls["metrics"]), config.ServiceURL(urls["data"])
+	c.MetricsURL, c.DataURL = config.MetricsURL(urls["metrics"]), config.DataURL(urls["data"])
 	c.Network.Name, c.DataBudget = data.Mainnet, config.DataBudget{PerMinute: unitsPerMinute}
 	for _, name := range validators {
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
