@@ -1,0 +1,317 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+// network is a simulated network in which some endpoints report another network ID.
+type network struct {
+	*simnet.Network
+	ids map[string]string // network IDs by endpoint
+}
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
+	name := strings.TrimSuffix(r.URL.Hostname(), ".sim")
+	if id := n.ids[name]; id != "" && strings.HasPrefix(r.URL.Path, "/ext/info") {
+		r = r.Clone(r.Context())
+		resp, err := n.Transport().RoundTrip(r)
+		if err != nil {
+			return resp, err
+		}
+		return replaced(resp, `"networkID":"1337"`, `"networkID":"`+id+`"`)
+	}
+	return n.Transport().RoundTrip(r)
+}
+
+// inPool runs a test in synthetic time, with a pool of these nodes. A name with a star is an observer's.
+func inPool(t *testing.T, names []string, test func(t *testing.T, n network, p *nodes.Pool)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := network{simnet.New(simnet.Options{Seed: 1}), map[string]string{}}
+		var all []*nodes.Node
+		for _, name := range names {
+			wrap := nodes.New
+			if host, is := strings.CutSuffix(name, "*"); is {
+				name, wrap = host, nodes.NewObserver
+			}
+			up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: n, RepeatAfter: node.RepeatAfter})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, wrap(node.New(up)))
+		}
+		test(t, n, nodes.NewPool(all, []nodes.Chain{{Name: "C", Ref: "C"}}))
+	})
+}
+
+// who returns the name of the node that First asks with success.
+func who(ctx context.Context, p *nodes.Pool) (string, error) {
+	return nodes.First(ctx, p, func(ctx context.Context, n *nodes.Node) (string, error) {
+		_, err := n.PlatformHeight(ctx)
+		return n.Name(), err
+	})
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestFirstAsksHealthyNodesThenObserversThenOthers(t *testing.T) {
+	inPool(t, []string{"observer*", "alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		expect := func(situation, want string) {
+			t.Helper()
+			if got, err := who(within(t, 20*time.Second), p); got != want || err != nil {
+				t.Errorf("%s: %s, %v, want %s", situation, got, err, want)
+			}
+		}
+		expect("all answer", "alpha")
+		n.Node("alpha").Stop()
+		expect("the first is down", "bravo")
+		n.Node("bravo").Stop()
+		expect("all nodes are down", "observer")
+	})
+}
+
+// A hanging node leaves time for the next one.
+func TestHangingNodeLeavesTimeForOthers(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		n.Node("alpha").Inject(simnet.Hung())
+		began := time.Now()
+		if got, err := who(within(t, 20*time.Second), p); got != "bravo" || err != nil || time.Since(began) > 15*time.Second {
+			t.Errorf("%s, %v after %s", got, err, time.Since(began))
+		}
+		if _, err := who(within(t, 20*time.Second), p); err != nil || time.Since(began) > 16*time.Second {
+			t.Errorf("the second question waits: %v after %s", err, time.Since(began))
+		}
+	})
+}
+
+// That a node does not know a call is its answer: the others have the same release, or the chain is of another kind.
+func TestNotOfferedIsAnAnswerOfANode(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		n.Node("alpha").Inject(simnet.Refused(-32601, "the method is not available"), "platform.getHeight")
+		if got, err := who(within(t, 20*time.Second), p); got != "alpha" || !node.IsNotOffered(err) {
+			t.Errorf("%s, %v", got, err)
+		}
+	})
+}
+
+func TestEachOmitsNodesThatFail(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
+		ask := func() ([]string, error) {
+			return nodes.Each(within(t, 20*time.Second), p.Nodes(), func(ctx context.Context, n *nodes.Node) (string, error) {
+				_, err := n.PlatformHeight(ctx)
+				return n.Name(), err
+			})
+		}
+		n.Node("bravo").Stop()
+		if got, err := ask(); err != nil || !slices.Equal(got, []string{"alpha", "charlie"}) {
+			t.Errorf("%v, %v", got, err)
+		}
+		n.Node("alpha").Stop()
+		n.Node("charlie").Stop()
+		if got, err := ask(); err == nil || !strings.Contains(err.Error(), "none of 3 nodes answered") {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
+func TestExpectedNetwork(t *testing.T) {
+	for name, c := range map[string]struct {
+		names    []string
+		ids      map[string]string
+		set      uint64
+		down     []string
+		want     uint64
+		excluded []string // from questions about the network
+	}{
+		"all agree":                       {names: []string{"alpha", "bravo"}, want: 1337},
+		"most decide":                     {names: []string{"alpha", "bravo", "charlie"}, ids: map[string]string{"alpha": "5"}, want: 1337, excluded: []string{"alpha"}},
+		"of two, the first decides":       {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5"}, want: 5, excluded: []string{"bravo"}},
+		"the configuration decides":       {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5", "bravo": "5"}, set: 1337, want: 1337, excluded: []string{"alpha", "bravo"}},
+		"nodes outvote observers":         {names: []string{"observer*", "alpha"}, ids: map[string]string{"observer": "5"}, want: 1337, excluded: []string{"observer"}},
+		"observers, without nodes":        {names: []string{"observer*"}, ids: map[string]string{"observer": "5"}, want: 5},
+		"observers, while nodes are down": {names: []string{"alpha", "observer*"}, down: []string{"alpha"}, want: 1337},
+	} {
+		inPool(t, c.names, func(t *testing.T, n network, p *nodes.Pool) {
+			for host, id := range c.ids {
+				n.ids[host] = id
+			}
+			for _, host := range c.down {
+				n.Node(host).Stop()
+			}
+			p.NetworkID = c.set
+			if got, err := p.Network(within(t, 30*time.Second)); got != c.want || err != nil {
+				t.Errorf("%s: network %d, %v, want %d", name, got, err, c.want)
+			}
+			for _, one := range slices.Concat(p.Nodes(), p.Observers()) {
+				err := p.Belongs(within(t, 30*time.Second), one)
+				if excluded := slices.Contains(c.excluded, one.Name()); excluded != errors.Is(err, metric.ErrNotOffered) || excluded != one.OtherNetwork() {
+					t.Errorf("%s: %s: %v, other network %v", name, one.Name(), err, one.OtherNetwork())
+				}
+			}
+		})
+	}
+}
+
+// When the network of the first node is known, those of the others are too: the first node may be the foreign one.
+func TestFirstQuestionWaitsForTheNetworksOfAllNodes(t *testing.T) {
+	inPool(t, []string{"charlie", "alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		n.ids["charlie"] = "5"
+		if got, err := who(within(t, 20*time.Second), p); got != "alpha" || err != nil {
+			t.Errorf("%s answers, %v", got, err)
+		}
+	})
+}
+
+func TestRunOfAForeignObserverIsNotOffered(t *testing.T) {
+	inPool(t, []string{"alpha", "observer*"}, func(t *testing.T, n network, p *nodes.Pool) {
+		n.ids["observer"] = "5"
+		ran := false
+		err := p.Observers()[0].Run(within(t, 20*time.Second), func() error { ran = true; return nil })
+		if ran || !errors.Is(err, metric.ErrNotOffered) {
+			t.Errorf("ran %v, %v", ran, err)
+		}
+	})
+}
+
+// The networks of many nodes are requested once, although many runs begin at the same time.
+func TestManyRunsShareTheRequestsForNetworks(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		done := make(chan error)
+		for range 100 {
+			go func() { _, err := p.Network(t.Context()); done <- err }()
+		}
+		for range 100 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		calls := 0
+		for _, c := range n.Calls() {
+			if c.Method == "info.getNetworkID" {
+				calls++
+			}
+		}
+		if calls != 2 {
+			t.Errorf("%d requests for the networks of 2 nodes", calls)
+		}
+	})
+}
+
+// A node that does not answer its probe ends the calls that wait for it while others could answer.
+func TestFailedProbeEndsWaitingCalls(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		if _, err := p.Network(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		alpha, changes := p.Nodes()[0], []bool{}
+		alpha.Changed = func(answers bool) { changes = append(changes, answers) }
+		probe := func() bool {
+			answers, _, err := alpha.Probe(within(t, time.Second))
+			if err != nil {
+				t.Error(err)
+			}
+			return answers
+		}
+		if !probe() || !alpha.Probed() {
+			t.Error("no answer while the node is up")
+		}
+		n.Node("alpha").Inject(simnet.Hung())
+		time.Sleep(time.Second) // else the probe shares the answer of the one before
+		began, got := time.Now(), make(chan string)
+		go func() {
+			name, err := who(within(t, time.Minute), p)
+			got <- fmt.Sprint(name, err)
+		}()
+		synctest.Wait()
+		if probe() {
+			t.Error("an answer while the node hangs")
+		}
+		if name := <-got; name != "bravo<nil>" || time.Since(began) > 2*time.Second {
+			t.Errorf("%s after %s", name, time.Since(began))
+		}
+		probe()
+		n.Node("alpha").Recover()
+		time.Sleep(time.Second)
+		probe()
+		if want := []bool{false, true}; !slices.Equal(changes, want) {
+			t.Errorf("changes %v, want %v", changes, want)
+		}
+	})
+}
+
+// The VM of a chain has ended if two calls in a row fail while the node itself answers.
+func TestChainStopsAfterTwoFailedCalls(t *testing.T) {
+	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {
+		alpha := p.Nodes()[0]
+		call := func(err error) {
+			_ = alpha.CallChain(within(t, 20*time.Second), "one", func(context.Context) error { return err })
+		}
+		timeout := &scrape.Error{Op: "x", Outcome: scrape.Timeout, Err: errors.New("no answer")}
+		expect := func(situation string, want bool) {
+			t.Helper()
+			if got := alpha.ChainStopped("one"); got != want {
+				t.Errorf("%s: stopped %v", situation, got)
+			}
+		}
+		call(timeout)
+		expect("one failure", false)
+		call(timeout)
+		expect("two failures", true)
+		call(nil)
+		expect("an answer", false)
+		call(timeout)
+		call(&scrape.Error{Op: "x", Outcome: scrape.Rejected, Err: errors.New("no")})
+		expect("a failure and a rejection", false)
+		n.Node("alpha").Stop()
+		time.Sleep(2 * time.Second)
+		call(timeout)
+		call(timeout)
+		expect("failures while the node is down", false)
+	})
+}
+
+// Peers report the ID of a node that has stopped as connected for a while: it is known from before. An ID that another node has too counts as
+// reachable.
+func TestUnreachableNodesAreKnownByTheirIDs(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		known, err := p.Identified(within(t, 20*time.Second))
+		if err != nil || len(known) != 2 {
+			t.Fatal(known, err)
+		}
+		if u := p.Unreachable(0); len(u.Nodes) > 0 {
+			t.Errorf("unreachable: %v", u.Names())
+		}
+		n.Node("bravo").Stop()
+		for _, one := range p.Nodes() {
+			_, _, _ = one.Probe(within(t, time.Second))
+		}
+		u := p.Unreachable(0)
+		if want := n.NodeID("bravo"); !slices.Equal(u.Names(), []string{"bravo"}) || !u.IDs[want] || !slices.Equal(u.Counted(), []string{"bravo"}) {
+			t.Errorf("unreachable: %v, %v", u.Names(), u.IDs)
+		}
+		if got := nodes.Names(nodes.Reachable(p.Nodes(), 0)); !slices.Equal(got, []string{"alpha"}) {
+			t.Errorf("reachable: %v", got)
+		}
+		if got := p.Silent(within(t, 2*time.Second)); !slices.Equal(got, []string{"bravo"}) {
+			t.Errorf("silent: %v", got)
+		}
+	})
+}
