@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
+
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
@@ -43,9 +45,16 @@ func setGCPercent(nodes int) {
 	}
 }
 
+// setMemoryLimit lets the garbage collector keep the process below the memory limit of its control group, such as that of a container or a
+// systemd unit. Without a limit it does nothing. The variable GOMEMLIMIT overrides it.
+func setMemoryLimit() {
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(0.9), memlimit.WithProvider(memlimit.FromCgroup))
+}
+
 // serve runs the exporter and reloads it on SIGHUP.
 func serve(ctx context.Context, o app.Options) error {
 	setGCPercent(len(o.Config.Upstreams.Nodes))
+	setMemoryLimit()
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)

@@ -174,12 +174,57 @@ func TestSeveralPodsAreShards(t *testing.T) {
 		{"shards=3", "StatefulSet", "- name: AVAX_TOTAL_SHARDS\n              value: \"3\""},
 		{"shards=3", "StatefulSet", "- name: AVAX_SHARD\n              valueFrom:\n                fieldRef:\n                  fieldPath: metadata.labels['apps.kubernetes.io/pod-index']"},
 		{"state.enabled=true", "StatefulSet", "volumeClaimTemplates"},
-		{"resources.limits.memory=2Gi", "Deployment", "value: 1843MiB"},
 	} {
 		rendered := render(t, chart, "--set", c.set)
 		if !strings.Contains(rendered, "\nkind: "+c.kind+"\n") || !strings.Contains(rendered, c.want) {
 			t.Errorf("%s: no %s with %s:\n%s", c.set, c.kind, c.want, rendered)
 		}
+	}
+}
+
+// Each of these values is an ordinary one in a values file.
+func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
+	testworld.Full(t)
+	dir := t.TempDir() // without a comma
+	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
+	for values, want := range map[string]string{
+		"config: {AVAX_NETWORK: 88888888}":                                        `value: "88888888"`,
+		"config: {AVAX_OBSERVER_BUDGET: 1000000}":                                 `value: "1000000"`,
+		"config: {AVAX_TIMEOUT: 0.5}":                                             `value: "0.5"`,
+		"config: {AVAX_ALERTING: no, AVAX_DIGEST: yes}":                           `value: "false"`,
+		"config: {AVAX_ALERTING: \"off\"}":                                        `value: "off"`,
+		"config: {AVAX_EXTERNAL_LABELS: 'site=\"a\",b={{ x }}'}":                  `value: "site=\"a\",b={{ x }}"`,
+		"resources: {limits: {memory: 1.5Gi}}":                                    "memory: 1.5Gi",
+		"resources: {limits: {memory: 512M}}":                                     "memory: 512M",
+		"resources: {limits: {memory: 1Ti, cpu: 1}}":                              "cpu: 1",
+		"resources: {limits: {memory: 268435456}}":                                "memory: 268435456",
+		"image: {tag: 1.0.0@" + digest + "}":                                      "image: avax-exporter:1.0.0@" + digest,
+		"image: {tag: 1.0.0, digest: \"" + digest + "\"}":                         "image: avax-exporter:1.0.0@" + digest,
+		"image: {tag: 1.0.0+build.7}":                                             "app.kubernetes.io/version: \"1.0.0_build.7\"",
+		"image: {tag: \"1.10\"}":                                                  "app.kubernetes.io/version: \"1.10\"",
+		"podLabels: {app.kubernetes.io/version: mine, team: a}":                   "app.kubernetes.io/version: mine",
+		"podLabels: {app.kubernetes.io/name: other}":                              "app.kubernetes.io/name: avax-exporter",
+		"podSecurityContext: {runAsUser: null, runAsGroup: null, fsGroup: null}":  "runAsNonRoot: true",
+		"monitor: {enabled: true, endpoint: {interval: 15s, port: metrics}}":      "interval: 15s",
+		"monitor: {enabled: true, labels: {app.kubernetes.io/name: mine}}":        "app.kubernetes.io/name: mine",
+		"monitor: {enabled: true, kind: PodMonitor, endpoint: {relabelings: []}}": "relabelings: []",
+		"extraEnv: [{name: GOMEMLIMIT, value: 200MiB}]":                           "value: 200MiB",
+		"demo: true": "args: [demo]",
+	} {
+		t.Run(values, func(t *testing.T) {
+			file := filepath.Join(dir, "values.yaml")
+			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			rendered := render(t, chart, "-f", file)
+			if !strings.Contains(rendered, want) || strings.Contains(rendered, "GOMEMLIMIT") && !strings.Contains(values, "GOMEMLIMIT") {
+				t.Errorf("no %q:\n%s", want, rendered)
+			}
+			run(t, rendered, "manifests", "-") // refuses duplicate keys, and invalid labels
+			if strings.Contains(values, "null, fsGroup") && strings.Contains(rendered, "65532") {
+				t.Error("the user is fixed")
+			}
+		})
 	}
 }
 

@@ -207,11 +207,11 @@ func processor() time.Duration {
 
 // size returns the size of the files in a directory.
 func size(t *testing.T, path string) (n int64) {
-	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		info, err := os.Stat(filepath.Join(path, e.Name()))
+		info, err := os.Stat(file)
 		if err == nil {
 			n += info.Size()
 		}

@@ -65,12 +65,30 @@ func confined(t testing.TB, shell ...string) *exec.Cmd {
 			if err := errors.Join(err, f.Close()); err != nil {
 				t.Fatal(err)
 			}
-			shell = append(shell, "echo $$ >"+group+"/cgroup.procs", fmt.Sprint("export GOMEMLIMIT=", limit/10*9))
+			shell = append(shell, "echo $$ >"+group+"/cgroup.procs")
 			return exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
 		}
 	}
 	t.Log("without a memory limit: this needs the right to create cgroups")
 	return exec.Command("sh", "-c", strings.Join(append(shell, `exec "$0"`), " && "), testworld.ExporterPath(t))
+}
+
+// Whatever runs the exporter, its garbage collector knows the memory limit.
+func TestProcessKnowsItsMemoryLimit(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	cmd := confined(t)
+	if !strings.Contains(strings.Join(cmd.Args, " "), "cgroup.procs") {
+		t.Skip("needs the right to create cgroups")
+	}
+	e := run(t, cmd, "AVAX_NODES=alpha=http://127.0.0.1:1")
+	const limit = 256 << 20
+	e.Until("nine tenths of the limit", func(p page) error {
+		if got := p["go_gc_gomemlimit_bytes"]; got < limit*0.89 || got > limit*0.91 {
+			return fmt.Errorf("%.0f", got)
+		}
+		return nil
+	})
 }
 
 // startUnder runs the exporter from a shell with its own mount namespace, in which "$0" is the program.

@@ -20,7 +20,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "labels" -}}
 {{ include "selector" . }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "version" . | quote }}
 {{- end -}}
 
 {{- /* Pods of a StatefulSet have an index, which is their shard, and volumes of their own. */ -}}
@@ -28,10 +28,16 @@ app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | qu
 {{- if or (gt (int .Values.shards) 1) .Values.state.enabled }}yes{{ end -}}
 {{- end -}}
 
-{{- /* Nine tenths of a limit in Mi or Gi; of any other, nothing. */ -}}
-{{- define "heap" -}}
-{{- $limit := dig "limits" "memory" "" .Values.resources | toString -}}
-{{- if hasSuffix "Mi" $limit }}{{ div (mul 9 (trimSuffix "Mi" $limit | int64)) 10 }}MiB
-{{- else if hasSuffix "Gi" $limit }}{{ div (mul 9 1024 (trimSuffix "Gi" $limit | int64)) 10 }}MiB
+{{- /* The tag without a digest, which is no value of a label. */ -}}
+{{- define "version" -}}
+{{ .Values.image.tag | default .Chart.AppVersion | splitList "@" | first | replace "+" "_" | trunc 63 | trimAll "-_." }}
 {{- end -}}
+
+{{- define "image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end -}}
+
+{{- /* A value as the exporter reads it: YAML reads a large whole number as 8.8888888e+07. */ -}}
+{{- define "value" -}}
+{{ if and (kindIs "float64" .) (eq (floor .) .) }}{{ printf "%.0f" . }}{{ else }}{{ toString . }}{{ end }}
 {{- end -}}
