@@ -43,6 +43,9 @@ func (n *Node) NetworkID(ctx context.Context) (uint64, error) {
 		}
 	}
 	if err != nil && !node.IsNotServed(err) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.networkNo = time.Now()
 		return id, err
 	}
 	n.mu.Lock()
@@ -64,6 +67,16 @@ func (n *Node) knownNetwork() (id uint64, recent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.network, !n.networkAt.IsZero() && time.Since(n.networkAt) < age
+}
+
+// awaited reports whether the expected network depends on that of the node, which nothing has told yet. It does not if the node does not
+// answer: a question to others would wait for it.
+func (n *Node) awaited() bool {
+	id, recent := n.knownNetwork()
+	n.mu.Lock()
+	failed := !n.networkNo.IsZero() && time.Since(n.networkNo) < NetworkAge
+	n.mu.Unlock()
+	return id == 0 && !recent && !failed && n.Healthy()
 }
 
 // belongs returns an error if the node or observer belongs to another network than the expected one, or if its network was never known and
@@ -148,9 +161,9 @@ func (p *Pool) Network(ctx context.Context) (uint64, error) {
 		var unknown []*Node
 		known := false
 		for _, n := range all {
-			id, recent := n.knownNetwork()
+			id, _ := n.knownNetwork()
 			known = known || id != 0
-			if id == 0 && !recent && n.Healthy() {
+			if n.awaited() {
 				unknown = append(unknown, n)
 			}
 		}

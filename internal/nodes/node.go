@@ -30,6 +30,7 @@ type Node struct {
 	id        string
 	network   uint64    // 0: not known
 	networkAt time.Time // when the network was last requested with success
+	networkNo time.Time // when a request for the network last failed
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool

@@ -88,16 +88,15 @@ func TestFirstAsksHealthyNodesThenObserversThenOthers(t *testing.T) {
 	})
 }
 
-// A hanging node leaves time for the next one.
+// A hanging node leaves time for the next one. After its timeout, it is asked last.
 func TestHangingNodeLeavesTimeForOthers(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
 		n.Node("alpha").Inject(simnet.Hung())
-		began := time.Now()
-		if got, err := who(within(t, 20*time.Second), p); got != "bravo" || err != nil || time.Since(began) > 15*time.Second {
-			t.Errorf("%s, %v after %s", got, err, time.Since(began))
-		}
-		if _, err := who(within(t, 20*time.Second), p); err != nil || time.Since(began) > 16*time.Second {
-			t.Errorf("the second question waits: %v after %s", err, time.Since(began))
+		for question, longest := range []time.Duration{15 * time.Second, time.Second} {
+			began := time.Now()
+			if got, err := who(within(t, 30*time.Second), p); got != "bravo" || err != nil || time.Since(began) > longest {
+				t.Errorf("question %d: %s, %v after %s", question+1, got, err, time.Since(began))
+			}
 		}
 	})
 }
@@ -141,11 +140,14 @@ func TestExpectedNetwork(t *testing.T) {
 		want     uint64
 		excluded []string // from questions about the network
 	}{
-		"all agree":                       {names: []string{"alpha", "bravo"}, want: 1337},
-		"most decide":                     {names: []string{"alpha", "bravo", "charlie"}, ids: map[string]string{"alpha": "5"}, want: 1337, excluded: []string{"alpha"}},
-		"of two, the first decides":       {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5"}, want: 5, excluded: []string{"bravo"}},
-		"the configuration decides":       {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5", "bravo": "5"}, set: 1337, want: 1337, excluded: []string{"alpha", "bravo"}},
-		"nodes outvote observers":         {names: []string{"observer*", "alpha"}, ids: map[string]string{"observer": "5"}, want: 1337, excluded: []string{"observer"}},
+		"all agree": {names: []string{"alpha", "bravo"}, want: 1337},
+		"most decide": {names: []string{"alpha", "bravo", "charlie"}, ids: map[string]string{"alpha": "5"}, want: 1337,
+			excluded: []string{"alpha"}},
+		"of two, the first decides": {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5"}, want: 5, excluded: []string{"bravo"}},
+		"the configuration decides": {names: []string{"alpha", "bravo"}, ids: map[string]string{"alpha": "5", "bravo": "5"}, set: 1337, want: 1337,
+			excluded: []string{"alpha", "bravo"}},
+		"nodes outvote observers": {names: []string{"observer*", "alpha"}, ids: map[string]string{"observer": "5"}, want: 1337,
+			excluded: []string{"observer"}},
 		"observers, without nodes":        {names: []string{"observer*"}, ids: map[string]string{"observer": "5"}, want: 5},
 		"observers, while nodes are down": {names: []string{"alpha", "observer*"}, down: []string{"alpha"}, want: 1337},
 	} {
