@@ -11,7 +11,8 @@ import (
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
-	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts as abstain.", "node", "acp", "position").AtMost(collector.MaxNamed)
+	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts "+
+		"as abstain.", "node", "acp", "position").AtMost(collector.MaxNamed)
 
 var acps = &collector.Spec{
 	Name:     "acps",

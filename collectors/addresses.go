@@ -18,7 +18,8 @@ var (
 		"P-Chain balance of a monitored address in AVAX, by state: unlocked, locked_stakeable (may be staked but not spent) or locked_not_stakeable.",
 		"address", "state")
 	assetBalance = metric.New("avax_asset_balance_tokens",
-		"X-Chain balance of a monitored address in AVAX and in each monitored asset, with the asset's decimal places. An output counts only if the address can spend it now, without other signers.",
+		"X-Chain balance of a monitored address in AVAX and in each monitored asset, with the asset's decimal places. An output counts only if the address can "+
+			"spend it now, without other signers.",
 		"address", "asset_id")
 	utxos = metric.New("avax_utxos",
 		"Unspent transaction outputs (UTXOs) that name a monitored address as owner.", "chain", "address")

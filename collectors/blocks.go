@@ -20,7 +20,8 @@ var (
 	headBaseFee = metric.New("avax_chain_head_base_fee_wei",
 		"Base fee of the newest block that any node has, in wei per gas.", "chain")
 	minGasPrice = metric.New("avax_chain_min_gas_price_wei",
-		"Lowest base fee that the validators of the C-Chain allow, in wei per gas, from the newest block. Absent before Helicon, and on other chains: see avax_chain_fee_config_min_base_fee_wei.", "chain")
+		"Lowest base fee that the validators of the C-Chain allow, in wei per gas, from the newest block. Absent before Helicon, and on other chains: see "+
+			"avax_chain_fee_config_min_base_fee_wei.", "chain")
 	gasTarget = metric.New("avax_chain_gas_target",
 		"Gas per second at which the base fee of the C-Chain does not change, from the newest block. Absent before Helicon, and on other chains.", "chain")
 	minBlockDelay = metric.New("avax_chain_min_block_delay_seconds",

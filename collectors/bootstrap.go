@@ -12,10 +12,12 @@ import (
 
 var (
 	chainBootstrapped = metric.New("avax_node_chain_bootstrapped",
-		"1 if the chain is bootstrapped on the node, 0 if the chain is bootstrapping. Absent if the node does not run the chain, and for X and C if avax_node_partial_sync is 1.",
+		"1 if the chain is bootstrapped on the node, 0 if the chain is bootstrapping. Absent if the node does not run the chain, and for X and C if "+
+			"avax_node_partial_sync is 1.",
 		"node", "chain")
 	chainPresent = metric.New("avax_node_chain_present",
-		"1 if the node runs the chain. 0 if not: the node does not track the chain, has not created the chain yet, or the chain's VM did not start. Absent for X and C if avax_node_partial_sync is 1.",
+		"1 if the node runs the chain. 0 if not: the node does not track the chain, has not created the chain yet, or the chain's VM did not start. Absent for X "+
+			"and C if avax_node_partial_sync is 1.",
 		"node", "chain")
 )
 

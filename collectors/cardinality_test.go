@@ -77,7 +77,8 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 // A node chooses the names of its checks, ACPs and upgrades, and may report any number of them.
 func TestTooManyNamesFailTheRun(t *testing.T) {
 	for method, c := range map[string]struct{ collector, family, entry, around string }{
-		"info.acps":     {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`, `{"acps":{%s}}`},
+		"info.acps": {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`,
+			`{"acps":{%s}}`},
 		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
@@ -158,7 +159,8 @@ func TestICMLanesAreLimitedWithoutLosingMessages(t *testing.T) {
 		w.data(func(*http.Request) string {
 			var list []string
 			for i := range chains {
-				list = append(list, strings.Replace(message(strconv.Itoa(i), data.ICMPending, "T", began.Add(-time.Duration(i)*time.Second)), `"S"`, fmt.Sprintf(`"S%d"`, i), 1))
+				list = append(list, strings.Replace(message(strconv.Itoa(i), data.ICMPending, "T", began.Add(-time.Duration(i)*time.Second)), `"S"`,
+					fmt.Sprintf(`"S%d"`, i), 1))
 			}
 			return `{"messages":[` + strings.Join(list, ",") + `]}`
 		})
@@ -241,7 +243,8 @@ func TestInventedTransactionTypesAreSummedAsOther(t *testing.T) {
 		w.data(func(*http.Request) string {
 			var list []string
 			for i := range 1000 {
-				list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"T%d","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],"amountCreated":[]}`, i, i, time.Now().Unix()))
+				list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"T%d","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],`+
+					`"amountCreated":[]}`, i, i, time.Now().Unix()))
 			}
 			return `{"transactions":[` + strings.Join(list, ",") + `],"chainInfo":{"chainName":"x-chain","network":"mainnet"}}`
 		})

@@ -12,10 +12,13 @@ import (
 
 var (
 	chainConfigInfo = metric.New("avax_chain_config_info",
-		"Hash of an EVM chain's configuration on the node, including upgrades; always 1. Nodes with the same configuration have the same hash. A node with a different hash may fork.",
+		"Hash of an EVM chain's configuration on the node, including upgrades; always 1. Nodes with the same configuration have the same hash. A node with a "+
+			"different hash may fork.",
 		"node", "chain", "evm_chain_id", "hash")
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
-		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node. Upgrades are network upgrades (etna), the activation of a precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable). If a precompile is activated several times, the last time counts. Absent if the upgrade is not scheduled.",
+		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node. Upgrades are network upgrades (etna), the activation of a "+
+			"precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable). If a precompile is activated several times, the last time counts. Absent "+
+			"if the upgrade is not scheduled.",
 		"node", "chain", "upgrade").AtMost(collector.MaxNamed)
 )
 

@@ -11,7 +11,9 @@ import (
 )
 
 var chainStatusFamily = metric.New("avax_chain_status",
-	"1 for the current status of the chain on the node, 0 for every other status. Validating or Syncing: the node runs the chain. Created: the node does not run the chain. Possible causes: the node does not track the chain, the chain's VM failed (avax_node_chain_start_failed), or the node has partial sync (X and C). Absent for P, because nodes always report Syncing for P.",
+	"1 for the current status of the chain on the node, 0 for every other status. Validating or Syncing: the node runs the chain. Created: the node does not "+
+		"run the chain. Possible causes: the node does not track the chain, the chain's VM failed (avax_node_chain_start_failed), or the node has partial sync (X "+
+		"and C). Absent for P, because nodes always report Syncing for P.",
 	"node", "chain", "status")
 
 var chainStatus = &collector.Spec{

@@ -19,7 +19,8 @@ var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that this node is connected to, including the node's own stake.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions with the most stake have series of their own. The series version=other is the sum of the others.",
+		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions "+
+			"with the most stake have series of their own. The series version=other is the sum of the others.",
 		"node", "version")
 	newerVersionStake = metric.New("avax_node_newer_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that is connected to this node and runs a newer version.", "node")

@@ -604,7 +604,8 @@ func TestPendingICMMessageIsGivenUpAfterAWeek(t *testing.T) {
 			if sent >= week {
 				status = "given_up"
 			}
-			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, status) != 1 || sum(t, samples, family) != float64(sent)+1 {
+			if delivered := sum(t, samples, family, `"delivered`); delivered != float64(sent) || sum(t, samples, family, status) != 1 ||
+				sum(t, samples, family) != float64(sent)+1 {
 				t.Fatalf("after %d messages:\n%s", sent, samples)
 			}
 			if monitored := strings.Contains(samples, "avax_icm_oldest_pending"); monitored != (sent < week) {
@@ -659,7 +660,8 @@ func TestRemovedICMMessageIsNotPending(t *testing.T) {
 			t.Errorf("message not pending:\n%s", samples)
 		}
 		list = message("1", data.ICMDelivered, "T", began.Add(-time.Minute))
-		if samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 || sum(t, samples, "avax_icm_messages") != 1 {
+		if samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account); sum(t, samples, "avax_icm_messages", "pending") != 0 ||
+			sum(t, samples, "avax_icm_messages") != 1 {
 			t.Errorf("message still pending:\n%s", samples)
 		}
 	})
@@ -678,7 +680,8 @@ func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 				var list []string
 				for i, at := range slices.Backward(times) {
 					if at.Unix() > start || inclusive && at.Unix() == start {
-						list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"BaseTx","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],"amountCreated":[]}`, i, at.Unix()))
+						list = append(list, fmt.Sprintf(`{"txHash":"%d","txType":"BaseTx","timestamp":%d,"consumedUtxos":[],"emittedUtxos":[],"amountUnlocked":[],`+
+							`"amountCreated":[]}`, i, at.Unix()))
 					}
 				}
 				return `{"transactions":[` + strings.Join(list, ",") + `],"chainInfo":{"chainName":"x-chain","network":"mainnet"}}`
@@ -747,10 +750,12 @@ func TestTokenIsReindexedAtMostOnceAnHour(t *testing.T) {
 							}
 							return " "
 						}
-						return `{"collectibleBalances":[{"address":"` + contract + `","tokenId":"7","ercType":"ERC-721","chainId":"1","metadata":{"indexStatus":"` + c.status + `"}}]}`
+						return `{"collectibleBalances":[{"address":"` + contract + `","tokenId":"7","ercType":"ERC-721","chainId":"1","metadata":{"indexStatus":"` + c.status +
+							`"}}]}`
 					})
 					samples, _ := w.runJob(t.Context(), t, "nft_metadata", contract+"/7/C")
-					wantSeries(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`, map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
+					wantSeries(t, samples, `avax_nft_metadata_indexed{chain="C",contract="`+contract+`",token="7"}`,
+						map[bool]string{true: "1", false: "0"}[c.status == "indexed"])
 					time.Sleep(10 * time.Minute)
 				}
 				if len(asked) != c.want {

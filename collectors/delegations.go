@@ -20,16 +20,20 @@ var (
 	delegationStake = metric.New("avax_delegation_stake_avax",
 		"Stake of a delegation in AVAX.", "address", "name", "node_id", "tx_id")
 	delegationReward = metric.New("avax_delegation_expected_reward_avax",
-		"Reward of a delegation at its end in AVAX, after the validator's fee, if the validator's uptime is sufficient. If no node or observer lists the delegation, this is the Data service's estimate.", "address", "name", "node_id", "tx_id")
+		"Reward of a delegation at its end in AVAX, after the validator's fee, if the validator's uptime is sufficient. If no node or observer lists the "+
+			"delegation, this is the Data service's estimate.", "address", "name", "node_id", "tx_id")
 	delegationValidatorEnd = metric.New("avax_delegation_validator_end_timestamp_seconds",
-		"End of the validator of a delegation, in Unix seconds. Absent while an auto-renewed validator continues after its current period.", "address", "name", "node_id", "tx_id")
+		"End of the validator of a delegation, in Unix seconds. Absent while an auto-renewed validator continues after its current period.", "address", "name",
+		"node_id", "tx_id")
 	delegationReachable = metric.New("avax_delegation_reward_reachable",
-		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none reports it.", "address", "name", "node_id", "tx_id")
+		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none "+
+			"reports it.", "address", "name", "node_id", "tx_id")
 )
 
 var delegations = &collector.Spec{
-	Name:     "delegations",
-	Help:     "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is configured.",
+	Name: "delegations",
+	Help: "Delegations of the addresses in AVAX_WATCH_DELEGATORS: at the validators in AVAX_VALIDATORS, and at all validators if the Data service is " +
+		"configured.",
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},

@@ -42,7 +42,8 @@ func (s *service) answer(r *http.Request) string {
 	if answer, ok := s.ofItem[r.URL.Path]; ok {
 		return answer
 	}
-	lists := map[string]string{"/rewards": "historicalRewards", ":listErc721": "transactions", ":listInternals": "transactions", "/transactions": "transactions", "/messages": "messages"}
+	lists := map[string]string{"/rewards": "historicalRewards", ":listErc721": "transactions", ":listInternals": "transactions", "/transactions": "transactions",
+		"/messages": "messages"}
 	var name string
 	for suffix, list := range lists {
 		if strings.HasSuffix(r.URL.Path, suffix) {
@@ -96,11 +97,14 @@ func (s *service) answer(r *http.Request) string {
 }
 
 func nftTransfer(n int, block uint64) serviceEvent {
-	return serviceEvent{int64(block), fmt.Sprintf(`{"txHash":"0x%d","logIndex":0,"blockNumber":"%d","from":{"address":"%s"},"to":{"address":"%s"}}`, n, block, simnet.Partner, simnet.Account)}
+	return serviceEvent{int64(block), fmt.Sprintf(`{"txHash":"0x%d","logIndex":0,"blockNumber":"%d","from":{"address":"%s"},"to":{"address":"%s"}}`, n, block,
+		simnet.Partner, simnet.Account)}
 }
 
 func internalCall(tx string, block uint64) serviceEvent {
-	return serviceEvent{int64(block), fmt.Sprintf(`{"txHash":"%s","blockNumber":"%d","from":{"address":"%s"},"to":{"address":"%s"},"internalTxType":"CALL","value":"5","isReverted":false,"gasUsed":"7","gasLimit":"8"}`, tx, block, simnet.Partner, simnet.Account)}
+	return serviceEvent{int64(block),
+		fmt.Sprintf(`{"txHash":"%s","blockNumber":"%d","from":{"address":"%s"},"to":{"address":"%s"},"internalTxType":"CALL","value":"5","isReverted":false,`+
+			`"gasUsed":"7","gasLimit":"8"}`, tx, block, simnet.Partner, simnet.Account)}
 }
 
 func assetTransaction(n int, at time.Time) serviceEvent {
@@ -255,7 +259,8 @@ func TestBusyPeriodLosesNoEvent(t *testing.T) {
 			event             func(n int, block uint64) serviceEvent
 		}{
 			{"transfers", transfersFamily, nftTransfer},
-			{"internal_transactions", internalsFamily, func(n int, block uint64) serviceEvent { return internalCall(fmt.Sprint("0x", n/250), block) }}, // 250 identical calls
+			// 250 identical calls
+			{"internal_transactions", internalsFamily, func(n int, block uint64) serviceEvent { return internalCall(fmt.Sprint("0x", n/250), block) }},
 		} {
 			s := &service{}
 			w.restart(t, path)
@@ -352,12 +357,14 @@ func TestRewardsFollowTheServicesList(t *testing.T) {
 		list = ""
 		run(map[string]float64{"avax_rewards_total": 0, "avax_rewards_avax_total": 0})
 		list = reward("a", "AVAX", "1000000000", price, 0) + "," + reward("b", "OTHER", "1000000", "", 0) + ",[]"
-		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1, "avax_rewards_other_assets_total": 1, "avax_rewards_value": 2, "avax_rewards_unpriced": 1})
+		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1, "avax_rewards_other_assets_total": 1, "avax_rewards_value": 2,
+			"avax_rewards_unpriced": 1})
 		fails = true // after a restart, the totals are those of the state directory
 		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1})
 		fails = false
 		list = reward("a", "AVAX", "1000000000", strings.Replace(price, "2", "3", 1), 7) + "," + reward("c", "AVAX", "20000000000000000000000000000", "", 0)
-		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 2e19 + 1, "avax_rewards_other_assets_total": 0, "avax_rewards_value": 3, "avax_rewards_unpriced": 1})
+		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 2e19 + 1, "avax_rewards_other_assets_total": 0, "avax_rewards_value": 3,
+			"avax_rewards_unpriced": 1})
 	})
 }
 
@@ -377,7 +384,8 @@ func TestWrongPageTokensAreTheServicesError(t *testing.T) {
 			})
 			for range 3 {
 				_, err := w.run(t, "icm", simnet.Account)
-				if do := remedy.Of(err).Do; scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(do, "The error is in the service: report it") || strings.Contains(err.Error(), "AVAX_") {
+				if do := remedy.Of(err).Do; scrape.OutcomeOf(err) != scrape.Malformed || !strings.HasPrefix(do, "The error is in the service: report it") ||
+					strings.Contains(err.Error(), "AVAX_") {
 					t.Errorf("%s: %v: %s", name, err, do)
 				}
 				time.Sleep(2 * time.Minute)
@@ -417,7 +425,8 @@ func TestSumsAreThoseOfTheServiceInChaos(t *testing.T) {
 			lists := []*list{
 				{collector: "transfers", target: onC, family: transfersFamily, read: "avax_address_transfers_read_timestamp_seconds", future: true,
 					add: func(l *list, n int, _ time.Time, block int64) { event(l, block, nftTransfer(n, uint64(block)).item) }},
-				{collector: "internal_transactions", target: onC, family: internalsFamily, read: "avax_address_internal_transactions_read_timestamp_seconds", service: service{cursors: true},
+				{collector: "internal_transactions", target: onC, family: internalsFamily, read: "avax_address_internal_transactions_read_timestamp_seconds",
+					service: service{cursors: true},
 					add: func(l *list, n int, _ time.Time, block int64) {
 						for range 1 + n%3 { // identical calls
 							event(l, block, internalCall(fmt.Sprint("0x", n), uint64(block)).item)
@@ -528,7 +537,8 @@ func TestSumsAreThoseOfTheServiceInChaos(t *testing.T) {
 						}
 					}
 					if got < l.before || got < float64(least) || got > float64(len(l.events)) {
-						t.Fatalf("seed %d, second %d: %s: %v after %v; the service has %d, of which %d before the reading", seed, second, l.collector, got, l.before, len(l.events), least)
+						t.Fatalf("seed %d, second %d: %s: %v after %v; the service has %d, of which %d before the reading", seed, second, l.collector, got, l.before,
+							len(l.events), least)
 					}
 					l.before = got
 				}
@@ -560,7 +570,8 @@ func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
 		}{
 			{"transfers", onC, transfersFamily, "in", serviceEvent{}},
 			{"internal_transactions", onC, internalsFamily, "in", serviceEvent{}},
-			{"asset_transactions", exm, assetsFamily, "other", serviceEvent{time.Now().Unix(), fmt.Sprintf(`{"txHash":"t","txType":"FutureTx","timestamp":%d}`, time.Now().Unix())}},
+			{"asset_transactions", exm, assetsFamily, "other", serviceEvent{time.Now().Unix(),
+				fmt.Sprintf(`{"txHash":"t","txType":"FutureTx","timestamp":%d}`, time.Now().Unix())}},
 			{"rewards", "alpha", "avax_rewards_total", "other", serviceEvent{0, fmt.Sprintf(`{"nodeId":"%s","rewardTxHash":"r","rewardType":"FUTURE","endTimestamp":%d,"utxoId":"u","outputIndex":1,
 				"reward":{"assetId":"A","symbol":"AVAX","denomination":9,"amount":"1"}}`, w.network.NodeID("alpha"), time.Now().Unix())}},
 		}

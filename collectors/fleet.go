@@ -14,13 +14,15 @@ import (
 
 var (
 	nodeIdentityChanges = metric.NewCounter("avax_node_identity_changes_total",
-		"Changes of the node ID or BLS key since the exporter started. A change means that another machine answers at the node's address, or that the node has new keys.",
+		"Changes of the node ID or BLS key since the exporter started. A change means that another machine answers at the node's address, or that the node has "+
+			"new keys.",
 		"node")
 	nodeDuplicate = metric.New("avax_node_duplicate",
 		"1 if another node of this exporter has the same node ID, 0 if not. If 1, two configured names lead to one machine, or two machines use the same key.",
 		"node")
 	nodeNetworkMismatch = metric.New("avax_node_network_mismatch",
-		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NETWORK. If the variable is not set, the expected network is the network of most nodes.",
+		"1 if the node does not belong to the expected network, 0 if it does. The expected network is AVAX_NETWORK. If the variable is not set, the expected "+
+			"network is the network of most nodes.",
 		"node")
 )
 

@@ -10,7 +10,10 @@ import (
 )
 
 var forkDetected = metric.New("avax_chain_fork_detected",
-	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1: with two nodes, the blocks differ, and it is not known which node is on a fork. Only the nodes of this exporter are compared. Absent if fewer than two nodes and observers can be compared.", "node", "chain")
+	"1 if the node's block is not the block of the majority, 0 if it is. The majority is more than half of the nodes and observers that have the block. Blocks "+
+		"are compared at the height of the node that is furthest behind. If there is no majority, all nodes have 1: with two nodes, the blocks differ, and it is "+
+		"not known which node is on a fork. Only the nodes of this exporter are compared. Absent if fewer than two nodes and observers can be compared.", "node",
+	"chain")
 
 var forks = &collector.Spec{
 	Name:     "forks",

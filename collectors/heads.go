@@ -14,13 +14,15 @@ import (
 
 var (
 	chainHeight = metric.New("avax_chain_height",
-		"Height of the newest block that the node has accepted and executed. The height does not change while the chain has no transactions, which is common on the X-Chain.",
+		"Height of the newest block that the node has accepted and executed. The height does not change while the chain has no transactions, which is common on "+
+			"the X-Chain.",
 		"node", "chain")
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
 	settledHeight = metric.New("avax_chain_settled_height",
-		"Height of the newest block of the C-Chain whose execution is settled, from the node's newest block. It rises only with new blocks. Absent before Helicon, and on other chains.",
+		"Height of the newest block of the C-Chain whose execution is settled, from the node's newest block. It rises only with new blocks. Absent before "+
+			"Helicon, and on other chains.",
 		"node", "chain")
 )
 

@@ -17,30 +17,36 @@ import (
 
 var (
 	healthCheckFailing = metric.New("avax_node_health_check_failing",
-		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent until the check has run, and if the node does not offer the health API.",
+		"1 if the last run of this health check failed, 0 if not. A check belongs to the node (network, diskspace) or to a chain, and runs every 30 s. Absent "+
+			"until the check has run, and if the node does not offer the health API.",
 		"node", "check").AtMost(collector.MaxNamed)
 	chainProcessing = metric.New("avax_chain_processing_blocks",
-		"Blocks of the chain that the node votes on and has not decided yet. While avax_chain_height does not rise, 0 means that the chain is idle, and a higher value means that the chain is stuck.",
+		"Blocks of the chain that the node votes on and has not decided yet. While avax_chain_height does not rise, 0 means that the chain is idle, and a higher "+
+			"value means that the chain is stuck.",
 		"node", "chain").AtMost(collector.MaxNamed)
 	chainLongestProcessing = metric.New("avax_chain_longest_processing_seconds",
 		"Time in seconds for which the node has voted on the oldest undecided block.", "node", "chain").AtMost(collector.MaxNamed)
 
 	chainAccepted = metric.New("avax_node_chain_accepted_height",
-		"Height of the newest block that the node has accepted on the chain, from the health check of the chain, which runs every 30 s. The VM executes an accepted block later: avax_chain_height is the height of the newest executed block.",
+		"Height of the newest block that the node has accepted on the chain, from the health check of the chain, which runs every 30 s. The VM executes an "+
+			"accepted block later: avax_chain_height is the height of the newest executed block.",
 		"node", "chain").AtMost(collector.MaxNamed)
 	diskFreeBytes = metric.New("avax_node_disk_free_bytes",
 		"Free bytes of the volume that holds the node's database, from the health check diskspace.", "node")
 	diskFreeRatio = metric.New("avax_node_disk_free_ratio",
-		"Free share of the volume that holds the node's database, rounded down to one percent. By default, the node is unhealthy below 0.1 and stops below 0.03.", "node")
+		"Free share of the volume that holds the node's database, rounded down to one percent. By default, the node is unhealthy below 0.1 and stops below 0.03.",
+		"node")
 
 	nodeHealthy = metric.New("avax_node_healthy",
-		"1 if all health checks of the node pass, 0 if one fails, or if a check has not run for 90 s. Absent while some checks have not run and no check has failed. Absent if the node does not offer the health API.",
+		"1 if all health checks of the node pass, 0 if one fails, or if a check has not run for 90 s. Absent while some checks have not run and no check has "+
+			"failed. Absent if the node does not offer the health API.",
 		"node")
 	nodePartialSync = metric.New("avax_node_partial_sync",
 		"1 if the node runs with partial-sync-primary-network, 0 if not. Such a node validates only L1s. It runs P, but not X and C.",
 		"node")
 	chainStartFailed = metric.New("avax_node_chain_start_failed",
-		"1 if the node tracks the monitored chain but could not start it, 0 if the chain started. Absent if the node does not track the chain. The log, the status page and /api/v1/tables show the node's error text.",
+		"1 if the node tracks the monitored chain but could not start it, 0 if the chain started. Absent if the node does not track the chain. The log, the "+
+			"status page and /api/v1/tables show the node's error text.",
 		"node", "chain")
 )
 

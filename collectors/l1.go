@@ -27,7 +27,8 @@ var (
 		"A validator of the chain; always 1. For a legacy validator, validation_id is the transaction that added it.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorOwner = metric.New("avax_l1_validator_owner_info",
-		"Owners of an L1 validator; always 1. remaining_balance_owner receives the balance when the validation ends; deactivation_owner may deactivate the validator. A label value such as 2 of A,B,C means that two of these three addresses must sign. Absent for a legacy validator.",
+		"Owners of an L1 validator; always 1. remaining_balance_owner receives the balance when the validation ends; deactivation_owner may deactivate the "+
+			"validator. A label value such as 2 of A,B,C means that two of these three addresses must sign. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id", "remaining_balance_owner", "deactivation_owner")
 	l1ValidatorWeight = metric.New("avax_l1_validator_weight",
 		"Weight of the validator, in the unit of the chain.", "chain", "node_id", "validation_id")

@@ -17,17 +17,25 @@ import (
 
 var (
 	l1ProposerCount = metric.New("avax_l1_proposers",
-		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the recorded view) may build the next block. The height is avax_l1_proposer_view_height if the newest block started the epoch. Otherwise it is not known exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the block came. If at most half of the weight at the lower height is left, the validators at the upper height count if more of them are left. An exporter that started after the block knows only the lower height.", "chain")
+		"Number of validators that may build the next block of the chain. Each block records a P-Chain height, and only the validators at that height (the "+
+			"recorded view) may build the next block. The height is avax_l1_proposer_view_height if the newest block started the epoch. Otherwise it is not known "+
+			"exactly: it is at least avax_l1_proposer_view_height, and at most the height of the P-Chain when the block came. If at most half of the weight at the "+
+			"lower height is left, the validators at the upper height count if more of them are left. An exporter that started after the block knows only the "+
+			"lower height.", "chain")
 	l1ProposersLeft = metric.New("avax_l1_proposers_left",
-		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer validators. A configured node that does not answer the exporter counts while another one is connected to it. 0 means that nobody can ever extend the chain until one of them runs it again.", "chain")
+		"Number of validators of avax_l1_proposers that can build the next block now: they run the chain and are connected, even if they are no longer "+
+			"validators. A configured node that does not answer the exporter counts while another one is connected to it. 0 means that nobody can ever extend the "+
+			"chain until one of them runs it again.", "chain")
 	l1ProposersLeftRatio = metric.New("avax_l1_proposers_left_ratio",
 		"Share (0 to 1) of the weight of avax_l1_proposers that the validators of avax_l1_proposers_left have.", "chain")
 	l1ProposerViewHeight = metric.New("avax_l1_proposer_view_height",
-		"P-Chain height of the chain's current epoch: a lower bound of the height that the newest block recorded. It is exact if the newest block started the epoch.", "chain")
+		"P-Chain height of the chain's current epoch: a lower bound of the height that the newest block recorded. It is exact if the newest block started the "+
+			"epoch.", "chain")
 	l1ProposerViewTimestamp = metric.New("avax_l1_proposer_view_timestamp_seconds",
 		"Start of the chain's current epoch, in Unix seconds. An epoch ends only with a block.", "chain")
 	l1ProposerCanBuild = metric.New("avax_l1_proposer_can_build",
-		"1 if the validator of avax_l1_proposers can build the next block now, 0 if it does not run the chain or is not connected.", "chain", "node_id").AtMost(collector.MaxNamed)
+		"1 if the validator of avax_l1_proposers can build the next block now, 0 if it does not run the chain or is not connected.", "chain",
+		"node_id").AtMost(collector.MaxNamed)
 )
 
 var l1Proposers = &collector.Spec{

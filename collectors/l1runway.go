@@ -16,14 +16,17 @@ import (
 
 var (
 	l1ValidatorBurn = metric.New("avax_l1_validator_burn_avax_per_day",
-		"Fee in AVAX per day that is deducted from the validator's balance. For an inactive validator: the fee that it would pay. The price is the price that the node reports. If the node reports none, the exporter measures the decrease of balances. On Mainnet and Fuji, the fee is at least 512 nAVAX per second. Absent if the price is not known, and for a legacy validator.",
+		"Fee in AVAX per day that is deducted from the validator's balance. For an inactive validator: the fee that it would pay. The price is the price that the "+
+			"node reports. If the node reports none, the exporter measures the decrease of balances. On Mainnet and Fuji, the fee is at least 512 nAVAX per second. "+
+			"Absent if the price is not known, and for a legacy validator.",
 		"chain", "node_id", "validation_id")
 	l1ValidatorRunway = metric.New("avax_l1_validator_runway_seconds",
 		"Time in seconds until the validator's balance is used up at the current fee. 0 for an inactive validator. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id").
 		By("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
 	l1QuorumLoss = metric.New("avax_l1_quorum_loss_seconds",
-		"Time in seconds until the active weight falls below the share of all weight in the label quorum, because balances are used up. All weight includes inactive weight. 0 if the active weight is below this share now. Absent if the active weight will never fall below this share.", "chain", "quorum")
+		"Time in seconds until the active weight falls below the share of all weight in the label quorum, because balances are used up. All weight includes "+
+			"inactive weight. 0 if the active weight is below this share now. Absent if the active weight will never fall below this share.", "chain", "quorum")
 	l1TopUp = metric.New("avax_l1_top_up_avax",
 		"Smallest sum in AVAX to add to balances so that every validator stays active for this number of days from now.", "chain", "days")
 )

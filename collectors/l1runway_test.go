@@ -140,7 +140,8 @@ func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 					page = run()
 				}
 				day := float64(price) * 86400e-9
-				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} { // foxtrot has no balance to measure, so it gets the burn rate of the others
+				// foxtrot has no balance to measure, so it gets the burn rate of the others
+				for _, validator := range []string{"alpha", "bravo", "charlie", "echo", "foxtrot"} {
 					if got := valueOf(t, page, of("burn_avax_per_day", validator)); math.Abs(got-day) > day/100 {
 						t.Errorf("%s: burn of %v AVAX per day, want %v", validator, got, day)
 					}

@@ -13,10 +13,12 @@ import (
 
 var (
 	l1ConnectedWeight = metric.New("avax_l1_connected_weight",
-		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. A configured node that does not answer, or whose chain does not answer, counts as not connected.",
+		"Weight of the active validators that the node is connected to, including the node itself, in the unit of the chain. A configured node that does not "+
+			"answer, or whose chain does not answer, counts as not connected.",
 		"node", "chain")
 	l1ValidatorConnected = metric.New("avax_l1_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. 0 for an inactive validator, even if its node is up, and for a configured node whose chain does not answer. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "chain", "node_id", "validation_id")
+		"1 if the node is connected to the validator, 0 if not. 0 for an inactive validator, even if its node is up, and for a configured node whose chain does "+
+			"not answer. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "chain", "node_id", "validation_id")
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
 		"Uptime of the validator: the share (0 to 1) of its validation in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
@@ -63,7 +65,8 @@ func collectL1Views(ctx context.Context, ups *collector.Upstreams, n *nodes.Node
 		if v.NodeID == self {
 			continue
 		}
-		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && len(peer(v.NodeID).Benched) > 0) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID, v.ValidationID)
+		out.SetBool(l1ValidatorConnected, (v.IsConnected || v.IsActive && len(peer(v.NodeID).Benched) > 0) && !stopped[v.NodeID], n.Name(), c.Name, v.NodeID,
+			v.ValidationID)
 		out.Set(l1ValidatorUptime, v.UptimePercentage.Ratio(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 		out.Set(l1ValidatorUptimeSeconds, v.UptimeSeconds.Seconds(), n.Name(), c.Name, v.NodeID, v.ValidationID)
 	}

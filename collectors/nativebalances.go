@@ -16,14 +16,16 @@ var (
 	addressBalance = metric.New("avax_address_balance_tokens",
 		"Balance of a monitored address in the chain's own token.", "chain", "address")
 	addressToken = metric.New("avax_address_token_info",
-		"Symbol of the token in avax_address_balance_tokens; always 1. Absent if it is not known: only the Data service knows the symbol of an L1's token.", "chain", "address", "symbol")
+		"Symbol of the token in avax_address_balance_tokens; always 1. Absent if it is not known: only the Data service knows the symbol of an L1's token.", "chain",
+		"address", "symbol")
 	addressValue = metric.New("avax_address_balance_value",
 		"Value of avax_address_balance_tokens in a currency. Absent if the Data service reports no value.", "chain", "address", "currency")
 )
 
 var nativeBalances = &collector.Spec{
-	Name:     "native_balances",
-	Help:     "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
+	Name: "native_balances",
+	Help: "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too " +
+		"if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
 	Calls:    []string{"eth_getBalance", data.GetNativeBalance.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},

@@ -10,7 +10,8 @@ import (
 )
 
 var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
-	"Share of the validator set's weight (0 to 1) that the node is connected to, including the node itself. For the primary network, computed from the node's peers. For a subnet, computed from the node's validators API of the chain.",
+	"Share of the validator set's weight (0 to 1) that the node is connected to, including the node itself. For the primary network, computed from the node's "+
+		"peers. For a subnet, computed from the node's validators API of the chain.",
 	"node", "subnet_id")
 
 var networkViews = &collector.Spec{

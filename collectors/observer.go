@@ -12,13 +12,16 @@ import (
 
 var (
 	observerInfo = metric.New("avax_observer_info",
-		"An observer: an endpoint that is not one of your nodes; always 1. A series with an observer's name in the label node shows what the observer reports.", "node")
+		"An observer: an endpoint that is not one of your nodes; always 1. A series with an observer's name in the label node shows what the observer reports.",
+		"node")
 	observerUp = metric.New("avax_observer_up",
 		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
 	observerMismatch = metric.New("avax_observer_network_mismatch",
-		"1 if the observer belongs to another network than the nodes, 0 if not. If 1, the exporter makes no other calls to it. Absent if the network of the observer or of the nodes is not known.", "node")
+		"1 if the observer belongs to another network than the nodes, 0 if not. If 1, the exporter makes no other calls to it. Absent if the network of the "+
+			"observer or of the nodes is not known.", "node")
 	observerOffers = metric.New("avax_observer_method_offered",
-		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node", "method").AtMost(collector.MaxNamed)
+		"1 if the observer answers the method on at least one chain, 0 if it does not offer the method. Only methods that were called have a series.", "node",
+		"method").AtMost(collector.MaxNamed)
 )
 
 // observer sets avax_observer_up to 0 if the observer does not answer. The run does not fail.

@@ -18,7 +18,10 @@ import (
 
 var (
 	payoutExpected = metric.New("avax_payout_expected_avax",
-		"Expected reward in AVAX of a staking period that ended within the last 30 days. For a monitored validator it includes its share of its delegators' rewards. For a delegation of a monitored address it is the reward after the validator's fee. The label name is the name of the address, and empty for a validator. Absent for an auto-renewed validator. If only the Data service lists a delegation, this is its estimate, and absent after a payment.", "node_id", "name", "tx_id")
+		"Expected reward in AVAX of a staking period that ended within the last 30 days. For a monitored validator it includes its share of its delegators' "+
+			"rewards. For a delegation of a monitored address it is the reward after the validator's fee. The label name is the name of the address, and empty for a "+
+			"validator. Absent for an auto-renewed validator. If only the Data service lists a delegation, this is its estimate, and absent after a payment.",
+		"node_id", "name", "tx_id")
 	payoutPaid = metric.New("avax_payout_paid_avax",
 		"Reward in AVAX that was paid for this period. 0 if nothing was paid.", "node_id", "name", "tx_id")
 	payoutEnd = metric.New("avax_payout_end_timestamp_seconds",
@@ -26,13 +29,15 @@ var (
 	payoutUptime = metric.New("avax_payout_uptime_ratio",
 		"Uptime of the validator (0 to 1) that was known last before the end of this period. Absent if none was known.", "node_id", "name", "tx_id")
 	validatorNextReward = metric.New("avax_validator_next_reward_avax",
-		"Reward in AVAX of the validator's own stake for a period that starts now. The period is as long as the current one. For an auto-renewed validator, it is as long as the next one.", "node_id")
+		"Reward in AVAX of the validator's own stake for a period that starts now. The period is as long as the current one. For an auto-renewed validator, it is "+
+			"as long as the next one.", "node_id")
 )
 
 var payouts = &collector.Spec{
-	Name:     "payouts",
-	Help:     "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListRewards.Op()},
+	Name: "payouts",
+	Help: "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
+	Calls: []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID",
+		"info.getNetworkID", data.ListRewards.Op()},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
 	Bind:     collector.PerNetwork(collectPayouts),

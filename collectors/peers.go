@@ -17,11 +17,14 @@ var (
 	nodePeers = metric.New("avax_node_peers",
 		"Peers that the node is connected to.", "node")
 	nodePeersInbound = metric.New("avax_node_peers_inbound",
-		"Peers that opened the connection to the node. 0 for a long time means that peers cannot reach the node. A peer counts if it announces another port than the port of the connection.", "node")
+		"Peers that opened the connection to the node. 0 for a long time means that peers cannot reach the node. A peer counts if it announces another port than "+
+			"the port of the connection.", "node")
 	nodePeersByVersion = metric.New("avax_node_peers_by_version",
-		"Connected peers by reported version. Only the 20 most frequent versions have series of their own. The series version=other is the sum of the others.", "node", "version")
+		"Connected peers by reported version. Only the 20 most frequent versions have series of their own. The series version=other is the sum of the others.",
+		"node", "version")
 	nodePeersBenched = metric.New("avax_node_peers_benched",
-		"Peers that this node has benched on the chain: for a limited time it does not query them. Of the chains that are not monitored, only the 20 with the most benched peers have series of their own. The series chain=other is the sum of the others.",
+		"Peers that this node has benched on the chain: for a limited time it does not query them. Of the chains that are not monitored, only the 20 with the "+
+			"most benched peers have series of their own. The series chain=other is the sum of the others.",
 		"node", "chain")
 	nodeSubnetPeers = metric.New("avax_node_subnet_peers",
 		"Connected peers that track the subnet of the chain. Absent for chains of the primary network, which all peers track.",

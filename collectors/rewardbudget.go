@@ -19,25 +19,32 @@ import (
 
 var (
 	validatorRequirement = metric.New("avax_validator_uptime_requirement_ratio",
-		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after the upgrade Helicon, 0.8 otherwise. For an auto-renewed validator, this and all other families about the reward cover the current period.", "node_id")
+		"Uptime (0 to 1) that the validator needs for its reward: 0.9 if its period started at or after the upgrade Helicon, 0.8 otherwise. For an auto-renewed "+
+			"validator, this and all other families about the reward cover the current period.", "node_id")
 	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
-		"Downtime in seconds that the validator may have in its whole period without loss of the reward: (1 - requirement) times the length of the period.", "node_id").
+		"Downtime in seconds that the validator may have in its whole period without loss of the reward: (1 - requirement) times the length of the period.",
+		"node_id").
 		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
-		"Downtime so far in seconds: (1 - weighted uptime) times the elapsed time. Within a period, the value decreases only if an earlier uptime report was wrong. The value may be too high by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
+		"Downtime so far in seconds: (1 - weighted uptime) times the elapsed time. Within a period, the value decreases only if an earlier uptime report was "+
+			"wrong. The value may be too high by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
 	validatorDowntimeUncertainty = metric.New("avax_validator_downtime_used_uncertainty_seconds",
-		"Maximum number of seconds by which avax_validator_downtime_used_seconds is too high: at most 1 % of the elapsed time, because peers report uptime in whole percents, rounded down.", "node_id")
+		"Maximum number of seconds by which avax_validator_downtime_used_seconds is too high: at most 1 % of the elapsed time, because peers report uptime in "+
+			"whole percents, rounded down.", "node_id")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
 		"1 if the validator can still meet its uptime requirement by the end of the period. 0 if its downtime budget is exceeded.", "node_id").
 		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
 		"Like avax_validator_reward_reachable, but for the uptime requirement in the label.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",
-		"Uptime of the validator: the share of the elapsed period (0 to 1) in which it was up, as reported by other validators and weighted by their stake. If only observers report an uptime, the value is the average of these reports. Absent if no report is known.", "node_id")
+		"Uptime of the validator: the share of the elapsed period (0 to 1) in which it was up, as reported by other validators and weighted by their stake. If "+
+			"only observers report an uptime, the value is the average of these reports. Absent if no report is known.", "node_id")
 	validatorViewsStake = metric.New("avax_validator_views_stake_ratio",
-		"Share of all stake (0 to 1) whose report about the validator's uptime is known. The share is low for half a minute after a restart of the validator's node, and if only other configured nodes report an uptime. 0 if only observers report an uptime. Absent if no report is known.", "node_id")
+		"Share of all stake (0 to 1) whose report about the validator's uptime is known. The share is low for half a minute after a restart of the validator's "+
+			"node, and if only other configured nodes report an uptime. 0 if only observers report an uptime. Absent if no report is known.", "node_id")
 	validatorVotesYes = metric.New("avax_validator_votes_yes_ratio",
-		"Share of all stake (0 to 1) that would vote for the validator's reward today, at the uptime requirement in the label. The validator's own stake does not count. Stake whose report about the uptime is not known does not count either.", "node_id", "requirement")
+		"Share of all stake (0 to 1) that would vote for the validator's reward today, at the uptime requirement in the label. The validator's own stake does not "+
+			"count. Stake whose report about the uptime is not known does not count either.", "node_id", "requirement")
 )
 
 var rewardBudget = &collector.Spec{
@@ -177,7 +184,8 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 		of    string
 		views []staking.View
 	}
-	fromPeers, _ := nodes.Each(ctx, monitored, func(ctx context.Context, n *nodes.Node) (observation, error) { // errors are ignored: viewsOfNodes covers a node that is down
+	// errors are ignored: viewsOfNodes covers a node that is down
+	fromPeers, _ := nodes.Each(ctx, monitored, func(ctx context.Context, n *nodes.Node) (observation, error) {
 		views, err := p.viewsFromPeers(ctx, n)
 		return observation{p.ids[n], views}, err
 	})
@@ -300,7 +308,8 @@ type dissent struct {
 // With AVAX_VALIDATORS=all, the table has only your own validators.
 func listDissenters(out *metric.Batch, shown []dissent) {
 	t := metric.Table{
-		About:   fmt.Sprintf("Peers that observed less uptime than the reward of a validator requires: for each validator, the %d peers with the most stake.", maxDissenters),
+		About: fmt.Sprintf("Peers that observed less uptime than the reward of a validator requires: for each validator, the %d peers with the most stake.",
+			maxDissenters),
 		Columns: []string{"Validator", "Peer", "Stake of the peer in AVAX", "Observed uptime"},
 	}
 	slices.SortFunc(shown, func(a, b dissent) int { return cmp.Or(cmp.Compare(a.yes, b.yes), cmp.Compare(a.nodeID, b.nodeID)) })

@@ -52,7 +52,8 @@ func TestBudgetFollowsTheViewsOfPeers(t *testing.T) {
 		}
 		wantSeries(t, page, `avax_validator_downtime_budget_seconds{node_id="`+w.network.NodeID("alpha")+`"}`, "6.3072e+06") // 20 % of 365 days
 		for requirement, want := range map[string]float64{"0.8": others / all, "0.9": (others - 2_050_000 - 1_950_500) / all} {
-			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got, want) {
+			if got := valueOf(t, page, fmt.Sprintf(`avax_validator_votes_yes_ratio{node_id="%s",requirement="%s"}`, w.network.NodeID("alpha"), requirement)); !near(got,
+				want) {
 				t.Errorf("yes votes %v for the requirement %s, want %v", got, requirement, want)
 			}
 		}

@@ -19,13 +19,20 @@ import (
 
 var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
-		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and observers, report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary network's stake has no say. The validator's own report counts only if there is no other. A configured node that does not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or no configured node answers.",
+		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and "+
+			"observers, report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary "+
+			"network's stake has no say. The validator's own report counts only if there is no other. A configured node that does not answer, or whose chain does "+
+			"not answer, counts as not connected. Absent if there is no report, or no configured node answers.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
-		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary network's stake has no say. A configured node that does not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or this node does not answer.",
+		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each "+
+			"monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a "+
+			"node that is connected to less than half of the primary network's stake has no say. A configured node that does not answer, or whose chain does not "+
+			"answer, counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
-		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not known.", "node").
+		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not "+
+			"known.", "node").
 		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
 )
 
@@ -131,7 +138,8 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 
 // primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
 // has only the configured nodes (own).
-func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews, error) {
+func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews,
+	error) {
 	stake, all, err := primaryStake(ctx, ups)
 	if err != nil {
 		return nil, err

@@ -245,7 +245,8 @@ func TestNodeCountsAsConnectedToItself(t *testing.T) {
 			if method != "validators.getCurrentValidators" {
 				return ""
 			}
-			entry := `{"validationID":"v","nodeID":"%s","weight":%d,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":%t,"uptimePercentage":100,"uptimeSeconds":1}`
+			entry := `{"validationID":"v","nodeID":"%s","weight":%d,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":%t,"uptimePercentage":100,` +
+				`"uptimeSeconds":1}`
 			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"validators":[`+entry+","+entry+`]},"id":1}`,
 				w.network.NodeID("alpha"), 85, false, w.network.NodeID("bravo"), 15, true)
 		}

@@ -192,9 +192,10 @@ func periodOf(v node.Validator) staking.Period {
 // the time of the network.
 func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, err error) {
 	own, observers := ups.OfNetwork()
-	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0), func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
-		return n.Upgrades(ctx)
-	})
+	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0),
+		func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
+			return n.Upgrades(ctx)
+		})
 	for _, k := range known {
 		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
 			at = &t

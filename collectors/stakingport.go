@@ -18,8 +18,9 @@ var nodeStakingPortOpen = metric.New("avax_node_staking_port_open",
 	"node")
 
 var stakingPort = &collector.Spec{
-	Name:     "staking_port",
-	Help:     "Whether the exporter can connect to the address that the node announces to its peers. Off by default, because the answer depends on where the exporter runs.",
+	Name: "staking_port",
+	Help: "Whether the exporter can connect to the address that the node announces to its peers. Off by default, because the answer depends on where the " +
+		"exporter runs.",
 	Calls:    []string{"info.getNodeIP"},
 	Every:    time.Hour,
 	Off:      true,

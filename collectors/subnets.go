@@ -16,7 +16,8 @@ import (
 
 var (
 	subnetInfo = metric.New("avax_subnet_info",
-		"The subnet of a monitored chain; always 1. The label is_l1 is true or false. The labels manager_blockchain_id and manager_address name the contract that manages an L1's validators. They are empty if there is no such contract.",
+		"The subnet of a monitored chain; always 1. The label is_l1 is true or false. The labels manager_blockchain_id and manager_address name the contract that "+
+			"manages an L1's validators. They are empty if there is no such contract.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
 		"An owner of the subnet; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(collector.MaxNamed)
@@ -25,8 +26,9 @@ var (
 )
 
 var subnets = &collector.Spec{
-	Name:     "subnets",
-	Help:     "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, they are from the Data service.",
+	Name: "subnets",
+	Help: "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, " +
+		"they are from the Data service.",
 	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},

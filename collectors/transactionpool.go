@@ -10,7 +10,8 @@ import (
 )
 
 var poolTransactions = metric.New("avax_node_pool_transactions",
-	"Transactions in the node's pool. state is pending or queued. A queued transaction waits for another one of its sender. Absent if the chain does not offer txpool_status.",
+	"Transactions in the node's pool. state is pending or queued. A queued transaction waits for another one of its sender. Absent if the chain does not offer "+
+		"txpool_status.",
 	"node", "chain", "state")
 
 var transactionPool = &collector.Spec{

@@ -116,7 +116,8 @@ func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 		alpha := fmt.Sprintf(`{chain="examplepoa",node_id="%s",validation_id="%s"}`, w.network.NodeID("alpha"), w.network.ValidationID("examplepoa", "alpha"))
 		wantSeries(t, page, "avax_l1_validator_balance_avax"+hotel, "1")
 		wantNoSeries(t, page, "avax_l1_validator_balance_avax"+alpha)
-		wantSeries(t, page, strings.Replace("avax_l1_validator_owner_info"+hotel, "}", `,remaining_balance_owner="P-`+simnet.Owner+`",deactivation_owner="P-`+simnet.Owner+`"}`, 1), "1")
+		wantSeries(t, page, strings.Replace("avax_l1_validator_owner_info"+hotel, "}",
+			`,remaining_balance_owner="P-`+simnet.Owner+`",deactivation_owner="P-`+simnet.Owner+`"}`, 1), "1")
 		wantNoSeries(t, page, strings.TrimSuffix("avax_l1_validator_owner_info"+alpha, "}"))
 		wantNoSeries(t, page, "avax_l1_validator_end_timestamp_seconds"+hotel)
 		if end := "avax_l1_validator_end_timestamp_seconds" + alpha; !strings.Contains(page, end) {

@@ -10,7 +10,8 @@ import (
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
-	"Activation time of a network upgrade in Unix seconds, as the node reports it. Absent if the upgrade is not scheduled.", "node", "upgrade").AtMost(collector.MaxNamed)
+	"Activation time of a network upgrade in Unix seconds, as the node reports it. Absent if the upgrade is not scheduled.", "node",
+	"upgrade").AtMost(collector.MaxNamed)
 
 var upgrades = &collector.Spec{
 	Name:     "upgrades",

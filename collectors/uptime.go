@@ -14,7 +14,8 @@ var (
 	nodeValidating = metric.New("avax_node_validating",
 		"1 if the node reports itself as a primary-network validator, 0 if not. Absent while the node is bootstrapping.", "node")
 	nodeRewardingStake = metric.New("avax_node_uptime_rewarding_stake_ratio",
-		"Share of all stake (0 to 1) that would vote for this node's reward today. This is the stake of the node itself and of connected validators that observed enough uptime of the node. After a restart of the node, the value starts at the share of the node's own stake.", "node")
+		"Share of all stake (0 to 1) that would vote for this node's reward today. This is the stake of the node itself and of connected validators that observed "+
+			"enough uptime of the node. After a restart of the node, the value starts at the share of the node's own stake.", "node")
 	nodeWeightedUptime = metric.New("avax_node_uptime_weighted_ratio",
 		"Uptime of the node (0 to 1) as observed by its connected peers, weighted by their stake and divided by all stake. A loss of peers lowers the value.", "node")
 )

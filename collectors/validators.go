@@ -17,7 +17,8 @@ import (
 
 var (
 	validatorPresent = metric.New("avax_validator_present",
-		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node: absent until the node has been in the set once.", "node_id")
+		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node: absent until the node has been in the set once.",
+		"node_id")
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
 		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
@@ -31,13 +32,15 @@ var (
 	validatorAuthority = metric.New("avax_validator_authority_info",
 		"1 for each address that may change the period and the restaked share of an auto-renewed validator. Absent for other validators.", "node_id", "address")
 	validatorRestaked = metric.New("avax_validator_restaked_reward_avax",
-		"Rewards in AVAX that an auto-renewed validator staked again so far. kind is validation or delegation. AvalancheGo 1.15.0 does not report it.", "node_id", "kind")
+		"Rewards in AVAX that an auto-renewed validator staked again so far. kind is validation or delegation. AvalancheGo 1.15.0 does not report it.", "node_id",
+		"kind")
 	validatorStake = metric.New("avax_validator_stake_avax",
 		"The validator's own stake in AVAX.", "node_id")
 	validatorDelegatedStake = metric.New("avax_validator_delegated_stake_avax",
 		"Stake delegated to the validator in AVAX.", "node_id")
 	validatorRoom = metric.New("avax_validator_delegation_room_avax",
-		"Stake that can still be delegated to the validator in AVAX. The limit of the whole stake is 3,000,000 AVAX or five times the validator's own stake, whichever is lower.", "node_id")
+		"Stake that can still be delegated to the validator in AVAX. The limit of the whole stake is 3,000,000 AVAX or five times the validator's own stake, "+
+			"whichever is lower.", "node_id")
 	validatorDelegators = metric.New("avax_validator_delegators",
 		"Delegations to the validator.", "node_id")
 	validatorPotentialReward = metric.New("avax_validator_potential_reward_avax",

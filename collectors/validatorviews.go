@@ -12,10 +12,12 @@ import (
 
 var (
 	validatorUptime = metric.New("avax_validator_uptime_ratio",
-		"Uptime of the validator: the share (0 to 1) of the elapsed staking period in which the node was connected to the validator. Absent if the validator is the node itself.",
+		"Uptime of the validator: the share (0 to 1) of the elapsed staking period in which the node was connected to the validator. Absent if the validator is "+
+			"the node itself.",
 		"node", "node_id")
 	validatorConnected = metric.New("avax_validator_connected",
-		"1 if the node is connected to the validator, 0 if not. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node", "node_id")
+		"1 if the node is connected to the validator, 0 if not. 1 for a validator that the node has benched. Absent if the validator is the node itself.", "node",
+		"node_id")
 )
 
 var validatorViews = &collector.Spec{

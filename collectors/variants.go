@@ -17,7 +17,9 @@ import (
 )
 
 var fleetVariants = metric.New("avax_fleet_variants",
-	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Only the nodes of this exporter count. Facts about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, precompiles.",
+	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Only the nodes of this exporter count. Facts "+
+		"about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, "+
+		"precompiles.",
 	"fact", "subject").AtMost(10 * collector.MaxNamed) // each of up to MaxChains chains has two series
 
 var variants = &collector.Spec{

@@ -56,7 +56,8 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 			t.Errorf("%q", rows)
 		}
 		when := at.UTC().Format(time.RFC3339)
-		row := regexp.MustCompile(`^precompiles \| examplel1 \| feeManagerConfig active, on at \S+, off at ` + when + `, txAllowListConfig inactive, on at ` + when + ` \| bravo$`)
+		row := regexp.MustCompile(`^precompiles \| examplel1 \| feeManagerConfig active, on at \S+, off at ` + when + `, txAllowListConfig inactive, on at ` + when +
+			` \| bravo$`)
 		if !row.MatchString(rows[2]) {
 			t.Errorf("bravo's precompiles: %q", rows[2])
 		}

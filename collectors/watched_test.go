@@ -138,7 +138,8 @@ func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []nodes.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"}, {Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
+		want := []nodes.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"},
+			{Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
 		if !slices.Equal(found, want) {
 			t.Errorf("found %v, want %v", found, want)
 		}

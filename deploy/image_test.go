@@ -59,7 +59,8 @@ func TestImageServesTheDemo(t *testing.T) {
 
 	address := freeAddress(t)
 	name := fmt.Sprintf("avax-exporter-%d", os.Getpid())
-	container := c.command(context.Background(), "podman", "run", "--name="+name, "--network=host", "--no-healthcheck", "--read-only", "--read-only-tmpfs=false", "--cap-drop=all",
+	container := c.command(context.Background(), "podman", "run", "--name="+name, "--network=host", "--no-healthcheck", "--read-only", "--read-only-tmpfs=false",
+		"--cap-drop=all",
 		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", maxMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
 	container.Stdout, container.Stderr = t.Output(), t.Output()
 	if err := container.Start(); err != nil {

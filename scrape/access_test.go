@@ -61,9 +61,10 @@ func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 // An error of a call that began with the old credentials may contain them.
 func TestErrorsContainNeitherOldNorNewSecrets(t *testing.T) {
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:c4n4ry-0"))
-	u := open(t, scrape.Options{URL: "http://node", Header: http.Header{"Authorization": {basic}}, Transport: transport(func(*http.Request) (*http.Response, error) {
-		return respond(403, "c4n4ry-0 c4n4ry-1 "+strings.TrimPrefix(basic, "Basic ")), nil
-	})})
+	u := open(t, scrape.Options{URL: "http://node", Header: http.Header{"Authorization": {basic}},
+		Transport: transport(func(*http.Request) (*http.Response, error) {
+			return respond(403, "c4n4ry-0 c4n4ry-1 "+strings.TrimPrefix(basic, "Basic ")), nil
+		})})
 	for _, renew := range []bool{false, true} {
 		if renew {
 			if err := u.Renew(bearer("c4n4ry-1"), nil); err != nil {
@@ -171,11 +172,12 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 // The certificate of a proxy says nothing about the upstream behind it.
 func TestProxyCertificateIsNotExported(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(*http.Request) (*http.Response, error) {
-		r := respond(200, good)
-		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
-		return r, nil
-	})})
+	u := open(t, scrape.Options{Name: "node", URL: "http://node", Metrics: scrape.NewMetrics(reg),
+		Transport: transport(func(*http.Request) (*http.Response, error) {
+			r := respond(200, good)
+			r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
+			return r, nil
+		})})
 	if err := callRPC(u); err != nil {
 		t.Fatal(err)
 	}

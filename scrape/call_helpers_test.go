@@ -49,5 +49,6 @@ func get[T any](ctx context.Context, u *scrape.Upstream, op, path string, query 
 
 // post sends a body to a REST resource. Op is such as POST /v1/things.
 func post[T any](ctx context.Context, u *scrape.Upstream, op, path string, body any) (T, error) {
-	return method[T](scrape.Method{Verb: http.MethodPost, Path: strings.TrimPrefix(op, "POST "), Changes: "change something", MayBeEmpty: reflect.TypeFor[T]().Kind() == reflect.Pointer}).Call(ctx, u, path, body)
+	return method[T](scrape.Method{Verb: http.MethodPost, Path: strings.TrimPrefix(op, "POST "), Changes: "change something",
+		MayBeEmpty: reflect.TypeFor[T]().Kind() == reflect.Pointer}).Call(ctx, u, path, body)
 }

@@ -18,13 +18,14 @@ func TestAnswerStatusIsAccepted(t *testing.T) {
 		want     string
 		requests int
 	}{
-		"usual status":                {200, good, true, "", 1},
-		"additional status":           {503, good, true, "", 1},
-		"wrong status":                {500, good, false, `GET /ext/health: unavailable: HTTP 500`, 3},
-		"HTML page of a proxy":        {503, "<html>", false, `GET /ext/health: unavailable: HTTP 503: an HTML page of a proxy`, 3},
-		"message of a proxy":          {503, `{"message":"no upstream"}`, false, `GET /ext/health: unavailable: HTTP 503: no upstream`, 3},
-		"truncated answer":            {503, `{"height":`, false, `GET /ext/health: unavailable: HTTP 503`, 3},
-		"chain that is bootstrapping": {503, "API call rejected because chain is not done bootstrapping\n", false, `GET /ext/health: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
+		"usual status":         {200, good, true, "", 1},
+		"additional status":    {503, good, true, "", 1},
+		"wrong status":         {500, good, false, `GET /ext/health: unavailable: HTTP 500`, 3},
+		"HTML page of a proxy": {503, "<html>", false, `GET /ext/health: unavailable: HTTP 503: an HTML page of a proxy`, 3},
+		"message of a proxy":   {503, `{"message":"no upstream"}`, false, `GET /ext/health: unavailable: HTTP 503: no upstream`, 3},
+		"truncated answer":     {503, `{"height":`, false, `GET /ext/health: unavailable: HTTP 503`, 3},
+		"chain that is bootstrapping": {503, "API call rejected because chain is not done bootstrapping\n", false,
+			`GET /ext/health: bootstrapping: HTTP 503: the chain is not done bootstrapping`, 1},
 		"long answer": {503, `{"height":"14","more":"` + strings.Repeat("long", 1<<10) + `"}`, false,
 			`GET /ext/health: too_large: the answer is larger than the limit of 0.0009765625 MiB`, 1},
 	} {

@@ -29,13 +29,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		requests: counter("avax_exporter_upstream_requests_total",
-			"Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once. The label op, the method, is empty for the outcome ok.",
+			"Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once. The label op, the method, "+
+				"is empty for the outcome ok.",
 			"upstream", "op", "outcome"),
 		unsent: counter("avax_exporter_upstream_unsent_total",
-			"Calls and retries that were not sent to an upstream, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the wait in the queue was too long.",
+			"Calls and retries that were not sent to an upstream, by outcome. rate_limited: the upstream requested a pause, or a budget is spent. timeout: the wait "+
+				"in the queue was too long.",
 			"upstream", "op", "outcome"),
 		waitUntil: gauge("avax_exporter_upstream_wait_until_timestamp_seconds",
-			"End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if the upstream requested no pause.",
+			"End of the last pause that an upstream requested, in Unix seconds. The pause is for the method in the label op, or for all methods (op=all). Absent if "+
+				"the upstream requested no pause.",
 			"upstream", "op"),
 		certificate: gauge("avax_exporter_upstream_certificate_expiry_timestamp_seconds",
 			"Expiry of the certificate on the last used HTTPS connection to an upstream, in Unix seconds. Absent for HTTP, and before the first connection.",

@@ -17,19 +17,20 @@ func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		asked := 0
-		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: scrape.NewMetrics(reg), Transport: transport(func(r *http.Request) (*http.Response, error) {
-			switch asked++; asked {
-			case 1: // and a retry
-				return respond(502, ""), nil
-			case 3:
-				return respond(404, ""), nil
-			case 4:
-				r := respond(429, "")
-				r.Header.Set("Retry-After", "30")
-				return r, nil
-			}
-			return slow(300*time.Millisecond, good)(r)
-		})})
+		u := open(t, scrape.Options{Name: "local", URL: "http://node", Metrics: scrape.NewMetrics(reg),
+			Transport: transport(func(r *http.Request) (*http.Response, error) {
+				switch asked++; asked {
+				case 1: // and a retry
+					return respond(502, ""), nil
+				case 3:
+					return respond(404, ""), nil
+				case 4:
+					r := respond(429, "")
+					r.Header.Set("Retry-After", "30")
+					return r, nil
+				}
+				return slow(300*time.Millisecond, good)(r)
+			})})
 		ctx := scrape.MaxAge(t.Context(), time.Minute)
 		for range 2 { // the second call shares the answer
 			if _, err := callHeight(ctx, u, nil); err != nil {

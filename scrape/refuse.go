@@ -25,7 +25,8 @@ func (u *Upstream) refusal(asked request, r *http.Response) error {
 	case status == http.StatusUnauthorized:
 		outcome, say = Forbidden, "credentials missing or wrong: check the headers and the key"
 	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
-		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it allows", u.hostname())
+		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it "+
+			"allows", u.hostname())
 		words = ""
 	case status == http.StatusForbidden && !u.HasCredentials():
 		outcome, say = Forbidden, "not allowed without credentials"
@@ -113,7 +114,9 @@ func wordsOf(body []byte) string {
 func (u *Upstream) broken(op string, err error) error {
 	err = u.access.Load().secrets.Wrap(err)
 	if isLocalLimit(err) {
-		return &Error{op, LocalLimit, &reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE), or find the process that uses up file descriptors or ports on the exporter's host", err}}
+		return &Error{op, LocalLimit,
+			&reason{u.clean(err.Error()) + ": raise the limit of open files (LimitNOFILE), or find the process that uses up file descriptors or ports on the " +
+				"exporter's host", err}}
 	}
 	text := err.Error()
 	var name x509.HostnameError

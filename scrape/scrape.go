@@ -1,7 +1,8 @@
 // Package scrape makes all calls to upstreams: nodes, the Data service and the Metrics service.
 //
 // A Method belongs to the table of its API. A call of a method sends a request and decodes the answer. Its duration, answer size
-// and rate are limited. It is retried only if a retry is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the operation, an Outcome
+// and rate are limited. It is retried only if a retry is safe and useful. Identical calls may share an answer (MaxAge). Every failure is an Error with the
+// operation, an Outcome
 // that can be a label value, and a cause that states what the operator can do. An Error contains no URL, header or credential.
 //
 // wire.Decode decodes answers into plain structs. A missing value never becomes zero. A field that is a pointer, or tagged

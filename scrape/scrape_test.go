@@ -70,15 +70,21 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"a member twice in an unknown member", callRPC, 200, "", `{"id":1,"result":{"height":14,"x":[{"a":1,"a":1}]}}`, `malformed: result.x.0.a: duplicate member`},
 		{"a member twice in REST", callREST, 200, "", `{"height":"14","height":"14"}`, `malformed: height: duplicate member`},
 		{"two results", callRPC, 200, "", `{"id":1,"result":{"height":14},"result":{"height":15}}`, `malformed: result: duplicate member`},
-		{"another id", callRPC, 200, "", `{"id":2,"result":{"height":14}}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
-		{"another id, at the end", callRPC, 200, "", `{"result":{"height":14},"id":"1"}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
-		{"an error with another id", callRPC, 200, "", `{"id":2,"error":{"code":-32000,"message":"m"}}`, `malformed: the answer has the id of another request: check whether a proxy mixes answers`},
+		{"another id", callRPC, 200, "", `{"id":2,"result":{"height":14}}`, `malformed: the answer has the id of another request: check whether a proxy mixes ` +
+			`answers`},
+		{"another id, at the end", callRPC, 200, "", `{"result":{"height":14},"id":"1"}`,
+			`malformed: the answer has the id of another request: check whether a proxy mixes answers`},
+		{"an error with another id", callRPC, 200, "", `{"id":2,"error":{"code":-32000,"message":"m"}}`,
+			`malformed: the answer has the id of another request: check whether a proxy mixes answers`},
 		{"a result without id", callRPC, 200, "", `{"result":{"height":14}}`, `malformed: the answer has no id: check whether a proxy mixes answers`},
 		{"created", callREST, 201, "", `{"height":"14"}`, ``},
 
-		{"an error of the node", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`, `rejected: argument 'chain' not given`},
-		{"an error of an EVM chain", callRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not available"}}`, `rejected: the method eth_nope does not exist/is not available`},
-		{"a parse error with the request in it", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"","params":null,"id":null}},"id":null}`, `rejected: EOF`},
+		{"an error of the node", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`,
+			`rejected: argument 'chain' not given`},
+		{"an error of an EVM chain", callRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not ` +
+			`available"}}`, `rejected: the method eth_nope does not exist/is not available`},
+		{"a parse error with the request in it", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"",` +
+			`"params":null,"id":null}},"id":null}`, `rejected: EOF`},
 		{"an error without a message", callRPC, 200, "", `{"error":{}}`, `rejected: an error without a message`},
 		{"an error that is a string", callRPC, 200, "", `{"error":"no"}`, `rejected: no`},
 
@@ -98,23 +104,32 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"garbage after the answer", callRPC, 200, "", envelope + "]", `malformed: data after the end of the answer`},
 		{"garbage in the answer", callRPC, 200, "", `{"id":1,"result":{"height"}}`, `malformed: result.height: invalid JSON`},
 
-		{"an unknown path of a node", callRPC, 404, "", "404 page not found\n", `not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled`},
-		{"an unknown resource of a service", callREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`, `not_found: HTTP 404: Chain 5 not found`},
+		{"an unknown path of a node", callRPC, 404, "", "404 page not found\n",
+			`not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled`},
+		{"an unknown resource of a service", callREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`,
+			`not_found: HTTP 404: Chain 5 not found`},
 		{"a wrong method", callRPC, 405, "", "rpc: POST method required, received GET\n", `rejected: HTTP 405: rpc: POST method required, received GET`},
 		{"a wrong content type", callRPC, 415, "", "rpc: unrecognized Content-Type: text/plain\n", `rejected: HTTP 415: rpc: unrecognized Content-Type: text/plain`},
-		{"a bad request with several messages", callREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request","statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
-		{"a bad request with a long message", callREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`, `rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
+		{"a bad request with several messages", callREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request",` +
+			`"statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
+		{"a bad request with a long message", callREST, 400, "", `{"message":"` + strings.Repeat("x", 400) + `"}`,
+			`rejected: HTTP 400: ` + strings.Repeat("x", 300) + `…`},
 		{"a bad request without a message", callREST, 400, "", ``, `rejected: HTTP 400`},
 		{"bootstrapping", callRPC, 503, "", bootstrapping, `bootstrapping: HTTP 503: the chain is not done bootstrapping`},
 		{"a bad gateway", callRPC, 502, "", "<html>nginx</html>", `unavailable: HTTP 502: an HTML page of a proxy`},
 		{"an internal error", callREST, 500, "", `{"message":"Internal server error","statusCode":500}`, `unavailable: HTTP 500: Internal server error`},
-		{"an error of a gateway in JSON-RPC", callRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`, `unavailable: HTTP 500: no backend`},
-		{"no credentials", callREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: credentials missing or wrong: check the headers and the key: Unauthorized`},
+		{"an error of a gateway in JSON-RPC", callRPC, 500, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no backend"},"id":1}`,
+			`unavailable: HTTP 500: no backend`},
+		{"no credentials", callREST, 401, "", `{"message":"Unauthorized"}`, `forbidden: HTTP 401: credentials missing or wrong: check the headers and the key: ` +
+			`Unauthorized`},
 		{"not enough credentials", callREST, 403, "", `{"message":"Forbidden resource"}`, `forbidden: HTTP 403: not allowed without credentials: Forbidden resource`},
-		{"a foreign host name", callRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
+		{"a foreign host name", callRPC, 403, "", "invalid host specified\n", `forbidden: HTTP 403: the node does not serve the host name 127.0.0.1: start it ` +
+			`with --http-allowed-hosts=127.0.0.1, or send a host name that it allows`},
 		{"a request timeout of a proxy", callREST, 408, "", ``, `timeout: HTTP 408`},
-		{"too many requests", callREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`, `rate_limited: HTTP 429: too many requests: Rate limit exceeded`},
-		{"a redirect", callREST, 302, "Location: https://login.example.com/?token=hush", ``, `malformed: HTTP 302: redirects to https://login.example.com are not followed: configure the final address`},
+		{"too many requests", callREST, 429, "Retry-After: 30", `{"message":"Rate limit exceeded"}`,
+			`rate_limited: HTTP 429: too many requests: Rate limit exceeded`},
+		{"a redirect", callREST, 302, "Location: https://login.example.com/?token=hush", ``,
+			`malformed: HTTP 302: redirects to https://login.example.com are not followed: configure the final address`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +304,8 @@ func TestRequestsHaveTheExpectedForm(t *testing.T) {
 		}, `GET http://data/v1/chains/a%2Fb/x:y?pageToken=a+b&txTypes=A&txTypes=B host="inner" type="" auth="" `},
 		{"basic auth", scrape.Options{URL: "http://user:pass@node"}, func(u *scrape.Upstream) { _ = callREST(u) },
 			`GET http://node/v1/height/P host="" type="" auth="Basic dXNlcjpwYXNz" `},
-		{"a header and a host in the headers", scrape.Options{URL: "http://user:pass@node", Header: http.Header{"authorization": {"Bearer t0ken"}, "Host": {"inner"}}}, func(u *scrape.Upstream) { _ = callREST(u) },
+		{"a header and a host in the headers", scrape.Options{URL: "http://user:pass@node",
+			Header: http.Header{"authorization": {"Bearer t0ken"}, "Host": {"inner"}}}, func(u *scrape.Upstream) { _ = callREST(u) },
 			`GET http://node/v1/height/P host="inner" type="" auth="Bearer t0ken" `},
 	} {
 		var got string

@@ -44,7 +44,8 @@ func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	return serve(ctx, app.Options{Config: cfg, Log: log, Inbox: inbox, Started: func(address net.Addr) {
 		log.Info("open the status page", "url", app.OwnURL(address.String(), cfg.TLS))
 		if inbox != nil {
-			log.Info("open the inbox of notifications", "url", app.OwnURL(address.String(), cfg.TLS)+"/demo/inbox", "note", "alerts fire and are notified sooner than elsewhere")
+			log.Info("open the inbox of notifications", "url", app.OwnURL(address.String(), cfg.TLS)+"/demo/inbox", "note",
+				"alerts fire and are notified sooner than elsewhere")
 		}
 		go demo.Run(ctx, network, log)
 	}})

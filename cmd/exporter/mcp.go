@@ -53,27 +53,36 @@ type toolArg struct {
 }
 
 var tools = []tool{
-	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action. AvaxWatchdog always fires.", path: "/api/v1/alerts"},
-	{name: "causes", about: "The error texts behind the alerts: failing health checks, chains that did not start, and other tables of the collectors.", path: "/api/v1/tables"},
-	{name: "explain", about: "Why an alert fires or not: its values, thresholds, the part of its expression that is true, and the samples. Also explains a metric family.", path: "/explain", args: []toolArg{
+	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action. AvaxWatchdog always fires.",
+		path: "/api/v1/alerts"},
+	{name: "causes", about: "The error texts behind the alerts: failing health checks, chains that did not start, and other tables of the collectors.",
+		path: "/api/v1/tables"},
+	{name: "explain", about: "Why an alert fires or not: its values, thresholds, the part of its expression that is true, and the samples. Also explains a " +
+		"metric family.", path: "/explain", args: []toolArg{
 		{"name", "alert or metric family, such as AvaxNodeDown or avax_node_up", true}, {"target", "node, chain, ID or other label value", false},
 	}},
-	{name: "alert_history", about: "Which alerts fired in the last hours. Each series has the times at which the alert fired.", path: "/api/v1/query_range", args: []toolArg{
-		{"name", "alert, such as AvaxNodeDown; every alert without it", false}, {"hours", "1 to 24, 6 without it", false},
-	}, set: alertHistory},
-	{name: "safe_to_stop", about: "Whether a node may be stopped now without harm to the quorum of its chains, and the reason.", path: "/safe-to-stop", args: []toolArg{
-		{"node", "name or node ID of the node", true},
-	}},
-	{name: "safe_to_remove", about: "Whether an L1 validator may be removed now, and what its removal or an empty balance does to the quorum and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
+	{name: "alert_history", about: "Which alerts fired in the last hours. Each series has the times at which the alert fired.", path: "/api/v1/query_range",
+		args: []toolArg{
+			{"name", "alert, such as AvaxNodeDown; every alert without it", false}, {"hours", "1 to 24, 6 without it", false},
+		}, set: alertHistory},
+	{name: "safe_to_stop", about: "Whether a node may be stopped now without harm to the quorum of its chains, and the reason.", path: "/safe-to-stop",
+		args: []toolArg{
+			{"node", "name or node ID of the node", true},
+		}},
+	{name: "safe_to_remove", about: "Whether an L1 validator may be removed now, and what its removal or an empty balance does to the quorum and to who can " +
+		"build the next block.", path: "/safe-to-remove", args: []toolArg{
 		{"validation", "validation ID of the validator", true},
 	}},
-	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.", path: "/api/v1/l1/{chain}/plan", args: []toolArg{
-		{"chain", "name or blockchain ID of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
-	}},
-	{name: "query", about: "The value of a PromQL expression over the exporter's samples of the last day, such as avax_node_up or ALERTS.", path: "/api/v1/query", args: []toolArg{
-		{"query", "PromQL expression", true}, {"time", "Unix time or RFC 3339; now without it", false},
-	}},
-	{name: "runbook", about: "The runbook of an alert: meaning, impact, diagnosis and mitigation.", args: []toolArg{{"name", "alert, such as AvaxNodeDown", true}}},
+	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.",
+		path: "/api/v1/l1/{chain}/plan", args: []toolArg{
+			{"chain", "name or blockchain ID of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
+		}},
+	{name: "query", about: "The value of a PromQL expression over the exporter's samples of the last day, such as avax_node_up or ALERTS.", path: "/api/v1/query",
+		args: []toolArg{
+			{"query", "PromQL expression", true}, {"time", "Unix time or RFC 3339; now without it", false},
+		}},
+	{name: "runbook", about: "The runbook of an alert: meaning, impact, diagnosis and mitigation.",
+		args: []toolArg{{"name", "alert, such as AvaxNodeDown", true}}},
 }
 
 // alertHistory replaces the parameters name and hours by a query of at most 60 steps.

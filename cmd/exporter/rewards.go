@@ -131,7 +131,8 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 // rewardsCSV writes the payments for a spreadsheet program.
 func rewardsCSV(w io.Writer, payments []ledger.Payment, currency string) error {
 	table := csv.NewWriter(w)
-	_ = table.Write([]string{"time_utc", "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + currency, "value_" + currency, "note"})
+	_ = table.Write([]string{"time_utc", "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount",
+		"amount_whole", "price_" + currency, "value_" + currency, "note"})
 	for _, p := range payments {
 		row := []string{
 			p.Time.Format("2006-01-02T15:04:05"), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
@@ -152,7 +153,8 @@ func rewardsText(w io.Writer, payments []ledger.Payment, currency string) error 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "TIME (UTC)\tVALIDATOR\tKIND\tAMOUNT\t\tPRICE\tVALUE, %s\t\n", strings.ToUpper(currency))
 	for _, p := range payments {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset, price(p), hundredths(p.Hundredths), p.Note())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset, price(p),
+			hundredths(p.Hundredths), p.Note())
 	}
 	fmt.Fprintf(t, "\t\t\t\t\t\t\t\nMONTH\tL1\tTOTAL OF\tAMOUNT\t\t\tVALUE, %s\t\n", strings.ToUpper(currency))
 	for _, m := range monthsOf(payments) {
@@ -160,7 +162,8 @@ func rewardsText(w io.Writer, payments []ledger.Payment, currency string) error 
 		if m.Unpriced > 0 {
 			note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", m.Month, m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths), note)
+		fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", m.Month, m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths),
+			note)
 	}
 	return t.Flush()
 }

@@ -20,7 +20,8 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	dir, price := t.TempDir(), 21.55
 	var text strings.Builder
 	err := rewardsCSV(&text, []ledger.Payment{
-		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Price: &price, Hundredths: big.NewInt(1_035_698)},
+		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Price: &price,
+			Hundredths: big.NewInt(1_035_698)},
 		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3)},
 	}, "usd")
 	if err != nil {
@@ -29,7 +30,8 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "rewards.csv"), []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	convert := exec.CommandContext(t.Context(), "soffice", "--headless", "-env:UserInstallation=file://"+dir+"/profile", "--convert-to", "fods", "--outdir", dir, filepath.Join(dir, "rewards.csv"))
+	convert := exec.CommandContext(t.Context(), "soffice", "--headless", "-env:UserInstallation=file://"+dir+"/profile", "--convert-to", "fods", "--outdir", dir,
+		filepath.Join(dir, "rewards.csv"))
 	if out, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -37,7 +39,8 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`office:date-value="2026-10-01T04:10:00"`, `office:value="480602739725"`, `office:value="480.602739725"`, `office:value="21.55"`, `office:value="10356.98"`, `office:value="0.000000003"`, "no price yet"} {
+	for _, want := range []string{`office:date-value="2026-10-01T04:10:00"`, `office:value="480602739725"`, `office:value="480.602739725"`,
+		`office:value="21.55"`, `office:value="10356.98"`, `office:value="0.000000003"`, "no price yet"} {
 		if !strings.Contains(string(sheet), want) {
 			t.Errorf("no %s", want)
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 var assetTransactionsFamily = metric.NewCounter("avax_asset_transactions_total",
-	"X-Chain transactions of a monitored asset by type. Type other: types that the exporter does not know. Counted from one day before the asset was first monitored.", "asset_id", "type")
+	"X-Chain transactions of a monitored asset by type. Type other: types that the exporter does not know. Counted from one day before the asset was first "+
+		"monitored.", "asset_id", "type")
 
 var assetTransactionsRead = newRead("avax_asset_transactions_read_timestamp_seconds", "transactions of a monitored asset", "asset_id")
 

@@ -18,7 +18,8 @@ import (
 
 var (
 	dataIndexedHeight = metric.New("avax_data_indexed_height",
-		"Height of the newest block of the chain that the Data service knows. The exporter searches for this block with a few calls per minute. So the value may be several minutes late when the service falls behind or catches up.", "chain")
+		"Height of the newest block of the chain that the Data service knows. The exporter searches for this block with a few calls per minute. So the value may "+
+			"be several minutes late when the service falls behind or catches up.", "chain")
 	dataIndexedTimestamp = metric.New("avax_data_indexed_timestamp_seconds",
 		"Time of the newest block of the chain that the Data service knows, in Unix seconds.", "chain")
 	dataTransactions = metric.NewCounter("avax_data_cumulative_transactions_total",

@@ -15,15 +15,22 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a monitored address sent or received, by status. Counted from one day before the address was first monitored. Status pending: not delivered. Status given_up: pending for a week, no longer tracked. Status delivered: delivered and executed. Status delivered_source_not_indexed: delivered, but the Data service does not know the source transaction. Status execution_failed: delivered, but the call on the destination chain failed. The labels source and destination are names of AVAX_CHAINS, or blockchain IDs. Only 100 pairs of chains have series of their own. The series source=other, destination=other is the sum of the others.",
+		"Messages between chains that a monitored address sent or received, by status. Counted from one day before the address was first monitored. Status "+
+			"pending: not delivered. Status given_up: pending for a week, no longer tracked. Status delivered: delivered and executed. Status "+
+			"delivered_source_not_indexed: delivered, but the Data service does not know the source transaction. Status execution_failed: delivered, but the call "+
+			"on the destination chain failed. The labels source and destination are names of AVAX_CHAINS, or blockchain IDs. Only 100 pairs of chains have series "+
+			"of their own. The series source=other, destination=other is the sum of the others.",
 		"address", "source", "destination", "status")
 	icmOldestPending = metric.New("avax_icm_oldest_pending_timestamp_seconds",
-		"Time at which the oldest pending message was sent, in Unix seconds. Absent if no message is pending. After a week, a pending message gets the status given_up and no longer counts.", "address", "source", "destination")
+		"Time at which the oldest pending message was sent, in Unix seconds. Absent if no message is pending. After a week, a pending message gets the status "+
+			"given_up and no longer counts.", "address", "source", "destination")
 	icmDeliveries = metric.New("avax_icm_deliveries",
-		"Delivered messages by the address that delivered them. A message counts only if the Data service knows that address. Only 20 addresses per pair of chains have series of their own. The series deliverer=other is the sum of the others.",
+		"Delivered messages by the address that delivered them. A message counts only if the Data service knows that address. Only 20 addresses per pair of "+
+			"chains have series of their own. The series deliverer=other is the sum of the others.",
 		"address", "source", "destination", "deliverer")
 	icmReceipts = metric.New("avax_icm_receipts",
-		"Delivered messages whose receipt has arrived at the source chain. The exporter requests each message for two days after it was sent or delivered: a later receipt does not count.",
+		"Delivered messages whose receipt has arrived at the source chain. The exporter requests each message for two days after it was sent or delivered: a "+
+			"later receipt does not count.",
 		"address", "source", "destination")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"Time in seconds between the sending and the delivery of the message that was delivered last.", "address", "source", "destination")

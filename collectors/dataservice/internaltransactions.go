@@ -11,7 +11,8 @@ import (
 )
 
 var addressInternals = metric.NewCounter("avax_address_internal_transactions_total",
-	"Internal transactions to a monitored address (in) or from it (out), since the exporter began to monitor the address. In an internal transaction, a contract calls with a value or creates a contract. Reverted transactions do not count.",
+	"Internal transactions to a monitored address (in) or from it (out), since the exporter began to monitor the address. In an internal transaction, a "+
+		"contract calls with a value or creates a contract. Reverted transactions do not count.",
 	"chain", "address", "direction")
 
 var internalsRead = newRead("avax_address_internal_transactions_read_timestamp_seconds", "internal transactions of a monitored address", "chain", "address")

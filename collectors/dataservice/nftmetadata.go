@@ -16,7 +16,8 @@ import (
 
 var (
 	nftTimestamp = metric.New("avax_nft_metadata_timestamp_seconds",
-		"Time at which the Data service last read the token's metadata, in Unix seconds. Absent if the service has never read the metadata, or if no monitored address holds the token.",
+		"Time at which the Data service last read the token's metadata, in Unix seconds. Absent if the service has never read the metadata, or if no monitored "+
+			"address holds the token.",
 		"chain", "contract", "token")
 	nftIndexed = metric.New("avax_nft_metadata_indexed",
 		"1 if the Data service has a valid copy of the token's metadata, 0 if not. Absent if no monitored address holds the token.", "chain", "contract", "token")
@@ -48,9 +49,10 @@ func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
 			continue // with AVAX_CHAINS=auto, the chain may be discovered later
 		}
 		c := ups.Chains()[i]
-		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name}, Collect: func(ctx context.Context, out *metric.Batch) error {
-			return collectNFTMetadata(ctx, ups, c, t, out)
-		}})
+		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name},
+			Collect: func(ctx context.Context, out *metric.Batch) error {
+				return collectNFTMetadata(ctx, ups, c, t, out)
+			}})
 	}
 	return jobs
 }

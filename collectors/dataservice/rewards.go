@@ -19,13 +19,15 @@ import (
 
 var (
 	rewardsSum = metric.NewCounter("avax_rewards_avax_total",
-		"All rewards paid for a monitored validator, in AVAX. Type VALIDATOR: paid to the validator. Type DELEGATOR: paid to its delegators. Type VALIDATOR_FEE: paid to the validator out of its delegators' rewards. Type other: types that the exporter does not know.", "node_id", "type")
+		"All rewards paid for a monitored validator, in AVAX. Type VALIDATOR: paid to the validator. Type DELEGATOR: paid to its delegators. Type VALIDATOR_FEE: "+
+			"paid to the validator out of its delegators' rewards. Type other: types that the exporter does not know.", "node_id", "type")
 	rewardsCount = metric.NewCounter("avax_rewards_total",
 		"Number of rewards paid for a monitored validator.", "node_id", "type")
 	rewardsLast = metric.New("avax_rewards_last_timestamp_seconds",
 		"Time of the newest reward, in Unix seconds.", "node_id", "type")
 	rewardsValue = metric.New("avax_rewards_value",
-		"Value of all rewards in the currency, each at the price on the day of its payment. A reward is included after the Data service has this price, about a day later.",
+		"Value of all rewards in the currency, each at the price on the day of its payment. A reward is included after the Data service has this price, about a "+
+			"day later.",
 		"node_id", "type", "currency")
 	rewardsUnpriced = metric.New("avax_rewards_unpriced",
 		"Number of rewards that avax_rewards_value does not include, because the Data service has no price for them. A new reward has a price after about a day.",
@@ -37,8 +39,9 @@ var (
 )
 
 var Rewards = &collector.Spec{
-	Name:     "rewards",
-	Help:     "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter has read the whole history.",
+	Name: "rewards",
+	Help: "Rewards paid for the validators in AVAX_VALIDATORS. If no node ID is set there, rewards paid for your nodes. Samples appear after the exporter " +
+		"has read the whole history.",
 	Calls:    []string{data.ListRewards.Op(), "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},

@@ -147,8 +147,10 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 		want    scrape.Outcome
 		resumes string // token of the second page that the next run requests
 	}{
-		"rejected": {err: &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected, Err: errors.New("the API key is not valid")}, want: scrape.Rejected, resumes: "second"},
-		"repeated": {second: data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(1)}, NextPageToken: "second"}, want: scrape.OutcomeOf(scrape.BadPage("", scrape.ErrRepeatedToken)), resumes: "other"},
+		"rejected": {err: &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.Rejected, Err: errors.New("the API key is not valid")}, want: scrape.Rejected,
+			resumes: "second"},
+		"repeated": {second: data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(1)}, NextPageToken: "second"},
+			want: scrape.OutcomeOf(scrape.BadPage("", scrape.ErrRepeatedToken)), resumes: "other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,9 @@ import (
 
 // newRead declares the family that says how far a list of events was read.
 func newRead(name, what string, labels ...string) *metric.Family {
-	return metric.New(name, "Time up to which the exporter has read the list of "+what+" to its end, in Unix seconds. If this time is older than two periods of the collector, the Data service fails, or the list has more events than the exporter reads at once. The exporter continues, and loses none. Absent until the list was read once.", labels...)
+	return metric.New(name, "Time up to which the exporter has read the list of "+what+
+		" to its end, in Unix seconds. If this time is older than two periods of the collector, the Data service fails, or the list has more events than the "+
+		"exporter reads at once. The exporter continues, and loses none. Absent until the list was read once.", labels...)
 }
 
 // eventList is how far a list of events of the Data service was read. It is a part of a stored value.

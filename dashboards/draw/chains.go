@@ -29,7 +29,8 @@ var chains = board{
 			)...)},
 		{
 			title: "Heads of the chains",
-			text:  "A chain without transactions has no new blocks, so a growing age alone is not a fault. A node that is *behind* other nodes is a fault. Blocks that stay in voting for long are a fault too.",
+			text: "A chain without transactions has no new blocks, so a growing age alone is not a fault. A node that is *behind* other nodes is a fault. Blocks " +
+				"that stay in voting for long are a fault too.",
 			panels: []*panel{
 				table("Chains", "One row for each chain, from all monitored nodes. Click the name to show only this chain.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
@@ -44,16 +45,22 @@ var chains = board{
 				alertsTable("avax-chain", "avax-service", "companion-icm").size(9, 8),
 				lagGraph(),
 				graph("Age of the newest block", "Age of the newest block of each chain on any node: the 10 oldest.", "{{chain}}",
-					highest("time() - max without (node) ("+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains)+")")).unit("s", 0).between(0, nil).upTo(60).opening("avax-chains", "chain", "chain"),
+					highest("time() - max without (node) ("+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains)+")")).unit("s", 0).between(0,
+					nil).upTo(60).opening("avax-chains", "chain", "chain"),
 				graph("Longest votes", "How long the oldest block has been in voting: the 10 longest times.", "{{node}} {{chain}}",
-					highest(maxOf("avax_chain_longest_processing_seconds", onNodes))).unit("s", 0).between(0, nil).upTo(10).none("No health API").opening("avax-node", "node", "node"),
+					highest(maxOf("avax_chain_longest_processing_seconds", onNodes))).unit("s", 0).between(0, nil).upTo(10).none("No health API").opening("avax-node", "node",
+					"node"),
 				graph("Pending transactions", "Transactions in a node's pool that wait for a block: the 10 highest numbers.", "{{node}} {{chain}}",
-					highest(maxOf("avax_node_pool_transactions", onNodes, onChains, `state="pending"`))).unit("none", 0).between(0, nil).upTo(10).none("No pool API").opening("avax-node", "node", "node").size(12, 8),
-				graph("Blocks not executed or settled", "Blocks that a node has accepted and not executed, or executed and not settled: the 10 highest.", "{{node}} {{chain}} {{stage}}",
+					highest(maxOf("avax_node_pool_transactions", onNodes, onChains, `state="pending"`))).unit("none", 0).between(0,
+					nil).upTo(10).none("No pool API").opening("avax-node", "node", "node").size(12, 8),
+				graph("Blocks not executed or settled", "Blocks that a node has accepted and not executed, or executed and not settled: the 10 highest.",
+					"{{node}} {{chain}} {{stage}}",
 					highest(maxOf("avax:execution_lag", onNodes, onChains))).counts().none("No health API").size(12, 8),
 				timeline("Bootstrapped", "The 20 chains of nodes that were bootstrapped least in the time range.", "{{node}} {{chain}}",
-					minOf("avax_node_chain_bootstrapped", onNodes, onChains)+" and on (job, node, chain) bottomk(20, min without (instance, pod) (avg_over_time("+of("avax_node_chain_bootstrapped", onNodes, onChains)+"[$__range] @ end())))").
-					judged(steps(step{nil, bad}, step{1.0, good})).mapped([]object{mapping("0", "bootstrapping", bad), mapping("1", "yes", good)}).size(24, 9).opening("avax-node", "node", "node"),
+					minOf("avax_node_chain_bootstrapped", onNodes, onChains)+" and on (job, node, chain) bottomk(20, min without (instance, pod) (avg_over_time("+
+						of("avax_node_chain_bootstrapped", onNodes, onChains)+"[$__range] @ end())))").
+					judged(steps(step{nil, bad}, step{1.0, good})).mapped([]object{mapping("0", "bootstrapping", bad), mapping("1", "yes", good)}).size(24,
+					9).opening("avax-node", "node", "node"),
 			},
 		},
 		{
@@ -67,14 +74,17 @@ var chains = board{
 					highest(maxOf("avax_chain_head_transactions", onChains))).counts().none("No EVM chain"),
 				table("Fee configuration", "The result of eth_feeConfig. An unplanned change may mean that a key was stolen.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
-					value("Gas limit", orElse("max by (chain) ("+maxOf("avax_chain_fee_config_gas_limit", onChains)+")", exporters, "chain", "None"), "locale", 0, 105, nil).orElse(),
+					value("Gas limit", orElse("max by (chain) ("+maxOf("avax_chain_fee_config_gas_limit", onChains)+")", exporters, "chain", "None"), "locale", 0, 105,
+						nil).orElse(),
 					value("Target gas", "max by (chain) ("+maxOf("avax_chain_fee_config_target_gas", onChains)+")", "locale", 0, 105, nil),
 					value("Block rate", "max by (chain) ("+maxOf("avax_chain_fee_config_target_block_rate_seconds", onChains)+")", "s", 0, 90, nil),
 					value("Minimum base fee, nAVAX", inNanoAVAX("max by (chain) ("+maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)+")"), "none", 3, 185, nil),
 					value("Changed in block", "max by (chain) ("+maxOf("avax_chain_fee_config_last_changed_block", onChains)+")", "none", 0, 130, nil),
 				).size(14, 7),
-				graph("Minimum base fee", "The lowest base fee that the chain's configuration allows, or on the C-Chain its validators, in nAVAX per gas, on an L1 in 10⁻⁹ of its token: the 10 highest.", "{{chain}}",
-					highest(inNanoAVAX("("+maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)+" or "+maxOf("avax_chain_min_gas_price_wei", onChains)+")"))).unit("suffix: nAVAX", 2).between(0, nil).none("No chain with a fee configuration").size(10, 7).steady(),
+				graph("Minimum base fee", "The lowest base fee that the chain's configuration allows, or on the C-Chain its validators, in nAVAX per gas, on an L1 in "+
+					"10⁻⁹ of its token: the 10 highest.", "{{chain}}",
+					highest(inNanoAVAX("("+maxOf("avax_chain_fee_config_min_base_fee_wei", onChains)+" or "+maxOf("avax_chain_min_gas_price_wei", onChains)+
+						")"))).unit("suffix: nAVAX", 2).between(0, nil).none("No chain with a fee configuration").size(10, 7).steady(),
 			},
 		},
 		{
@@ -82,13 +92,15 @@ var chains = board{
 			text:  "What the Data service reports about the monitored addresses, if it is configured. Messages are those *to* the selected chains.",
 			panels: []*panel{
 				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
-					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+maxOf("avax_icm_messages", toChains)+"))").
+					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+
+						maxOf("avax_icm_messages", toChains)+"))").
 					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
 				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
 					highest(maxOf("avax_icm_messages", toChains))).counts().none("No monitored address").steady(),
 				table("Deliveries", "Who delivered the messages, and how long the last delivery took.",
 					text("Deliverer", "deliverer", 0), text("From", "source", 90), text("To", "destination", 90),
-					value("Delivered", orElse("sum by (source, destination, deliverer) ("+maxOf("avax_icm_deliveries", toChains)+")", exporters, "deliverer", "None"), "none", 0, 85, nil).orElse(),
+					value("Delivered", orElse("sum by (source, destination, deliverer) ("+maxOf("avax_icm_deliveries", toChains)+")", exporters, "deliverer", "None"), "none",
+						0, 85, nil).orElse(),
 					value("Receipts", "sum by (source, destination) ("+maxOf("avax_icm_receipts", toChains)+")", "none", 0, 80, nil),
 					value("Last took", "max by (source, destination) ("+maxOf("avax_icm_last_delivery_seconds", toChains)+")", "s", 0, 85, nil),
 				).size(8, 8),
@@ -108,7 +120,8 @@ var chains = board{
 					mapped([]object{mapping("0", "too few signatures", bad), mapping("1", "signed", good)}).none("No probe").size(8, 8),
 				graph("Duration of an aggregation", "Time until the signature aggregator had enough signatures: the 10 longest.", "{{probe}}",
 					highest(maxOf("avax_signature_aggregation_seconds"))).unit("s", 2).between(0, nil).none("No probe"),
-				graph("Lists that are not read to their end", "Time since the exporter read each list of the Data service to its end: the 10 longest.", "{{list}} {{address}}{{asset_id}} {{chain}}",
+				graph("Lists that are not read to their end", "Time since the exporter read each list of the Data service to its end: the 10 longest.",
+					"{{list}} {{address}}{{asset_id}} {{chain}}",
 					highest(maxOf("avax:data_list_behind_seconds"))).unit("s", 0).graded(highBy("AvaxDataListBehind", seconds)).between(0, nil).upTo(60).none("No list"),
 			},
 		},
@@ -118,12 +131,14 @@ var chains = board{
 			panels: []*panel{
 				graph("Transactions a second", "Average of the newest complete day, from the Metrics service: the 10 highest.", "{{chain}}",
 					highest(maxOf("avax_chain_avg_tps", onChains))).unit("suffix: tx/s", 2).between(0, nil).upTo(1).none("No Metrics service").steady(),
-				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and the newest block that the Data service has indexed: the 10 largest numbers.", "{{chain}}",
+				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and the newest block that the Data service has indexed: the 10 largest "+
+					"numbers.", "{{chain}}",
 					highest("max without (node) ("+maxOf("avax_chain_height", onChains)+") - "+maxOf("avax_data_indexed_height", onChains))).
 					unit("suffix: blocks", 0).between(0, nil).upTo(10).none("No Data service"),
 				table("Chains in the Data service", "The newest block that the service has indexed.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
-					yesNo("Indexed", orElse("min by (chain) ("+minOf("avax_data_chain_indexed", onChains)+")", exporters, "chain", "No Data service"), "Yes", good, "No", warn, 80).orElse(),
+					yesNo("Indexed", orElse("min by (chain) ("+minOf("avax_data_chain_indexed", onChains)+")", exporters, "chain", "No Data service"), "Yes", good, "No",
+						warn, 80).orElse(),
 					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "s", 0, 110, nil),
 					value("Transactions a day", "max by (chain) (increase("+of("avax_data_cumulative_transactions_total", onChains)+"[1d]))", "locale", 0, 150, nil),
 					value("Fees of the block", "max by (chain) ("+maxOf("avax_data_fees_spent_tokens", onChains)+")", "none", 6, 130, nil),
@@ -132,7 +147,8 @@ var chains = board{
 					"topk(10, max without (instance, pod) (increase("+of("avax_asset_transactions_total")+"[1d])))").counts().none("No monitored asset"),
 				table("NFT metadata", "Whether the Data service has a valid copy of the metadata.",
 					text("Contract", "contract", 0), text("Token", "token", 80), text("Chain", "chain", 80),
-					yesNo("Metadata", orElse("min by (chain, contract, token) ("+minOf("avax_nft_metadata_indexed", onChains)+")", exporters, "contract", "No monitored NFT"), "Valid", good, "Missing", warn, 85).orElse(),
+					yesNo("Metadata", orElse("min by (chain, contract, token) ("+minOf("avax_nft_metadata_indexed", onChains)+")", exporters, "contract", "No monitored NFT"),
+						"Valid", good, "Missing", warn, 85).orElse(),
 					value("Read", "max by (chain, contract, token) ("+maxOf("avax_nft_metadata_timestamp_seconds", onChains)+") * 1000", "dateTimeFromNow", 0, 110, nil),
 				).size(8, 8),
 				graph("Age of the Metrics service's figures", "Time since the Metrics service last updated the chain: the 10 longest.", "{{chain}}",

@@ -40,8 +40,11 @@ var exporter = board{
 				table("Collectors", "One row for each collector, for all its targets together. Failing collectors come first.",
 					text("Collector", "collector", 0).to("avax-exporter", "collector", "Collector"),
 					value("Targets", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, nil),
-					value("Failing", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
-					value("Oldest answer", "max by (collector) (time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118, steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
+					value("Failing", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+
+						minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
+					value("Oldest answer", "max by (collector) (time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+
+						") or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118,
+						steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
 				).size(14, 10).sortedDown("Oldest answer").sortedDown("Failing"),
 				alertsTable("avax-exporter", "avax-thresholds", "companion-targets").size(10, 10),
 				timeline("Exporters", "When Prometheus could scrape each exporter.", "{{instance}}",
@@ -55,11 +58,14 @@ var exporter = board{
 				graph("Requests by outcome", "Requests per second by outcome, of all exporters.", "{{outcome}}",
 					"sum by (outcome) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval]))").unit("reqps", 2).between(0, nil),
 				graph("Failed requests", "Requests per second with an outcome other than ok, by upstream: the 10 highest rates.", "{{upstream}}",
-					"topk(10, sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams, `outcome!="ok"`)+"[$__rate_interval])) or 0 * sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval])))").unit("reqps", 2).between(0, nil).upTo(1),
+					"topk(10, sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams, `outcome!="ok"`)+
+						"[$__rate_interval])) or 0 * sum by (upstream) (rate("+of("avax_exporter_upstream_requests_total", onUpstreams)+"[$__rate_interval])))").unit("reqps",
+					2).between(0, nil).upTo(1),
 				graph("Response time of nodes", "Duration of the probe of each node: the 10 slowest nodes.", "{{node}}",
 					"topk(10, "+maxOf("avax_node_probe_duration_seconds")+")").unit("s", 3).between(0, nil),
 				graph("Response time by method", "Mean time until the answer, over all upstreams: the 10 slowest methods.", "{{op}}",
-					"topk(10, sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_sum")+"[$__rate_interval])) / (sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_count")+"[$__rate_interval])) > 0))").unit("s", 3).between(0, nil),
+					"topk(10, sum by (op) (rate("+of("avax_exporter_upstream_request_duration_seconds_sum")+"[$__rate_interval])) / (sum by (op) (rate("+
+						of("avax_exporter_upstream_request_duration_seconds_count")+"[$__rate_interval])) > 0))").unit("s", 3).between(0, nil),
 				timeline("Data service", "Whether the Data service answered the last probe.", "Data service",
 					minOf("avax_data_up")).judged(steps(step{nil, warn}, step{1.0, good})).
 					mapped([]object{mapping("0", "no answer", warn), mapping("1", "up", good)}).none("No Data service").size(8, 8),
@@ -74,11 +80,13 @@ var exporter = board{
 				graph("Memory", "Resident memory of each exporter.", "{{instance}}",
 					"topk(10, process_resident_memory_bytes and on (instance, job) "+of("avax_exporter_build_info")+")").unit("bytes", 0).between(0, nil).size(6, 8),
 				graph("CPU", "CPU cores that each exporter uses.", "{{instance}}",
-					"topk(10, rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) "+of("avax_exporter_build_info")+")").unit("none", 2).between(0, nil).upTo(1).size(6, 8),
+					"topk(10, rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) "+of("avax_exporter_build_info")+")").unit("none", 2).between(0,
+					nil).upTo(1).size(6, 8),
 				graph("Series", "Series that each exporter serves.", "{{instance}}",
 					"topk(10, avax_exporter_series and on (instance, job) "+of("avax_exporter_build_info")+")").unit("locale", 0).between(0, nil).size(6, 8),
 				graph("Notifications by outcome", "Notifications per second of in-process alerting.", "{{outcome}}",
-					"sum by (outcome) (rate("+of("avax_exporter_notifications_total")+"[$__rate_interval])) or on () label_replace(0 * group("+exporters+`), "outcome", "in-process alerting is disabled", "", "")`).unit("none", 3).between(0, nil).upTo(1).size(6, 8),
+					"sum by (outcome) (rate("+of("avax_exporter_notifications_total")+"[$__rate_interval])) or on () label_replace(0 * group("+exporters+
+						`), "outcome", "in-process alerting is disabled", "", "")`).unit("none", 3).between(0, nil).upTo(1).size(6, 8),
 			},
 		},
 	},

@@ -24,10 +24,12 @@ var l1s = board{
 			)...)},
 		{
 			title: "How long the balances last",
-			text:  "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
+			text: "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight stays in the " +
+				"L1's total weight. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
 			panels: []*panel{
 				runwayBars().size(8, 9),
-				table("Time until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
+				table("Time until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % "+
+					"nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
 					text("L1", "chain", 0).to("avax-l1", "chain", "L1"),
 					value("Active below 80 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
 					value("Below 75 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
@@ -41,7 +43,8 @@ var l1s = board{
 			title: "Each validator",
 			text:  "Shortest runway first. *Connected* is the share of your nodes that are connected to the validator.",
 			panels: []*panel{
-				table("Validators", "One row for each validator. If there are many, select an L1. A legacy validator has no balance. Click the name to show only this validator.",
+				table("Validators", "One row for each validator. If there are many, select an L1. A legacy validator has no balance. Click the name to show only this "+
+					"validator.",
 					text("Validator", "name", 0).to("avax-l1", "node_id", "ID", "chain", "L1"),
 					hidden("ID", "node_id"),
 					text("L1", "chain", 110).to("avax-l1", "chain", "L1"),
@@ -49,7 +52,8 @@ var l1s = board{
 					value("Runway", l1By("min", minOf("avax_l1_validator_runway_seconds", onL1s...)), "dtdhms", 0, 130, colors(runway())),
 					value("Balance", l1By("min", minOf("avax_l1_validator_balance_avax", onL1s...)), "suffix: AVAX", 4, 130, nil),
 					value("Burn per day", l1By("max", maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)), "suffix: AVAX", 4, 120, nil),
-					value("Weight", l1By("max", maxOf("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+maxOf("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
+					value("Weight", l1By("max", maxOf("avax_l1_validator_weight", onL1s...)+" / ignoring (node_id, validation_id) group_left () "+
+						maxOf("avax_l1_weight", onChains)), "percentunit", 1, 80, nil),
 					value("Connected", l1By("avg", minOf("avax_l1_validator_connected", onL1s...)), "percentunit", 0, 95, steps(step{nil, warn}, step{1.0, good})),
 					value("Uptime", l1By("avg", minOf("avax_l1_validator_uptime_ratio", onL1s...)), "percentunit", 1, 80, nil),
 				).size(24, 9).sorted("Runway"),
@@ -60,16 +64,20 @@ var l1s = board{
 			panels: []*panel{
 				activeWeightGraph(),
 				connectedWeightGraph(),
-				graph("Who may build the next block", "Share of the weight of the validators that may build the next block of the chain, and that run the chain and are connected. At 0 nobody can ever extend the chain until one of them runs it again. An idle chain is normal.", "{{chain}}",
+				graph("Who may build the next block", "Share of the weight of the validators that may build the next block of the chain, and that run the chain and are "+
+					"connected. At 0 nobody can ever extend the chain until one of them runs it again. An idle chain is normal.", "{{chain}}",
 					lowest(maxOf("avax_l1_proposers_left_ratio", onChains))).shares(0).graded(lowBy("AvaxL1ProposersLow", percents)),
-				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.", "{{chain}} without {{node}}",
+				graph("Weight left after a stop", "Share of the set's weight that stays active and connected if the node stops: the 10 lowest.",
+					"{{chain}} without {{node}}",
 					lowest(minOf("avax_node_stop_leaves_ratio", onNodes, `chain=~"$chain|P"`))).
 					shares(0.7).graded(l1Weight()).opening("avax-node", "node", "node"),
 				graph("Shortest runways", "Time until the balance is spent: the 10 shortest. A top-up raises the line.", "{{chain}} {{name}}",
-					namedL1(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1", "node_id", "node_id"),
+					namedL1(lowest(minOf("avax_l1_validator_runway_seconds", onL1s...)))).unit("dtdhms", 0).graded(runway()).between(0, nil).upTo(60*day).opening("avax-l1",
+					"node_id", "node_id"),
 				graph("Burn of a validator", "The highest burn rate of each L1's validators, in AVAX per day. All validators pay the same fee.", "{{chain}}",
 					highest("max without (node_id, validation_id) ("+maxOf("avax_l1_validator_burn_avax_per_day", onL1s...)+")")).unit("suffix: AVAX", 4).between(0, nil),
-				graph("P-Chain blocks until a message is usable", "Blocks of the P-Chain from the height of the chain's epoch to the newest. A message of another chain that was signed at the newest height can be verified after so many.", "{{chain}}",
+				graph("P-Chain blocks until a message is usable", "Blocks of the P-Chain from the height of the chain's epoch to the newest. A message of another chain "+
+					"that was signed at the newest height can be verified after so many.", "{{chain}}",
 					highest(maxOf("avax:l1_epoch_lag_blocks", onChains))).unit("none", 0).between(0, nil).size(12, 8),
 				graph("Validators by state", "Active and inactive validators, and legacy validators of a former permissioned subnet.", "{{chain}} {{state}}",
 					highest(maxOf("avax_l1_validators", onChains)+" > 0")).counts().steady().size(12, 8),
@@ -83,14 +91,17 @@ var l1s = board{
 					hidden("ID", "node_id"),
 					text("L1", "chain", 120),
 					value("Connected", orElse(
-						namedL1("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+" == 1)"),
+						namedL1("bottomk(20, "+l1By("avg", minOf("avax_l1_validator_connected", onL1s...))+" < 1 and on (validation_id) "+maxOf("avax_l1_validator_active")+
+							" == 1)"),
 						of("avax_l1_validator_connected", onL1s...), "name", "Nobody"), "percentunit", 0, 95, steps(step{nil, warn})).orElse(),
 				).size(10, 8).sorted("Connected"),
-				table("Owners of the subnets", "Addresses that may change a subnet, and how many of them must sign, from the Data service. An unplanned change may mean that a key was stolen.",
+				table("Owners of the subnets", "Addresses that may change a subnet, and how many of them must sign, from the Data service. An unplanned change may mean "+
+					"that a key was stolen.",
 					text("Owner", "address", 0),
 					hidden("ID", "subnet_id"),
 					text("Subnet", "name", 150),
-					value("Must sign", orElse(subnetName("max by (subnet_id, address) ("+maxOf("avax_subnet_owner_info")+" * on (job, subnet_id) group_left () "+maxOf("avax_subnet_owner_threshold")+")"), exporters, "address", "No answer"), "none", 0, 95, nil).orElse(),
+					value("Must sign", orElse(subnetName("max by (subnet_id, address) ("+maxOf("avax_subnet_owner_info")+" * on (job, subnet_id) group_left () "+
+						maxOf("avax_subnet_owner_threshold")+")"), exporters, "address", "No answer"), "none", 0, 95, nil).orElse(),
 				).size(14, 8),
 			},
 		},
@@ -118,7 +129,8 @@ func inactiveTile() *panel {
 }
 
 func runwayTile() *panel {
-	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight stays in the L1's total weight.",
+	return stat("Shortest L1 runway", "Time until the first L1 validator runs out of balance. At a balance of 0 it becomes inactive, but its weight stays in "+
+		"the L1's total weight.",
 		"min("+minOf("avax_l1_validator_runway_seconds", onChains)+")").
 		unit("dtdhms", 0).graded(runway()).leadsTo("avax-l1")
 }
@@ -134,17 +146,20 @@ func topUpTile() *panel {
 }
 
 func runwayBars() *panel {
-	return bars("Time until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.", "{{chain}} {{name}}",
+	return bars("Time until the balance is spent", "L1 validators at the current fee: the 10 shortest times. The bar is full at 60 days or more.",
+		"{{chain}} {{name}}",
 		namedL1("bottomk(10, "+minOf("avax_l1_validator_runway_seconds", onChains)+")")).
 		unit("dtdhms", 0).graded(runway()).between(0, 2*bar("AvaxL1RunwayLow", "", "30d")).opening("avax-l1", "node_id", "node_id")
 }
 
 func activeWeightGraph() *panel {
-	return graph("Active weight", "Share of the L1's weight whose validators have a balance: the 10 lowest. Below 80 % the L1's nodes report themselves unhealthy. Below 67 % messages between chains stop.", "{{chain}}",
+	return graph("Active weight", "Share of the L1's weight whose validators have a balance: the 10 lowest. Below 80 % the L1's nodes report themselves "+
+		"unhealthy. Below 67 % messages between chains stop.", "{{chain}}",
 		lowest(activeWeight)).shares(0.7).graded(l1Weight()).opening("avax-l1", "chain", "chain")
 }
 
 func connectedWeightGraph() *panel {
-	return graph("Connected weight", "Share of the L1's weight that is active and connected, according to the node with the lowest share: the 10 lowest.", "{{chain}}",
+	return graph("Connected weight", "Share of the L1's weight that is active and connected, according to the node with the lowest share: the 10 lowest.",
+		"{{chain}}",
 		lowest("min without (node) ("+connectedWeight+")")).shares(0.7).graded(l1Weight()).opening("avax-l1", "chain", "chain")
 }

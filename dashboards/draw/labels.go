@@ -3,7 +3,8 @@ package main
 // byLabel sums up the nodes and validators by a label such as owner.
 var byLabel = board{
 	file: "labels.json", uid: "avax-labels", title: "by label",
-	about: "Nodes, alerts, uptimes, rewards and balances by a label of nodes and validators, such as owner. The alert rules record the totals of the labels in AVAX_ALERT_LABELS.",
+	about: "Nodes, alerts, uptimes, rewards and balances by a label of nodes and validators, such as owner. The alert rules record the totals of the labels in " +
+		"AVAX_ALERT_LABELS.",
 	variables: []variable{
 		labelValues("label", "Label", `avax:label{job=~"$job"}`, "label"),
 		labelValues("value", "Value", `avax:label{job=~"$job", label=~"$label"}`, "value"),

@@ -26,12 +26,14 @@ var network = board{
 					text("Node", "node", 0).to("avax-node", "node", "Node"),
 					states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 					text("Version", "version", 155),
-					value("Connected stake", "min by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 132, colors(lowBy("AvaxConnectedStakeLow", percents))),
+					value("Connected stake", "min by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 132,
+						colors(lowBy("AvaxConnectedStakeLow", percents))),
 					value("Peers", "min by (job, node) ("+minOf("avax_node_peers", onNodes)+")", "none", 0, 65, nil),
 					yesNo("Staking port", "max by (job, node) ("+maxOf("avax_node_staking_port_open", onNodes)+")", "Open", good, "Closed", warn, 105),
 					value("Inbound", "max by (job, node) ("+maxOf("avax_node_peers_inbound", onNodes)+")", "none", 0, 80, steps(step{nil, warn}, step{1.0, good})),
 					value("Silent", "max by (job, node) ("+maxOf("avax_node_peers_silent", onNodes)+")", "none", 0, 65, nil),
-					value("Newer stake", "max by (job, node) ("+maxOf("avax_node_newer_version_stake_ratio", onNodes)+")", "percentunit", 1, 100, colors(highBy("AvaxVersionBehindNetwork", percents))),
+					value("Newer stake", "max by (job, node) ("+maxOf("avax_node_newer_version_stake_ratio", onNodes)+")", "percentunit", 1, 100,
+						colors(highBy("AvaxVersionBehindNetwork", percents))),
 					yesNo("Safe to stop", "min by (job, node) ("+minOf("avax_node_safe_to_stop", onNodes)+")", "Yes", good, "No", warn, 105),
 				).withInfo("max by (job, node, version) ("+of("avax_node_info", onNodes)+")").size(15, 8).sorted("State"),
 				alertsTable("avax-node", "avax-upgrade", "companion-avalanchego", "companion-host").size(9, 8),
@@ -40,14 +42,16 @@ var network = board{
 		},
 		{
 			title: "Peers",
-			text:  "The connected stake matters, not the number of peers: a node with a thousand peers and little connected stake does not work. If there are no inbound connections, check that TCP 9651 is reachable.",
+			text: "The connected stake matters, not the number of peers: a node with a thousand peers and little connected stake does not work. If there are no " +
+				"inbound connections, check that TCP 9651 is reachable.",
 			panels: []*panel{
 				connectedStakeGraph(),
 				graph("Peers", "Connected peers: the 10 nodes with the fewest.", "{{node}}",
 					lowest(minOf("avax_node_peers", onNodes))).counts().opening("avax-node", "node", "node"),
 				graph("Inbound peers", "Inbound connections: the 10 nodes with the fewest.", "{{node}}",
 					lowest(minOf("avax_node_peers_inbound", onNodes))).counts().opening("avax-node", "node", "node"),
-				graph("Benched peers", "Number of benched peers, which a node does not query for a while because they did not answer: the 10 highest.", "{{node}} {{chain}}",
+				graph("Benched peers", "Number of benched peers, which a node does not query for a while because they did not answer: the 10 highest.",
+					"{{node}} {{chain}}",
 					highest(maxOf("avax_node_peers_benched", onNodes))).counts().opening("avax-node", "node", "node"),
 				graph("Health checks failing", "Number of nodes on which each health check fails: the 10 highest.", "{{check}}",
 					highest("sum without (node) ("+maxOf("avax_node_health_check_failing", onNodes)+")")).counts().none("No health API").steady(),
@@ -71,7 +75,8 @@ var network = board{
 				table("Differences between nodes", "Facts that should be equal on all your nodes, and the number of different values.",
 					text("Fact", "fact", 110),
 					text("Of", "subject", 0),
-					value("Values", orElse("max by (fact, subject) ("+maxOf("avax_fleet_variants")+") > 1", of("avax_fleet_variants"), "fact", "None"), "none", 0, 85, steps(step{nil, good}, step{2.0, warn})).orElse(),
+					value("Values", orElse("max by (fact, subject) ("+maxOf("avax_fleet_variants")+") > 1", of("avax_fleet_variants"), "fact", "None"), "none", 0, 85,
+						steps(step{nil, good}, step{2.0, warn})).orElse(),
 				).size(8, 8).sortedDown("Values"),
 			},
 		},
@@ -81,7 +86,8 @@ var network = board{
 				graph("Validators", "Validators in the set of the primary network and of the monitored subnets.", "{{name}}",
 					subnetName(highest(maxOf("avax_network_validators")))).counts().size(6, 7).steady(),
 				graph("Stake", "The validators' own stake and the stake delegated to them, in millions of AVAX.", "{{name}}",
-					subnetName(scaled(highest(maxOf("avax_network_stake_avax")+" + "+maxOf("avax_network_delegated_stake_avax")), 1e6))).unit("suffix: M AVAX", 1).between(0, nil).size(6, 7).steady(),
+					subnetName(scaled(highest(maxOf("avax_network_stake_avax")+" + "+maxOf("avax_network_delegated_stake_avax")), 1e6))).unit("suffix: M AVAX", 1).between(0,
+					nil).size(6, 7).steady(),
 				graph("Supply", "An upper bound in millions of AVAX: burned AVAX is not subtracted.", "supply",
 					scaled("max("+maxOf("avax_network_supply_avax")+")", 1e6)).unit("suffix: M AVAX", 2).size(6, 7).steady(),
 				table("Support of proposals", "Share of the stake that supports each Avalanche Community Proposal. Proposals without votes are not listed.",
@@ -96,5 +102,6 @@ var network = board{
 
 // acp returns the share of the stake with this position on each ACP.
 func acp(position string) string {
-	return maxOf("avax_acp_stake_avax", onNodes, `position="`+position+`"`) + " / ignoring (position) sum without (position) (" + maxOf("avax_acp_stake_avax", onNodes) + ")"
+	return maxOf("avax_acp_stake_avax", onNodes, `position="`+position+`"`) + " / ignoring (position) sum without (position) (" +
+		maxOf("avax_acp_stake_avax", onNodes) + ")"
 }

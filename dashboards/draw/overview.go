@@ -24,7 +24,8 @@ var overview = board{
 			runwayBars().size(8, 8), activeWeightGraph().size(8, 8), connectedWeightGraph().size(8, 8),
 		}},
 		{title: "Chains and network", panels: []*panel{
-			graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.", "{{node}} {{chain}}",
+			graph("Age of the newest block", "Time since the newest block of the chain on the node: the 10 longest. A chain without transactions has no new blocks.",
+				"{{node}} {{chain}}",
 				highest("time() - "+maxOf("avax_chain_head_timestamp_seconds", onNodes, onChains))).unit("s", 0).between(0, nil).upTo(60).leadsTo("avax-chains"),
 			lagGraph().leadsTo("avax-chains"),
 			connectedStakeGraph().leadsTo("avax-network"),
@@ -50,8 +51,10 @@ func bootstrappingTile() *panel {
 
 func upgradeTile() *panel {
 	until := maxOf("avax_upgrade_timestamp_seconds", onNodes) + " - time()"
-	return stat("Next upgrade", "Time until the next network upgrade that a node knows. Not known: most of the stake announces an upgrade that a node does not know.",
-		"0 * min("+maxOf("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+until+") > 0) or 0 * count("+maxOf("avax_node_up", onNodes)+") - 2").
+	return stat("Next upgrade", "Time until the next network upgrade that a node knows. Not known: most of the stake announces an upgrade that a node does not "+
+		"know.",
+		"0 * min("+maxOf("avax_node_unknown_upgrade_timestamp_seconds", onNodes)+") - 1 or min(("+until+") > 0) or 0 * count("+maxOf("avax_node_up", onNodes)+
+			") - 2").
 		unit("dtdhms", 0).judged(steps(step{nil, bad}, step{0.0, good})).
 		reads("-1", "Not known", bad).reads("-2", "None", good).leadsTo("avax-network")
 }
@@ -69,15 +72,19 @@ func nodesTable() *panel {
 	// Companion alerts have their own job, and some alerts have only the validator's name.
 	alerting := "sum by (node) (" +
 		marked("count by (node) ("+firing(everyAlert, severe, `node!=""`)+")", "node") + " or " +
-		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+names("node_id", "name")+`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
+		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+names("node_id", "name")+
+			`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
 		marked("0 * group by (node) ("+maxOf("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
-	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number of pages and warnings about the node.",
+	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number "+
+		"of pages and warnings about the node.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
 		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 		value("Alerts", "max by (job, node) ("+maxOf("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
 		yesNo("Bootstrapped", "min by (job, node) ("+minOf("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
-		value("Reward votes", "max by (job, node) ("+minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105, colors(lowBy("AvaxRewardStakeLow", percents))),
-		value("Connected stake", "max by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110, colors(lowBy("AvaxConnectedStakeLow", percents))),
+		value("Reward votes", "max by (job, node) ("+minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105,
+			colors(lowBy("AvaxRewardStakeLow", percents))),
+		value("Connected stake", "max by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110,
+			colors(lowBy("AvaxConnectedStakeLow", percents))),
 		value("Peers", "max by (job, node) ("+minOf("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
 		text("Version", "version", 145),
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
@@ -97,8 +104,10 @@ func upTimeline() *panel {
 	up := maxOf("avax_node_up", onNodes)
 	booted := "min without (chain) (" + minOf("avax_node_chain_bootstrapped", onNodes) + ")"
 	expr := up + " + (" + booted + " or 0 * " + up + " + 1)"
-	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) + "[$__range] @ end())))"
-	return timeline("Nodes up and bootstrapped", "The 20 nodes with the least time up in the time range. A gap means that no exporter monitored the node.", "{{node}}",
+	expr = "(" + up + " == 0 or " + expr + ") and on (job, node) bottomk(20, max without (instance, pod) (avg_over_time(" + of("avax_node_up", onNodes) +
+		"[$__range] @ end())))"
+	return timeline("Nodes up and bootstrapped", "The 20 nodes with the least time up in the time range. A gap means that no exporter monitored the node.",
+		"{{node}}",
 		"max by (job, node) ("+expr+")").
 		judged(steps(step{nil, bad}, step{1.0, warn}, step{2.0, good})).
 		mapped([]object{mapping("0", "down", bad), mapping("1", "bootstrapping", warn), mapping("2", "up", good)}).opening("avax-node", "node", "node")

@@ -457,5 +457,6 @@ const selected = "${datasource:queryparam}&${network:queryparam}&${job:querypara
 
 // linkTo returns a link to another dashboard with these variables and the time range.
 func linkTo(board, variables string) []object {
-	return []object{{"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false, "url": "/d/" + board + "?" + variables + "&${__url_time_range}"}}
+	return []object{{"title": "Open: " + strings.TrimPrefix(board, "avax-"), "targetBlank": false,
+		"url": "/d/" + board + "?" + variables + "&${__url_time_range}"}}
 }

@@ -72,7 +72,8 @@ func namedAs(label, expr string) string {
 
 // namedL1 does the same for validators of L1s: the name of the validation ID comes first.
 func namedL1(expr string) string {
-	return `(` + expr + `) * on (validation_id) group_left (name) ` + names("validation_id", "name") + ` or on (chain, node_id, validation_id) (` + named(expr) + `)`
+	return `(` + expr + `) * on (validation_id) group_left (name) ` + names("validation_id", "name") + ` or on (chain, node_id, validation_id) (` + named(expr) +
+		`)`
 }
 
 // ofNodes converts series about nodes to series about their validators.

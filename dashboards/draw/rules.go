@@ -191,7 +191,8 @@ func alertsTile() *panel {
 		` or on () label_replace(0 * group(` + watchdog + ` and on () ` + exporters + `), "state", "pages and warnings", "", "")` +
 		` or on () label_replace(0 * group(` + watchdog + `) - 2, "state", "exporter", "", "")` +
 		` or on () label_replace(vector(-1), "state", "rules", "", "")`
-	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. An alert with two deadlines counts once. The rules must be loaded in this data source.", expr).
+	return stat("Alerts firing", "Pages and warnings of the exporter's and the companion's rules that fire now. An alert with two deadlines counts once. The "+
+		"rules must be loaded in this data source.", expr).
 		legend("{{state}}").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, bad})).painted("warnings", steps(step{nil, warn})).
 		reads("0", "None", good).reads("-1", "Not loaded", warn).reads("-2", "Gone", bad).leadsTo("avax-exporter")
 }
@@ -233,8 +234,10 @@ var paidStates = []object{
 }
 
 func paidTile() *panel {
-	return stat("Will I be paid?", "The worst state of a monitored validator, according to the alerts. At risk: downtime or missing votes. Not as of today: too few votes. No: the requirement is out of reach, or the validator is not in the set.",
-		"max("+paid+")").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).leadsTo("avax-validators")
+	return stat("Will I be paid?", "The worst state of a monitored validator, according to the alerts. At risk: downtime or missing votes. Not as of today: "+
+		"too few votes. No: the requirement is out of reach, or the validator is not in the set.",
+		"max("+paid+")").unit("none", 0).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn},
+		step{2.0, bad})).mapped(paidStates).leadsTo("avax-validators")
 }
 
 // subjects are the labels that name the subject of an alert.
@@ -266,7 +269,8 @@ func alertsTable(names ...string) *panel {
 	fire := firing(match, `severity=~"page|warn"`)
 	since := `(time() - ALERTS_FOR_STATE{` + match + `, severity=~"page|warn"} and ignoring (alertstate) ` + fire + `)`
 	// Without an exporter most alerts end, because there are no samples.
-	oldest := orElse(`max by (severity, alertname, subject) (topk by (severity, alertname) (1, `+subject(since)+`))`, watchdog+" and on () "+exporters, "subject", "None")
+	oldest := orElse(`max by (severity, alertname, subject) (topk by (severity, alertname) (1, `+subject(since)+`))`, watchdog+" and on () "+exporters, "subject",
+		"None")
 	oldest = orElse(oldest, watchdog, "subject", noExporter)
 	p := table("Alerts firing, by name", "Firing pages, then warnings. For each name, the subject of the oldest alert. Click the name to open the runbook.",
 		column{title: "Severity", label: "severity", width: 80, props: []object{

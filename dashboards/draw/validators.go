@@ -12,15 +12,18 @@ var validators = board{
 					faults(bad, "None"),
 				stat("Stake, AVAX", "Own stake of the monitored validators.",
 					"sum("+maxOf("avax_validator_stake_avax", onValidators)+")").unit("locale", 0),
-				stat("Reward, AVAX", "Rewards of the monitored validators at the end of their periods, if their uptime suffices. Includes their share of their delegators' rewards.",
-					"sum("+maxOf("avax_validator_potential_reward_avax", onValidators)+") + (sum("+maxOf("avax_validator_accrued_delegatee_reward_avax", onValidators)+") or vector(0))").
+				stat("Reward, AVAX", "Rewards of the monitored validators at the end of their periods, if their uptime suffices. Includes their share of their "+
+					"delegators' rewards.",
+					"sum("+maxOf("avax_validator_potential_reward_avax", onValidators)+") + (sum("+maxOf("avax_validator_accrued_delegatee_reward_avax", onValidators)+
+						") or vector(0))").
 					unit("locale", 0),
 				stat("Delegations", "Delegations to the monitored validators.",
 					"sum("+maxOf("avax_validator_delegators", onValidators)+")").unit("none", 0),
 			)...)},
 		{
 			title: "Which validator is at risk",
-			text:  "The requirement is 80 % for a period that started before Helicon and 90 % for a later one. *Used* is the downtime that peers observed, weighted by stake. *Left* is the downtime that is still allowed until the period ends.",
+			text: "The requirement is 80 % for a period that started before Helicon and 90 % for a later one. *Used* is the downtime that peers observed, weighted " +
+				"by stake. *Left* is the downtime that is still allowed until the period ends.",
 			panels: []*panel{
 				validatorsTable().size(24, 8),
 				alertsTable("avax-validator").size(12, 7),
@@ -31,20 +34,26 @@ var validators = board{
 		},
 		{
 			title: "Uptime, and who observed it",
-			text:  "Every peer votes according to the uptime that it observed itself. If one peer disagrees with the others, it is probably wrong. If many peers agree, they are right.",
+			text: "Every peer votes according to the uptime that it observed itself. If one peer disagrees with the others, it is probably wrong. If many peers " +
+				"agree, they are right.",
 			panels: []*panel{
 				budgetGraph(),
 				votesGraph(),
-				graph("Uptime that the peers observed", "Average of the uptimes that peers observed, weighted by stake, without the node's report about itself: the 10 lowest.", "{{name}}",
+				graph("Uptime that the peers observed", "Average of the uptimes that peers observed, weighted by stake, without the node's report about itself: the 10 "+
+					"lowest.", "{{name}}",
 					named(lowest(minOf("avax_validator_weighted_uptime_ratio", onValidators)))).shares(0.9).opening("avax-validators", "node_id", "node_id"),
-				graph("Difference between observers", "Difference between the highest and the lowest uptime that your nodes observed for a validator: the 10 largest.", "{{name}}",
-					named(highest("max without (node) ("+maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
+				graph("Difference between observers", "Difference between the highest and the lowest uptime that your nodes observed for a validator: the 10 largest.",
+					"{{name}}",
+					named(highest("max without (node) ("+maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+") - min without (node) ("+
+						maxOf("avax_validator_uptime_ratio", onNodes, onValidators)+")"))).
 					unit("percentunit", 1).between(0, nil).upTo(0.05).opening("avax-validators", "node_id", "node_id"),
 				graph("Own nodes that are connected to it", "Share of your nodes that are connected to the validator: the 10 lowest.", "{{name}}",
 					named(lowest("avg without (node) ("+maxOf("avax_validator_connected", onNodes, onValidators)+")"))).
 					unit("percentunit", 0).between(0, 1).opening("avax-validators", "node_id", "node_id"),
-				timeline("Will it be paid?", "The state of each monitored validator according to the alerts: the 20 validators that used most of their downtime budget.", "{{name}}",
-					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn}, step{2.0, bad})).mapped(paidStates).size(8, 8),
+				timeline("Will it be paid?", "The state of each monitored validator according to the alerts: the 20 validators that used most of their downtime budget.",
+					"{{name}}",
+					named("("+paid+") and on (node_id) topk(20, "+atEnd(usedShares)+")")).judged(steps(step{nil, warn}, step{0.0, good}, step{1.0, warn},
+					step{2.0, bad})).mapped(paidStates).size(8, 8),
 			},
 		},
 		{
@@ -55,9 +64,11 @@ var validators = board{
 					named(highest(maxOf("avax_validator_delegated_stake_avax", onValidators)))).unit("locale", 0).between(0, nil).size(6, 8),
 				graph("Reward at the end of the period, AVAX", "The reward if the uptime suffices: the 10 highest.", "{{name}}",
 					named(highest(maxOf("avax_validator_potential_reward_avax", onValidators)))).unit("locale", 0).between(0, nil).size(6, 8),
-				table("Rewards paid so far", "All rewards that were ever paid for the monitored validators, by kind. Value: in AVAX_CURRENCY, at the price on the day of the payment.",
+				table("Rewards paid so far", "All rewards that were ever paid for the monitored validators, by kind. Value: in AVAX_CURRENCY, at the price on the day "+
+					"of the payment.",
 					text("Kind", "type", 0),
-					value("Paid, AVAX", orElse("sum by (type) ("+maxOf("avax_rewards_avax_total", onValidators)+")", exporters, "type", "No Data service"), "locale", 2, 110, nil).orElse(),
+					value("Paid, AVAX", orElse("sum by (type) ("+maxOf("avax_rewards_avax_total", onValidators)+")", exporters, "type", "No Data service"), "locale", 2, 110,
+						nil).orElse(),
 					value("Rewards", "sum by (type) ("+maxOf("avax_rewards_total", onValidators)+")", "none", 0, 90, nil),
 					value("Value", "sum by (type) ("+maxOf("avax_rewards_value", onValidators)+")", "locale", 2, 90, nil),
 					value("No price", "sum by (type) ("+maxOf("avax_rewards_unpriced", onValidators)+")", "none", 0, 75, nil),
@@ -73,7 +84,8 @@ var validators = board{
 
 func delegationsTable() *panel {
 	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
-	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation. A dash as the reward: no node or observer reports the validator's uptime.",
+	return table("Delegations", "Delegations of the addresses in AVAX_WATCH_DELEGATORS. Nothing renews a delegation. A dash as the reward: no node or observer "+
+		"reports the validator's uptime.",
 		text("Owner", "name", 0),
 		text("Validator", "subject", 0),
 		hidden("ID", "node_id"),
@@ -87,7 +99,8 @@ func delegationsTable() *panel {
 
 func payoutsTable() *panel {
 	by := func(f, expr string) string { return f + " by (name, node_id, tx_id) (" + expr + ")" }
-	return table("Periods that ended", "What was expected, and what was paid, for the staking periods of the last 30 days. Without an owner: a monitored validator.",
+	return table("Periods that ended", "What was expected, and what was paid, for the staking periods of the last 30 days. Without an owner: a monitored "+
+		"validator.",
 		text("Owner", "name", 90),
 		text("Validator", "subject", 0),
 		hidden("ID", "node_id"),
@@ -112,7 +125,8 @@ func newPeriodsTable() *panel {
 var voteShares = minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)
 
 func votesTile() *panel {
-	return stat("Reward votes", "Share of the stake that would vote for the reward today: the lowest of your validators. The reward is all or nothing: 50 % is needed at the end of the period.",
+	return stat("Reward votes", "Share of the stake that would vote for the reward today: the lowest of your validators. The reward is all or nothing: 50 % is "+
+		"needed at the end of the period.",
 		"min("+voteShares+")").unit("percentunit", 1).graded(lowBy("AvaxRewardStakeLow", percents)).leadsTo("avax-validators")
 }
 
@@ -130,12 +144,14 @@ func stakeEndTile() *panel {
 }
 
 func budgetGraph() *panel {
-	return graph("Downtime budget used", "Downtime in the period so far, as a share of the allowed downtime: the 10 highest. Above 100 % the reward is lost.", "{{name}}",
+	return graph("Downtime budget used", "Downtime in the period so far, as a share of the allowed downtime: the 10 highest. Above 100 % the reward is lost.",
+		"{{name}}",
 		named(highest(usedShares))).unit("percentunit", 1).graded(budgetUsed()).between(0, nil).upTo(1).opening("avax-validators", "node_id", "node_id")
 }
 
 func votesGraph() *panel {
-	return graph("Reward votes", "Share of the stake that would vote for the reward today: the 10 lowest. Only connected peers count. After a restart the share begins with the node's own stake.", "{{node}}",
+	return graph("Reward votes", "Share of the stake that would vote for the reward today: the 10 lowest. Only connected peers count. After a restart the "+
+		"share begins with the node's own stake.", "{{node}}",
 		lowest(voteShares)).shares(0.7).graded(lowBy("AvaxRewardStakeLow", percents)).opening("avax-validators", "node", "node")
 }
 

@@ -377,7 +377,8 @@ func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 	for i, c := range cases {
 		job := fmt.Sprintf("job=case%d", i)
 		own := func(a alert) alert {
-			if strings.HasPrefix(a[0], "alertname=AvalancheGo") && !slices.ContainsFunc(c.cause, func(l string) bool { return strings.HasPrefix(l, "alertname=AvalancheGo") }) {
+			if strings.HasPrefix(a[0], "alertname=AvalancheGo") && !slices.ContainsFunc(c.cause,
+				func(l string) bool { return strings.HasPrefix(l, "alertname=AvalancheGo") }) {
 				return append(slices.Clone(a), "job=avalanchego")
 			}
 			return append(slices.Clone(a), job)

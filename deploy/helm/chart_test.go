@@ -109,7 +109,8 @@ func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
 func TestChartAddsLabelsToAlerts(t *testing.T) {
 	testworld.Full(t)
 	for _, profile := range []string{"all", "validator"} {
-		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region},prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
+		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region},prometheusRule.profile="+profile,
+			"--show-only=templates/rules.yaml"))
 		if diff := cmp.Diff(rulesOf(t, profile, "owner", "region"), rendered[0]["spec"]); diff != "" {
 			t.Errorf("%s: other rules than alerts.WithLabels:\n%s", profile, diff)
 		}
@@ -172,7 +173,8 @@ func TestSeveralPodsAreShards(t *testing.T) {
 		{"shards=1", "Deployment", "replicas: 1"},
 		{"shards=3", "StatefulSet", "replicas: 3"},
 		{"shards=3", "StatefulSet", "- name: AVAX_TOTAL_SHARDS\n              value: \"3\""},
-		{"shards=3", "StatefulSet", "- name: AVAX_SHARD\n              valueFrom:\n                fieldRef:\n                  fieldPath: metadata.labels['apps.kubernetes.io/pod-index']"},
+		{"shards=3", "StatefulSet", "- name: AVAX_SHARD\n              valueFrom:\n                fieldRef:\n                  fieldPath: " +
+			"metadata.labels['apps.kubernetes.io/pod-index']"},
 		{"state.enabled=true", "StatefulSet", "volumeClaimTemplates"},
 	} {
 		rendered := render(t, chart, "--set", c.set)

@@ -122,7 +122,8 @@ func (p dataBudget) exceeded() error {
 		expensive = append(expensive, fmt.Sprintf("%s (%d per minute, %d per day)", c.collector, c.PerMinute, c.PerDay))
 	}
 	return fmt.Errorf("AVAX_DATA_BUDGET: the collectors need up to %s. The most expensive collectors are %s: "+
-		"monitor fewer items, use longer periods (AVAX_SCHEDULES), disable collectors (AVAX_COLLECTORS), or raise the budget to the limit of your key; avax-exporter check shows the plan",
+		"monitor fewer items, use longer periods (AVAX_SCHEDULES), disable collectors (AVAX_COLLECTORS), or raise the budget to the limit of your key; "+
+		"avax-exporter check shows the plan",
 		strings.Join(over, ", and "), strings.Join(expensive, ", "))
 }
 

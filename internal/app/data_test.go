@@ -162,7 +162,8 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 			t.Fatalf("%d series of the service, up %v", n, before["avax_data_up"])
 		}
 		service := w.Network.DataService()
-		for outage, begin := range []func(){service.Stop, func() { service.Inject(simnet.Hung()) }, func() { service.Inject(simnet.HTML()) }, func() { service.Inject(simnet.Unavailable()) }} {
+		for outage, begin := range []func(){service.Stop, func() { service.Inject(simnet.Hung()) }, func() { service.Inject(simnet.HTML()) },
+			func() { service.Inject(simnet.Unavailable()) }} {
 			begin()
 			for minute := range 10 {
 				time.Sleep(time.Minute)

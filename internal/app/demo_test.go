@@ -187,14 +187,16 @@ func TestDemoValidatorExceedsItsDowntimeBudget(t *testing.T) {
 		time.Sleep(round)
 		page := w.Samples(t)
 		used, budget := page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of]
-		if budget != (216*time.Hour).Seconds() || used <= (288*time.Hour).Seconds() || used > (288*time.Hour+time.Minute).Seconds() || page["avax_validator_reward_reachable"+of] != 0 {
+		if budget != (216*time.Hour).Seconds() || used <= (288*time.Hour).Seconds() || used > (288*time.Hour+time.Minute).Seconds() ||
+			page["avax_validator_reward_reachable"+of] != 0 {
 			t.Errorf("%v s used of %v, reachable %v", used, budget, page["avax_validator_reward_reachable"+of])
 		}
 
 		end()
 		time.Sleep(round)
 		page = w.Samples(t)
-		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 || page["avax_validator_downtime_budget_seconds"+of] != budget {
+		if page["avax_validator_reward_reachable"+of] != 1 || page["avax_validator_downtime_used_seconds"+of] > 60 ||
+			page["avax_validator_downtime_budget_seconds"+of] != budget {
 			t.Errorf("%v s of %v used at the start of a new period", page["avax_validator_downtime_used_seconds"+of], page["avax_validator_downtime_budget_seconds"+of])
 		}
 	})

@@ -142,7 +142,8 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
 func TestPageShowsADrainingL1(t *testing.T) {
-	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: func(env config.Environment) { env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
+		change: func(env config.Environment) { env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.SetBalance("examplel1", "charlie", 512*39*60)
 		w.SetBalance("examplel1", "foxtrot", 512*6*24*3600)
@@ -153,12 +154,14 @@ func TestPageShowsADrainingL1(t *testing.T) {
 		if charlie, foxtrot := strings.Index(validators, "<b>charlie</b>"), strings.Index(validators, "<b>foxtrot</b>"); charlie < 0 || charlie > foxtrot {
 			t.Errorf("charlie at %d, foxtrot at %d", charlie, foxtrot)
 		}
-		for _, want := range []string{`data-name="Runs out" class="bad">in `, `data-name="Burn per day" class="off"`, `data-name="Balance" class="off"`, `data-name="Top-up" class="off">1.`} {
+		for _, want := range []string{`data-name="Runs out" class="bad">in `, `data-name="Burn per day" class="off"`, `data-name="Balance" class="off"`,
+			`data-name="Top-up" class="off">1.`} {
 			if row, _, _ := strings.Cut(validators[strings.Index(validators, "<b>charlie</b>"):], "</tr>"); !strings.Contains(row, want) {
 				t.Errorf("%s missing in %s", want, row)
 			}
 		}
-		if budgets := regexp.MustCompile(`data-name="Downtime budget" class="(\w+)`).FindAllStringSubmatch(now.text, -1); len(budgets) == 0 || strings.Contains(fmt.Sprint(budgets), "bad") {
+		if budgets := regexp.MustCompile(`data-name="Downtime budget" class="(\w+)`).FindAllStringSubmatch(now.text, -1); len(budgets) == 0 ||
+			strings.Contains(fmt.Sprint(budgets), "bad") {
 			t.Errorf("downtime budgets %v", budgets)
 		}
 		w.page(t, "an L1 drains", "/l1/examplel1").has("charlie: balance on examplel1 runs out at ")

@@ -169,7 +169,8 @@ func TestStatusPageOfADelegator(t *testing.T) {
 		time.Sleep(12 * time.Minute)
 		_, page := w.Get(t, "/")
 		for _, text := range []string{
-			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls per minute<", of, "validating, 1 of 1 observers connected",
+			"No active alerts", "1 observer, no node", `id="observer-public"`, ">up<", "<b>P</b> 2", "without ", ">60 calls per minute<", of,
+			"validating, 1 of 1 observers connected",
 		} {
 			if !strings.Contains(page, text) {
 				t.Errorf("missing on the page: %s", text)

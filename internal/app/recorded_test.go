@@ -94,11 +94,12 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 				`avax_subnet_owner_threshold{subnet_id="` + recorded.L1Subnet + `"}`:                                                        1,
 				`avax_subnet_owner_info{subnet_id="` + recorded.L1Subnet + `",address="` + strings.TrimPrefix(recordedAddress, "P-") + `"}`: 1,
 				`avax_subnet_info{subnet_id="` + recorded.PoASubnet + `",is_l1="false",manager_blockchain_id="",manager_address=""}`:        1,
-				`avax_subnet_info{subnet_id="` + recorded.L1Subnet + `",is_l1="true",manager_blockchain_id="` + recorded.L1Chain + `",manager_address="0x0feedc0de0000000000000000000000000000000"}`: 1,
-				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`:                                                                                                     1,
-				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:                                                                                                                1,
-				`avax_exporter_collector_success{collector="fee_config",target="C"}`:                                                                                                                 1, // not offered there
-				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:                                                                                                                1,
+				`avax_subnet_info{subnet_id="` + recorded.L1Subnet + `",is_l1="true",manager_blockchain_id="` + recorded.L1Chain +
+					`",manager_address="0x0feedc0de0000000000000000000000000000000"}`: 1,
+				`avax_node_log_level{node="local",logger="examplel1",output="log",level="INFO"}`: 1,
+				`avax_node_chain_alias_info{node="local",chain="X",alias="myxchain"}`:            1,
+				`avax_exporter_collector_success{collector="fee_config",target="C"}`:             1, // not offered there
+				`avax_exporter_collector_success{collector="chain_rules",target="C"}`:            1,
 			},
 			none: []string{
 				"avax_validator_uptime_ratio", // a node's view of itself

@@ -149,7 +149,8 @@ func quick(every time.Duration) schedule.Timetable {
 
 func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 	t.Helper()
-	m := &randomTest{t: t, chance: rand.New(rand.NewPCG(seed, 7)), world: w, clock: time.Now(), truth: map[string][]fact{}, now: map[string]bool{}, away: map[string]bool{}}
+	m := &randomTest{t: t, chance: rand.New(rand.NewPCG(seed, 7)), world: w, clock: time.Now(), truth: map[string][]fact{}, now: map[string]bool{},
+		away: map[string]bool{}}
 	m.network = simnet.New(simnet.Options{Seed: 1, Now: func() time.Time {
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -354,14 +355,16 @@ func (m *randomTest) check() (wrong []string) {
 			}
 			for series, value := range linesOf(chunk.String()) {
 				m.compared++
-				if chunk.Family.Name == "avax_chain_fork_detected" && value == "0" && m.existed(strings.Replace(series, chunk.Family.Name, "avax_chain_height", 1), now.Add(-longest)) {
+				if chunk.Family.Name == "avax_chain_fork_detected" && value == "0" &&
+					m.existed(strings.Replace(series, chunk.Family.Name, "avax_chain_height", 1), now.Add(-longest)) {
 					continue // the compared blocks may be answers of different times, at which never two nodes answered at once
 				}
 				if chunk.Family.Name == "avax_l1_validator_connected" && value == "0" && m.suffered(series, now.Add(-longest)) {
 					continue // the node's chain does not answer, but the observer does not suffer the fault
 				}
 				if !m.wasTrue(series, value, now.Add(-longest)) {
-					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector, job.Good.Target, now.Sub(job.Good.At), m.history(series)))
+					wrong = append(wrong, fmt.Sprintf("%s %s was not true within %v; of %s/%s, run at %v; true: %s", series, value, longest, job.Good.Collector,
+						job.Good.Target, now.Sub(job.Good.At), m.history(series)))
 				}
 			}
 		}

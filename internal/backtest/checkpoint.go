@@ -66,7 +66,8 @@ func (r *run) resume() error {
 		return err
 	}
 	if c.Options != hash {
-		return fmt.Errorf("checkpoint %s belongs to a command with other options (server, rules, labels or interval): repeat that command, or delete the file to begin again", r.o.Checkpoint)
+		return fmt.Errorf("checkpoint %s belongs to a command with other options (server, rules, labels or interval): repeat that command, or delete the file to "+
+			"begin again", r.o.Checkpoint)
 	}
 	r.o.From, r.o.To, r.from, r.ended, r.first = c.From, c.To, c.Next, c.Ended, c.First
 	r.before = len(c.First) > 0

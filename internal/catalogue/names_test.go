@@ -31,7 +31,8 @@ func readable(t *testing.T) map[string]string {
 			}
 			return nil
 		}
-		if !entry.Type().IsRegular() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_test.yml") || slices.Contains([]string{"go.sum", "package-lock.json"}, name) {
+		if !entry.Type().IsRegular() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "_test.yml") ||
+			slices.Contains([]string{"go.sum", "package-lock.json"}, name) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -80,7 +81,8 @@ func TestEveryMentionedNameExists(t *testing.T) {
 				for _, name := range testworld.Alternatives(text[at[2]:at[3]]) {
 					name = strings.TrimRight(name, ":")
 					seen++
-					begins := name == "avax" || strings.HasSuffix(name, "_") || strings.Contains(lineAt(text, at[2]), "grep ") || strings.HasPrefix(after, "*") || strings.HasPrefix(after, "…") || strings.HasPrefix(after, ".*")
+					begins := name == "avax" || strings.HasSuffix(name, "_") || strings.Contains(lineAt(text, at[2]), "grep ") || strings.HasPrefix(after, "*") ||
+						strings.HasPrefix(after, "…") || strings.HasPrefix(after, ".*")
 					switch {
 					case slices.Contains(known, name):
 					case begins && slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, name) }):

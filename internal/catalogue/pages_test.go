@@ -35,7 +35,8 @@ This page is generated from the code by ` + "`make docs`" + `.
 A family without the label ` + "`node`" + ` does not depend on the node that answered. Each collector
 runs once per period. A sample that is not updated for three periods disappears: absent is never zero.
 `)
-	p.WriteString("\n## Collectors\n\nThe column *every* has the default period. An item is an address, asset, contract, NFT,\ntransaction or validator that a variable lists, or the Data service itself.\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
+	p.WriteString("\n## Collectors\n\nThe column *every* has the default period. An item is an address, asset, contract, NFT,\ntransaction or validator that a " +
+		"variable lists, or the Data service itself.\n\n| collector | content | calls | every | for each |\n|---|---|---|---|---|\n")
 	for _, s := range collectors.All() {
 		fmt.Fprintf(&p, "| [%s](#%s) | %s | `%s` | %s | %s |\n", s.Name, s.Name, s.Help, strings.Join(s.Calls, "`, `"), model.Duration(s.Every), targetsOf(t, s))
 	}
@@ -64,12 +65,14 @@ func targetsOf(t *testing.T, s *collector.Spec) string {
 	found := map[string]bool{}
 	for _, validators := range [][]string{nil, item} {
 		for _, j := range s.Bind(&collector.Upstreams{
-			Pool:    nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))}, []nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
+			Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))},
+				[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
 			Metrics: metrics.New(up),
 			Data:    &collector.DataService{},
 			Watch: collector.Watchlist{
-				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Delegator{{Name: "item"}}, Assets: item, EVM: item, Contracts: item,
-				Tokens: []collector.Token{{Chain: "one"}}, Signatures: []collector.Probe{{Name: "probe"}},
+				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Delegator{{Name: "item"}}, Assets: item, EVM: item,
+				Contracts: item,
+				Tokens:    []collector.Token{{Chain: "one"}}, Signatures: []collector.Probe{{Name: "probe"}},
 			},
 		}) {
 			kind := "network"

@@ -123,7 +123,8 @@ func collectOn(c nodes.Chain, collect nodeChainCollect) NodeCollect {
 }
 
 // PerItemAndChain binds a collector to every item of a watch list on every monitored chain.
-func PerItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string, out *metric.Batch) error) binding {
+func PerItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string,
+	out *metric.Batch) error) binding {
 	return onEach((*nodes.Pool).Chains, func(c nodes.Chain) binding {
 		return PerItem(items, func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error {
 			return collect(ctx, ups, c, item, out)

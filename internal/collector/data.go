@@ -84,7 +84,8 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	id, err := ups.Network(ctx)
 	belongs := dataNetworks[id]
 	fails := func(format string, args ...any) (string, error) {
-		return "", &nodes.SettingError{Variable: "AVAX_NETWORK", Err: &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected, Err: fmt.Errorf(format, args...)}}
+		return "", &nodes.SettingError{Variable: "AVAX_NETWORK", Err: &scrape.Error{Op: "info.getNetworkID", Outcome: scrape.Rejected,
+			Err: fmt.Errorf(format, args...)}}
 	}
 	switch {
 	case err != nil && network != "":

@@ -104,7 +104,8 @@ func (r *reader) costsOf(v data.L1Validator, transactions []data.L1Transaction) 
 	var since time.Time
 	pay := func(until time.Time, balance int64) {
 		if left < balance || since.IsZero() && balance != 0 {
-			err = fmt.Errorf("its balance of %d nAVAX at %s does not follow from its transactions: run the command again in a minute", balance, until.Format(time.DateTime))
+			err = fmt.Errorf("its balance of %d nAVAX at %s does not follow from its transactions: run the command again in a minute", balance,
+				until.Format(time.DateTime))
 		}
 		if err == nil && left > balance {
 			f.pay(since, until, uint64(left-balance), balance == 0)

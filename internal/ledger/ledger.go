@@ -128,7 +128,8 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 	}
 	for _, s := range selections {
 		if len(s.Addresses)+len(s.Nodes) > 0 {
-			paid := data.List(ctx, r.ups.Data.Client, data.ListRewards, data.Args{"network": r.network, "addresses": s.Addresses, "nodeIds": s.Nodes, "currency": r.Currency}, data.Reward.ID)
+			paid := data.List(ctx, r.ups.Data.Client, data.ListRewards, data.Args{"network": r.network, "addresses": s.Addresses, "nodeIds": s.Nodes,
+				"currency": r.Currency}, data.Reward.ID)
 			for reward, err := range complete(paid) {
 				if err != nil {
 					return nil, err
@@ -273,7 +274,8 @@ func configured(ctx context.Context, ups *collector.Upstreams) (found []Selectio
 		found = append(found, Selection{Addresses: addresses})
 	}
 	if len(found) == 0 {
-		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or AVAX_WATCH_DELEGATORS")}
+		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or " +
+			"AVAX_WATCH_DELEGATORS")}
 	}
 	return found, nil
 }

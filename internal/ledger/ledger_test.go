@@ -131,7 +131,8 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 		if got.Cmp(want) != 0 || len(byNode) != paid {
 			t.Errorf("%d payments of %v nAVAX, want %d of %v", len(byNode), got, paid, want)
 		}
-		ofNode := slices.DeleteFunc(rewards(ledger.Query{Selection: ledger.Selection{Addresses: []string{"P-" + simnet.Owner}}}), func(p ledger.Payment) bool { return p.Node != w.NodeID("foxtrot") })
+		ofNode := slices.DeleteFunc(rewards(ledger.Query{Selection: ledger.Selection{Addresses: []string{"P-" + simnet.Owner}}}),
+			func(p ledger.Payment) bool { return p.Node != w.NodeID("foxtrot") })
 		if !reflect.DeepEqual(ofNode, byNode) {
 			t.Errorf("%d payments by address, %d by node", len(ofNode), len(byNode))
 		}

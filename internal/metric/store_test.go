@@ -164,7 +164,8 @@ func TestStoreExportsTheStateOfJobs(t *testing.T) {
 		}
 		s.Put(run(alpha, 11))
 		s.Delete(bravo)
-		if _, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", ""); !strings.Contains(string(text), "} 1\n") || strings.Contains(string(text), "last_success") {
+		if _, text := fetch(t, handler(s, prometheus.NewRegistry()), "*/*", ""); !strings.Contains(string(text), "} 1\n") ||
+			strings.Contains(string(text), "last_success") {
 			t.Errorf("after a success:\n%s", text)
 		}
 		if got, want := testutil.ToFloat64(s), 2+1.0; got != want {

@@ -60,7 +60,8 @@ func measure(b *testing.B, size int, env ...string) (u usage) {
 	testworld.ExporterPath(b) // building it is not part of the start
 
 	began := time.Now()
-	e := testworld.StartExporter(b, append(env, "AVAX_ALERTING=off", "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
+	e := testworld.StartExporter(b, append(env, "AVAX_ALERTING=off", "AVAX_NODES_FILE="+testworld.File(b, list.String()),
+		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
 	e.Ready()
 	if _, _, err := e.Get("/metrics"); err != nil {
 		b.Fatal(err)

@@ -22,19 +22,23 @@ type Remedy struct {
 
 var remedies = map[scrape.Outcome]Remedy{
 	scrape.Unreachable: {
-		What:    "No connection",
-		Do:      "Check that the process is up and that its address in AVAX_NODES is correct. Then check DNS, firewalls and the node's --http-host: by default it listens only on its own host.",
+		What: "No connection",
+		Do: "Check that the process is up and that its address in AVAX_NODES is correct. Then check DNS, firewalls and the node's --http-host: by default it " +
+			"listens only on its own host.",
 		service: "Check its address in the configuration, and DNS, firewall and proxy of the exporter's host. Check whether the service is down for others too.",
 	},
 	scrape.Timeout: {
-		What:    "No answer in time",
-		Do:      "The node hangs or is overloaded, or a firewall drops packets. Check the node's CPU, disk and log. If the node is only slow, raise AVAX_TIMEOUT, or give the collector a longer period in AVAX_SCHEDULES.",
+		What: "No answer in time",
+		Do: "The node hangs or is overloaded, or a firewall drops packets. Check the node's CPU, disk and log. If the node is only slow, raise AVAX_TIMEOUT, " +
+			"or give the collector a longer period in AVAX_SCHEDULES.",
 		service: "The service is slow, or a firewall drops packets. If it stays slow, raise AVAX_TIMEOUT.",
 	},
 	scrape.Forbidden: {
-		What:    "Not allowed",
-		Do:      "A node rejects unknown host names: use its IP address in AVAX_NODES, set host in AVAX_HTTP_CONFIG_FILE to an allowed name, or start it with --http-allowed-hosts. A proxy may require credentials: set them in the URL or in AVAX_HTTP_CONFIG_FILE.",
-		service: "Put a valid key into AVAX_DATA_API_KEY_FILE. Check AVAX_DATA_URL: old keys work only on glacier-api.avax.network, with the header x-glacier-api-key (AVAX_HTTP_CONFIG_FILE).",
+		What: "Not allowed",
+		Do: "A node rejects unknown host names: use its IP address in AVAX_NODES, set host in AVAX_HTTP_CONFIG_FILE to an allowed name, or start it with " +
+			"--http-allowed-hosts. A proxy may require credentials: set them in the URL or in AVAX_HTTP_CONFIG_FILE.",
+		service: "Put a valid key into AVAX_DATA_API_KEY_FILE. Check AVAX_DATA_URL: old keys work only on glacier-api.avax.network, with the header " +
+			"x-glacier-api-key (AVAX_HTTP_CONFIG_FILE).",
 	},
 	scrape.Rejected: {
 		What:   "The call was rejected",
@@ -62,8 +66,9 @@ var remedies = map[scrape.Outcome]Remedy{
 		ByText:  true,
 	},
 	scrape.Malformed: {
-		What:    "Unexpected answer",
-		Do:      "Check that this is the address of a node's API, by default on port 9650. A proxy or login page may answer instead. If this answer comes from the node itself, report it: the release of the node is not supported yet.",
+		What: "Unexpected answer",
+		Do: "Check that this is the address of a node's API, by default on port 9650. A proxy or login page may answer instead. If this answer comes from " +
+			"the node itself, report it: the release of the node is not supported yet.",
 		service: "Check that this is the address of the service. A proxy or login page may answer instead.",
 		ByText:  true,
 	},
@@ -73,7 +78,8 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.TooLarge: {
 		What: "The answer is too large",
-		Do:   "The error names the limit. Check the address: a proxy may answer. If a node or service sends such answers, report it, and disable the collector until then.",
+		Do: "The error names the limit. Check the address: a proxy may answer. If a node or service sends such answers, report it, and disable the collector " +
+			"until then.",
 	},
 }
 

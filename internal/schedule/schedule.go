@@ -114,10 +114,12 @@ func newCounts(r prometheus.Registerer) counts {
 		return g
 	}
 	return counts{
-		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended, or because the exporter is too slow."),
+		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended, or "+
+			"because the exporter is too slow."),
 		counter("avax_exporter_collector_panics_total", "Runs of collectors that ended in a panic, which is a bug: please report it. The log names the collector."),
 		gauge("avax_exporter_delay_seconds", "Delay with which this process runs what is due, in seconds. With enough CPU it is a few milliseconds."),
-		gauge("avax_exporter_overload", "0 if all collectors run. 1 if only those run that alerts of severity page need, because the exporter is too slow. 2 if only the up probes run."),
+		gauge("avax_exporter_overload", "0 if all collectors run. 1 if only those run that alerts of severity page need, because the exporter is too slow. 2 if "+
+			"only the up probes run."),
 	}
 }
 

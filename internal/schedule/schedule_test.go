@@ -153,7 +153,8 @@ func TestSetKeepsCollectorStateOfUnchangedJobs(t *testing.T) {
 
 func TestTicksAreSharedPerTargetAndSpread(t *testing.T) {
 	now := time.Now()
-	if a, b := schedule.Every(period, metric.Target{Node: "alpha"}).Next(now), schedule.Every(period, metric.Target{Node: "alpha", Chain: "C"}).Next(now); !a.Equal(b) {
+	if a, b := schedule.Every(period, metric.Target{Node: "alpha"}).Next(now),
+		schedule.Every(period, metric.Target{Node: "alpha", Chain: "C"}).Next(now); !a.Equal(b) {
 		t.Errorf("alpha ticks at %v, alpha/C at %v", a, b)
 	}
 	configured, err := schedule.Parse("@every 10s")
@@ -256,7 +257,8 @@ func TestPanicFailsOnlyItsJob(t *testing.T) {
 			counting("sound", &runs),
 		})
 		time.Sleep(period + time.Second)
-		if err := h.store.Last(metric.Key{Collector: "test", Target: metric.Target{Node: "broken"}}).Err; err == nil || !strings.Contains(err.Error(), "out of cheese") {
+		if err := h.store.Last(metric.Key{Collector: "test", Target: metric.Target{Node: "broken"}}).Err; err == nil ||
+			!strings.Contains(err.Error(), "out of cheese") {
 			t.Errorf("the job's error is %v", err)
 		}
 		if runs.Load() != 2 {

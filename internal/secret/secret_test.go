@@ -31,7 +31,8 @@ func TestWrappedErrorsContainNoSecretOfTheRequest(t *testing.T) {
 		echo := fmt.Errorf("you sent %s, %q, %v, %s, %s, %s to %s", text, text, r.Header, pair, url.QueryEscape(text), url.PathEscape(text), &address)
 		cause := errors.New("cause")
 		err := values.Wrap(&url.Error{Op: "Get", URL: address.String(), Err: errors.Join(echo, cause)})
-		if told := err.Error(); strings.Contains(told, "c4n4ry") || strings.Contains(told, "p4rr0t") || strings.Contains(told, pair) && r.Header.Get("Authorization") == "Basic "+pair {
+		if told := err.Error(); strings.Contains(told, "c4n4ry") || strings.Contains(told, "p4rr0t") || strings.Contains(told, pair) &&
+			r.Header.Get("Authorization") == "Basic "+pair {
 			t.Errorf("%q", told)
 		}
 		if !errors.Is(err, cause) {

@@ -326,7 +326,8 @@ func (r *request) pendingRewards() (any, error) {
 	for _, v := range r.primary.stakers {
 		list = append(list, reward{kind: validatorReward, member: v.member, tx: v.txID, start: v.start, end: v.end, staked: v.weight, amount: v.reward, owner: Owner})
 		for _, d := range v.delegators {
-			list = append(list, reward{kind: delegatorReward, member: v.member, tx: d.txID, start: d.start, end: d.end, staked: d.weight, amount: v.net(d), owner: d.owner})
+			list = append(list, reward{kind: delegatorReward, member: v.member, tx: d.txID, start: d.start, end: d.end, staked: d.weight, amount: v.net(d),
+				owner: d.owner})
 		}
 	}
 	list = slices.DeleteFunc(list, func(w reward) bool { return !ours || !selected(w) })

@@ -300,7 +300,8 @@ func TestTransfersMatchCollectibleBalances(t *testing.T) {
 		if len(items) != 2 || items[0].Name != "" || items[0].OwnerAddress != "" || items[0].Balance != "25" || items[0].Metadata.Properties == "" {
 			t.Errorf("ERC-1155: %+v", items)
 		}
-		if some := list[dataToken](data, onC+"/addresses/"+simnet.Account+"/balances:listCollectibles?contractAddress="+simnet.Items, "collectibleBalances"); len(some) != 2 {
+		if some := list[dataToken](data, onC+"/addresses/"+simnet.Account+"/balances:listCollectibles?contractAddress="+simnet.Items,
+			"collectibleBalances"); len(some) != 2 {
 			t.Errorf("one contract: %+v", some)
 		}
 	})
@@ -473,7 +474,8 @@ func TestComputeUnitsAreLimitedPerMinute(t *testing.T) {
 			}
 		}
 		status, h := ask(rewards, "")
-		if status != 429 || h.Get("retry-after") != "40" || h.Get("ratelimit-reset") != "40" || h.Get("ratelimit-remaining") != "50" || h.Get("ratelimit-policy") != "350;w=60" {
+		if status != 429 || h.Get("retry-after") != "40" || h.Get("ratelimit-reset") != "40" || h.Get("ratelimit-remaining") != "50" ||
+			h.Get("ratelimit-policy") != "350;w=60" {
 			t.Errorf("fourth request for rewards: %d %v", status, h)
 		}
 		if status, _ := ask(onC+"/blocks/1", ""); status != 200 {

@@ -530,7 +530,8 @@ func (e evm) renderDeployment(d deployment) deployedContract {
 		c.Decimals = new(18)
 	}
 	if d.address == Collection {
-		c.Description, c.OfficialSite, c.Email, c.Color = "The collection of the simulated network", "https://collection.example", "info@collection.example", "#e84142"
+		c.Description, c.OfficialSite, c.Email, c.Color = "The collection of the simulated network", "https://collection.example", "info@collection.example",
+			"#e84142"
 		c.LogoAsset = &imageAsset{"logo", "https://images.example/logo.png"}
 		c.BannerAsset = &imageAsset{"banner", "https://images.example/banner.png"}
 		c.ResourceLinks = []resourceLink{{"Website", "https://collection.example"}}

@@ -42,10 +42,12 @@ func (r *request) l1Validators() (any, error) {
 	for _, s := range r.subnets {
 		for _, v := range slices.Concat(s.l1, s.removed) {
 			balance := v.balanceAt(accepted.time, r.feePrice)
-			if !ours || v.start.After(accepted.time) || balance == 0 && !inactive || !r.matches("subnetId", s.id) || !r.matches("nodeId", v.member.id) || !r.matches("l1ValidationId", v.validationID) {
+			if !ours || v.start.After(accepted.time) || balance == 0 && !inactive || !r.matches("subnetId", s.id) || !r.matches("nodeId", v.member.id) ||
+				!r.matches("l1ValidationId", v.validationID) {
 				continue
 			}
-			list = append(list, item{l1Change{v.validationID, r.hex(32, v.validationID), v.member.id, s.id, v.weight, balance, 0}, nil, v.start.Unix(), struct{}{}, owner, owner})
+			list = append(list, item{l1Change{v.validationID, r.hex(32, v.validationID), v.member.id, s.id, v.weight, balance, 0}, nil, v.start.Unix(), struct{}{},
+				owner, owner})
 		}
 	}
 	body := struct {

@@ -144,7 +144,8 @@ func startUpInstant(r recording) time.Duration {
 	switch {
 	case r.TransportError != "":
 		return 500 * time.Millisecond
-	case r.SinceStart < 8 && strings.HasPrefix(r.Path, "/ext/bc/P"), r.SinceStart < 8 && strings.HasPrefix(r.Path, "/ext/") && !strings.HasPrefix(r.Path, "/ext/bc"):
+	case r.SinceStart < 8 && strings.HasPrefix(r.Path, "/ext/bc/P"), r.SinceStart < 8 && strings.HasPrefix(r.Path, "/ext/") &&
+		!strings.HasPrefix(r.Path, "/ext/bc"):
 		if r.Name == "health" || r.Path == "/ext/admin" {
 			return 6 * time.Second
 		}

@@ -175,7 +175,8 @@ func (t *truth) payValidator(v *staker) {
 	} else if v.renewal != nil {
 		own += v.restaked
 	}
-	r := reward{kind: validatorReward, member: v.member, tx: v.txID, start: v.start, end: v.end, staked: v.weight, amount: own, owner: Owner, renewed: v.renewal != nil}
+	r := reward{kind: validatorReward, member: v.member, tx: v.txID, start: v.start, end: v.end, staked: v.weight, amount: own, owner: Owner,
+		renewed: v.renewal != nil}
 	if !v.refused {
 		t.pay(r)
 	}

@@ -296,13 +296,15 @@ func TestL1OfExtremeInput(t *testing.T) {
 		keep time.Duration
 		want []staking.TopUp
 	}{
-		"keep 0":                            {dry, 0, nil},
-		"keep below 0":                      {dry, -time.Hour, nil},
-		"active again for a moment":         {staking.Validator{ID: "a", Burn: 1e-9}, 1, []staking.TopUp{{ID: "a", Amount: 1}}},
-		"inactive and nothing burned":       {staking.Validator{ID: "a"}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
-		"inactive and burn NaN":             {staking.Validator{ID: "a", Burn: math.NaN()}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
-		"more than the maximum balance":     {staking.Validator{ID: "a", Balance: 5, Burn: 1e12}, math.MaxInt64, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
-		"more than the supply":              {staking.Validator{ID: "a", Balance: 5, Burn: 1e19}, time.Second, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
+		"keep 0":                      {dry, 0, nil},
+		"keep below 0":                {dry, -time.Hour, nil},
+		"active again for a moment":   {staking.Validator{ID: "a", Burn: 1e-9}, 1, []staking.TopUp{{ID: "a", Amount: 1}}},
+		"inactive and nothing burned": {staking.Validator{ID: "a"}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
+		"inactive and burn NaN":       {staking.Validator{ID: "a", Burn: math.NaN()}, time.Hour, []staking.TopUp{{ID: "a", Amount: 1}}},
+		"more than the maximum balance": {staking.Validator{ID: "a", Balance: 5, Burn: 1e12}, math.MaxInt64,
+			[]staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
+		"more than the supply": {staking.Validator{ID: "a", Balance: 5, Burn: 1e19}, time.Second,
+			[]staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
 		"infinite burn":                     {staking.Validator{ID: "a", Balance: 5, Burn: math.Inf(1)}, 1, []staking.TopUp{{ID: "a", Amount: math.MaxUint64 - 5}}},
 		"infinite burn and maximum balance": {staking.Validator{ID: "a", Balance: math.MaxUint64, Burn: math.Inf(1)}, 1, nil},
 		"legacy with balance 0":             {staking.Validator{ID: "a", Burn: 512, Legacy: true}, time.Hour, nil},

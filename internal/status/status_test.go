@@ -118,7 +118,8 @@ func TestAbsentIsNotZero(t *testing.T) {
 			t.Errorf("%s: %+v", name, value)
 		}
 	}
-	if expired := at(now.Add(time.Hour), nil, up); len(expired.Nodes)+len(expired.L1s)+len(expired.Validators)+len(expired.Delegations)+len(expired.Observers) > 0 {
+	if expired := at(now.Add(time.Hour), nil, up); len(expired.Nodes)+len(expired.L1s)+len(expired.Validators)+len(expired.Delegations)+
+		len(expired.Observers) > 0 {
 		t.Errorf("an hour later: %d nodes", len(expired.Nodes))
 	} else if id := expired.IDOf("a"); id != "NodeID-a" {
 		t.Errorf("node ID an hour later: %q", id)
@@ -251,7 +252,8 @@ func TestSafeToRemove(t *testing.T) {
 		{"inactive", l1, "a", Yes, "yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 85 %"},
 		{"by its name", l1, "game", Yes, "yes: without"},
 		{"half of the weight", l1, "b", No, "no: one: 70 % of the remaining weight would be connected, 80 % is needed"},
-		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No, "no: no other validator of one can build the next block"},
+		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No,
+			"no: no other validator of one can build the next block"},
 		{"connected weight not known", without("connected_weight"), "a", Unknown, "not known: how much weight is connected"},
 		{"proposers not known", without("proposers_left"), "a", Unknown, "not known: who can build the next block"},
 		{"whether it can stop not known", without("safe_to_stop"), "a", Unknown, "not known: how much weight would stay connected"},

@@ -58,7 +58,8 @@ func TestQueriesAndSilencesNeedAccess(t *testing.T) {
 	source := sourced(t, s, group())
 	s.Access, s.Silences = Access{TrustLoopback: true}, hostileSilences{}
 	for _, call := range []struct{ method, path string }{
-		{http.MethodGet, "/api/v1/query?query=up"}, {http.MethodPost, "/api/v1/query?query=up"}, {http.MethodGet, "/api/v1/query_range?query=up&start=0&end=1&step=1"},
+		{http.MethodGet, "/api/v1/query?query=up"}, {http.MethodPost, "/api/v1/query?query=up"},
+		{http.MethodGet, "/api/v1/query_range?query=up&start=0&end=1&step=1"},
 		{http.MethodPost, "/alerts/silence"}, {http.MethodPost, "/alerts/end"},
 	} {
 		answer := ask(t, s, call.method, call.path)

@@ -50,7 +50,8 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 	}
 	if s.Gap != nil {
 		if from, to, cause := s.Gap(); cause != "" && now.Sub(to) < 24*time.Hour {
-			facts = append(facts, fmt.Sprintf("rules were not evaluated from %s to %s UTC because %s", from.UTC().Format("2006-01-02 15:04:05"), to.UTC().Format("15:04:05"), cause))
+			facts = append(facts, fmt.Sprintf("rules were not evaluated from %s to %s UTC because %s", from.UTC().Format("2006-01-02 15:04:05"),
+				to.UTC().Format("15:04:05"), cause))
 		}
 	}
 	return document(verdict,

@@ -99,7 +99,8 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 		}
 	}
 	s.Source.(*stored).failing = errors.New("too many samples")
-	if status, answer := query("query", "query", "up"); status != http.StatusUnprocessableEntity || answer.ErrorType != "execution" || answer.Error != "too many samples" {
+	if status, answer := query("query", "query", "up"); status != http.StatusUnprocessableEntity || answer.ErrorType != "execution" ||
+		answer.Error != "too many samples" {
 		t.Errorf("%d %+v", status, answer)
 	}
 }

@@ -64,7 +64,8 @@ func fleet(t testing.TB, nodes, l1s int) *Site {
 		on := []string{"chain", chain}
 		all := []testSample{
 			{"avax_l1_weight", on, 1000}, {"avax_l1_active_weight", on, 900},
-			{"avax_l1_validators", []string{"chain", chain, "state", "active"}, 10}, {"avax_l1_quorum_loss_seconds", []string{"chain", chain, "quorum", "0.80"}, 40 * day},
+			{"avax_l1_validators", []string{"chain", chain, "state", "active"}, 10},
+			{"avax_l1_quorum_loss_seconds", []string{"chain", chain, "quorum", "0.80"}, 40 * day},
 			{"avax_chain_info", []string{"chain", chain, "subnet_id", "subnet" + chain}, 1},
 		}
 		for v := range 10 {
@@ -139,7 +140,8 @@ func TestStripShowsTheHistoryOfANode(t *testing.T) {
 	source.past(t, stripHistory, during(20*time.Minute, 15*time.Minute), "__name__", "avax_node_chain_bootstrapped", "node", "node0001", "chain", "C")
 	source.read(t, s)
 	page := read(t, ask(t, s, "GET", "/").Body)
-	for _, want := range []string{`node0000\. Last 2 h: up 2 h"`, `node0001\. Last 2 h: up 1 h, bootstrapping [4-6] min, down 1[0-2] min"`} { // a part begins 30 s early
+	// a part begins 30 s early
+	for _, want := range []string{`node0000\. Last 2 h: up 2 h"`, `node0001\. Last 2 h: up 1 h, bootstrapping [4-6] min, down 1[0-2] min"`} {
 		if !regexp.MustCompile(want).MatchString(page) {
 			t.Errorf("no strip %s", want)
 		}

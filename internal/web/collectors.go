@@ -32,7 +32,8 @@ func collectorSections(jobs []*metric.Job, j *status.Alerts, now time.Time) g.No
 					h.P(h.Class("dim"), g.Text("Last success: "+lastGood(f, now)+". "), g.If(runbook != "", link(runbook, "runbook"))))
 			})),
 			more(len(failing)-len(shown), " more causes"))),
-		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], detailTable), more(len(tables)-maxTables, " more tables"))),
+		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], detailTable),
+			more(len(tables)-maxTables, " more tables"))),
 		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs))), collectorTable(j, jobs, now))),
 	}
 }
@@ -99,7 +100,8 @@ func collectorTable(j *status.Alerts, jobs []*metric.Job, now time.Time) g.Node 
 		}
 		m := j.About(status.Subject{{"collector", c.name}})
 		return tableRow{"", m, link(manual("metrics.md#"+c.name), c.name), []cell{
-			textCell("Targets", words.Number(c.targets), status.Urgency{}), textCell("State", state, m), textCell("Last run", words.Since(now, c.oldest), status.Urgency{}),
+			textCell("Targets", words.Number(c.targets), status.Urgency{}), textCell("State", state, m),
+			textCell("Last run", words.Since(now, c.oldest), status.Urgency{}),
 			textCell("Took", words.Took(c.longest), status.Urgency{}), textCell("Series", words.Number(c.series), status.Urgency{}),
 		}}
 	}))

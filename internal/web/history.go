@@ -168,7 +168,8 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 			}
 			return tableRow{header: named(e.labels["alertname"], subjectOf(e.labels)), cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
-				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), status.Urgency{}), textCell("Notified", v.notified(e), status.Urgency{}),
+				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), status.Urgency{}),
+				textCell("Notified", v.notified(e), status.Urgency{}),
 			}}
 		}))),
 		more(len(all)-len(shown), " more"))

@@ -11,7 +11,8 @@ import (
 func series(from time.Time, labels model.Metric, values ...float64) *model.SampleStream {
 	s := &model.SampleStream{Metric: labels}
 	for i, v := range values {
-		s.Values = append(s.Values, model.SamplePair{Timestamp: model.TimeFromUnixNano(from.Add(time.Duration(i) * time.Minute).UnixNano()), Value: model.SampleValue(v)})
+		s.Values = append(s.Values, model.SamplePair{Timestamp: model.TimeFromUnixNano(from.Add(time.Duration(i) * time.Minute).UnixNano()),
+			Value: model.SampleValue(v)})
 	}
 	return s
 }
@@ -29,7 +30,8 @@ func TestEpisodeShowsWhatItCost(t *testing.T) {
 		want string
 	}{
 		{"ended", episode{map[string]string{"node": "alpha"}, begins(1.5), begins(4.5)}, "30 min of downtime; reward at risk 1204 AVAX, of which 1204 lost"},
-		{"ended before the reward was lost", episode{map[string]string{"node_id": "NodeID-A"}, begins(1.5), begins(3.5)}, "5 min of downtime; reward at risk 1204 AVAX, of which 0 lost"},
+		{"ended before the reward was lost", episode{map[string]string{"node_id": "NodeID-A"}, begins(1.5), begins(3.5)},
+			"5 min of downtime; reward at risk 1204 AVAX, of which 0 lost"},
 		{"fires", episode{map[string]string{"node": "alpha"}, begins(3.5), time.Time{}}, "54 min of downtime; reward at risk 1204 AVAX, of which 1204 lost"},
 		{"no downtime", episode{map[string]string{"node": "bravo"}, begins(1.5), begins(4.5)}, ""},
 		{"another node", episode{map[string]string{"node": "charlie"}, begins(1.5), begins(4.5)}, ""},

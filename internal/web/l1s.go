@@ -16,8 +16,10 @@ import (
 
 var l1Meanings = [][2]string{
 	{"Active weight", "Share of the total weight whose validators have a balance to pay their fee. Inactive validators count in the total."},
-	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share. Nodes that are connected to less than half of the stake do not count if another one is well connected."},
-	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot sign messages to other chains."},
+	{"Connected weight", "Share of the total weight that is connected, according to your node with the lowest share. Nodes that are connected to less than " +
+		"half of the stake do not count if another one is well connected."},
+	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot " +
+		"sign messages to other chains."},
 	{"Active below 80 %", "When so many balances have run out, without top-ups. “Runs out” is when a validator becomes inactive."},
 	{"Top-up", "Amount that keeps the validator active for 30 days."},
 	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},

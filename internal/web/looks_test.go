@@ -35,7 +35,8 @@ func violations(c *chromium, axe string) string {
 		return ""
 	}
 	eval[any](c, axe+"; 0")
-	eval[any](c, `axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | ")).join("\n") + "\n" }); 0`)
+	eval[any](c, `axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(" | `+
+		`")).join("\n") + "\n" }); 0`)
 	for range 200 {
 		if found := eval[string](c, `window.found || ""`); found != "" {
 			return strings.TrimSpace(found)

@@ -59,7 +59,8 @@ func TestPageShowsWhatHasALabel(t *testing.T) {
 		}
 	}
 	for path, words := range map[string][]string{
-		"/?owner=acme":     {`id="node-alpha"`, `!id="node-bravo"`, `id="validator-NodeID-a"`, `!id="validator-NodeID-b"`, "charlie", "NodeID-x", "!NodeID-y", "!NodeID-z", `href="?owner=acme"`},
+		"/?owner=acme": {`id="node-alpha"`, `!id="node-bravo"`, `id="validator-NodeID-a"`, `!id="validator-NodeID-b"`, "charlie", "NodeID-x", "!NodeID-y",
+			"!NodeID-z", `href="?owner=acme"`},
 		"/?owner=beam":     {`!id="node-alpha"`, `id="node-bravo"`, `id="validator-NodeID-b"`, `!id="l1-one"`},
 		"/?filter=charlie": {`!id="node-alpha"`, `id="validator-NodeID-c"`},
 		"/?filter=game-x":  {`!id="validator-NodeID-c"`, `id="l1-one"`, "NodeID-x", "!NodeID-y"},
@@ -84,7 +85,8 @@ func TestFilteredPageCountsTheAlertsOfOthers(t *testing.T) {
 	firing := func(name, label, value string) alerting.Rule {
 		return rule(name, "page", alerting.Firing, map[string]string{label: value, "summary": name + " fires"})
 	}
-	sourced(t, s, group(firing("Beam", "node", "bravo"), firing("Acme", "node_id", "NodeID-a"), firing("Cobalt", "node_id", "NodeID-c"), firing("Fleet", "chain", "C")))
+	sourced(t, s, group(firing("Beam", "node", "bravo"), firing("Acme", "node_id", "NodeID-a"), firing("Cobalt", "node_id", "NodeID-c"),
+		firing("Fleet", "chain", "C")))
 	const headline = `<h1 class="bad">`
 	for path, words := range map[string][]string{
 		"/":               {headline, `id="Beam"`, `id="Acme"`, `id="Cobalt"`, `id="Fleet"`, "!about other nodes", "!of the whole fleet"},

@@ -17,7 +17,8 @@ import (
 
 var nodeMeanings = [][2]string{
 	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: no samples."},
-	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node reported before."},
+	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node " +
+		"reported before."},
 	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
 	{"Connected stake", "Share of the primary network’s stake to which this node is connected."},

@@ -185,7 +185,8 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 
 // inhibitWarning says that the alerts on the page may differ from the notifications.
 func (v *view) inhibitWarning() g.Node {
-	return cannotRead(v.inhibitErr, "The inhibit rules of Alertmanager cannot be read. The page suppresses alerts by the rules read before, or by the shipped rules.")
+	return cannotRead(v.inhibitErr, "The inhibit rules of Alertmanager cannot be read. The page suppresses alerts by the rules read before, or by the shipped "+
+		"rules.")
 }
 
 // cannotRead warns about what a page lacks; nil without an error.

@@ -71,7 +71,8 @@ func TestProblemsAreSortedWorstFirst(t *testing.T) {
 	if got := title(page); !strings.HasPrefix(got, "a: down, since ") || !strings.HasSuffix(got, " (60 s)") {
 		t.Errorf("title %q", got)
 	}
-	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'", "!always fires")
+	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'",
+		"!always fires")
 }
 
 func TestFiringAlertIsShownWhileItsCauseIsPending(t *testing.T) {
@@ -98,7 +99,8 @@ inhibit_rules:
 		t.Fatal(err)
 	}
 	one := map[string]string{"node": "a"}
-	j := status.AlertsOf([]alerting.Group{group(rule("Effect", "page", alerting.Firing, one), rule("One", "page", alerting.Firing, one), rule("Two", "page", alerting.Firing, one))}, inhibition, nil)
+	j := status.AlertsOf([]alerting.Group{group(rule("Effect", "page", alerting.Firing, one), rule("One", "page", alerting.Firing, one),
+		rule("Two", "page", alerting.Firing, one))}, inhibition, nil)
 	var got []string
 	for _, p := range j.Problems {
 		got = append(got, p.Name+": "+suppressed(p.Suppressed))
@@ -140,10 +142,12 @@ func TestChecksWithEqualErrorsAreGrouped(t *testing.T) {
 	putSamples(t, s, metric.Key{Collector: "test"}, append(samples, testSample{"avax_node_up", []string{"node", "a"}, 1})...)
 	s.Store.Put(metric.Run{
 		Key: metric.Key{Collector: "health", Target: metric.Target{Node: "a"}}, At: time.Now(), Until: time.Now().Add(time.Minute),
-		Tables: []metric.Table{{Columns: []string{"Node", "Check", "Error"}, Rows: [][]string{{"a", "P", "little stake"}, {"a", "X", "little stake"}, {"a", "diskspace", "disk full"}}}},
+		Tables: []metric.Table{{Columns: []string{"Node", "Check", "Error"}, Rows: [][]string{{"a", "P", "little stake"}, {"a", "X", "little stake"},
+			{"a", "diskspace", "disk full"}}}},
 	})
 	sourced(t, s, group())
-	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `>P, X</p><code class="error">little stake</code>`, `>diskspace</p><code class="error">disk full</code>`)
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `>P, X</p><code class="error">little stake</code>`,
+		`>diskspace</p><code class="error">disk full</code>`)
 }
 
 func TestBackticksRenderAsCode(t *testing.T) {
@@ -188,7 +192,8 @@ func TestPageIsShownWithoutASource(t *testing.T) {
 		avax_validator_present{node_id="NodeID-1"} 1
 		avax_l1_weight{chain="one"} 100`)
 	fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Alerts are not evaluated here", "AVAX_PROMETHEUS_URL", "1 of 1 node up", "1,234", "NodeID-1", `id="l1-one"`,
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Alerts are not evaluated here", "AVAX_PROMETHEUS_URL", "1 of 1 node up", "1,234", "NodeID-1",
+		`id="l1-one"`,
 		"No answer in time", "no answer within 10s")
 	for _, path := range []string{"/explain?name=avax_node_up", "/api/v1/query?query=up", "/api/v1/rules", "/api/v1/alerts"} {
 		if answer := ask(t, s, http.MethodGet, path); answer.StatusCode != http.StatusNotFound {
@@ -375,7 +380,8 @@ func TestEveryOutcomeHasARemedy(t *testing.T) {
 func TestNumbersAreTruncated(t *testing.T) {
 	for want, got := range map[string]string{
 		"99.99 %": words.Percent(0.99999), "100 %": words.Percent(1), "80.5 %": words.Percent(0.805), "1 days": "1 " + "days",
-		"47 h": words.Span(48*time.Hour - time.Second), "2 days": words.Span(71 * time.Hour), "1,234 AVAX": words.AVAX(1234.9), "0.1234 AVAX": words.AVAX(0.12349), "< 0.0001 AVAX": words.AVAX(1e-6),
+		"47 h": words.Span(48*time.Hour - time.Second), "2 days": words.Span(71 * time.Hour), "1,234 AVAX": words.AVAX(1234.9), "0.1234 AVAX": words.AVAX(0.12349),
+		"< 0.0001 AVAX": words.AVAX(1e-6),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

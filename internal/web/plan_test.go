@@ -141,7 +141,8 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		unpriced := l1Told(0, "a 100 5", "b 5 legacy")
 		unpriced.Unpriced = true
 		keepL1(s, "one", unpriced)
-		refused("unknown burn rate", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present", "did not report it")
+		refused("unknown burn rate", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "the burn rate of one's validators is not known at present",
+			"did not report it")
 		keepL1(s, "one", l1Told(floor, "a 100 5", "b 5 legacy"))
 		if status, body := get(t, s, "/api/v1/l1/one/plan"); status != http.StatusOK {
 			t.Errorf("with all data: %d: %s", status, body)

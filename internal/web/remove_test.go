@@ -48,9 +48,11 @@ func TestSafeToRemoveAnswersYesNoOrUnknown(t *testing.T) {
 			want   string
 		}{
 			{"?validation=a", 409, "no: one: 58.82 % of the remaining weight would be connected, 80 % is needed"},
-			{"?validation=b", 200, "yes: without it 81.25 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 65 %; validators that can build the next block without it: 1"},
+			{"?validation=b", 200, "yes: without it 81.25 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 65 %; " +
+				"validators that can build the next block without it: 1"},
 			{"?validation=c", 409, "no: one: 76.47 % of the remaining weight would be connected, 80 % is needed"},
-			{"?validation=d", 409, "no: one: 30 % of the remaining weight would be connected, 80 % is needed; no other validator of one can build the next block: before its node stops, send a transaction that is accepted after the change"},
+			{"?validation=d", 409, "no: one: 30 % of the remaining weight would be connected, 80 % is needed; no other validator of one can build the next block: " +
+				"before its node stops, send a transaction that is accepted after the change"},
 			{"?validation=e", 503, "not known: how much weight is connected: "},
 			{"?validation=none", 404, "unknown validation: "},
 			{"", 400, "no validation: "},

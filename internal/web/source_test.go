@@ -39,7 +39,8 @@ func newSource(t testing.TB, groups ...alerting.Group) *stored {
 	t.Helper()
 	storage := teststorage.New(t)
 	t.Cleanup(func() { storage.Close() })
-	return &stored{groups: groups, PromQL: alerting.PromQL{Engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), Store: storage}, storage: storage}
+	return &stored{groups: groups, PromQL: alerting.PromQL{Engine: promqltest.NewTestEngine(t, false, 5*time.Minute, 50_000_000), Store: storage},
+		storage: storage}
 }
 
 // stale is the value of a series that has ended.
@@ -103,9 +104,11 @@ func (s *stored) QueryRange(ctx context.Context, expr string, start, end time.Ti
 
 // rule returns an alerting rule whose alerts have been active for a minute.
 func rule(name, severity, state string, alerts ...map[string]string) alerting.Rule {
-	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Type: alerting.AlertingRule, For: 3 * 60, State: state, Labels: map[string]string{"severity": severity}}
+	r := alerting.Rule{Name: name, Query: "avax_node_up == 0", Type: alerting.AlertingRule, For: 3 * 60, State: state,
+		Labels: map[string]string{"severity": severity}}
 	for _, l := range alerts {
-		a := alerting.Alert{State: state, ActiveAt: time.Now().Add(-time.Minute), Labels: map[string]string{"alertname": name, "severity": severity}, Annotations: map[string]string{}}
+		a := alerting.Alert{State: state, ActiveAt: time.Now().Add(-time.Minute), Labels: map[string]string{"alertname": name, "severity": severity},
+			Annotations: map[string]string{}}
 		for label, value := range l {
 			if label == "summary" || label == "description" || label == "action" || label == "runbook_url" {
 				a.Annotations[label] = value

@@ -151,7 +151,8 @@ func TestSafeToStopIsUnknownWithoutARun(t *testing.T) {
 	s := newSite()
 	s.Progress = func() (ran, of int) { return 3, 60 }
 	wantStop(t, s, "a", 503, "not known: 3 of 60 collectors have run\n")
-	wantStop(t, siteWith(t, `avax_node_up{node="a"} 1`), "a", 503, "not known: how much of P would stay connected: its collector has not run here: it may be disabled\n")
+	wantStop(t, siteWith(t, `avax_node_up{node="a"} 1`), "a", 503, "not known: how much of P would stay connected: its collector has not run here: it may be "+
+		"disabled\n")
 }
 
 // A yes needs the chains of every node, a recent run that has counted each chain and each node that does not answer, and an answer of each

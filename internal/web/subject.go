@@ -139,7 +139,8 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		v := &view{base: "../", site: s}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		err = document(verdict{level: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"), g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
+		err = document(verdict{level: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"),
+			g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
 	}
 	if err != nil {
 		s.Log.Error("runbook not shown", "runbook", name, "err", err)
@@ -162,11 +163,13 @@ func (v *view) link(path, text string) g.Node { return link(v.base+path, text) }
 
 func (v *view) top() g.Node {
 	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"),
-		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), link("?refresh=15", "Refresh every 15 s"),
+		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"),
+		link("?refresh=15", "Refresh every 15 s"),
 		link(manual("runbooks"), "Runbooks"),
 		link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"), link(manual("alerting.md"), "Alerting")))
 }
 
 func (v *view) bottom() g.Node {
-	return h.Footer(g.Text(v.site.Version+" · "), v.link("api/v1/alerts", "alerts as JSON"), g.Text(" · "), v.link("-/ready", "ready"), g.Text(" · "), v.link("-/healthy", "healthy"))
+	return h.Footer(g.Text(v.site.Version+" · "), v.link("api/v1/alerts", "alerts as JSON"), g.Text(" · "), v.link("-/ready", "ready"), g.Text(" · "),
+		v.link("-/healthy", "healthy"))
 }

@@ -36,11 +36,14 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 			return stale
 		}
 	}
-	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node", "a")
-	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node", "b")
+	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node",
+		"a")
+	source.past(t, stripHistory, firing(time.Hour, 50*time.Minute), "__name__", "ALERTS", "alertname", "Down", "alertstate", "firing", "severity", "page", "node",
+		"b")
 	source.read(t, s)
 	s.Notified = func() []notify.Sent {
-		return []notify.Sent{{At: time.Now().Add(-59 * time.Minute), Receiver: "pager", Alerts: []model.LabelSet{{"alertname": "Down", "severity": "page", "node": "a"}}}}
+		return []notify.Sent{{At: time.Now().Add(-59 * time.Minute), Receiver: "pager",
+			Alerts: []model.LabelSet{{"alertname": "Down", "severity": "page", "node": "a"}}}}
 	}
 	node := read(t, ask(t, s, http.MethodGet, "/node/a").Body)
 	demand(t, node, "a: down, since ", "balance of a", "!b: down", "Safe to stop: not known", `href="../safe-to-stop?node=a"`, `href="../explain?name=Down`,
@@ -52,7 +55,8 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 		t.Errorf("history %q", row)
 	}
 	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), "balance of a", "!a: down", `id="l1-one" open`, "avax_l1_validator_weight{")
-	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/AvaxNodeDown.md": 200, "/runbook/Nope": 404, "/runbook/..%2fdesign": 404} {
+	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/AvaxNodeDown.md": 200, "/runbook/Nope": 404,
+		"/runbook/..%2fdesign": 404} {
 		if answer := ask(t, s, http.MethodGet, path); answer.StatusCode != want {
 			t.Errorf("%s: %s", path, answer.Status)
 		}
@@ -68,7 +72,8 @@ func TestAlertsThatAreOverSaySo(t *testing.T) {
 		over.KeepFiringFor, over.Alerts[0].KeepFiringSince = 10*60, time.Now().Add(-2*time.Minute)
 		sourced(t, s, group(over, rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"})))
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
-		demand(t, page, "a: down</strong> <span class=\"dim\">over since 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over", `<li class="well" id="Down">`, "<title>small, since ")
+		demand(t, page, "a: down</strong> <span class=\"dim\">over since 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over",
+			`<li class="well" id="Down">`, "<title>small, since ")
 		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "over since 2 min", "!Log in to a")
 		if strings.Index(page, `id="Down"`) < strings.Index(page, `id="Small"`) {
 			t.Error("the alert that is over is first")
@@ -104,7 +109,8 @@ func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
-	for path, want := range map[string]string{"/": "node0007", "/?sort=name": "node0000", "/?filter=no+answer": "node0007", "/?filter=node0011": "node0011", "/?filter=nothing": ""} {
+	for path, want := range map[string]string{"/": "node0007", "/?sort=name": "node0000", "/?filter=no+answer": "node0007", "/?filter=node0011": "node0011",
+		"/?filter=nothing": ""} {
 		if got := first(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
@@ -116,7 +122,8 @@ func TestHeightsAreComparedAtOneMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite()
 		read := func(node string, height float64) {
-			putSamples(t, s, metric.Key{Collector: "heads", Target: metric.Target{Node: node}}, testSample{"avax_chain_height", []string{"node", node, "chain", "C"}, height})
+			putSamples(t, s, metric.Key{Collector: "heads", Target: metric.Target{Node: node}},
+				testSample{"avax_chain_height", []string{"node", node, "chain", "C"}, height})
 		}
 		behind := func(node string) float64 { return s.statusAt(time.Now()).Node(node).Chains[0].Behind.V }
 		read("a", 100)

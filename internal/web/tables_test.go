@@ -132,9 +132,11 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 		}
 		samples := []testSample{
 			{"avax_node_up", []string{"node", "a"}, 1}, {"avax_node_info", []string{"node", "a", "node_id", "NodeID-poor"}, 1},
-			{"avax_l1_weight", []string{"chain", "one"}, 100}, {"avax_l1_active_weight", []string{"chain", "one"}, 50}, {"avax_l1_connected_weight", []string{"chain", "one", "node", "a"}, 20},
+			{"avax_l1_weight", []string{"chain", "one"}, 100}, {"avax_l1_active_weight", []string{"chain", "one"}, 50},
+			{"avax_l1_connected_weight", []string{"chain", "one", "node", "a"}, 20},
 			{"avax_l1_validators", []string{"chain", "one", "state", "active"}, 2}, {"avax_l1_validators", []string{"chain", "one", "state", "inactive"}, 1},
-			{"avax_l1_quorum_loss_seconds", []string{"chain", "one", "quorum", "0.80"}, 0}, {"avax_l1_quorum_loss_seconds", []string{"chain", "one", "quorum", "0.75"}, 3 * day},
+			{"avax_l1_quorum_loss_seconds", []string{"chain", "one", "quorum", "0.80"}, 0},
+			{"avax_l1_quorum_loss_seconds", []string{"chain", "one", "quorum", "0.75"}, 3 * day},
 			{"avax_l1_top_up_avax", []string{"chain", "one", "days", "30"}, 2.5}, {"avax_l1_top_up_avax", []string{"chain", "one", "days", "7"}, 0.5},
 			{"avax_l1_weight", []string{"chain", "poa"}, 20}, {"avax_l1_validators", []string{"chain", "poa", "state", "legacy"}, 1},
 			{"avax_l1_weight", []string{"chain", "unread"}, 20},
@@ -142,7 +144,8 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 			{"avax_l1_safe_to_stop", []string{"chain", "one", "node_id", "NodeID-poor"}, 0},
 			{"avax_l1_validator_connected", append(on("one", "poor"), "node", "a"), 1}, {"avax_l1_validator_connected", append(on("one", "poor"), "node", "b"), 0},
 		}
-		for id, v := range map[string]struct{ weight, active, balance, left float64 }{"dry": {50, 0, 0, 0}, "poor": {30, 1, 3.5, 4 * day}, "rich": {20, 1, 50, 900 * day}} {
+		for id, v := range map[string]struct{ weight, active, balance, left float64 }{"dry": {50, 0, 0, 0}, "poor": {30, 1, 3.5, 4 * day},
+			"rich": {20, 1, 50, 900 * day}} {
 			samples = append(samples, testSample{"avax_l1_validator_weight", on("one", id), v.weight}, testSample{"avax_l1_validator_active", on("one", id), v.active},
 				testSample{"avax_l1_validator_balance_avax", on("one", id), v.balance}, testSample{"avax_l1_validator_runway_seconds", on("one", id), v.left})
 		}
@@ -164,7 +167,8 @@ func TestL1sShowBalancesAndStates(t *testing.T) {
 		}
 		text := strings.Join(strings.Fields(html.UnescapeString(markup.ReplaceAllString(cards[1], " "))), " ")
 		for _, want := range []string{
-			"one 2 active, 1 inactive · active weight 50 %", "Connected weight 20 %", "Active below 80 % now Active below 75 % in 3 days Top-up for 30 days 2.5 AVAX Top-up for 7 days 0.5 AVAX",
+			"one 2 active, 1 inactive · active weight 50 %", "Connected weight 20 %",
+			"Active below 80 % now Active below 75 % in 3 days Top-up for 30 days 2.5 AVAX Top-up for 7 days 0.5 AVAX",
 		} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q missing in %s", want, text)
@@ -180,7 +184,8 @@ func TestCollectorsThatStoppedAreLate(t *testing.T) {
 		s := newSite()
 		run := func(node string) {
 			s.Store.Put(metric.Run{
-				Key: metric.Key{Collector: "peers", Target: metric.Target{Node: node}}, At: time.Now(), Took: 1200 * time.Millisecond, Until: time.Now().Add(3 * time.Minute),
+				Key: metric.Key{Collector: "peers", Target: metric.Target{Node: node}}, At: time.Now(), Took: 1200 * time.Millisecond,
+				Until: time.Now().Add(3 * time.Minute),
 			})
 		}
 		sourced(t, s, group())

@@ -14,7 +14,8 @@ import (
 
 var validatorMeanings = [][2]string{
 	{"State", "Whether the validator is in the primary network’s set, and how many of your nodes and observers are connected to it."},
-	{"Uptime", "If known, the uptime that peers observed, weighted by stake. Otherwise the lowest uptime that one of your nodes or observers observed. The second number is the required uptime."},
+	{"Uptime", "If known, the uptime that peers observed, weighted by stake. Otherwise the lowest uptime that one of your nodes or observers observed. The " +
+		"second number is the required uptime."},
 	{"Downtime budget", "The whole bar is the downtime that the period allows. The filled part is used."},
 	{"Votes", "Share of all stake that would vote for the validator’s reward today."},
 	{"Reward", "Reward at the end of the period, without the delegators’ part."},

@@ -177,10 +177,12 @@ func (w *window) check(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent, w.limit, w.name, wait), raiseBudget)
+	return scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent, w.limit, w.name,
+		wait), raiseBudget)
 }
 
-const raiseBudget = "The exporter continues when the budget allows it. If it persists, monitor less, use longer periods (AVAX_SCHEDULES), or raise AVAX_DATA_BUDGET to the limit of your key."
+const raiseBudget = "The exporter continues when the budget allows it. If it persists, monitor less, use longer periods (AVAX_SCHEDULES), or raise " +
+	"AVAX_DATA_BUDGET to the limit of your key."
 
 // Load is a group of requests that repeats.
 type Load struct {

@@ -43,7 +43,8 @@ func TestMinuteBudgetRejectsCalls(t *testing.T) {
 			}
 		}
 		_, err = c.Block(t.Context(), "1", "1")
-		if want := blockOp + ": rate_limited: the call costs 10 compute units, but 120 of the budget of 120 per minute are spent: wait 41s"; err == nil || err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
+		if want := blockOp + ": rate_limited: the call costs 10 compute units, but 120 of the budget of 120 per minute are spent: wait 41s"; err == nil ||
+			err.Error() != want || scrape.OutcomeOf(err) != scrape.RateLimited {
 			t.Errorf("got %v", err)
 		}
 		if minute, day := b.Spent(); minute != 120 || day != 120 || requests != 12 || !u.Healthy() {
@@ -69,7 +70,8 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		err := b.Admit(t.Context(), rewardsOp)
-		if want := rewardsOp + ": rate_limited: the call costs 100 compute units, but 200 of the budget of 250 per day are spent: wait 22h1m0s"; err == nil || err.Error() != want {
+		if want := rewardsOp + ": rate_limited: the call costs 100 compute units, but 200 of the budget of 250 per day are spent: wait 22h1m0s"; err == nil ||
+			err.Error() != want {
 			t.Errorf("got %v", err)
 		}
 		if err := b.Admit(t.Context(), nativeOp); err != nil {
@@ -201,8 +203,10 @@ func TestEstimateAddsUpLoads(t *testing.T) {
 	if want := (data.Need{PerMinute: 300 + 100 + 100 + 20, PerDay: 25*300 + 289*100 + 1440*80 + 20 + 20}); need != want || err != nil {
 		t.Errorf("got %+v, want %+v, %v", need, want, err)
 	}
-	_, err = data.Estimate(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1}, data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
-	if want := "GET /v1/x: the data service has no such method\n" + blockOp + ": period 0s is too short: write a second or more\n" + blockOp + ": -1 calls: write 0 or more"; err == nil || err.Error() != want {
+	_, err = data.Estimate(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1},
+		data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
+	if want := "GET /v1/x: the data service has no such method\n" + blockOp + ": period 0s is too short: write a second or more\n" + blockOp +
+		": -1 calls: write 0 or more"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 }

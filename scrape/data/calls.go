@@ -145,7 +145,8 @@ func (t InternalTransaction) ID() string {
 
 // InternalTransactions requests one page of the internal transactions of an address in blocks from startBlock and before endBlock, unless it is
 // 0.
-func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, startBlock, endBlock int64, token string) (Page[InternalTransaction], error) {
+func (c *Client) InternalTransactions(ctx context.Context, chainID, address string, startBlock, endBlock int64, token string) (Page[InternalTransaction],
+	error) {
 	args := Args{"chainId": chainID, "address": address, "startBlock": startBlock}
 	if endBlock > 0 {
 		args["endBlock"] = endBlock
@@ -171,7 +172,8 @@ func (c *Client) AssetTransactions(ctx context.Context, network, assetID string,
 	args := Args{"network": network, "blockchainId": XChain, "assetId": assetID, "startTimestamp": max(0, start)}
 	page, err := getPage(ctx, c, ListAssetTransactions, args, 0, token)
 	if err == nil && page.Network != "" && (page.Network == Mainnet) != (network == Mainnet) {
-		err = &scrape.Error{Op: ListAssetTransactions.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))}
+		err = &scrape.Error{Op: ListAssetTransactions.Op(), Outcome: scrape.Malformed,
+			Err: fmt.Errorf("requested %s, the answer is about %s", network, quote(page.Network))}
 	}
 	return page, err
 }

@@ -24,7 +24,8 @@ func TestAbsentFieldsAreNotZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old, young := rewards.Items[0].Value.Reward, rewards.Items[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 || old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
+	if old, young := rewards.Items[0].Value.Reward, rewards.Items[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 ||
+		old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
 		t.Errorf("old and new reward: %+v %+v", old, young)
 	}
 	messages, err := answering("icm").ICMMessages(t.Context(), data.Mainnet, wallet, "")
@@ -35,7 +36,8 @@ func TestAbsentFieldsAreNotZero(t *testing.T) {
 		status              string
 		source, destination bool
 	}{{data.ICMPending, true, false}, {data.ICMDelivered, true, true}, {data.ICMDeliveredSourceNotIndexed, false, true}} {
-		if m := messages.Items[i].Value; m.Status != want.status || (m.SourceTransaction != nil) != want.source || (m.DestinationTransaction != nil) != want.destination {
+		if m := messages.Items[i].Value; m.Status != want.status || (m.SourceTransaction != nil) != want.source ||
+			(m.DestinationTransaction != nil) != want.destination {
 			t.Errorf("message %d: %+v", i, m)
 		}
 	}
@@ -45,9 +47,12 @@ func TestAbsentFieldsAreNotZero(t *testing.T) {
 }
 
 func TestAnswersWithoutRequiredFieldsAreMalformed(t *testing.T) {
-	for _, body := range []string{`{}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":null}}`,
-		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"-1"}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"1.5"}}`,
-		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":""}}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":` + strings.Repeat("9", 79) + `}}`} {
+	for _, body := range []string{`{}`, `{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18}}`,
+		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":null}}`,
+		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"-1"}}`,
+		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":"1.5"}}`,
+		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":""}}`,
+		`{"nativeTokenBalance":{"chainId":"1","symbol":"A","decimals":18,"balance":` + strings.Repeat("9", 79) + `}}`} {
 		c := data.New(open(t, func(*http.Request) (*http.Response, error) { return respond(200, body), nil }))
 		if got, err := c.NativeBalance(t.Context(), "1", wallet, ""); scrape.OutcomeOf(err) != scrape.Malformed {
 			t.Errorf("%s: got %+v, %v", body, got, err)
@@ -83,7 +88,8 @@ func TestIsKeyRejected(t *testing.T) {
 			if strings.HasPrefix(name, "429") && scrape.OutcomeOf(err) == scrape.RateLimited {
 				continue // the pause is not over
 			}
-			if !data.IsKeyRejected(err) || scrape.OutcomeOf(err) != scrape.Forbidden || !strings.HasPrefix(err.Error(), words+say) || !strings.Contains(err.Error(), "HTTP 4") {
+			if !data.IsKeyRejected(err) || scrape.OutcomeOf(err) != scrape.Forbidden || !strings.HasPrefix(err.Error(), words+say) ||
+				!strings.Contains(err.Error(), "HTTP 4") {
 				t.Errorf("%s, %q: %v", name, header, err)
 			}
 		}

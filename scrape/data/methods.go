@@ -32,26 +32,62 @@ const largeList = 16 << 20
 
 // The table of methods. The parameters of a path come first. A method without a variable is used only by the command call.
 var (
-	aggregateSignatures     = declare[signedMessage](scrape.Method{Name: "data.aggregateSignatures", Verb: http.MethodPost, Path: "/v1/signatureAggregator/{network}/aggregateSignatures", Params: []string{"network?", "message?", "justification?", "signingSubnetId?", "quorumPercentage?", "quorumPercentageBuffer?", "pChainHeight?"}, Changes: "make the validators sign a message", Units: medium})
-	GetAggregatedSignatures = declare[signedMessage](scrape.Method{Name: "data.aggregatedSignatures", Verb: http.MethodGet, Path: "/v1/signatureAggregator/{network}/aggregateSignatures/{txHash}", Params: []string{"network?", "txHash"}, Units: medium})
-	ListAssetTransactions   = declare[Page[AssetTransaction]](scrape.Method{Name: "data.assetTransactions", Verb: http.MethodGet, Path: "/v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions", Params: []string{"network?", "blockchainId", "assetId", "txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
-	ListBlockchains         = declare[Page[Blockchain]](scrape.Method{Name: "data.blockchains", Verb: http.MethodGet, Path: "/v1/networks/{network}/blockchains", Params: []string{"network?", "pageToken?", "pageSize?", "sortOrder?"}, Units: medium, MaxPageSize: 10000, MaxBody: largeList})
-	GetSubnet               = declare[Subnet](scrape.Method{Name: "data.subnet", Verb: http.MethodGet, Path: "/v1/networks/{network}/subnets/{subnetId}", Params: []string{"network?", "subnetId"}, Units: medium, MaxBody: largeList})
-	ListRewards             = declare[Page[Reward]](scrape.Method{Name: "data.rewards", Verb: http.MethodGet, Path: "/v1/networks/{network}/rewards", Params: []string{"network?", "addresses?", "nodeIds?", "pageToken?", "pageSize?", "sortOrder?", "currency?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
-	ListPendingRewards      = declare[Page[PendingReward]](scrape.Method{Name: "data.pendingRewards", Verb: http.MethodGet, Path: "/v1/networks/{network}/rewards:listPending", Params: []string{"network?", "addresses?", "nodeIds?", "pageToken?", "pageSize?", "sortOrder?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
-	ListL1Validators        = declare[Page[L1Validator]](scrape.Method{Name: "data.l1Validators", Verb: http.MethodGet, Path: "/v1/networks/{network}/l1Validators", Params: []string{"network?", "l1ValidationId?", "nodeId?", "subnetId?", "includeInactiveL1Validators?", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	ListTransactions        = declare[Page[L1Transaction]](scrape.Method{Name: "data.transactions", Verb: http.MethodGet, Path: "/v1/networks/{network}/blockchains/{blockchainId}/transactions", Params: []string{"network?", "blockchainId", "addresses?", "l1ValidationId?", "txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?", "sortOrder?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
-	ListERC721Transfers     = declare[Page[ERC721Transfer]](scrape.Method{Name: "data.erc721Transfers", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/transactions:listErc721", Params: []string{"chainId", "address", "startBlock?", "endBlock?", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	ListInternals           = declare[Page[InternalTransaction]](scrape.Method{Name: "data.internalTransactions", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/transactions:listInternals", Params: []string{"chainId", "address", "startBlock?", "endBlock?", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	_                       = declare[Page[Collectible]](scrape.Method{Name: "data.erc1155Balances", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/balances:listErc1155", Params: []string{"chainId", "address", "blockNumber?", "pageToken?", "pageSize?", "contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
-	_                       = declare[Page[Collectible]](scrape.Method{Name: "data.erc721Balances", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/balances:listErc721", Params: []string{"chainId", "address", "pageToken?", "pageSize?", "contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
-	ListCollectibles        = declare[Page[Collectible]](scrape.Method{Name: "data.collectibles", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/balances:listCollectibles", Params: []string{"chainId", "address", "pageToken?", "pageSize?", "contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
-	GetNativeBalance        = declare[nativeBalance](scrape.Method{Name: "data.nativeBalance", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/addresses/{address}/balances:getNative", Params: []string{"chainId", "address", "blockNumber?", "currency?"}, Units: medium})
-	ListDeployments         = declare[Page[Contract]](scrape.Method{Name: "data.deployments", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/contracts/{address}/deployments", Params: []string{"chainId", "address", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	ListICMMessages         = declare[Page[ICMMessage]](scrape.Method{Name: "data.icmMessages", Verb: http.MethodGet, Path: "/v1/icm/addresses/{address}/messages", Params: []string{"address", "pageToken?", "pageSize?", "network?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	GetICMMessage           = declare[ICMMessage](scrape.Method{Name: "data.icmMessage", Verb: http.MethodGet, Path: "/v1/icm/messages/{messageId}", Params: []string{"messageId"}, Units: medium})
-	GetBlock                = declare[Block](scrape.Method{Name: "data.block", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/blocks/{blockId}", Params: []string{"chainId", "blockId"}, Units: small})
-	PostReindex             = declare[*struct{}](scrape.Method{Name: "data.reindex", Verb: http.MethodPost, Path: "/v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex", Params: []string{"chainId", "address", "tokenId"}, Changes: "make the service read the token's metadata again, at most once an hour", MayBeEmpty: true, Units: small})
+	aggregateSignatures = declare[signedMessage](scrape.Method{Name: "data.aggregateSignatures", Verb: http.MethodPost,
+		Path: "/v1/signatureAggregator/{network}/aggregateSignatures", Params: []string{"network?", "message?", "justification?", "signingSubnetId?",
+			"quorumPercentage?", "quorumPercentageBuffer?", "pChainHeight?"}, Changes: "make the validators sign a message", Units: medium})
+	GetAggregatedSignatures = declare[signedMessage](scrape.Method{Name: "data.aggregatedSignatures", Verb: http.MethodGet,
+		Path: "/v1/signatureAggregator/{network}/aggregateSignatures/{txHash}", Params: []string{"network?", "txHash"}, Units: medium})
+	ListAssetTransactions = declare[Page[AssetTransaction]](scrape.Method{Name: "data.assetTransactions", Verb: http.MethodGet,
+		Path:   "/v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions",
+		Params: []string{"network?", "blockchainId", "assetId", "txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?"}, Units: xl,
+		MaxPageSize: 100, MaxBody: largeList})
+	ListBlockchains = declare[Page[Blockchain]](scrape.Method{Name: "data.blockchains", Verb: http.MethodGet, Path: "/v1/networks/{network}/blockchains",
+		Params: []string{"network?", "pageToken?", "pageSize?", "sortOrder?"}, Units: medium, MaxPageSize: 10000, MaxBody: largeList})
+	GetSubnet = declare[Subnet](scrape.Method{Name: "data.subnet", Verb: http.MethodGet, Path: "/v1/networks/{network}/subnets/{subnetId}",
+		Params: []string{"network?", "subnetId"}, Units: medium, MaxBody: largeList})
+	ListRewards = declare[Page[Reward]](scrape.Method{Name: "data.rewards", Verb: http.MethodGet, Path: "/v1/networks/{network}/rewards",
+		Params: []string{"network?", "addresses?", "nodeIds?", "pageToken?", "pageSize?", "sortOrder?", "currency?"}, Units: xl, MaxPageSize: 100,
+		MaxBody: largeList})
+	ListPendingRewards = declare[Page[PendingReward]](scrape.Method{Name: "data.pendingRewards", Verb: http.MethodGet,
+		Path: "/v1/networks/{network}/rewards:listPending", Params: []string{"network?", "addresses?", "nodeIds?", "pageToken?", "pageSize?", "sortOrder?"},
+		Units: xl, MaxPageSize: 100, MaxBody: largeList})
+	ListL1Validators = declare[Page[L1Validator]](scrape.Method{Name: "data.l1Validators", Verb: http.MethodGet,
+		Path: "/v1/networks/{network}/l1Validators", Params: []string{"network?", "l1ValidationId?", "nodeId?", "subnetId?", "includeInactiveL1Validators?",
+			"pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
+	ListTransactions = declare[Page[L1Transaction]](scrape.Method{Name: "data.transactions", Verb: http.MethodGet,
+		Path: "/v1/networks/{network}/blockchains/{blockchainId}/transactions",
+		Params: []string{"network?", "blockchainId", "addresses?", "l1ValidationId?", "txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?",
+			"sortOrder?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
+	ListERC721Transfers = declare[Page[ERC721Transfer]](scrape.Method{Name: "data.erc721Transfers", Verb: http.MethodGet,
+		Path:   "/v1/chains/{chainId}/addresses/{address}/transactions:listErc721",
+		Params: []string{"chainId", "address", "startBlock?", "endBlock?", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
+	ListInternals = declare[Page[InternalTransaction]](scrape.Method{Name: "data.internalTransactions", Verb: http.MethodGet,
+		Path:   "/v1/chains/{chainId}/addresses/{address}/transactions:listInternals",
+		Params: []string{"chainId", "address", "startBlock?", "endBlock?", "pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
+	_ = declare[Page[Collectible]](scrape.Method{Name: "data.erc1155Balances", Verb: http.MethodGet,
+		Path: "/v1/chains/{chainId}/addresses/{address}/balances:listErc1155", Params: []string{"chainId", "address", "blockNumber?", "pageToken?", "pageSize?",
+			"contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
+	_ = declare[Page[Collectible]](scrape.Method{Name: "data.erc721Balances", Verb: http.MethodGet,
+		Path: "/v1/chains/{chainId}/addresses/{address}/balances:listErc721", Params: []string{"chainId", "address", "pageToken?", "pageSize?", "contractAddress?"},
+		Units: medium, MaxPageSize: 500, MaxBody: largeList})
+	ListCollectibles = declare[Page[Collectible]](scrape.Method{Name: "data.collectibles", Verb: http.MethodGet,
+		Path:   "/v1/chains/{chainId}/addresses/{address}/balances:listCollectibles",
+		Params: []string{"chainId", "address", "pageToken?", "pageSize?", "contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
+	GetNativeBalance = declare[nativeBalance](scrape.Method{Name: "data.nativeBalance", Verb: http.MethodGet,
+		Path: "/v1/chains/{chainId}/addresses/{address}/balances:getNative", Params: []string{"chainId", "address", "blockNumber?", "currency?"}, Units: medium})
+	ListDeployments = declare[Page[Contract]](scrape.Method{Name: "data.deployments", Verb: http.MethodGet,
+		Path: "/v1/chains/{chainId}/contracts/{address}/deployments", Params: []string{"chainId", "address", "pageToken?", "pageSize?"}, Units: medium,
+		MaxPageSize: 100, MaxBody: largeList})
+	ListICMMessages = declare[Page[ICMMessage]](scrape.Method{Name: "data.icmMessages", Verb: http.MethodGet,
+		Path: "/v1/icm/addresses/{address}/messages", Params: []string{"address", "pageToken?", "pageSize?", "network?"}, Units: medium, MaxPageSize: 100,
+		MaxBody: largeList})
+	GetICMMessage = declare[ICMMessage](scrape.Method{Name: "data.icmMessage", Verb: http.MethodGet, Path: "/v1/icm/messages/{messageId}",
+		Params: []string{"messageId"}, Units: medium})
+	GetBlock = declare[Block](scrape.Method{Name: "data.block", Verb: http.MethodGet, Path: "/v1/chains/{chainId}/blocks/{blockId}",
+		Params: []string{"chainId", "blockId"}, Units: small})
+	PostReindex = declare[*struct{}](scrape.Method{Name: "data.reindex", Verb: http.MethodPost,
+		Path: "/v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex", Params: []string{"chainId", "address", "tokenId"},
+		Changes: "make the service read the token's metadata again, at most once an hour", MayBeEmpty: true, Units: small})
 )
 
 // Page is one page of a list, and the token of the next page. An object with a page has one member that is a list.

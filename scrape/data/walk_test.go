@@ -89,7 +89,9 @@ func TestWalkRestartsAfterAnExpiredToken(t *testing.T) {
 func TestWalkWithoutProgressFails(t *testing.T) {
 	l := &list{addresses: []string{"a", "b", "c", "d", "e"}, expires: map[int]int{1: 99}}
 	got, err := collect(t, l.client(t))
-	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: malformed: page tokens expire at once: GET /v1/chains/{chainId}/contracts/{address}/deployments: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 || len(l.requests) != 4 {
+	if want := "GET /v1/chains/{chainId}/contracts/{address}/deployments: malformed: page tokens expire at once: GET " +
+		"/v1/chains/{chainId}/contracts/{address}/deployments: rejected: HTTP 400: " + expired; err == nil || err.Error() != want || len(got) != 2 ||
+		len(l.requests) != 4 {
 		t.Errorf("got %q, %v after %q", got, err, l.requests)
 	}
 }

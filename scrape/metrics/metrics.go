@@ -54,7 +54,8 @@ func (p Page) Next() scrape.Cursor {
 // The methods: the two versions of the only series.
 var (
 	AvgTPS       = scrape.As[Page](&scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
-	chainMetrics = scrape.As[Page](&scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}", Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
+	chainMetrics = scrape.As[Page](&scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}",
+		Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
 )
 
 // series is the series of a chain in one version of the API.

@@ -67,23 +67,26 @@ func TestAverageTPSIsTheNewestCompleteDay(t *testing.T) {
 		pages map[string]string
 		want  int // day; 0: none
 	}{
-		"newest day incomplete":             {map[string]string{v1: page(lastRun(day(27)+63212), day(27), day(26), day(25))}, 26},
-		"day ends at lastRun":               {map[string]string{v1: page(lastRun(day(28)), day(27), day(26))}, 27},
-		"lastRun a second before the end":   {map[string]string{v1: page(lastRun(day(28)-1), day(27), day(26))}, 26},
-		"service without updates":           {map[string]string{v1: page(lastRun(day(26)+1), day(26), day(25))}, 25},
-		"unordered":                         {map[string]string{v1: page(lastRun(day(27)+1), day(25), day(27), day(24), day(26))}, 26},
-		"gap between days":                  {map[string]string{v1: page(lastRun(day(27)+1), day(27), day(26), day(20), day(19))}, 26},
-		"one day, complete":                 {map[string]string{v1: page(lastRun(day(28)), day(27))}, 27},
-		"one day, incomplete":               {map[string]string{v1: page(lastRun(day(27)+80000), day(27))}, 0},
-		"no days":                           {map[string]string{v1: page(lastRun(day(27)))}, 0},
-		"no lastRun":                        {map[string]string{v1: page("", day(3), day(2))}, 2},
-		"no complete day on the first page": {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageToken":"a"`, day(27)), v1 + "?pageToken=a": page("", day(26), day(25))}, 26},
-		"no request after a complete day":   {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageToken":"lost"`, day(27), day(26))}, 26},
-		"oldest first":                      {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageStartKey":"k/1"`, day(22), day(23)), v1 + "?startKey=k%2F1": page("", day(26), day(27))}, 26},
-		"version 2":                         {map[string]string{v2: page("", day(27), day(26))}, 26},
-		"version 2, next page":              {map[string]string{v2: page(`,"nextPageToken":"1 2"`, day(27)), next: page(`,"nextPageToken":""`, day(26), day(25))}, 26},
-		"version 2, one day":                {map[string]string{v2: page("", day(27))}, 0},
-		"version 2, no days":                {map[string]string{v2: page("")}, 0},
+		"newest day incomplete":           {map[string]string{v1: page(lastRun(day(27)+63212), day(27), day(26), day(25))}, 26},
+		"day ends at lastRun":             {map[string]string{v1: page(lastRun(day(28)), day(27), day(26))}, 27},
+		"lastRun a second before the end": {map[string]string{v1: page(lastRun(day(28)-1), day(27), day(26))}, 26},
+		"service without updates":         {map[string]string{v1: page(lastRun(day(26)+1), day(26), day(25))}, 25},
+		"unordered":                       {map[string]string{v1: page(lastRun(day(27)+1), day(25), day(27), day(24), day(26))}, 26},
+		"gap between days":                {map[string]string{v1: page(lastRun(day(27)+1), day(27), day(26), day(20), day(19))}, 26},
+		"one day, complete":               {map[string]string{v1: page(lastRun(day(28)), day(27))}, 27},
+		"one day, incomplete":             {map[string]string{v1: page(lastRun(day(27)+80000), day(27))}, 0},
+		"no days":                         {map[string]string{v1: page(lastRun(day(27)))}, 0},
+		"no lastRun":                      {map[string]string{v1: page("", day(3), day(2))}, 2},
+		"no complete day on the first page": {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageToken":"a"`, day(27)),
+			v1 + "?pageToken=a": page("", day(26), day(25))}, 26},
+		"no request after a complete day": {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageToken":"lost"`, day(27), day(26))}, 26},
+		"oldest first": {map[string]string{v1: page(lastRun(day(27)+1)+`,"nextPageStartKey":"k/1"`, day(22), day(23)),
+			v1 + "?startKey=k%2F1": page("", day(26), day(27))}, 26},
+		"version 2": {map[string]string{v2: page("", day(27), day(26))}, 26},
+		"version 2, next page": {map[string]string{v2: page(`,"nextPageToken":"1 2"`, day(27)), next: page(`,"nextPageToken":""`, day(26), day(25))},
+			26},
+		"version 2, one day": {map[string]string{v2: page("", day(27))}, 0},
+		"version 2, no days": {map[string]string{v2: page("")}, 0},
 	} {
 		got, err := client(t, &service{answers: c.pages}).AverageTPS(t.Context(), "43114")
 		switch {
@@ -118,7 +121,8 @@ func TestAverageTPSEndsForAnyPages(t *testing.T) {
 		"GET /v1/avg_tps/{chainId}: malformed: the next page has the same token as the current page": &service{answers: map[string]string{v1: page(`,"nextPageToken":"same"`), v1 + "?pageToken=same": page(`,"nextPageToken":"same"`)}},
 		"GET /v1/avg_tps/{chainId}: malformed: more than 500 pages": roundTrip(func(*http.Request) (*http.Response, error) {
 			endless++
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(page(fmt.Sprintf(`,"nextPageToken":"%d"`, endless))))}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(page(fmt.Sprintf(`,"nextPageToken":"%d"`, endless))))},
+				nil
 		}),
 	} {
 		if _, err := client(t, transport).AverageTPS(t.Context(), "43114"); err == nil || err.Error() != want {
@@ -132,7 +136,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestPointWithoutValueIsMalformed(t *testing.T) {
-	for _, body := range []string{`{"status":200}`, `{"results":[{"timestamp":1}],"status":200}`, `{"results":[{"value":1}],"status":200}`, `{"results":[{"timestamp":1,"value":"NaN"}]}`} {
+	for _, body := range []string{`{"status":200}`, `{"results":[{"timestamp":1}],"status":200}`, `{"results":[{"value":1}],"status":200}`,
+		`{"results":[{"timestamp":1,"value":"NaN"}]}`} {
 		if got, err := client(t, &service{answers: map[string]string{v1: body}}).AverageTPS(t.Context(), "43114"); scrape.OutcomeOf(err) != scrape.Malformed {
 			t.Errorf("%s: got %+v, %v", body, got, err)
 		}

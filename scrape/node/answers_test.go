@@ -196,7 +196,8 @@ func TestUnhealthyNodeIsAnAnswer(t *testing.T) {
 		t.Fatalf("%d recordings", len(answers))
 	}
 	well, err := answers["healthy /ext/health 200"].Health(ctx)
-	if m := well.Checks["P"].Message; err != nil || m.ProcessingBlocks == nil || *m.ProcessingBlocks != 0 || m.LongestProcessingBlock == nil || well.Checks["bls"].Message.ProcessingBlocks != nil {
+	if m := well.Checks["P"].Message; err != nil || m.ProcessingBlocks == nil || *m.ProcessingBlocks != 0 || m.LongestProcessingBlock == nil ||
+		well.Checks["bls"].Message.ProcessingBlocks != nil {
 		t.Errorf("healthy: %+v, %v", well.Checks, err)
 	}
 	alone, err := answers["bootstrapping /ext/health 503"].Health(ctx)

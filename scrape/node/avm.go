@@ -131,5 +131,6 @@ func (c *Client) AVMUTXOs(ctx context.Context, chain, address string) (int, erro
 		}
 		start = &page.EndIndex
 	}
-	return 0, &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge, Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")}
+	return 0, &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge,
+		Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")}
 }

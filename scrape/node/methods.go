@@ -40,16 +40,22 @@ const largeList = 16 << 20
 
 // The table of methods. A method without a variable is used only by the command call.
 var (
-	_               = declare[struct{}](scrape.Method{Name: "admin.alias", Path: adminPath, Params: []string{"endpoint", "alias"}, Changes: "give an endpoint of the node another name, until it stops"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"}, Changes: "give a chain another name on the node, until it stops"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.alias", Path: adminPath, Params: []string{"endpoint", "alias"},
+		Changes: "give an endpoint of the node another name, until it stops"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"},
+		Changes: "give a chain another name on the node, until it stops"})
 	getChainAliases = declare[chainAliases](scrape.Method{Name: "admin.getChainAliases", Path: adminPath, Params: []string{"chain"}})
 	getLoggerLevel  = declare[loggerLevels](scrape.Method{Name: "admin.getLoggerLevel", Path: adminPath, Params: []string{"loggerName?"}})
-	_               = declare[struct{}](scrape.Method{Name: "admin.loadVMs", Path: adminPath, Changes: "make the node load plugins that were installed since it started"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.lockProfile", Path: adminPath, Changes: "write lock.profile on the node's disk"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.memoryProfile", Path: adminPath, Changes: "write mem.profile on the node's disk"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.setLoggerLevel", Path: adminPath, Params: []string{"loggerName?", "logLevel?", "displayLevel?"}, Changes: "set what the node logs, until it stops"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.startCPUProfiler", Path: adminPath, Changes: "make the node profile its CPU until admin.stopCPUProfiler"})
-	_               = declare[struct{}](scrape.Method{Name: "admin.stopCPUProfiler", Path: adminPath, Changes: "end the profile of the CPU and write cpu.profile on the node's disk"})
+	_               = declare[struct{}](scrape.Method{Name: "admin.loadVMs", Path: adminPath,
+		Changes: "make the node load plugins that were installed since it started"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.lockProfile", Path: adminPath, Changes: "write lock.profile on the node's disk"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.memoryProfile", Path: adminPath, Changes: "write mem.profile on the node's disk"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.setLoggerLevel", Path: adminPath,
+		Params: []string{"loggerName?", "logLevel?", "displayLevel?"}, Changes: "set what the node logs, until it stops"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.startCPUProfiler", Path: adminPath,
+		Changes: "make the node profile its CPU until admin.stopCPUProfiler"})
+	_ = declare[struct{}](scrape.Method{Name: "admin.stopCPUProfiler", Path: adminPath,
+		Changes: "end the profile of the CPU and write cpu.profile on the node's disk"})
 
 	getACPs         = declare[acps](scrape.Method{Name: "info.acps", Path: infoPath})
 	getBlockchainID = declare[blockchainID](scrape.Method{Name: "info.getBlockchainID", Path: infoPath, Params: []string{"alias"}})
@@ -67,35 +73,42 @@ var (
 
 	_                   = declare[avmBalances](scrape.Method{Name: "avm.getAllBalances", Path: avmPath, Params: []string{"address"}, Deprecated: "since 1.9.12"})
 	getAssetDescription = declare[Asset](scrape.Method{Name: "avm.getAssetDescription", Path: avmPath, Params: []string{"assetID"}})
-	getAVMBalance       = declare[AVMBalance](scrape.Method{Name: "avm.getBalance", Path: avmPath, Params: []string{"address", "assetID"}, Deprecated: "since 1.9.12"})
-	_                   = declare[encoded](scrape.Method{Name: "avm.getBlock", Path: avmPath, Params: []string{"blockID", "encoding?"}})
-	getBlockByHeight    = declare[encoded](scrape.Method{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}})
-	getAVMHeight        = declare[height](scrape.Method{Name: "avm.getHeight", Path: avmPath})
-	_                   = declare[encoded](scrape.Method{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}})
-	getAVMTxFee         = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath})
-	_                   = declare[status](scrape.Method{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"})
-	getUTXOs            = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath, Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
+	getAVMBalance       = declare[AVMBalance](scrape.Method{Name: "avm.getBalance", Path: avmPath, Params: []string{"address", "assetID"},
+		Deprecated: "since 1.9.12"})
+	_                = declare[encoded](scrape.Method{Name: "avm.getBlock", Path: avmPath, Params: []string{"blockID", "encoding?"}})
+	getBlockByHeight = declare[encoded](scrape.Method{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}})
+	getAVMHeight     = declare[height](scrape.Method{Name: "avm.getHeight", Path: avmPath})
+	_                = declare[encoded](scrape.Method{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}})
+	getAVMTxFee      = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath})
+	_                = declare[status](scrape.Method{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"})
+	getUTXOs         = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath,
+		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
 
-	getPlatformBalance   = declare[PlatformBalance](scrape.Method{Name: "platform.getBalance", Path: platformPath, Params: []string{"addresses"}, Deprecated: "since 1.9.12", MaxBody: largeList})
-	_                    = declare[encoded](scrape.Method{Name: "platform.getBlock", Path: platformPath, Params: []string{"blockID", "encoding?"}})
-	_                    = declare[encoded](scrape.Method{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}})
-	getBlockchains       = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12", MaxBody: largeList})
+	getPlatformBalance = declare[PlatformBalance](scrape.Method{Name: "platform.getBalance", Path: platformPath, Params: []string{"addresses"},
+		Deprecated: "since 1.9.12", MaxBody: largeList})
+	_              = declare[encoded](scrape.Method{Name: "platform.getBlock", Path: platformPath, Params: []string{"blockID", "encoding?"}})
+	_              = declare[encoded](scrape.Method{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}})
+	getBlockchains = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12",
+		MaxBody: largeList})
 	getBlockchainStatus  = declare[status](scrape.Method{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}})
 	getCurrentSupply     = declare[Supply](scrape.Method{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}})
-	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath, Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
-	getFeeState          = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath})
-	getPlatformHeight    = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath})
-	getRewardUTXOs       = declare[rewardUTXOs](scrape.Method{Name: "platform.getRewardUTXOs", Path: platformPath, Params: []string{"txID", "encoding?"}})
-	getSubnet            = declare[Subnet](scrape.Method{Name: "platform.getSubnet", Path: platformPath, Params: []string{"subnetID"}})
-	getTimestamp         = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath})
-	getValidatorsAt      = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath, Params: []string{"height", "subnetID?"}, MaxBody: largeList})
+	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath,
+		Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
+	getFeeState       = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath})
+	getPlatformHeight = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath})
+	getRewardUTXOs    = declare[rewardUTXOs](scrape.Method{Name: "platform.getRewardUTXOs", Path: platformPath, Params: []string{"txID", "encoding?"}})
+	getSubnet         = declare[Subnet](scrape.Method{Name: "platform.getSubnet", Path: platformPath, Params: []string{"subnetID"}})
+	getTimestamp      = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath})
+	getValidatorsAt   = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath,
+		Params: []string{"height", "subnetID?"}, MaxBody: largeList})
 	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath})
 
-	_                = declare[wire.BigInt](scrape.Method{Name: "eth_baseFee", Path: evmPath, Positional: true})
-	_                = declare[wire.Height](scrape.Method{Name: "eth_blockNumber", Path: evmPath, Positional: true})
-	getChainID       = declare[wire.HexUint64](scrape.Method{Name: "eth_chainId", Path: evmPath, Positional: true})
-	getFeeConfig     = declare[FeeConfig](scrape.Method{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}})
-	_                = declare[map[string]jsontext.Value](scrape.Method{Name: "eth_getActivePrecompilesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}, Deprecated: "use eth_getActiveRulesAt"})
+	_            = declare[wire.BigInt](scrape.Method{Name: "eth_baseFee", Path: evmPath, Positional: true})
+	_            = declare[wire.Height](scrape.Method{Name: "eth_blockNumber", Path: evmPath, Positional: true})
+	getChainID   = declare[wire.HexUint64](scrape.Method{Name: "eth_chainId", Path: evmPath, Positional: true})
+	getFeeConfig = declare[FeeConfig](scrape.Method{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}})
+	_            = declare[map[string]jsontext.Value](scrape.Method{Name: "eth_getActivePrecompilesAt", Path: evmPath, Positional: true,
+		Params: []string{"timestamp?"}, Deprecated: "use eth_getActiveRulesAt"})
 	getActiveRulesAt = declare[Rules](scrape.Method{Name: "eth_getActiveRulesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}})
 	getBalance       = declare[wire.BigInt](scrape.Method{Name: "eth_getBalance", Path: evmPath, Positional: true, Params: []string{"address", "number"}})
 	_                = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}})
@@ -107,7 +120,8 @@ var (
 	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath})
 	_               = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath})
 
-	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
+	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"},
+		MaxBody: largeList})
 )
 
 // getHealth is not JSON-RPC. An unhealthy node answers with status 503 and the same body.

@@ -95,34 +95,41 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 	one := func(vs []node.Validator, err error) any { return got(vs[:min(1, len(vs))], err) }
 	for name, check := range map[string]struct{ got, want any }{
 		"info.acps": {got(c.ACPs(ctx)), map[uint32]node.ACP{
-			194: {SupportWeight: 8005125000000000, Supporters: []string{"NodeID-GWPcbFJZFfZreETSoWjPimr846mXEKCtu", "NodeID-Ho6t7QEGCEUrRvYNWWToh7h5GW9DAGjhZ"}, Objectors: []string{}, AbstainWeight: 2000350000000000},
+			194: {SupportWeight: 8005125000000000, Supporters: []string{"NodeID-GWPcbFJZFfZreETSoWjPimr846mXEKCtu", "NodeID-Ho6t7QEGCEUrRvYNWWToh7h5GW9DAGjhZ"},
+				Objectors: []string{}, AbstainWeight: 2000350000000000},
 			224: {Supporters: []string{}, Objectors: []string{}, AbstainWeight: 10005475000000000},
 		}},
-		"info.isBootstrapped":             {got(c.IsBootstrapped(ctx, "C")), true},
-		"info.isBootstrapped, unknown":    {got(c.IsBootstrapped(ctx, "nope")), "info.isBootstrapped: rejected: there is no chain with alias/ID 'nope'"},
-		"info.getBlockchainID":            {got(c.BlockchainID(ctx, "X")), "2huFztbeB4LijVCoLrxP8NwFbRCdtLfUyvx4VXwD5VnVxzxkMX"},
-		"info.getBlockchainID, unknown":   {got(c.BlockchainID(ctx, "nope")), "info.getBlockchainID: rejected: there is no ID with alias: nope"},
-		"info.getNetworkID":               {got(c.NetworkID(ctx)), uint64(1337)},
-		"info.getNetworkName":             {got(c.NetworkName(ctx)), "network-1337"},
-		"info.getNodeIP":                  {got(c.NodeIP(ctx)), "127.0.0.1:9651"},
-		"info.uptime":                     {got(c.Uptime(ctx)), node.Uptime{RewardingStakePercentage: 100, WeightedAveragePercentage: 99.2004}},
-		"platform.getHeight":              {got(c.PlatformHeight(ctx)), uint64(14)},
-		"platform.getTimestamp":           {got(c.PlatformTimestamp(ctx)), utc("2026-11-20T18:09:07Z")},
-		"platform.getValidatorFeeState":   {got(c.PlatformValidatorFeeState(ctx)), node.ValidatorFeeState{Price: 1, Timestamp: wire.PastTime{Time: utc("2026-11-20T18:09:07Z")}}},
+		"info.isBootstrapped":           {got(c.IsBootstrapped(ctx, "C")), true},
+		"info.isBootstrapped, unknown":  {got(c.IsBootstrapped(ctx, "nope")), "info.isBootstrapped: rejected: there is no chain with alias/ID 'nope'"},
+		"info.getBlockchainID":          {got(c.BlockchainID(ctx, "X")), "2huFztbeB4LijVCoLrxP8NwFbRCdtLfUyvx4VXwD5VnVxzxkMX"},
+		"info.getBlockchainID, unknown": {got(c.BlockchainID(ctx, "nope")), "info.getBlockchainID: rejected: there is no ID with alias: nope"},
+		"info.getNetworkID":             {got(c.NetworkID(ctx)), uint64(1337)},
+		"info.getNetworkName":           {got(c.NetworkName(ctx)), "network-1337"},
+		"info.getNodeIP":                {got(c.NodeIP(ctx)), "127.0.0.1:9651"},
+		"info.uptime":                   {got(c.Uptime(ctx)), node.Uptime{RewardingStakePercentage: 100, WeightedAveragePercentage: 99.2004}},
+		"platform.getHeight":            {got(c.PlatformHeight(ctx)), uint64(14)},
+		"platform.getTimestamp":         {got(c.PlatformTimestamp(ctx)), utc("2026-11-20T18:09:07Z")},
+		"platform.getValidatorFeeState": {got(c.PlatformValidatorFeeState(ctx)),
+			node.ValidatorFeeState{Price: 1, Timestamp: wire.PastTime{Time: utc("2026-11-20T18:09:07Z")}}},
 		"platform.getBlockchainStatus":    {got(c.PlatformBlockchainStatus(ctx, "C")), "Validating"},
 		"platform.getBlockchainStatus, ?": {got(c.PlatformBlockchainStatus(ctx, "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof")), "Unknown"},
-		"platform.getBlockchainStatus, x": {got(c.PlatformBlockchainStatus(ctx, "nope")), `platform.getBlockchainStatus: rejected: problem parsing blockchainID "nope": input string is smaller than the checksum size`},
-		"eth_feeConfig":                   {got(c.EthFeeConfig(ctx, l1Chain)), feeConfig},
-		"eth_feeConfig, C-Chain":          {got(c.EthFeeConfig(ctx, "C")), "eth_feeConfig: rejected: the method eth_feeConfig does not exist/is not available"},
-		"eth_chainId":                     {got(c.EthChainID(ctx, l1Chain)), uint64(99999)},
+		"platform.getBlockchainStatus, x": {got(c.PlatformBlockchainStatus(ctx, "nope")),
+			`platform.getBlockchainStatus: rejected: problem parsing blockchainID "nope": input string is smaller than the checksum size`},
+		"eth_feeConfig":          {got(c.EthFeeConfig(ctx, l1Chain)), feeConfig},
+		"eth_feeConfig, C-Chain": {got(c.EthFeeConfig(ctx, "C")), "eth_feeConfig: rejected: the method eth_feeConfig does not exist/is not available"},
+		"eth_chainId":            {got(c.EthChainID(ctx, l1Chain)), uint64(99999)},
 		"info.getNodeVersion": {got(c.NodeVersion(ctx)), node.Version{
 			Version: "avalanchego/1.15.0", DatabaseVersion: "v1.4.5", RPCProtocolVersion: new(wire.Uint64(46)), GitCommit: "1cf1fc3d1711a09fde7319d2b48609c8cba93680",
-			VMVersions: map[string]string{"avm": "avalanchego/1.15.0", "evm": "v1.15.0", "platform": "avalanchego/1.15.0", "srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy": "v1.15.0"},
+			VMVersions: map[string]string{"avm": "avalanchego/1.15.0", "evm": "v1.15.0", "platform": "avalanchego/1.15.0",
+				"srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy": "v1.15.0"},
 		}},
-		"platform.getCurrentValidators, auto-renewed":   {one(c.PlatformCurrentValidators(ctx, "")), []node.Validator{renewed}},
-		"platform.getCurrentValidators, not a member":   {got(c.PlatformCurrentValidators(ctx, "", "NodeID-111111111111111111116DBWJs")), []node.Validator{}},
-		"platform.getCurrentValidators, no such subnet": {got(c.PlatformCurrentValidators(ctx, "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof")), []node.Validator{}},
-		"platform.getCurrentValidators, no node ID":     {got(c.PlatformCurrentValidators(ctx, "", "bogus")), "platform.getCurrentValidators: rejected: couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See documentation for example calls"},
+		"platform.getCurrentValidators, auto-renewed": {one(c.PlatformCurrentValidators(ctx, "")), []node.Validator{renewed}},
+		"platform.getCurrentValidators, not a member": {got(c.PlatformCurrentValidators(ctx, "", "NodeID-111111111111111111116DBWJs")), []node.Validator{}},
+		"platform.getCurrentValidators, no such subnet": {got(c.PlatformCurrentValidators(ctx, "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof")),
+			[]node.Validator{}},
+		"platform.getCurrentValidators, no node ID": {got(c.PlatformCurrentValidators(ctx, "", "bogus")),
+			"platform.getCurrentValidators: rejected: couldn't unmarshal an argument. Ensure arguments are valid and properly formatted. See documentation for " +
+				"example calls"},
 		"platform.getCurrentValidators, permissioned": {one(c.PlatformCurrentValidators(ctx, poa)), []node.Validator{{
 			NodeID: "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", Weight: 20, TxID: "29uAx3KuvcSxASq2CWXPqZy3NVa8pCNro4o1LnToUjQEEAxyX6",
 			StartTime: wire.UnixTime{Time: time.Unix(1795197652, 0)}, EndTime: &wire.UnixTime{Time: time.Unix(1797789652, 0)},
@@ -141,22 +148,26 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 		}},
 		"validators.getCurrentValidators, L1": {got(c.ValidatorsCurrentValidators(ctx, l1Chain)), []node.ChainValidator{
 			{
-				NodeID: "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ", ValidationID: "xmGssfNsHsWji4Nr4KkCrSCTmJ8K1RpkEaVhd2C7pE9jdM6Gz", Weight: 100, StartTimestamp: wire.UnixTime{Time: time.Unix(1795197655, 0)},
-				IsActive: true, IsL1Validator: true, IsConnected: true, UptimePercentage: 100, UptimeSeconds: wire.Seconds{Duration: 958 * time.Second},
+				NodeID: "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ", ValidationID: "xmGssfNsHsWji4Nr4KkCrSCTmJ8K1RpkEaVhd2C7pE9jdM6Gz", Weight: 100,
+				StartTimestamp: wire.UnixTime{Time: time.Unix(1795197655, 0)},
+				IsActive:       true, IsL1Validator: true, IsConnected: true, UptimePercentage: 100, UptimeSeconds: wire.Seconds{Duration: 958 * time.Second},
 			},
 			{
-				NodeID: "NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN", ValidationID: "KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo", Weight: 50, StartTimestamp: wire.UnixTime{Time: time.Unix(1795197655, 0)},
-				IsL1Validator: true, IsConnected: true, UptimePercentage: 93.11065, UptimeSeconds: wire.Seconds{Duration: 892 * time.Second},
+				NodeID: "NodeID-NFBbbJ4qCmNaCzeW7sxErhvWqvEQMnYcN", ValidationID: "KbYH4Gyg1uZpmNbTGECZrTFoxmQtvzCmDvu2z4KT4qXgeZVAo", Weight: 50,
+				StartTimestamp: wire.UnixTime{Time: time.Unix(1795197655, 0)},
+				IsL1Validator:  true, IsConnected: true, UptimePercentage: 93.11065, UptimeSeconds: wire.Seconds{Duration: 892 * time.Second},
 			},
 		}},
-		"validators.getCurrentValidators, C-Chain": {got(c.ValidatorsCurrentValidators(ctx, "C")), "validators.getCurrentValidators: not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled"},
+		"validators.getCurrentValidators, C-Chain": {got(c.ValidatorsCurrentValidators(ctx, "C")),
+			"validators.getCurrentValidators: not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled"},
 	} {
 		if diff := cmp.Diff(check.want, check.got, cmpopts.EquateApproxTime(0)); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
 
-	if who, err := c.NodeID(ctx); err != nil || who.NodeID != "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg" || !strings.HasPrefix(who.POP.PublicKey, "0x900c9b119b5c82d7") {
+	if who, err := c.NodeID(ctx); err != nil || who.NodeID != "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg" ||
+		!strings.HasPrefix(who.POP.PublicKey, "0x900c9b119b5c82d7") {
 		t.Errorf("info.getNodeID: %+v, %v", who, err)
 	}
 	peers, err := c.Peers(ctx)
@@ -166,13 +177,15 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 	}
 	if diff := cmp.Diff(node.Peer{
 		NodeID: "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ", IP: peers.Peers[i].IP, PublicIP: "127.0.0.1:9653", Version: "avalanchego/1.15.0",
-		UpgradeTime: &wire.UnixTime{Time: time.Unix(1607144400, 0)}, LastSent: wire.PastTime{Time: utc("2026-11-20T18:09:25Z")}, LastReceived: wire.PastTime{Time: utc("2026-11-20T18:09:25Z")},
+		UpgradeTime: &wire.UnixTime{Time: time.Unix(1607144400, 0)}, LastSent: wire.PastTime{Time: utc("2026-11-20T18:09:25Z")},
+		LastReceived:   wire.PastTime{Time: utc("2026-11-20T18:09:25Z")},
 		ObservedUptime: new(wire.Percent(99)), TrackedSubnets: []string{node.PrimaryNetworkID, l1, poa},
 		SupportedACPs: []uint32{194, 236, 267, 273, 283, 285}, ObjectedACPs: []uint32{}, Benched: []string{},
 	}, peers.Peers[i], cmpopts.EquateApproxTime(0)); diff != "" {
 		t.Error(diff)
 	}
-	if chains, err := c.PlatformBlockchains(ctx); err != nil || len(chains) != 4 || chains[1] != (node.Blockchain{ID: l1Chain, Name: "examplel1", SubnetID: l1, VMID: "srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"}) {
+	if chains, err := c.PlatformBlockchains(ctx); err != nil || len(chains) != 4 ||
+		chains[1] != (node.Blockchain{ID: l1Chain, Name: "examplel1", SubnetID: l1, VMID: "srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"}) {
 		t.Errorf("platform.getBlockchains: %v, %v", chains, err)
 	}
 	if vs, err := c.ValidatorsCurrentValidators(ctx, poaChain); err != nil || len(vs) != 3 || vs[0].IsL1Validator || !vs[0].IsActive {
@@ -295,10 +308,12 @@ func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 // Counts and sums of an answer with duplicates would be wrong.
 func TestAnswersWithDuplicatesAreMalformed(t *testing.T) {
 	for name, c := range map[string]struct{ result, item string }{
-		"platform.getCurrentValidators":   {`{"validators":[%s]}`, `{"nodeID":"NodeID-A","weight":"1","startTime":"1","txID":"T"}`},
-		"validators.getCurrentValidators": {`{"validators":[%s]}`, `{"validationID":"V","nodeID":"NodeID-A","weight":1,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`},
-		"info.peers":                      {`{"numPeers":"1","peers":[%s]}`, `{"nodeID":"NodeID-A","lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z"}`},
-		"platform.getBlockchains":         {`{"blockchains":[%s]}`, `{"id":"B","name":"n","subnetID":"s","vmID":"v"}`},
+		"platform.getCurrentValidators": {`{"validators":[%s]}`, `{"nodeID":"NodeID-A","weight":"1","startTime":"1","txID":"T"}`},
+		"validators.getCurrentValidators": {`{"validators":[%s]}`, `{"validationID":"V","nodeID":"NodeID-A","weight":1,"startTimestamp":1,"isActive":true,` +
+			`"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`},
+		"info.peers": {`{"numPeers":"1","peers":[%s]}`, `{"nodeID":"NodeID-A","lastSent":"2026-01-01T00:00:00Z",` +
+			`"lastReceived":"2026-01-01T00:00:00Z"}`},
+		"platform.getBlockchains": {`{"blockchains":[%s]}`, `{"id":"B","name":"n","subnetID":"s","vmID":"v"}`},
 	} {
 		for _, items := range []string{c.item, c.item + "," + c.item} {
 			u := open(t, saying(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":`+c.result+`}`, items)))
@@ -323,7 +338,8 @@ func TestIsNotServed(t *testing.T) {
 	}{
 		{status(scrape.Forbidden, 401), true}, {status(scrape.Forbidden, 403), true}, {status(scrape.NotFound, 404), true}, {status(scrape.Rejected, 405), true},
 		{rpc(-32601), true}, {rpc(-32004), true},
-		{status(scrape.Rejected, 400), false}, {status(scrape.Rejected, 413), false}, {status(scrape.RateLimited, 429), false}, {status(scrape.Unavailable, 502), false},
+		{status(scrape.Rejected, 400), false}, {status(scrape.Rejected, 413), false}, {status(scrape.RateLimited, 429), false},
+		{status(scrape.Unavailable, 502), false},
 		{rpc(-32602), false}, {rpc(-32000), false}, {errors.New("broken"), false},
 	} {
 		if got := node.IsNotServed(c.err); got != c.want {

@@ -98,7 +98,8 @@ func TestDecodeKeepsEmptyListsNonNil(t *testing.T) {
 }
 
 func TestDecodeRejectsIncompleteOrMistypedInput(t *testing.T) {
-	for _, in := range []string{``, `{`, `{"parts"`, `{"parts":`, `{"parts":[`, `{"parts":[{"weight":1}`, `{"parts":[{"weight":1},`, `[]`, `"x"`, `{"parts":{}}`, `{"parts":[1]}`, `{"parts":[],"byID":[]}`, `{"parts":[],"byID":{"x":{"weight":1}}}`} {
+	for _, in := range []string{``, `{`, `{"parts"`, `{"parts":`, `{"parts":[`, `{"parts":[{"weight":1}`, `{"parts":[{"weight":1},`, `[]`, `"x"`, `{"parts":{}}`,
+		`{"parts":[1]}`, `{"parts":[],"byID":[]}`, `{"parts":[],"byID":{"x":{"weight":1}}}`} {
 		if got, err := decoded(in); err == nil {
 			t.Errorf("%s decoded to %+v", in, got)
 		}

@@ -177,14 +177,17 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 		time.Sleep(20*time.Minute + 8*time.Second)
 		d := describe(t, net, "data")
 		l1, poa := net.Chain("examplel1"), net.Chain("examplepoa")
-		asset := find(t, net, "assetID", "POST", "http://alpha.sim/ext/bc/X", `{"jsonrpc":"2.0","id":1,"method":"avm.getAssetDescription","params":{"assetID":"AVAX"}}`)
+		asset := find(t, net, "assetID", "POST", "http://alpha.sim/ext/bc/X", `{"jsonrpc":"2.0","id":1,"method":"avm.getAssetDescription",`+
+			`"params":{"assetID":"AVAX"}}`)
 		conversion := find(t, net, "l1ConversionTransactionHash", "GET", "http://data.sim/v1/networks/mainnet/subnets/"+l1.SubnetID, "")
 		const networks = "/v1/networks/mainnet"
 		d.get(networks+"/blockchains", networks+"/blockchains?pageSize=1&sortOrder=asc", "/v1/networks/testnet/blockchains")
 		d.get(networks+"/subnets/"+l1.SubnetID, networks+"/subnets/"+poa.SubnetID, networks+"/subnets/11111111111111111111111111111111LpoYY")
-		d.get(networks+"/rewards?nodeIds="+net.NodeID("alpha"), networks+"/rewards?addresses=P-"+simnet.Owner+"&currency=eur&pageSize=100", networks+"/rewards:listPending?nodeIds="+net.NodeID("alpha"))
+		d.get(networks+"/rewards?nodeIds="+net.NodeID("alpha"), networks+"/rewards?addresses=P-"+simnet.Owner+"&currency=eur&pageSize=100",
+			networks+"/rewards:listPending?nodeIds="+net.NodeID("alpha"))
 		d.get(networks + "/l1Validators?nodeId=" + net.NodeID("alpha") + "&includeInactiveL1Validators=true")
-		d.get(networks+"/blockchains/p-chain/transactions?l1ValidationId="+net.ValidationID("examplel1", "alpha"), networks+"/blockchains/p-chain/transactions?addresses=P-"+simnet.Owner+"&txTypes=ConvertSubnetToL1Tx")
+		d.get(networks+"/blockchains/p-chain/transactions?l1ValidationId="+net.ValidationID("examplel1", "alpha"),
+			networks+"/blockchains/p-chain/transactions?addresses=P-"+simnet.Owner+"&txTypes=ConvertSubnetToL1Tx")
 		d.get(networks + "/blockchains/x-chain/assets/" + asset + "/transactions?pageSize=100&txTypes=BaseTx&txTypes=CreateAssetTx&txTypes=ImportTx&txTypes=ExportTx")
 		for _, chain := range []simnet.Chain{net.Chain("C"), l1, poa} {
 			for _, id := range []string{fmt.Sprint(chain.EVMChainID), chain.ID} {
@@ -202,7 +205,8 @@ func TestSimulatedDataServiceMatchesItsDescription(t *testing.T) {
 			}
 		}
 		message := find(t, net, "messageId", "GET", "http://data.sim/v1/icm/addresses/"+simnet.Account+"/messages", "")
-		d.get("/v1/icm/messages/"+message, "/v1/icm/addresses/"+simnet.Account+"/messages?pageSize=100", "/v1/icm/addresses/"+simnet.Partner+"/messages?network=mainnet")
+		d.get("/v1/icm/messages/"+message, "/v1/icm/addresses/"+simnet.Account+"/messages?pageSize=100",
+			"/v1/icm/addresses/"+simnet.Partner+"/messages?network=mainnet")
 
 		const tokens = "/v1/chains/43112/nfts/collections/" + simnet.Collection + "/tokens/"
 		d.ask(201, "POST", tokens+"7:reindex", "")

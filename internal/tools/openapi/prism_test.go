@@ -34,7 +34,8 @@ var digits = []string{
 var parameters = map[string]string{
 	"network": "mainnet", "chainId": "43114", "blockchainId": "x-chain", "blockId": "6479329", "assetId": "th5aLdWLi32yS9ED6uLGoMMubqHjzMsXhKWwzP6yZTYQKYzof",
 	"address": "0x8db97C7cEcE249c2b98bDC0226Cc4C2A57BF52FC", "tokenId": "7", "subnetId": "11111111111111111111111111111111LpoYY",
-	"txHash": "2ZuMHYkpjjpGGnvTBfwW7xK2GKXwK9vkfrTmBDyfHdbTsBDuFX", "metric": "avgTps", "messageId": "acf1c8b06f9aec48e9fcbefbbe576ae8a7ca3b327fcae111396e7cc99956674d",
+	"txHash": "2ZuMHYkpjjpGGnvTBfwW7xK2GKXwK9vkfrTmBDyfHdbTsBDuFX", "metric": "avgTps",
+	"messageId": "acf1c8b06f9aec48e9fcbefbbe576ae8a7ca3b327fcae111396e7cc99956674d",
 }
 
 // refine restricts a part of a description like the service does: whole numbers that are not negative. For answers made of
