@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -139,7 +138,8 @@ func (st *Status) readL1s() {
 	for chain, l1 := range sets(st) {
 		st.l1(chain).Set = l1
 	}
-	for _, l := range sorted(st.l1s, CompareChains) {
+	st.chains = sorted(st.l1s, CompareChains)
+	for _, l := range st.chains {
 		for _, q := range staking.Quorums {
 			if loss, known := l.quorums[q.Label]; known {
 				l.QuorumLoss = append(l.QuorumLoss, Loss{Labelled{q.Label, loss}, q.Share})
@@ -221,7 +221,7 @@ func (v *L1Validator) Ends() Value { return v.Runway.Or(v.End) }
 
 // validation returns the validator with a validation ID; nil if no monitored chain has it.
 func (st *Status) validation(id string) (found *L1Validator) {
-	for _, l := range sorted(st.l1s, cmp.Compare[string]) {
+	for _, l := range st.chains {
 		if v := l.validators[id]; v != nil && v.Weight.Known {
 			found = v
 		}

@@ -21,6 +21,7 @@ type Status struct {
 	Delegations []*Delegation // by transaction
 
 	samples    samples
+	chains     []*L1            // l1s in the order of their chains
 	nodes      map[string]*Node // of every node and observer with a sample
 	l1s        map[string]*L1   // of every chain with a sample about its validators
 	validators map[string]*Validator

@@ -107,7 +107,7 @@ func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
 		}
 	}
 	var l1s []string // whose validator it is
-	for _, l := range sorted(st.l1s, CompareChains) {
+	for _, l := range st.chains {
 		safe, is := l.safe[a.NodeID]
 		if !is {
 			continue

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -30,6 +31,24 @@ type Pool struct {
 	Chains func() []string
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration within.
 	Unreachable func(within time.Duration) []string
+}
+
+// Once returns a pool that is asked at most once for each fact, for many verdicts at one time.
+func (p Pool) Once() Pool {
+	p.Chains = sync.OnceValue(p.Chains)
+	if p.Undiscovered != nil {
+		p.Undiscovered = sync.OnceValue(p.Undiscovered)
+	}
+	known, unreachable := map[time.Duration][]string{}, p.Unreachable
+	p.Unreachable = func(within time.Duration) []string {
+		names, asked := known[within]
+		if !asked {
+			names = unreachable(within)
+			known[within] = names
+		}
+		return names
+	}
+	return p
 }
 
 // starting returns why nothing is known while the collectors run for the first time; empty afterwards.

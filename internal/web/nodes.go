@@ -23,7 +23,8 @@ var nodeMeanings = [][2]string{
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
 	{"Connected stake", "Share of the primary network’s stake to which this node is connected."},
 	{"Peers", "Number of connections, and how many of them are inbound."},
-	{"Safe to stop", "Yes if at least 80 % of the weight of each network that the node validates stays active and connected when the node stops."},
+	{"Safe to stop", "Yes if at least 80 % of the weight of each network that the node validates stays active and connected when the node stops. A dash: " +
+		"not known at present. The page of the node says why."},
 	{"Failing checks", "Failing health checks of the node, with its error texts."},
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
@@ -201,12 +202,23 @@ func (v *view) figures(n *status.Node) []cell {
 		v.cell("Weighted uptime", about, words.Percent, n.WeightedUptime),
 		v.cell("Connected stake", about, words.Percent, n.ConnectedStake),
 		peers,
-		v.cell("Safe to stop", about, words.YesNo, n.SafeToStop),
+		textCell("Safe to stop", v.safeToStop(n.Name), v.AboutValues(about, n.SafeToStop)),
 	}
 	if n.NewerStake.Known && n.NewerStake.V > 0 {
 		cells = append(cells, v.cell("Stake on newer versions", about, words.Percent, n.NewerStake))
 	}
 	return cells
+}
+
+// safeToStop returns the verdict of /safe-to-stop in one word.
+func (v *view) safeToStop(node string) string {
+	switch verdict, _ := v.SafeToStop(v.pool, node); verdict {
+	case status.Yes:
+		return "yes"
+	case status.No:
+		return "no"
+	}
+	return "–"
 }
 
 // chips shows the state of the node on each chain, in a table without heights.

@@ -128,6 +128,7 @@ type view struct {
 	silent []string   // nodes that do not answer
 	asked  []string   // see askedLabels
 	past   *history
+	pool   status.Pool
 	err    error // why there are no alerts; may be nil
 
 	inhibitErr error // see Site.Inhibition
@@ -147,7 +148,7 @@ func (s *Site) pool() status.Pool {
 
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
-	v := &view{Status: s.statusAt(now), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
+	v := &view{Status: s.statusAt(now), pool: s.pool().Once(), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.silent = v.Silent()
 	var groups []alerting.Group

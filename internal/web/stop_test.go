@@ -203,3 +203,37 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 		wantStop(t, s, "a", 503, "not known: the last answer is 91 s old: ")
 	})
 }
+
+// A card must not say yes while /safe-to-stop does not: both give one verdict.
+func TestCardsSayWhatSafeToStopSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		sourced(t, s, group())
+		for situation, change := range map[string]func(){
+			"settled":                      func() {},
+			"a node has stopped answering": func() { s.Unreachable = func(time.Duration) []string { return []string{"needed"} } },
+			"a chain was added":            func() { s.Chains = func() []string { return []string{"three"} } },
+		} {
+			s.Unreachable, s.Chains = func(time.Duration) []string { return nil }, func() []string { return nil }
+			change()
+			page := read(t, ask(t, s, http.MethodGet, "/").Body)
+			for _, node := range []string{"free", "needed", "idle", "silent", "half", "torn"} {
+				status, _ := get(t, s, "/safe-to-stop?node="+node)
+				_, card, _ := strings.Cut(page, `id="node-`+node+`"`)
+				_, cell, _ := strings.Cut(card, "<dt>Safe to stop</dt>")
+				cell, _, _ = strings.Cut(cell, "</dd>")
+				want := map[int]string{http.StatusOK: ">yes", http.StatusConflict: ">no"}[status]
+				if !strings.HasSuffix(cell, orDash(want)) {
+					t.Errorf("%s: %s: the card says %q, /safe-to-stop %d", situation, node, cell, status)
+				}
+			}
+		}
+	})
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return ">–"
+	}
+	return text
+}
