@@ -23,7 +23,7 @@ var (
 
 var bootstrap = &collector.Spec{
 	Name:     "bootstrap",
-	Paged:    true,
+	Critical: true,
 	Help:     "Whether P, X and the monitored chains are bootstrapped on the node.",
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,

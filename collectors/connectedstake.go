@@ -30,7 +30,7 @@ var (
 
 var connectedStake = &collector.Spec{
 	Name:     "connected_stake",
-	Paged:    true,
+	Critical: true,
 	Help:     "Stake that the node is connected to, by version, and upgrades that the node does not know.",
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,

@@ -27,14 +27,14 @@ var (
 )
 
 var fleet = &collector.Spec{
-	Name:     "fleet",
-	Paged:    true,
-	Help:     "Identity changes, duplicate node IDs and wrong networks.",
-	Calls:    []string{"info.getNodeID", "info.getNetworkID"},
-	Every:    time.Minute,
-	Shares:   true, // the collector named identity makes the same calls
-	Families: []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
-	Bind:     collector.PerNetworkOf(func() collector.NetworkCollect { return knownNodes{}.collect }),
+	Name:          "fleet",
+	Critical:      true,
+	Help:          "Identity changes, duplicate node IDs and wrong networks.",
+	Calls:         []string{"info.getNodeID", "info.getNetworkID"},
+	Every:         time.Minute,
+	ReusesAnswers: true, // the collector named identity makes the same calls
+	Families:      []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
+	Bind:          collector.PerNetworkOf(func() collector.NetworkCollect { return knownNodes{}.collect }),
 }
 
 // knownNodes holds the last known identity of each node, by its configured name.

@@ -17,7 +17,7 @@ var forkDetected = metric.New("avax_chain_fork_detected",
 
 var forks = &collector.Spec{
 	Name:     "forks",
-	Paged:    true,
+	Critical: true,
 	Help:     "Nodes that disagree about a block of an EVM chain.",
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    90 * time.Second,

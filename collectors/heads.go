@@ -28,7 +28,7 @@ var (
 
 var heads = &collector.Spec{
 	Name:     "heads",
-	Paged:    true,
+	Critical: true,
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
 	Every:    collector.HeadsEvery,

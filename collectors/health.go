@@ -51,11 +51,11 @@ var (
 )
 
 var health = &collector.Spec{
-	Name:  "health",
-	Paged: true,
-	Help:  "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
-	Calls: []string{"GET /ext/health"},
-	Every: time.Minute,
+	Name:     "health",
+	Critical: true,
+	Help:     "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
+	Calls:    []string{"GET /ext/health"},
+	Every:    time.Minute,
 	Families: []*metric.Family{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio,

@@ -44,11 +44,11 @@ var (
 )
 
 var l1 = &collector.Spec{
-	Name:  "l1",
-	Paged: true,
-	Help:  "Validators, weights and balances of the monitored L1s, from the P-Chain.",
-	Calls: []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
-	Every: 2 * time.Minute,
+	Name:     "l1",
+	Critical: true,
+	Help:     "Validators, weights and balances of the monitored L1s, from the P-Chain.",
+	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
+	Every:    2 * time.Minute,
 	Families: []*metric.Family{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,

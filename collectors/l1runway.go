@@ -32,9 +32,9 @@ var (
 )
 
 var l1Runway = &collector.Spec{
-	Name:  "l1_runway",
-	Paged: true,
-	Help:  "How long the balances of L1 validators last, and when the quorum is lost.",
+	Name:     "l1_runway",
+	Critical: true,
+	Help:     "How long the balances of L1 validators last, and when the quorum is lost.",
 	Calls: []string{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
 		"info.getBlockchainID",

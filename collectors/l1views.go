@@ -29,7 +29,7 @@ var (
 
 var l1Views = &collector.Spec{
 	Name:     "l1_views",
-	Paged:    true,
+	Critical: true,
 	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
 	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID", "info.peers"},
 	Every:    time.Minute,

@@ -15,12 +15,12 @@ var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
 	"node", "subnet_id")
 
 var networkViews = &collector.Spec{
-	Name:     "network_views",
-	Help:     "Share of each validator set that the node is connected to.",
-	Calls:    []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
-	Every:    collector.FullSetEvery,
-	Shares:   true,
-	Families: []*metric.Family{networkConnectedStake},
+	Name:          "network_views",
+	Help:          "Share of each validator set that the node is connected to.",
+	Calls:         []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
+	Every:         collector.FullSetEvery,
+	ReusesAnswers: true,
+	Families:      []*metric.Family{networkConnectedStake},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
 		return append(collector.PerNode(collectPrimaryView)(ups), collector.PerNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
 	},

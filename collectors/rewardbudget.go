@@ -48,13 +48,13 @@ var (
 )
 
 var rewardBudget = &collector.Spec{
-	Name:     "reward_budget",
-	Paged:    true,
-	Help:     "Whether the monitored validators will get their reward, and how much downtime they may still have.",
-	Calls:    []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
-	Every:    time.Minute,
-	EveryFor: collector.MonitoredPeriod,
-	Shares:   true,
+	Name:          "reward_budget",
+	Critical:      true,
+	Help:          "Whether the monitored validators will get their reward, and how much downtime they may still have.",
+	Calls:         []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
+	Every:         time.Minute,
+	EveryFor:      collector.MonitoredPeriod,
+	ReusesAnswers: true,
 	Families: []*metric.Family{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,

@@ -37,14 +37,14 @@ var (
 )
 
 var safeToStop = &collector.Spec{
-	Name:     "safe_to_stop",
-	Help:     "Whether each node and L1 validator can stop without a loss of quorum.",
-	Calls:    []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
-	Every:    time.Minute,
-	Shares:   true,
-	OnChange: true,
-	Families: []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
-	Bind:     collector.PerNetwork(collectSafeToStop),
+	Name:          "safe_to_stop",
+	Help:          "Whether each node and L1 validator can stop without a loss of quorum.",
+	Calls:         []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
+	Every:         time.Minute,
+	ReusesAnswers: true,
+	OnChange:      true,
+	Families:      []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
+	Bind:          collector.PerNetwork(collectSafeToStop),
 }
 
 func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {

@@ -20,7 +20,7 @@ var (
 // resource for the call, or CPU. Then the previous sample stays until it expires.
 var up = &collector.Spec{
 	Name:     "up",
-	Paged:    true,
+	Critical: true,
 	Help:     "Whether the node answers.",
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,

@@ -22,7 +22,7 @@ var (
 
 var uptime = &collector.Spec{
 	Name:     "uptime",
-	Paged:    true,
+	Critical: true,
 	Help:     "Uptime of the node as observed by its peers, and the stake that would vote for its reward.",
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,

@@ -53,7 +53,7 @@ var (
 
 var validators = &collector.Spec{
 	Name:     "validators",
-	Paged:    true,
+	Critical: true,
 	Help:     "Period, stake and rewards of the monitored validators, from the P-Chain.",
 	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:    time.Minute,

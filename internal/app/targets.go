@@ -230,15 +230,15 @@ func (t *targets) jobs() []schedule.Job {
 		for _, j := range spec.Bind(t.ups) {
 			onlyObservers := t.ups.OnlyObservers(j.Target.Node)
 			all = append(all, schedule.Job{
-				Key:      metric.Key{Collector: spec.Name, Target: j.Target},
-				Families: spec.Families,
-				When:     t.cfg.Schedule(spec, j.Target, onlyObservers),
-				Shares:   spec.Shares,
-				Probe:    spec.Probe,
-				Paged:    spec.Paged,
-				OnChange: spec.OnChange && !onlyObservers,
-				Retry:    spec.Cost == nil, // no retry at the Data service, because every call counts against the budget
-				Collect:  j.Collect,
+				Key:           metric.Key{Collector: spec.Name, Target: j.Target},
+				Families:      spec.Families,
+				When:          t.cfg.Schedule(spec, j.Target, onlyObservers),
+				ReusesAnswers: spec.ReusesAnswers,
+				Probe:         spec.Probe,
+				Critical:      spec.Critical,
+				OnChange:      spec.OnChange && !onlyObservers,
+				Retry:         spec.Cost == nil, // no retry at the Data service, because every call counts against the budget
+				Collect:       j.Collect,
 			})
 		}
 	}

@@ -287,13 +287,13 @@ func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 		}
 	})
 	for _, spec := range collectors.All() {
-		if spec.Paged {
+		if spec.Critical {
 			paged = append(paged, spec.Name)
 		}
 	}
 	slices.Sort(listed)
 	slices.Sort(paged)
 	if !slices.Equal(listed, paged) {
-		t.Errorf("AvaxDataTooOld lists %q, but collectors with Paged are %q", listed, paged)
+		t.Errorf("AvaxDataTooOld lists %q, but collectors with Critical are %q", listed, paged)
 	}
 }

@@ -24,15 +24,15 @@ type Spec struct {
 	Every time.Duration
 	// EveryFor, if set, replaces Every: the default period depends on the monitored validators.
 	EveryFor func(Validators) time.Duration
-	// Shares sets the maximum age of answers that a run may share with other collectors: one period if true, half a
+	// ReusesAnswers sets the maximum age of answers that a run may share with other collectors: one period if true, half a
 	// period if false. Set Shares if other collectors make the same calls to every node.
-	Shares bool
+	ReusesAnswers bool
 	// Off disables the collector by default.
 	Off bool
 	// Probe: the job of a node also runs when calls to that node start to fail or start to succeed.
 	Probe bool
-	// Paged: alerts of severity page need the samples.
-	Paged bool
+	// Critical: alerts of severity page need the samples.
+	Critical bool
 	// OnChange: the collector also runs when a node stops answering or starts to answer.
 	OnChange bool
 	// Families are the metric families of the collector's samples.

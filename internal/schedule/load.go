@@ -70,5 +70,5 @@ func (s *Scheduler) judge(delay time.Duration) {
 
 // sheds reports whether the job does not run at present. The caller holds s.mu.
 func (s *Scheduler) sheds(j *job) bool {
-	return !j.Probe && (s.load.level == maxLevel || s.load.level > 0 && !j.Paged)
+	return !j.Probe && (s.load.level == maxLevel || s.load.level > 0 && !j.Critical)
 }

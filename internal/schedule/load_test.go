@@ -16,7 +16,7 @@ func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var probes, paged, others atomic.Int64
 		probe, page, other := counting("probe", &probes), counting("page", &paged), counting("other", &others)
-		probe.Probe, page.Paged = true, true
+		probe.Probe, page.Critical = true, true
 		h.Set([]schedule.Job{other, page, probe})
 		ran := func(d time.Duration) [3]int64 {
 			p, q, o := probes.Load(), paged.Load(), others.Load()

@@ -26,12 +26,12 @@ type Job struct {
 	Families []*metric.Family
 	// When is the schedule. Jobs with equal schedules run at the same time, so the value must be comparable.
 	When cron.Schedule
-	// Shares lets a run use answers up to a whole period old, instead of half a period.
-	Shares bool
+	// ReusesAnswers lets a run use answers up to a whole period old, instead of half a period.
+	ReusesAnswers bool
 	// With Probe, CallsChanged runs the job, and the job runs before all others. With OnChange, NodeChanged runs the job.
 	Probe, OnChange bool
-	// With Paged, alerts of severity page need the samples. If the exporter is too slow, the job runs longer than others.
-	Paged bool
+	// With Critical, alerts of severity page need the samples. If the exporter is too slow, the job runs longer than others.
+	Critical bool
 	// With Retry, the job runs again soon after a failure.
 	Retry bool
 	// Collect calls upstreams and fills the batch. It must return when its context ends.
@@ -353,7 +353,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 	// The jobs of one target tick together and share answers that are up to half a period old. A woken run may use answers up
 	// to a whole period old. In a large fleet something changes all the time, and each change wakes many jobs.
 	granted := deadline
-	if j.Shares || woken {
+	if j.ReusesAnswers || woken {
 		granted = 2 * deadline
 	}
 	ctx, oldest := scrape.Sharing(ctx, granted)

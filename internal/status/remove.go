@@ -18,10 +18,10 @@ type Removal struct {
 	NodeID       string `json:"node_id,omitempty"`
 	Safe         *bool  `json:"safe,omitempty"`
 	Reason       string `json:"reason"`
-	// Removed and Dry are the shares of the weight that stay active and connected if the validator is removed, and if its balance
+	// Removed and Inactive are the shares of the weight that stay active and connected if the validator is removed, and if its balance
 	// runs out. An inactive validator keeps its weight.
-	Removed *float64 `json:"leaves_removed,omitempty"`
-	Dry     *float64 `json:"leaves_dry,omitempty"`
+	Removed  *float64 `json:"leaves_removed,omitempty"`
+	Inactive *float64 `json:"leaves_without_balance,omitempty"`
 	// Proposers is the number of other validators that can build the next block.
 	Proposers *float64 `json:"proposers_left,omitempty"`
 }
@@ -65,7 +65,7 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 	a.Safe = &safe
 	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; "+
 		"validators that can build the next block without it: %.0f",
-		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, words.Percent(*a.Dry), *a.Proposers)
+		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, words.Percent(*a.Inactive), *a.Proposers)
 	return Yes, a
 }
 
@@ -90,11 +90,11 @@ func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string
 		if v.Active.Is(1) && !unseen {
 			up = max(up-weight, 0)
 		}
-		dry, removed := up/total, 0.0
+		inactive, removed := up/total, 0.0
 		if rest := total - weight; rest > 0 {
 			removed = min(up/rest, 1)
 		}
-		a.Dry, a.Removed = &dry, &removed
+		a.Inactive, a.Removed = &inactive, &removed
 		if removed < staking.Quorum {
 			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, words.Percent(removed)))
 		}

@@ -19,7 +19,7 @@ var delegationMeanings = [][2]string{
 func (v *view) delegations() g.Node {
 	all := slices.Clone(v.Delegations)
 	if v.filtered() {
-		all = slices.DeleteFunc(all, func(d *status.Delegation) bool { return !v.wantedValidator(d.NodeID, "", d.Owner) })
+		all = slices.DeleteFunc(all, func(d *status.Delegation) bool { return !v.matchesValidator(d.NodeID, "", d.Owner) })
 	}
 	if len(all) == 0 {
 		return nil

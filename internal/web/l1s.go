@@ -31,14 +31,14 @@ func (v *view) l1s() g.Node {
 	all := slices.Clone(v.L1s)
 	if v.filtered() {
 		all = slices.DeleteFunc(all, func(l *status.L1) bool {
-			return !slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return v.wantedValidator(one.NodeID, one.ValidationID, l.Chain) })
+			return !slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return v.matchesValidator(one.NodeID, one.ValidationID, l.Chain) })
 		})
 	}
 	if len(all) == 0 {
 		return nil
 	}
 	rows, left := rowsOf(all, func(l *status.L1) string { return l.Chain }, v.aboutL1, maxRows)
-	asked := v.ask.Get("l1")
+	asked := v.query.Get("l1")
 	if i := slices.IndexFunc(rows, func(r row[*status.L1]) bool { return r.of.Chain == asked }); i >= 0 {
 		rows = append([]row[*status.L1]{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
 	} else if i := slices.IndexFunc(all, func(l *status.L1) bool { return l.Chain == asked }); i >= 0 {
@@ -83,7 +83,7 @@ func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
 		cells = append(cells, v.cell("Top-up for "+topUp.Label+" days", append(about, [2]string{"days", topUp.Label}), words.AVAX, topUp.Value))
 	}
 	return h.Details(h.Class("card "+r.urgency.Class()), h.ID("l1-"+l.Chain),
-		g.If(r.urgency.Severity > status.Well || inactive || l.Chain == v.ask.Get("l1"), g.Attr("open")),
+		g.If(r.urgency.Severity > status.Well || inactive || l.Chain == v.query.Get("l1"), g.Attr("open")),
 		h.Summary(h.H3(g.Text(l.Chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
 		h.P(v.link("l1/"+url.PathEscape(l.Chain), "Page of "+l.Chain)),
 		g.If(l.SubnetID != "", h.Code(h.Class("id"), g.Text(l.SubnetID))),
@@ -130,7 +130,7 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 	})
 	if v.filtered() {
 		members = slices.DeleteFunc(members, func(r row[*status.L1Validator]) bool {
-			return !v.wantedValidator(r.of.NodeID, r.of.ValidationID, l.Chain)
+			return !v.matchesValidator(r.of.NodeID, r.of.ValidationID, l.Chain)
 		})
 	}
 	shown := members[:min(len(members), maxRows)]

@@ -40,7 +40,7 @@ func (v *view) nodes() (g.Node, []string) {
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
 	limit := maxRows
-	if v.ask.Get("nodes") == "all" {
+	if v.query.Get("nodes") == "all" {
 		limit = len(v.Nodes)
 	}
 	rows := v.nodeRows()
@@ -76,11 +76,11 @@ func (v *view) rowOf(n *status.Node) nodeRow {
 // nodeRows returns the nodes that the request asks for, worst first or by a column.
 func (v *view) nodeRows() (rows []nodeRow) {
 	for _, n := range v.Nodes {
-		if v.wanted(n.Name+" "+n.State.Text+" "+n.Version(), n.Labels) {
+		if v.matches(n.Name+" "+n.State.Text+" "+n.Version(), n.Labels) {
 			rows = append(rows, v.rowOf(n))
 		}
 	}
-	by := v.ask.Get("sort")
+	by := v.query.Get("sort")
 	value := map[string]func(n *status.Node) status.Value{
 		"votes": func(n *status.Node) status.Value { return n.Votes }, "stake": func(n *status.Node) status.Value { return n.ConnectedStake },
 		"peers": func(n *status.Node) status.Value { return n.Peers }, "safe": func(n *status.Node) status.Value { return n.SafeToStop },
@@ -99,39 +99,39 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	return rows
 }
 
-// wanted reports whether the request asks for a node or validator: the text or one of its labels contains the filter, and it has the
+// matches reports whether the request asks for a node or validator: the text or one of its labels contains the filter, and it has the
 // labels.
-func (v *view) wanted(text string, labels []string) bool {
-	if filter := v.ask.Get("filter"); !strings.Contains(text, filter) && !slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, filter) }) {
+func (v *view) matches(text string, labels []string) bool {
+	if filter := v.query.Get("filter"); !strings.Contains(text, filter) && !slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, filter) }) {
 		return false
 	}
-	return len(status.Missing(v.askedLabels(), labels)) == 0
+	return len(status.Missing(v.labelFilters(), labels)) == 0
 }
 
-// wantedValidator reports whether the request asks for a validator. On an L1 it has a validation ID, and the text is the name of the L1.
-func (v *view) wantedValidator(nodeID, validationID, text string) bool {
-	return v.wanted(strings.Join([]string{text, v.NameOf(nodeID, validationID), nodeID, validationID}, " "), v.LabelsOf(v.NodeOf(nodeID), nodeID, validationID))
+// matchesValidator reports whether the request asks for a validator. On an L1 it has a validation ID, and the text is the name of the L1.
+func (v *view) matchesValidator(nodeID, validationID, text string) bool {
+	return v.matches(strings.Join([]string{text, v.NameOf(nodeID, validationID), nodeID, validationID}, " "), v.LabelsOf(v.NodeOf(nodeID), nodeID, validationID))
 }
 
-// askedLabels returns the parameters of the request that are labels, as name=value.
-func (v *view) askedLabels() []string {
-	if v.asked == nil {
-		v.asked = []string{}
-		for name := range v.ask {
+// labelFilters returns the parameters of the request that are labels, as name=value.
+func (v *view) labelFilters() []string {
+	if v.labels == nil {
+		v.labels = []string{}
+		for name := range v.query {
 			if v.IsLabel(name) {
-				v.asked = append(v.asked, name+"="+v.ask.Get(name))
+				v.labels = append(v.labels, name+"="+v.query.Get(name))
 			}
 		}
 	}
-	return v.asked
+	return v.labels
 }
 
 // filtered reports whether the request asks for a part of the nodes and validators.
-func (v *view) filtered() bool { return v.ask.Get("filter") != "" || len(v.askedLabels()) > 0 }
+func (v *view) filtered() bool { return v.query.Get("filter") != "" || len(v.labelFilters()) > 0 }
 
 // with returns the address of the nodes with one parameter changed.
 func (v *view) with(name, value string) string {
-	query := maps.Clone(v.ask)
+	query := maps.Clone(v.query)
 	query.Set(name, value)
 	return "?" + query.Encode() + "#nodes"
 }
@@ -139,7 +139,7 @@ func (v *view) with(name, value string) string {
 // nodeFilter shows how to filter and sort the table of nodes.
 func (v *view) nodeFilter() g.Node {
 	return h.Form(h.Class("silence"), h.Method("get"),
-		h.Label(g.Text("Name, state, version or label contains "), h.Input(h.Name("filter"), h.Value(v.ask.Get("filter")))), h.Button(g.Text("Filter")),
+		h.Label(g.Text("Name, state, version or label contains "), h.Input(h.Name("filter"), h.Value(v.query.Get("filter")))), h.Button(g.Text("Filter")),
 		h.Span(h.Class("dim"), g.Text("Sort by "), g.Map([]string{"state", "name", "votes", "stake", "peers", "safe", "version"}, func(by string) g.Node {
 			return g.Group{link(v.with("sort", by), by), g.Text(" ")}
 		})))

@@ -124,9 +124,9 @@ type view struct {
 	*status.Alerts
 	site   *Site
 	base   string     // path from the page to the status page
-	ask    url.Values // of the status page
+	query  url.Values // of the status page
 	silent []string   // nodes that do not answer
-	asked  []string   // see askedLabels
+	labels []string   // see labelFilters
 	past   *history
 	pool   status.Pool
 	err    error // why there are no alerts; may be nil
@@ -148,7 +148,7 @@ func (s *Site) pool() status.Pool {
 
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.Time) *view {
-	v := &view{Status: s.statusAt(now), pool: s.pool().Once(), site: s, base: base, ask: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
+	v := &view{Status: s.statusAt(now), pool: s.pool().Once(), site: s, base: base, query: ask, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.silent = v.Silent()
 	var groups []alerting.Group
@@ -165,7 +165,7 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 	verdict := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	sums = append(sums, v.sums()...)
-	problems, others := v.wantedProblems()
+	problems, others := v.matchingProblems()
 	if v.filtered() {
 		sums = append(sums, "of the whole fleet")
 	}
@@ -215,9 +215,9 @@ func (v *view) sums() []string {
 	return sums
 }
 
-// wantedProblems returns the problems with the alerts about what the request asks for, and about no single node or validator. others is the
+// matchingProblems returns the problems with the alerts about what the request asks for, and about no single node or validator. others is the
 // number of the other alerts.
-func (v *view) wantedProblems() (problems []*status.Problem, others int) {
+func (v *view) matchingProblems() (problems []*status.Problem, others int) {
 	if !v.filtered() {
 		return v.Problems, 0
 	}
@@ -225,7 +225,7 @@ func (v *view) wantedProblems() (problems []*status.Problem, others int) {
 	return v.With(func(a *status.Active) bool {
 		node, nodeID, validationID := a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"]
 		return node+nodeID+validationID == "" || slices.Contains(nodes, node) ||
-			nodeID+validationID != "" && v.wantedValidator(nodeID, validationID, a.Labels["chain"])
+			nodeID+validationID != "" && v.matchesValidator(nodeID, validationID, a.Labels["chain"])
 	})
 }
 

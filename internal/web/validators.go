@@ -25,7 +25,7 @@ var validatorMeanings = [][2]string{
 func (v *view) validators() g.Node {
 	all := slices.Clone(v.Validators)
 	if v.filtered() {
-		all = slices.DeleteFunc(all, func(one *status.Validator) bool { return !v.wantedValidator(one.NodeID, "", "") })
+		all = slices.DeleteFunc(all, func(one *status.Validator) bool { return !v.matchesValidator(one.NodeID, "", "") })
 	}
 	if len(all) == 0 {
 		return nil
