@@ -11,21 +11,18 @@ import (
 // list: there is nothing to report, for the reason given.
 var reportedBy = map[string][]string{
 	"avax_node_peers_inbound":      {"AvaxNoInboundPeers"},
-	"avax:chain_bootstrap_lost":    {"AvaxChainNotBootstrapped"},
 	"avax:chain_silent":            {"AvaxChainMissing"},
 	"avax:data_index_lag":          {"AvaxDataServiceStale"},
 	"avax:l1_active_ratio":         {"AvaxL1ConnectedWeightLow"},
 	"avax:l1_connected_ratio":      {"AvaxL1ConnectedWeightLow"},
 	"avax:l1_own_down_ratio":       {"AvaxNodeDown"},
 	"avax:l1_reachable_ratio":      {"AvaxL1ConnectedWeightLow", "AvaxNodeDown"},
-	"avax:node_down_now":           {"AvaxNodeDown"},
 	"avax:node_down_together":      {"AvaxNodeDown"},
 	"avax:node_isolated":           {"AvaxConnectedStakeLow"},
 	"avax:node_refuses":            {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
 	"avax:node_silent":             {"AvaxNodeDown"},
 	"avax:node_unready":            {"AvaxNodeDown", "AvaxChainNotBootstrapped"},
 	"avax:node_balanced":           {"AvaxNodeIdentityChanged"},
-	"avax:node_duplicate":          {"AvaxNodeIdentityChanged"},
 	"avax:own_validator_explained": {"AvaxNodeDown", "AvaxConnectedStakeLow"},
 	"avax:site_down":               {"AvaxNodeDown"},
 	"avax:upstream_refuses":        {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
@@ -35,32 +32,43 @@ var reportedBy = map[string][]string{
 	"avax_chain_fork_detected":        {"AvaxForkDetected"},
 	"avax_l1_validator_active":        {"AvaxL1ValidatorInactive"},
 	"avax_node_chain_bootstrapped":    {"AvaxChainNotBootstrapped"},
-	"avax_node_chain_present":         {"AvaxChainMissing"},
+	"avax_node_chain_present":         {"AvaxChainNotBootstrapped"},
+	"avax_node_duplicate":             {"AvaxNodeIdentityChanged"},
 	"avax_node_connected_stake_ratio": {"AvaxConnectedStakeLow"},
 	"avax_node_network_mismatch":      {"AvaxNodeIdentityChanged"},
 	"avax_validator_present":          {"AvaxValidatorMissing"},
 	"avax_validator_reward_reachable": {"AvaxRewardUnreachable"},
 
-	"avax:downtime_used_ratio":               {}, // a small value, early in a period
-	"avax:exporter_lost":                     {}, // AvaxExporterDown itself
-	"avax:exporters":                         {}, // AvaxExporterDown itself
-	"avax:l1_view_young":                     {}, // the same alert fires minutes later
-	"avax:node_answering":                    {}, // the node answers another replica
-	"avax:node_id":                           {}, // joins
-	"avax:node_restarted":                    {}, // the same alerts fire minutes later
-	"avax:upstream_observes":                 {}, // observers are not yours
-	"avax_exporter_upstream_requests_total":  {}, // the service answers other requests
-	"avax_icm_messages":                      {}, // other messages are delivered; the warning stays
-	"avax_node_disk_free_ratio":              {}, // the same alert, by the share and the pace
-	"avax_node_health_check_failing":         {}, // a node with partial sync never runs C and X
-	"avax_node_up":                           {}, // counts of nodes
-	"avax_node_validating":                   {}, // AvaxHealthCheckFailing pages for validators
-	"avax_observer_info":                     {}, // observers are not yours
-	"avax_subnet_info":                       {}, // what was, without what is
-	"avax_subnet_owner_info":                 {}, // what was, without what is
-	"avax_upgrade_timestamp_seconds":         {}, // AvaxUpgradeImminent has the severity info
-	"avax_validator_end_timestamp_seconds":   {}, // the period is over, or too short for the threshold
-	"avax_validator_start_timestamp_seconds": {}, // the period is too short for the threshold
+	"ALERTS":                  {}, // the alert itself
+	"avax:chain_bootstrapped": {}, // the chain runs
+	"avax:chain_bootstrapped_timestamp_seconds":    {}, // AvaxChainNotBootstrapped fires instead
+	"avax:chain_head_age_seconds":                  {}, // the node has a new block
+	"avax:node_validated_timestamp_seconds":        {}, // the node has an identity that validates
+	"avax:own_l1_validator_seen_timestamp_seconds": {}, // the validator has left the set: AvaxValidatorMissing
+	"avax_chain_height":                            {}, // heights rise
+	"avax_node_identity_changes_total":             {}, // the identity has just changed again
+	"avax_node_address_info":                       {}, // the address is the old one
+	"avax_node_identity_info":                      {}, // the identity is the one that validates
+	"avax:downtime_used_ratio":                     {}, // a small value, early in a period
+	"avax:exporter_lost":                           {}, // AvaxExporterDown itself
+	"avax:exporters":                               {}, // AvaxExporterDown itself
+	"avax:l1_view_young":                           {}, // the same alert fires minutes later
+	"avax:node_answering":                          {}, // the node answers another replica
+	"avax:node_id":                                 {}, // joins
+	"avax:node_restarted":                          {}, // the same alerts fire minutes later
+	"avax:upstream_observes":                       {}, // observers are not yours
+	"avax_exporter_upstream_requests_total":        {}, // the service answers other requests
+	"avax_icm_messages":                            {}, // other messages are delivered; the warning stays
+	"avax_node_disk_free_ratio":                    {}, // the same alert, by the share and the pace
+	"avax_node_health_check_failing":               {}, // a node with partial sync never runs C and X
+	"avax_node_up":                                 {}, // counts of nodes
+	"avax_node_validating":                         {}, // AvaxHealthCheckFailing pages for validators
+	"avax_observer_info":                           {}, // observers are not yours
+	"avax_subnet_info":                             {}, // what was, without what is
+	"avax_subnet_owner_info":                       {}, // what was, without what is
+	"avax_upgrade_timestamp_seconds":               {}, // AvaxUpgradeImminent has the severity info
+	"avax_validator_end_timestamp_seconds":         {}, // the period is over, or too short for the threshold
+	"avax_validator_start_timestamp_seconds":       {}, // the period is too short for the threshold
 }
 
 // TestProfilesReportWhatTheirRulesSubtract follows each alert of a profile to the series that its expression subtracts.

@@ -45,7 +45,12 @@ type Engine struct {
 	loader *promqltest.LazyLoader
 	group  *rules.Group
 	start  time.Time
+	every  time.Duration
+	given  []rulefmt.Rule
 }
+
+// forGracePeriod is the option that docs/alerting.md recommends for a Prometheus, and that the exporter's own engine has.
+const forGracePeriod = time.Minute
 
 // NewEngine returns an engine with one sample of each series at each interval after the start, or the error of a rule. It evaluates the
 // rules in order. The caller closes it.
@@ -60,14 +65,23 @@ func NewEngine(t testing.TB, start time.Time, interval time.Duration, input []Se
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &Engine{loader: loader, start: start}
+	e := &Engine{loader: loader, start: start, every: every, given: given}
 	loader.SubqueryInterval = every
+	if err := e.load(true); err != nil {
+		e.Close(t)
+		return nil, err
+	}
+	return e, nil
+}
+
+// load makes the rules. Those that are not restored write no series ALERTS until Restore.
+func (e *Engine) load(restored bool) error {
 	var all []rules.Rule
-	for _, r := range given {
+	e.Alerts = nil
+	for _, r := range e.given {
 		parsed, err := PromQL.ParseExpr(r.Expr)
 		if err != nil {
-			e.Close(t)
-			return nil, err
+			return err
 		}
 		with := labels.FromMap(r.Labels)
 		if r.Alert == "" {
@@ -76,16 +90,29 @@ func NewEngine(t testing.TB, start time.Time, interval time.Duration, input []Se
 		}
 		alert := rules.NewAlertingRule(r.Alert, parsed, time.Duration(r.For), time.Duration(r.KeepFiringFor), with,
 			labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, nil)
-		alert.SetRestored(true) // else there is no series ALERTS
+		alert.SetRestored(restored)
 		all, e.Alerts = append(all, alert), append(e.Alerts, alert)
 	}
-	e.group = rules.NewGroup(rules.GroupOptions{Name: "all", Interval: every, Rules: all, Opts: &rules.ManagerOptions{
-		QueryFunc:  rules.EngineQueryFunc(loader.QueryEngine(), loader.Storage()),
-		Appendable: loader.Storage(),
-		Context:    loader.Context(),
-		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
+	e.group = rules.NewGroup(rules.GroupOptions{Name: "all", Interval: e.every, Rules: all, Opts: &rules.ManagerOptions{
+		QueryFunc:       rules.EngineQueryFunc(e.loader.QueryEngine(), e.loader.Storage()),
+		Appendable:      e.loader.Storage(),
+		Queryable:       e.loader.Storage(),
+		Context:         e.loader.Context(),
+		NotifyFunc:      func(context.Context, string, ...*rules.Alert) {},
+		OutageTolerance: time.Hour, ForGracePeriod: forGracePeriod,
 	}})
-	return e, nil
+	return nil
+}
+
+// Restart forgets the state of the rules, as a restart of Prometheus does. Prometheus calls Restore after the second evaluation.
+func (e *Engine) Restart() error { return e.load(false) }
+
+// Restore restores the state of alerts from the samples of the evaluations before the restart.
+func (e *Engine) Restore(at time.Duration) {
+	e.group.RestoreForState(e.start.Add(at))
+	for _, alert := range e.Alerts {
+		alert.SetRestored(true)
+	}
 }
 
 // Close removes the samples.
