@@ -48,8 +48,8 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
-# These have targets of their own: check-rules, check-logs, incidents, sharded, fleet.
-apart = ^(TestMutationsAreDetected|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
+# These have targets of their own: check-rules, watching, check-logs, incidents, sharded, fleet.
+apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
@@ -68,12 +68,16 @@ rules: tools ## Check the alert rules and run their tests, with promtool
 check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (ten minutes)
 	CGO_ENABLED=0 go test -trimpath -run Mut -count=1 -timeout=60m -v ./alerts
 
+.PHONY: watching
+watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (ten minutes)
+	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoops' -count=1 -timeout=60m -v ./alerts
+
 .PHONY: incidents
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: check
-check: vet lint fresh test-full ## Run everything except check-rules, check-logs, incidents, sharded, fleet and the measurements
+check: vet lint fresh test-full ## Run everything except check-rules, watching, check-logs, incidents, sharded, fleet and the measurements
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi

@@ -12,6 +12,7 @@ import (
 var reportedBy = map[string][]string{
 	"avax_node_peers_inbound":      {"AvaxNoInboundPeers"},
 	"avax:chain_silent":            {"AvaxChainMissing"},
+	"avax:chain_lost_seconds":      {"AvaxChainNotBootstrapped"},
 	"avax:data_index_lag":          {"AvaxDataServiceStale"},
 	"avax:l1_active_ratio":         {"AvaxL1ConnectedWeightLow"},
 	"avax:l1_connected_ratio":      {"AvaxL1ConnectedWeightLow"},
@@ -45,6 +46,7 @@ var reportedBy = map[string][]string{
 	"avax:chain_head_age_seconds":                  {}, // the node has a new block
 	"avax:node_validated_timestamp_seconds":        {}, // the node has an identity that validates
 	"avax:own_l1_validator_seen_timestamp_seconds": {}, // the validator has left the set: AvaxValidatorMissing
+	"avax:node_address_since_timestamp_seconds":    {}, // the address is the old one
 	"avax_chain_height":                            {}, // heights rise
 	"avax_node_identity_changes_total":             {}, // the identity has just changed again
 	"avax_node_address_info":                       {}, // the address is the old one

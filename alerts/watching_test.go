@@ -176,9 +176,17 @@ func (s *suite) storiesOf(t *testing.T, of *rule) (all []story) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b story) int {
-		return cmp.Compare(int(a.horizon)*len(a.rules)*len(a.input), int(b.horizon)*len(b.rules)*len(b.input))
+		return cmp.Compare(a.cost(), b.cost())
 	})
 	return all
+}
+
+// cost orders stories. Those of steady_test.yml come first.
+func (s story) cost() int {
+	if strings.HasPrefix(s.name, "steady_test.yml") {
+		return 0
+	}
+	return int(s.horizon) * len(s.rules) * len(s.input)
 }
 
 // longer returns the story with a time in which nothing changes.
@@ -304,6 +312,11 @@ func (r *rule) deadline() bool {
 // aboutMonitoring lists alerts whose subject is the fault: whether Prometheus can scrape an exporter, and whether the rules are evaluated.
 var aboutMonitoring = map[string]bool{"AvaxExporterDown": true, "AvaxThresholdInvalid": true}
 
+// sampled lists the alerts that a lost scrape does change, with the reason.
+var sampled = map[string]string{
+	"AvaxHealthCheckFailing page": "a check that fails for a minute in eight is seen only if a scrape falls into that minute",
+}
+
 // TestFaultsOfMonitoringChangeNoAlert plays each page, and each warning with a deadline, with each fault of the monitoring. The alert fires in
 // time, does not resolve while its cause lasts, resolves in time, and is sent once. -run 'TestFaults…/AvaxNodeDown' plays one alert.
 func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
@@ -311,14 +324,13 @@ func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
 	suite := readSuite(t, "rules.yml")
 	var mu sync.Mutex
 	counts := map[string][2]int{} // by fault: played, right
-	missing := map[string]bool{}
 	t.Cleanup(func() {
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
 			t.Logf("%-34s %5d played, %5d right", name, counts[name][0], counts[name][1])
 		}
 	})
 	for _, r := range suite.rules {
-		if r.Alert == "" || !r.deadline() || aboutMonitoring[r.Alert] {
+		if r.Alert == "" || !r.deadline() || aboutMonitoring[r.Alert] || sampled[r.name] != "" {
 			continue
 		}
 		t.Run(strings.ReplaceAll(r.name, " ", "_"), func(t *testing.T) {
@@ -333,10 +345,7 @@ func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
 				}
 			}
 			if calm == nil {
-				mu.Lock()
-				missing[r.name] = true
-				mu.Unlock()
-				t.Skip("no story in which it fires steadily")
+				t.Fatal("no test in which it fires once and for ten minutes: write one in steady_test.yml")
 			}
 			key := steady(calm, one.horizon)
 			some := rand.New(rand.NewPCG(uint64(len(r.name)), uint64(len(r.Expr)))) // the same in each run
@@ -401,7 +410,7 @@ func differs(got []span, want span, f fault, p pace, horizon time.Duration) stri
 		return fmt.Sprintf("fires %d times: %v; it should once, from %v to %v", len(got), got, want.from, want.to)
 	case got[0].from > want.from+slack:
 		return fmt.Sprintf("fires at %v, %v late", got[0].from, got[0].from-want.from)
-	case got[0].to < want.to-p.evaluate:
+	case got[0].to < want.to-p.evaluate-f.span: // a cause that is the end of a series ends with the last sample
 		return fmt.Sprintf("resolves at %v, but the cause lasts until %v", got[0].to, want.to)
 	case got[0].to > want.to+slack+hold:
 		return fmt.Sprintf("resolves at %v, %v late", got[0].to, got[0].to-want.to)

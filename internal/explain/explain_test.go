@@ -124,7 +124,8 @@ func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 		[2]string{"AvaxHealthCheckFailing", "charlie"}, [2]string{"AvaxL1RunwayLow", "examplel1"}, [2]string{"AvaxForkDetected", ""})
 	demand(t, told[0], "AvaxConnectedStakeLow, severity page, fires after", "firing since 2000-01-01 00:0", `value 42 % {node="alpha"}`, "bound < 80 %\n",
 		`avax_node_connected_stake_ratio{node="alpha"} 0.42`, "Runbook: https://", "docs/runbooks/AvaxConnectedStakeLow.md", "!bravo")
-	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   or avax_node_up == 0\n", `value 0 {node="bravo"}`,
+	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   or last_over_time(avax_node_up[7m]) == 0\n",
+		`value 0 {node="bravo"}`,
 		"bound == 0\n",
 		"false  unless ", `avax_node_up{node="bravo"} 0`, "!alpha")
 	demand(t, told[2], "not firing", "false  ", "!firing since")
