@@ -31,7 +31,7 @@ var incidents = []incident{
 		begin:  func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Bootstrapping) },
 		end:    func(n *simnet.Network) { n.Node("alpha").SetChain("C", simnet.Running) },
 		alert:  "AvaxChainNotBootstrapped",
-		labels: []string{"node=alpha", "chain=C", "severity=page"},
+		labels: []string{"node=alpha", "severity=page"},
 		says:   "alpha",
 	},
 	{

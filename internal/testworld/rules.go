@@ -1,6 +1,8 @@
 package testworld
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,8 +11,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ShortenRules changes every `for` and `keep_firing_for` with shorter, and removes the intervals of groups, so that an alert pages within
-// seconds. Expressions do not change. Invalid rules fail the test.
+// since is a comparison of a recorded start with a number of seconds: the `for` of an alert that survives a restart of Prometheus.
+var since = regexp.MustCompile(`(time\(\) - avax:[a-z_]+_timestamp_seconds\)? >=? )([0-9]+)`)
+
+// ShortenRules changes every `for`, `keep_firing_for` and time since a recorded start with shorter, and removes the intervals of groups,
+// so that an alert pages within seconds. Expressions do not change otherwise. Invalid rules fail the test.
 func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.Duration) []byte {
 	t.Helper()
 	var file struct {
@@ -27,6 +32,16 @@ func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.D
 		rules, _ := group["rules"].([]any)
 		for _, rule := range rules {
 			rule, _ := rule.(map[string]any)
+			if expr, given := rule["expr"].(string); given {
+				rule["expr"] = since.ReplaceAllStringFunc(expr, func(found string) string {
+					parts := since.FindStringSubmatch(found)
+					old, err := time.ParseDuration(parts[2] + "s")
+					if err != nil {
+						t.Fatalf("rules: %s: %v", expr, err)
+					}
+					return fmt.Sprint(parts[1], shorter(old).Seconds())
+				})
+			}
 			for _, key := range []string{"for", "keep_firing_for"} {
 				if value, given := rule[key].(string); given {
 					old, err := model.ParseDuration(value)
