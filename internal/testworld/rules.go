@@ -39,7 +39,7 @@ func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.D
 					if err != nil {
 						t.Fatalf("rules: %s: %v", expr, err)
 					}
-					return fmt.Sprint(parts[1], shorter(old).Seconds())
+					return fmt.Sprint(parts[1], max(shorter(old), 3*time.Second).Seconds()) // longer than a scrape of these tests
 				})
 			}
 			for _, key := range []string{"for", "keep_firing_for"} {
