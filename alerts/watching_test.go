@@ -366,7 +366,7 @@ func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
 					if f.span > hold { // docs/alerting.md: nobody knows more after such a time
 						continue
 					}
-					if testing.Short() && some.IntN(25) != 0 || i > 0 && j%len(paces) != i {
+					if testing.Short() && some.IntN(60) != 0 || i > 0 && j%len(paces) != i {
 						continue
 					}
 					wrong := differs(one.play(t, p, f)[key], want, f, p, one.horizon)
