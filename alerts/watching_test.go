@@ -347,6 +347,9 @@ func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
 			if calm == nil {
 				t.Fatal("no test in which it fires once and for ten minutes: write one in steady_test.yml")
 			}
+			if one.horizon > 6*time.Hour {
+				testworld.Full(t)
+			}
 			key := steady(calm, one.horizon)
 			some := rand.New(rand.NewPCG(uint64(len(r.name)), uint64(len(r.Expr)))) // the same in each run
 			for i, p := range paces {
