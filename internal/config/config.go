@@ -201,8 +201,10 @@ func (c *Config) reservedNames() map[string]string {
 // validateAlerting completes and checks the settings of rules and notifications.
 func (c *checked) validateAlerting() {
 	c.Alerting = alerting.Config{
-		On: bool(c.EvaluateRules), RulesFile: c.RulesFile, Interval: time.Duration(c.AlertingInterval), Alertmanagers: c.Alertmanagers, HTTP: c.Upstreams.HTTP["alertmanager"],
-		ExternalLabels: c.ExternalLabels, Job: cmp.Or(c.ExternalLabels["job"], "avax-exporter"), Instance: cmp.Or(c.ExternalLabels["instance"], instanceOf(string(c.Listen))),
+		On: bool(c.EvaluateRules), RulesFile: c.RulesFile, Interval: time.Duration(c.AlertingInterval), Alertmanagers: c.Alertmanagers,
+		HTTP:           c.Upstreams.HTTP["alertmanager"],
+		ExternalLabels: c.ExternalLabels, Job: cmp.Or(c.ExternalLabels["job"], "avax-exporter"),
+		Instance: cmp.Or(c.ExternalLabels["instance"], instanceOf(string(c.Listen))),
 	}
 	a := &c.Alerting
 	delete(a.ExternalLabels, "job")

@@ -82,7 +82,8 @@ func (r *reader) credentials(u *Upstreams) {
 			return a
 		}
 		if h := entries[i].HTTP; h.OAuth2 != nil || h.ProxyURL.URL != nil || h.ProxyFromEnvironment {
-			r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy", file, entries[i].name(), name))
+			r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy", file,
+				entries[i].name(), name))
 		}
 		return access[i]
 	}

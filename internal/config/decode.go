@@ -540,7 +540,8 @@ func (all *Tokens) Decode(s string) error {
 	return each(s, ",", func(item string) error {
 		parts := tokenForm.FindStringSubmatch(item)
 		if parts == nil {
-			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex is optional", item)
+			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex "+
+				"is optional", item)
 		}
 		t := collector.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
 		if slices.ContainsFunc(*all, func(o collector.Token) bool {
@@ -584,7 +585,8 @@ func (all *NodeList) Decode(s string) error {
 		switch {
 		case !ok || !ValidName(name):
 			// Do not print the item: it may be half of a password.
-			return fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650; the name consists of letters, digits, dots, dashes and underscores; "+
+			return fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650; the name consists of letters, digits, dots, dashes and "+
+				"underscores; "+
 				"write a comma in a password as %%2C", number)
 		case slices.ContainsFunc(*all, func(n Node) bool { return n.Name == name }):
 			return fmt.Errorf("duplicate node name %q: rename one of them", name)

@@ -128,7 +128,8 @@ type labelsCollector func() Upstreams
 
 const (
 	nodeLabelsHelp      = "Labels of the node in AVAX_NODES_FILE, each as a label of this series; always 1."
-	validatorLabelsHelp = "Labels of the validator in AVAX_VALIDATORS_FILE, each as a label of this series; always 1. The label node_id or validation_id says how the file lists the validator."
+	validatorLabelsHelp = "Labels of the validator in AVAX_VALIDATORS_FILE, each as a label of this series; always 1. The label node_id or validation_id says " +
+		"how the file lists the validator."
 )
 
 // ExportLabels registers the labels of the nodes and validators in use.

@@ -68,7 +68,8 @@ func TestInvalidLabelsAreReported(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
-		`AVAX_NODES_FILE: nodes.yml, line 1: label "alertstate": series and alerts use it already: choose another name`, `label "job": series`, `label "my-owner": a name consists of`,
+		`AVAX_NODES_FILE: nodes.yml, line 1: label "alertstate": series and alerts use it already: choose another name`, `label "job": series`,
+		`label "my-owner": a name consists of`,
 		`label "long": the value has more than 256 bytes`, `AVAX_VALIDATORS_FILE: validators.yml, line 1: label "severity"`,
 		`line 2: "alpha": write a node ID`, `line 3: write the labels as name: value`, `line 4: duplicate ID ` + someNode + `: remove it here or in line 1`,
 	} {
@@ -76,7 +77,8 @@ func TestInvalidLabelsAreReported(t *testing.T) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
 	}
-	if _, err := (config.Environment{"NODES": "a=http://a", "ALERT_LABELS": "owner,job"}).Parse(); err == nil || !strings.Contains(err.Error(), `AVAX_ALERT_LABELS: label "job"`) {
+	if _, err := (config.Environment{"NODES": "a=http://a", "ALERT_LABELS": "owner,job"}).Parse(); err == nil ||
+		!strings.Contains(err.Error(), `AVAX_ALERT_LABELS: label "job"`) {
 		t.Errorf("AVAX_ALERT_LABELS: %v", err)
 	}
 }

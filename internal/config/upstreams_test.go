@@ -147,32 +147,53 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 		"duplicate key":      {"nodes.yml", "- targets: [a:1]\n  targets: [b:1]", `nodes.yml, line 2: mapping key "targets" already defined at line 1`},
 		"unknown key":        {"nodes.yml", "- targets: [a:1]\n  label: {node: canary}", `nodes.yml, line 2: unknown field "label": ` + form},
 		"target":             {"nodes.yml", "- targets:\n  - {canary: 1}", `nodes.yml, line 2: write a target as host:port or URL`},
-		"old setting":        {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: canary}", `nodes.yml, line 1: unknown setting "__bearer_file__": the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host header`},
-		"role":               {"nodes.yml", "- targets: [a:1]\n  labels: {__role__: canary}", `nodes.yml, line 1: __role__: write node or observer`},
-		"scheme":             {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 1: __scheme__: write http or https`},
-		"scheme of a URL":    {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}", `nodes.yml, line 1: the URL already has a scheme: remove __scheme__`},
-		"long name":          {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}", `nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": ` + name},
-		"reserved name":      {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}", `nodes.yml, line 1: duplicate name "mine": it is the name of a target of the collector subnets: rename the node`},
-		"path":               {"nodes.yml", "- targets: ['http://a:1/ext/info']", `nodes.yml, line 1: a-1-ext-info: the exporter adds /ext/… to the address: write it without /ext, such as http://a:1`},
-		"duplicate name":     {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}", `nodes.yml, line 3: duplicate node name "x": give each node its own group with the label node`},
-		"password in a URL":  {"nodes.yml", "- targets: ['http://u:canary@a:1']", `nodes.yml, line 1: user and password are not allowed in this file: use basic_auth in AVAX_HTTP_CONFIG_FILE`},
-		"address":            {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
-		"query":              {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the URL has a query or fragment: remove the part after ? or #, and send a key as a header`},
+		"old setting": {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: canary}",
+			`nodes.yml, line 1: unknown setting "__bearer_file__": the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host ` +
+				`header`},
+		"role":   {"nodes.yml", "- targets: [a:1]\n  labels: {__role__: canary}", `nodes.yml, line 1: __role__: write node or observer`},
+		"scheme": {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 1: __scheme__: write http or https`},
+		"scheme of a URL": {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}",
+			`nodes.yml, line 1: the URL already has a scheme: remove __scheme__`},
+		"long name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}",
+			`nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": ` + name},
+		"reserved name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}",
+			`nodes.yml, line 1: duplicate name "mine": it is the name of a target of the collector subnets: rename the node`},
+		"path": {"nodes.yml", "- targets: ['http://a:1/ext/info']",
+			`nodes.yml, line 1: a-1-ext-info: the exporter adds /ext/… to the address: write it without /ext, such as http://a:1`},
+		"duplicate name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}",
+			`nodes.yml, line 3: duplicate node name "x": give each node its own group with the label node`},
+		"password in a URL": {"nodes.yml", "- targets: ['http://u:canary@a:1']",
+			`nodes.yml, line 1: user and password are not allowed in this file: use basic_auth in AVAX_HTTP_CONFIG_FILE`},
+		"address": {"nodes.yml", "- targets: ['ftp://a:1']", `nodes.yml, line 1: invalid URL: write http://a:1 or https://a:1`},
+		"query": {"nodes.yml", "- targets: ['a:1/?canary']", `nodes.yml, line 1: the URL has a query or fragment: remove the part after ? or #, and ` +
+			`send a key as a header`},
 
-		"no entries":          {"http.yml", "canary", `http.yml, line 1: unexpected value: ` + entries},
-		"unknown field":       {"http.yml", "- upstreams: [a]\n  basic_auth: {password: canary}", `http.yml, line 2: unknown field "basic_auth": ` + entries},
-		"unknown setting":     {"http.yml", "- upstreams: [a]\n  http_config:\n    basic_auth: {pasword: canary}", `http.yml, line 3: unknown field "pasword": ` + entries},
-		"no upstreams":        {"http.yml", "- {host: canary}", `http.yml: upstreams []: upstreams missing: write names, such as [alpha] or ['*'] for all nodes`},
-		"token and password":  {"http.yml", "- upstreams: [a]\n  http_config: {basic_auth: {}, authorization: {credentials: canary}}", `http.yml: upstreams [a]: at most one of basic_auth, oauth2 & authorization must be configured`},
-		"oauth2":              {"http.yml", "- upstreams: [mine]\n  http_config: {oauth2: {client_id: x, token_url: x, client_secret: canary}}", `http.yml: upstreams [mine]: oauth2 and proxy settings are not supported for mine: remove them, and set HTTPS_PROXY to use a proxy`},
-		"missing token":       {"http.yml", "- upstreams: [a, b]\n  http_config: {authorization: {credentials_file: gone}}", `http.yml: upstreams [a, b]: open gone: no such file or directory: write the path of a file that this user may read`},
-		"two lines":           {"http.yml", "- upstreams: [a]\n  http_config: {authorization: {credentials_file: lines}}", `http.yml: upstreams [a]: the value of the header Authorization contains a line break or control character: remove it`},
-		"reserved header":     {"http.yml", "- upstreams: [a]\n  http_config: {http_headers: {Host: {values: [canary]}}}", `http.yml: upstreams [a]: setting header "Host" is not allowed`},
-		"authorities":         {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {ca_file: token}}", `http.yml: upstreams [a]: tls_config: unable to use specified CA cert inline: write PEM blocks that begin with -----BEGIN, and the key of the certificate`},
-		"certificate alone":   {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {cert_file: cert}}", `http.yml: upstreams [a]: exactly one of key or key_file must be configured when a client certificate is configured`},
-		"key of another":      {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {cert_file: other, key_file: key}}", `http.yml: upstreams [a]: tls_config: unable to use specified client cert (inline) & key (inline): tls: private key does not match public key: write PEM blocks that begin with -----BEGIN, and the key of the certificate`},
-		"host of a service":   {"http.yml", "- {upstreams: [prometheus], host: canary}", `http.yml: upstreams [prometheus]: host is not supported for the Prometheus: remove it`},
-		"secret by reference": {"http.yml", "- upstreams: [a]\n  http_config: {authorization: {credentials_ref: canary}}", `http.yml: upstreams [a]: there is no secret manager: write a file instead of a reference`},
+		"no entries":    {"http.yml", "canary", `http.yml, line 1: unexpected value: ` + entries},
+		"unknown field": {"http.yml", "- upstreams: [a]\n  basic_auth: {password: canary}", `http.yml, line 2: unknown field "basic_auth": ` + entries},
+		"unknown setting": {"http.yml", "- upstreams: [a]\n  http_config:\n    basic_auth: {pasword: canary}",
+			`http.yml, line 3: unknown field "pasword": ` + entries},
+		"no upstreams": {"http.yml", "- {host: canary}", `http.yml: upstreams []: upstreams missing: write names, such as [alpha] or ['*'] for all nodes`},
+		"token and password": {"http.yml", "- upstreams: [a]\n  http_config: {basic_auth: {}, authorization: {credentials: canary}}",
+			`http.yml: upstreams [a]: at most one of basic_auth, oauth2 & authorization must be configured`},
+		"oauth2": {"http.yml", "- upstreams: [mine]\n  http_config: {oauth2: {client_id: x, token_url: x, client_secret: canary}}",
+			`http.yml: upstreams [mine]: oauth2 and proxy settings are not supported for mine: remove them, and set HTTPS_PROXY to use a proxy`},
+		"missing token": {"http.yml", "- upstreams: [a, b]\n  http_config: {authorization: {credentials_file: gone}}",
+			`http.yml: upstreams [a, b]: open gone: no such file or directory: write the path of a file that this user may read`},
+		"two lines": {"http.yml", "- upstreams: [a]\n  http_config: {authorization: {credentials_file: lines}}",
+			`http.yml: upstreams [a]: the value of the header Authorization contains a line break or control character: remove it`},
+		"reserved header": {"http.yml", "- upstreams: [a]\n  http_config: {http_headers: {Host: {values: [canary]}}}",
+			`http.yml: upstreams [a]: setting header "Host" is not allowed`},
+		"authorities": {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {ca_file: token}}",
+			`http.yml: upstreams [a]: tls_config: unable to use specified CA cert inline: write PEM blocks that begin with -----BEGIN, and the key of the certificate`},
+		"certificate alone": {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {cert_file: cert}}",
+			`http.yml: upstreams [a]: exactly one of key or key_file must be configured when a client certificate is configured`},
+		"key of another": {"http.yml", "- upstreams: [a]\n  http_config: {tls_config: {cert_file: other, key_file: key}}",
+			`http.yml: upstreams [a]: tls_config: unable to use specified client cert (inline) & key (inline): tls: private key does not match public key: write PEM ` +
+				`blocks that begin with -----BEGIN, and the key of the certificate`},
+		"host of a service": {"http.yml", "- {upstreams: [prometheus], host: canary}",
+			`http.yml: upstreams [prometheus]: host is not supported for the Prometheus: remove it`},
+		"secret by reference": {"http.yml", "- upstreams: [a]\n  http_config: {authorization: {credentials_ref: canary}}",
+			`http.yml: upstreams [a]: there is no secret manager: write a file instead of a reference`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			write(t, map[string]string{"lines": "two\ncanary", "token": "canary", "cert": cert, "key": key, "other": other})
@@ -181,7 +202,8 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 			}
 			source, variable := &config.Config{Values: config.Values{NodesFile: c.file, Chains: config.Chains{List: []nodes.Chain{{Name: "mine"}}}}}, "AVAX_NODES_FILE"
 			if c.file == "http.yml" {
-				source, variable = &config.Config{Values: config.Values{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPConfigFile: c.file}}, "AVAX_HTTP_CONFIG_FILE"
+				source, variable = &config.Config{Values: config.Values{Nodes: []config.Node{{Name: "mine", URL: "http://a"}}, HTTPConfigFile: c.file}},
+					"AVAX_HTTP_CONFIG_FILE"
 			}
 			_, err := source.ReadUpstreams()
 			if err == nil || err.Error() != variable+": "+c.want || strings.Contains(err.Error(), "canary") {
