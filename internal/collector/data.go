@@ -3,6 +3,7 @@ package collector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -75,6 +76,9 @@ var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
 // DataService.Network.
 func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s := ups.Data
+	if s == nil {
+		return "", &nodes.SettingError{Variable: "AVAX_DATA_URL", Err: errors.New("no Data service is configured")}
+	}
 	s.mu.Lock()
 	network, checked := s.network, s.checked
 	s.mu.Unlock()
@@ -110,7 +114,7 @@ func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 
 // KnownBlockchain returns the P-Chain's entry of the chain, from the nodes. If no node is configured, it is from the Data service.
 func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.Blockchain, error) {
-	if !ups.IsEmpty() {
+	if !ups.IsEmpty() || ups.Data == nil {
 		return ups.Pool.KnownBlockchain(ctx, c)
 	}
 	network, err := ups.FindNetwork(ctx)
