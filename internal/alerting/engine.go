@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
+	"github.com/prometheus/prometheus/storage"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/test/bufconn"
@@ -67,7 +68,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
 		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.dial), httpconfig.WithHTTP2Disabled()},
-	}, log, nil, nil, e.store, registry)
+	}, log, nil, nil, scraped{e.store, e.clock}, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +85,31 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 		ResendDelay: a.o.ResendDelay,
 	})
 	return e, nil
+}
+
+// scraped appends the samples of the scraper, but not after an interruption. Then a scrape finds old samples, or none, and would mark series as
+// stale that are there again when the collectors have run.
+type scraped struct {
+	store *Store
+	clock *wallClock
+}
+
+// AppenderV2 implements storage.AppendableV2.
+func (s scraped) AppenderV2(ctx context.Context) storage.AppenderV2 {
+	return scrapedAppender{s.store.AppenderV2(ctx), s.clock}
+}
+
+type scrapedAppender struct {
+	storage.AppenderV2
+	clock *wallClock
+}
+
+// Commit implements storage.AppenderV2.
+func (a scrapedAppender) Commit() error {
+	if a.clock.interrupted() {
+		return a.Rollback()
+	}
+	return a.AppenderV2.Commit()
 }
 
 // notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notify.

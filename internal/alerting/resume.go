@@ -203,7 +203,7 @@ func (i *interrupted) firing(rule *rules.AlertingRule) bool {
 	return i.seen.Sub(i.since) >= rule.HoldDuration()
 }
 
-// holding are the alerts of a rule that fired before an interruption and that its expression has not returned since. They continue to fire
+// holding are the alerts of a rule that fired before an interruption. They continue to fire, whatever its expression returns,
 // for the first evaluation, so that the alerts of all rules are sent before the end of one is. They also continue for two intervals, and as
 // long as the interruption is part of what the expression looks back on, but at most as long as the interruption was.
 type holding struct {
@@ -265,11 +265,14 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 			return result, nil
 		}
 		h.evaluated = true
+		there := map[uint64]bool{}
 		for _, l := range e.alertLabels(ctx, h.rule, result, at, a) {
-			delete(h.samples, l.Hash()) // from now on its end can be seen
+			there[l.Hash()] = true
 		}
-		for _, sample := range h.samples {
-			result = append(result, sample)
+		for hash, sample := range h.samples {
+			if !there[hash] {
+				result = append(result, sample)
+			}
 		}
 		return result, nil
 	}

@@ -15,6 +15,15 @@ var interruptions = map[string]func(w *world, a *Alerting, stop func()) (*Alerti
 	"killed for 3 min 20 s":        off(200*time.Second, true),
 	"stopped for 9 min":            off(9*time.Minute, false),
 	"stopped twice, for 1 s and 0": twice,
+	"paused, and the collectors need time": func(w *world, a *Alerting, stop func()) (*Alerting, func()) {
+		var page string
+		w.set(func() { page, w.page, w.unready = w.page, "other 7\n", true })
+		pretend(a.current(), -5*time.Minute)
+		time.Sleep(40 * time.Second)
+		w.set(func() { w.page, w.unready = page, false })
+		time.Sleep(20 * time.Second)
+		return a, stop
+	},
 	"paused": func(w *world, a *Alerting, stop func()) (*Alerting, func()) {
 		pretend(a.current(), -5*time.Minute)
 		time.Sleep(time.Minute)
