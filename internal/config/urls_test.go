@@ -1,0 +1,108 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/config"
+)
+
+// A pasted URL of an API or a page is refused with the right one. Before, requests to it were lost with 404.
+func TestPastedAPIPathsAreRefused(t *testing.T) {
+	for variable, examples := range map[string]map[string]string{
+		"ALERTMANAGERS": {
+			"http://am:9093/api/v2/alerts": "write http://am:9093", "http://am:9093/api/v1/alerts/": "write http://am:9093",
+			"https://am/alertmanager/api/v2": "remove /api/v2 and what follows", "http://am:9093/-/healthy": "write http://am:9093",
+			"http://am:9093,http://bm:9093/api/v2": "entry 2 of the list", "http://am:9093/#/alerts": "query or fragment",
+			"/x": "write one like http://alertmanager:9093", "http://am:9093": "", "https://am.example/alertmanager/": "",
+			"https://am.example/api/prom/alertmanager": "",
+		},
+		"PROMETHEUS_URL": {
+			"http://p:9090/api/v1": "write http://p:9090", "http://p:9090/api/v1/query?query=up": "query or fragment",
+			"http://p:9090/graph": "write http://p:9090", "https://m/prometheus/api/v1/": "remove /api/v1 and what follows",
+			"p:9090": "write http://p:9090", "ftp://p": "write http://p", "http://p:9090/metrics": "write http://p:9090",
+			"http://p:9090": "", "https://m.example/prometheus": "", "https://prometheus-1.grafana.net/api/prom": "",
+		},
+		"DATA_URL": {
+			"https://data-api.avax.network/v1":                         "write https://data-api.avax.network",
+			"https://data-api.avax.network/v1/networks/mainnet/c4n4ry": "write https://data-api.avax.network",
+			"https://proxy/data/v1":                                    "remove /v1 and what follows",
+			"https://data-api.avax.network/":                           "",
+			"https://proxy.example/v1x":                                "",
+		},
+		"METRICS_URL":  {"https://metrics.avax.network/v2/networks": "write https://metrics.avax.network", "https://metrics.avax.network": ""},
+		"EXTERNAL_URL": {"https://e/alerts": "write https://e", "/x": "write one like https://exporter.example", "https://e/exporter": "", "https://e": ""},
+		"NODES":        {"a=http://n:9650/ext/info": "without /ext", "a=http://n:9650": ""},
+	} {
+		for value, wants := range examples {
+			env := config.Environment{variable: value}
+			if variable == "PROMETHEUS_URL" {
+				env["ALERTING"] = "off"
+			}
+			_, err := env.Parse()
+			switch {
+			case wants == "" && err != nil:
+				t.Errorf("%s=%s: %v", variable, value, err)
+			case wants == "":
+			case err == nil || !strings.Contains(err.Error(), wants) || strings.Contains(err.Error(), "c4n4ry") || strings.Contains(err.Error(), "\n"):
+				t.Errorf("%s=%s: %v, want %q", variable, value, err, wants)
+			}
+		}
+	}
+}
+
+// What people write in files for Docker, Kubernetes and systemd.
+func TestSwitchesAcceptWhatPeopleWrite(t *testing.T) {
+	for value, want := range map[string]bool{
+		"true": true, "TRUE": true, "True": true, "on": true, "yes": true, "1": true, "false": false, "False": false, "off": false, "no": false, "0": false,
+	} {
+		if c, err := (config.Environment{"ALERTING": value}).Parse(); err != nil || bool(c.EvaluateRules) != want {
+			t.Errorf("%s: %v", value, err)
+		}
+	}
+	for _, variable := range []string{"ALERTING", "TRUST_LOOPBACK", "DIGEST"} {
+		_, err := config.Environment{variable: "maybe"}.Parse()
+		if err == nil || !strings.Contains(err.Error(), `"maybe": write true or false`) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+}
+
+// An invalid AVAX_ALERTING causes no second error about what depends on it.
+func TestInvalidSwitchCausesOneError(t *testing.T) {
+	for _, env := range []config.Environment{
+		{"ALERTING": "maybe", "PROMETHEUS_URL": "http://p:9090"}, {"ALERTING": "maybe", "NOTIFY_FILE": "x.yml"}, {"ALERTING": "maybe", "ALERTMANAGERS": "http://am:9093"},
+	} {
+		if _, err := env.Parse(); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+}
+
+// docker --env-file and some versions of compose pass quotation marks on.
+func TestQuotationMarksAreNamed(t *testing.T) {
+	for variable, value := range map[string]string{"NODES": `"a=http://n:9650"`, "CHAINS": `'C'`, "ALERTING": `"on"`, "NODES_FILE": `"nodes.yml"`} {
+		_, err := config.Environment{variable: value}.Parse()
+		if err == nil || !strings.Contains(err.Error(), "AVAX_"+variable+": the value is in quotation marks: remove them") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s=%s: %v", variable, value, err)
+		}
+	}
+}
+
+// Kubernetes sets variables for each Service of a namespace. A Service named avax or avax-… has the prefix of ours.
+func TestServiceLinksAreIgnored(t *testing.T) {
+	for name, value := range map[string]string{
+		"PORT": "tcp://10.0.0.1:9650", "PORT_9650_TCP": "tcp://10.0.0.1:9650", "PORT_9650_TCP_ADDR": "10.0.0.1", "PORT_9650_TCP_PORT": "9650",
+		"PORT_9650_TCP_PROTO": "tcp", "SERVICE_HOST": "10.0.0.1", "SERVICE_PORT": "9650", "SERVICE_PORT_HTTP": "9650",
+		"NODE_1_PORT": "tcp://10.0.0.2:9650", "NODE_1_SERVICE_HOST": "10.0.0.2",
+	} {
+		t.Setenv("AVAX_"+name, value)
+	}
+	if _, err := config.Load(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("AVAX_"+"PORTS", "9650")
+	if _, err := config.Load(); err == nil || !strings.Contains(err.Error(), "AVAX_"+"PORTS: unknown variable") {
+		t.Errorf("%v", err)
+	}
+}
