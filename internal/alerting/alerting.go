@@ -128,11 +128,12 @@ const (
 
 // Alert is one active alert of a rule.
 type Alert struct {
-	Labels          map[string]string `json:"labels"`
-	Annotations     map[string]string `json:"annotations"`
-	State           string            `json:"state"`
-	ActiveAt        time.Time         `json:"activeAt"`
-	KeepFiringSince time.Time         `json:"keepFiringSince,omitzero"` // time at which the expression stopped returning the alert; zero: it still returns the alert
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	State       string            `json:"state"`
+	ActiveAt    time.Time         `json:"activeAt"`
+	// KeepFiringSince is the time at which the expression stopped returning the alert. Zero: it still returns the alert.
+	KeepFiringSince time.Time         `json:"keepFiringSince,omitzero"`
 	Value           model.SampleValue `json:"value"`
 }
 

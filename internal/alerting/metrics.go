@@ -28,14 +28,39 @@ type Metrics struct {
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	f := promauto.With(r)
 	m := &Metrics{
-		alerts:        f.NewGaugeVec(prometheus.GaugeOpts{Name: "avax_exporter_alerts", Help: "Active alerts that this process evaluates, by state: pending or firing."}, []string{"state"}),
-		notifications: f.NewCounterVec(prometheus.CounterOpts{Name: "avax_exporter_notifications_total", Help: "Alerts sent to an Alertmanager, including repetitions and resolved alerts, by outcome: delivered, failed, or missed (no Alertmanager accepted the alert before it resolved)."}, []string{"outcome"}),
-		up:            f.NewGaugeVec(prometheus.GaugeOpts{Name: "avax_exporter_alertmanager_up", Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent before the first notification."}, []string{"alertmanager"}),
-		reloaded:      f.NewGauge(prometheus.GaugeOpts{Name: "avax_exporter_rules_last_reload_successful", Help: "1 if the last reload of alert rules succeeded, 0 if it failed. After a failure the previous rules stay in use."}),
-		failing:       f.NewGauge(prometheus.GaugeOpts{Name: "avax_exporter_rules_failing", Help: "Number of alert and recording rules whose last evaluation failed. /alerts shows the errors."}),
-		history:       f.NewGauge(prometheus.GaugeOpts{Name: "avax_exporter_history_seconds", Help: "Age of the oldest sample in memory, in seconds. Rules and status pages use these samples."}),
-		series:        f.NewGauge(prometheus.GaugeOpts{Name: "avax_exporter_history_series", Help: "Number of series in memory for rules and status pages."}),
-		saved:         f.NewGauge(prometheus.GaugeOpts{Name: "avax_exporter_alerts_remembered", Help: "1 if the state of alerts is on disk, 0 if a restart would lose it. Absent without AVAX_STATE_DIR."}),
+		alerts: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_alerts",
+			Help: "Active alerts that this process evaluates, by state: pending or firing.",
+		}, []string{"state"}),
+		notifications: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "avax_exporter_notifications_total",
+			Help: "Alerts sent to an Alertmanager, including repetitions and resolved alerts, by outcome: delivered, failed, or missed " +
+				"(no Alertmanager accepted the alert before it resolved).",
+		}, []string{"outcome"}),
+		up: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "avax_exporter_alertmanager_up",
+			Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent before the first notification.",
+		}, []string{"alertmanager"}),
+		reloaded: f.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_rules_last_reload_successful",
+			Help: "1 if the last reload of alert rules succeeded, 0 if it failed. After a failure the previous rules stay in use.",
+		}),
+		failing: f.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_rules_failing",
+			Help: "Number of alert and recording rules whose last evaluation failed. /alerts shows the errors.",
+		}),
+		history: f.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_history_seconds",
+			Help: "Age of the oldest sample in memory, in seconds. Rules and status pages use these samples.",
+		}),
+		series: f.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_history_series",
+			Help: "Number of series in memory for rules and status pages.",
+		}),
+		saved: f.NewGauge(prometheus.GaugeOpts{
+			Name: "avax_exporter_alerts_remembered",
+			Help: "1 if the state of alerts is on disk, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
+		}),
 	}
 	for _, s := range []string{Pending, Firing} {
 		m.alerts.WithLabelValues(s)

@@ -57,7 +57,9 @@ func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[strin
 		if value.IsStaleNaN(since) {
 			continue
 		}
-		one := &interrupted{labels: labels.NewBuilder(series.Labels()).Del(model.MetricNameLabel).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at)}
+		one := &interrupted{
+			labels: labels.NewBuilder(series.Labels()).Del(model.MetricNameLabel).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at),
+		}
 		name := one.labels.Get(labels.AlertName)
 		found[name] = append(found[name], one)
 	}

@@ -77,7 +77,8 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 				back += time.Duration(*g.QueryOffset)
 			}
 			if back > minHistory+Lookback {
-				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: shorten its range or offset, or let a Prometheus evaluate the rules",
+				errs = append(errs, fmt.Errorf("%s: group %s: %s looks back %s, but samples are kept for %s: "+
+					"shorten its range or offset, or let a Prometheus evaluate the rules",
 					name, g.Name, ruleName, model.Duration(back), model.Duration(minHistory)))
 			}
 			if r.Alert == "" {

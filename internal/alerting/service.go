@@ -454,7 +454,8 @@ func (a *Alerting) groups() []Group {
 	a.mu.Unlock()
 	groups := make([]Group, 0, len(order))
 	for _, g := range e.rules.RuleGroups() {
-		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(), Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
+		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(),
+			Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
 			out.Rules = append(out.Rules, convert(r))
 		}

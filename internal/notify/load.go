@@ -159,7 +159,8 @@ func Exposed(c Config) error {
 	if !needs.inline {
 		return nil
 	}
-	return fmt.Errorf("%s contains secrets, and every user of this machine may read it: change its mode to 0600, or write each secret into a file of its own (…_file)", c.File)
+	return fmt.Errorf("%s contains secrets, and every user of this machine may read it: change its mode to 0600, "+
+		"or write each secret into a file of its own (…_file)", c.File)
 }
 
 // clientOptions returns the options of the receivers' HTTP clients.

@@ -364,8 +364,11 @@ func (n *Notifier) openAPI() (http.Handler, error) {
 	opened, err := api.New(api.Options{
 		Timeout: apiTimeout, Concurrency: apiRequests,
 		Alerts: n.alerts, Silences: n.silences, GroupMutedFunc: n.groups.Muted, Logger: logs.AtLeast(slog.LevelWarn, n.log), Registry: n.internals,
-		RequestDuration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
-		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (dispatch.AlertGroups, map[model.Fingerprint][]string, error) {
+		RequestDuration: prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: "request_duration_seconds", Help: "Not served."}, []string{"handler", "method", "code"}),
+		GroupFunc: func(ctx context.Context, routes func(*dispatch.Route) bool, alerts func(*alert.Alert, time.Time) bool) (
+			dispatch.AlertGroups, map[model.Fingerprint][]string, error,
+		) {
 			return n.dispatcher.Load().Groups(ctx, routes, alerts)
 		},
 	})

@@ -75,7 +75,8 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		failing: map[string]bool{},
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_receiver_notifications_total",
-			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (such as telegram[0]) and outcome: delivered or failed. Each failed attempt counts.",
+			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (such as telegram[0]) and outcome: " +
+				"delivered or failed. Each failed attempt counts.",
 		}, []string{"receiver", "integration", "outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_receiver_up",

@@ -118,7 +118,8 @@ func (d *Dir) Damaged() int {
 func (d *Dir) Register(r prometheus.Registerer) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_state_files_damaged",
-		Help: "Number of files in AVAX_STATE_DIR whose names end in .damaged: damaged state files that the exporter has renamed, and started without. Absent without AVAX_STATE_DIR.",
+		Help: "Number of files in AVAX_STATE_DIR whose names end in .damaged: damaged state files that the exporter has renamed, " +
+			"and started without. Absent without AVAX_STATE_DIR.",
 	}, func() float64 { return float64(d.Damaged()) }))
 }
 
