@@ -57,7 +57,8 @@ func TestCheckStartsWithASummaryPerNode(t *testing.T) {
 		t.Errorf("%v\n%s", err, printed)
 	}
 	first, _, _ := strings.Cut(printed, "\n")
-	if want := "local: avalanchego/1.15.0; network network-1337 (1337); NodeID-GDU62hUq14Q71db5QEE477Vzat2rNiqh9; partial sync; bootstrapped: P, examplel1"; first != want {
+	if want := "local: avalanchego/1.15.0; network network-1337 (1337); NodeID-GDU62hUq14Q71db5QEE477Vzat2rNiqh9; partial sync; " +
+		"bootstrapped: P, examplel1"; first != want {
 		t.Errorf("starts with %s\nwant %s", first, want)
 	}
 	printed, _ = checked(t, "healthy", func(env config.Environment) { env["CHAINS"] = "C" })

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"regexp"
@@ -284,9 +285,12 @@ func TestConnectedWeightIsTheLowestOfWellConnectedNodes(t *testing.T) {
 	}
 }
 
-func TestPlanKeepsAllDigits(t *testing.T) {
-	text, err := Nanos(math.MaxUint64).MarshalJSON()
-	if err != nil || string(text) != "18446744073.709551615" {
-		t.Errorf("%s, %v", text, err)
+func TestAmountsKeepAllDigits(t *testing.T) {
+	for nano, want := range map[uint64]string{
+		0: "0", 1: "0.000000001", 1e9: "1", 1_500_000_000: "1.5", 10e9: "10", math.MaxUint64: "18446744073.709551615",
+	} {
+		if got, err := json.Marshal(Nanos(nano)); err != nil || string(got) != want {
+			t.Errorf("%d: written as %s, want %s (%v)", nano, got, want, err)
+		}
 	}
 }

@@ -102,7 +102,9 @@ func (v *view) nodeRows() (rows []nodeRow) {
 // matches reports whether the request asks for a node or validator: the text or one of its labels contains the filter, and it has the
 // labels.
 func (v *view) matches(text string, labels []string) bool {
-	if filter := v.query.Get("filter"); !strings.Contains(text, filter) && !slices.ContainsFunc(labels, func(l string) bool { return strings.Contains(l, filter) }) {
+	filter := v.query.Get("filter")
+	contains := func(text string) bool { return strings.Contains(text, filter) }
+	if !contains(text) && !slices.ContainsFunc(labels, contains) {
 		return false
 	}
 	return len(status.Missing(v.labelFilters(), labels)) == 0

@@ -15,7 +15,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
-	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -81,7 +80,8 @@ func TestPlanListsTopUps(t *testing.T) {
 		const burn = `"burn_avax_per_day": 0.0442368`
 		want := `{"chain": "one", "days": 30, "as_of": "2000-01-01T00:00:00Z", "total_avax": 2.529207717, "validators": [
 			{"node_id": "NodeID-d-dry", "validation_id": "d-dry", "active": false, "balance_avax": 0, ` + burn + `, "runway_seconds": 0, "top_up_avax": 1.327104},
-			{"node_id": "NodeID-c-poor", "validation_id": "c-poor", "active": true, "balance_avax": 0.125000283, ` + burn + `, "runway_seconds": 244141, "top_up_avax": 1.202103717},
+			{"node_id": "NodeID-c-poor", "validation_id": "c-poor", "active": true, "balance_avax": 0.125000283, ` + burn +
+			`, "runway_seconds": 244141, "top_up_avax": 1.202103717},
 			{"node_id": "NodeID-a-soon", "validation_id": "a-soon", "active": true, "balance_avax": 1.327104, ` + burn + `, "runway_seconds": 2592000, "top_up_avax": 0},
 			{"node_id": "NodeID-b-rich", "validation_id": "b-rich", "active": true, "balance_avax": 50, ` + burn + `, "runway_seconds": 97656250, "top_up_avax": 0}
 		], "quorum_loss": [{"quorum": "0.80", "seconds": 244141}, {"quorum": "0.75", "seconds": 244141}, {"quorum": "0.67", "seconds": 2592000}]}`
@@ -159,14 +159,4 @@ func TestMissingPlanNamesItsReason(t *testing.T) {
 		keepUnpriced(s, "one", "a 100 5")
 		refused("l1_runway is disabled", "/api/v1/l1/one/plan", http.StatusServiceUnavailable, "disabled")
 	})
-}
-
-func TestAmountsKeepAllDigits(t *testing.T) {
-	for nano, want := range map[uint64]string{
-		0: "0", 1: "0.000000001", 1e9: "1", 1_500_000_000: "1.5", 10e9: "10", math.MaxUint64: "18446744073.709551615",
-	} {
-		if got, err := json.Marshal(status.Nanos(nano)); err != nil || string(got) != want {
-			t.Errorf("%d: written as %s, want %s (%v)", nano, got, want, err)
-		}
-	}
 }
