@@ -1,15 +1,19 @@
 package notify_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -70,7 +74,7 @@ func answers(kind string) map[string]http.HandlerFunc {
 func TestTrySurvivesEveryAnswer(t *testing.T) {
 	for _, kind := range notify.Kinds() {
 		if kind == "email" {
-			continue // the server speaks HTTP
+			continue // see TestHostileMailServersDelayNoOtherNotification
 		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -90,6 +94,117 @@ func TestTrySurvivesEveryAnswer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// mailAnswers are what a server that is not a mail server may do with a connection.
+func mailAnswers() map[string]func(conn net.Conn) {
+	say := func(text string) func(net.Conn) {
+		return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
+	}
+	answer := func(greeting, text string) func(net.Conn) { // text answers each command
+		return func(conn net.Conn) {
+			say(greeting)(conn)
+			for in := bufio.NewScanner(conn); in.Scan(); {
+				say(text)(conn)
+			}
+		}
+	}
+	hang := func(before func(net.Conn)) func(net.Conn) {
+		return func(conn net.Conn) {
+			before(conn)
+			_, _ = io.Copy(io.Discard, conn)
+		}
+	}
+	const greeting, extensions = "220 mail.example.org ESMTP\r\n", "250-mail.example.org\r\n250-AUTH PLAIN\r\n250 STARTTLS\r\n"
+	return map[string]func(conn net.Conn){
+		"closed":                     say(""),
+		"silence":                    hang(say("")),
+		"garbage":                    say("\x00\xff\r\n"),
+		"HTTP":                       say("HTTP/1.1 400 Bad Request\r\n\r\n"),
+		"truncated greeting":         say("220 mail.exa"),
+		"hang in the greeting":       hang(say("220 mail.exa")),
+		"closed after the greeting":  say(greeting),
+		"silence after the greeting": hang(say(greeting)),
+		"greeting 554":               say("554 no\r\n"),
+		"421 to each command":        answer(greeting, "421 closing\r\n"),
+		"garbage to each command":    answer(greeting, "\x00\xff\r\n"),
+		"empty lines":                answer(greeting, "\r\n"),
+		"no extensions":              answer(greeting, "250 mail.example.org\r\n"),
+		"no TLS after STARTTLS":      answer(greeting, extensions),
+		"endless list of extensions": func(conn net.Conn) { endless(conn, greeting, "250-x\r\n") },
+		"endless line":               func(conn net.Conn) { endless(conn, "220 ", strings.Repeat("x", 4<<10)) },
+	}
+}
+
+// endless sends a text again and again, slowly, because net/smtp keeps it all.
+func endless(conn net.Conn, begin, text string) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for _, err := io.WriteString(conn, begin); err == nil; _, err = io.WriteString(conn, text) {
+		<-tick.C
+	}
+}
+
+// No answer of a mail server, or none, ends the process or delays other integrations of its receiver, or the next notifications of a
+// group. The failure is reported. notify test prints it.
+func TestHostileMailServersDelayNoOtherNotification(t *testing.T) {
+	t.Parallel()
+	config := func(phone *testworld.Receiver, servers ...string) notify.Config {
+		text := `
+route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
+receivers:
+  - name: phone
+    webhook_configs: [{url: "` + phone.URL + `"}]
+    email_configs:
+`
+		for _, address := range servers {
+			text += `    - {to: a@example.org, from: b@example.org, smarthost: "` + address + `", auth_username: u, auth_password: c4n4ry}` + "\n"
+		}
+		return notify.Config{Text: []byte(text), URL: "http://exporter.example"}
+	}
+	var servers, failing []string
+	var tests sync.WaitGroup
+	defer tests.Wait()
+	for name, serve := range mailAnswers() {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		go func() {
+			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+				go func() {
+					defer conn.Close()
+					serve(conn)
+				}()
+			}
+		}()
+		failing = append(failing, fmt.Sprintf("phone/email[%d]", len(servers)))
+		servers = append(servers, listener.Addr().String())
+		tests.Go(func() {
+			trials, err := notify.Try(t.Context(), notify.Options{Config: config(testworld.Webhook(t), listener.Addr().String())})
+			if err != nil || len(trials) != 2 {
+				t.Errorf("%s: %v, %v", name, trials, err)
+			}
+			for _, trial := range trials {
+				if failed := trial.Err != nil; failed != (trial.Integration == "email") || failed && strings.Contains(trial.Err.Error(), "c4n4ry") {
+					t.Errorf("%s: %s: %v", name, trial.Integration, trial.Err)
+				}
+			}
+		})
+	}
+	phone := testworld.Webhook(t)
+	n, _ := start(t, config(phone, servers...))
+	down := firing("NodeDown", "alpha")
+	put(t, n, down)
+	want(t, phone, "firing NodeDown alpha")
+	down.EndsAt = time.Now()
+	put(t, n, down)
+	want(t, phone, "firing NodeDown alpha", "resolved NodeDown alpha") // after the ten seconds that a notification may take
+	slices.Sort(failing)
+	if got := slices.Sorted(slices.Values(n.Failing())); !slices.Equal(got, failing) {
+		t.Errorf("failing: %v, want %v", got, failing)
 	}
 }
 

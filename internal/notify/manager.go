@@ -232,27 +232,11 @@ type observer struct {
 	notify.Integration
 }
 
-// Notify implements notify.Notifier. It returns when ctx ends, even if the integration does not return. If it waited for the
-// integration, the alert group would never be notified again.
+// Notify implements notify.Notifier.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
-	type outcome struct {
-		retry bool
-		err   error
-	}
-	ended := make(chan outcome, 1)
 	select {
 	case o.calls <- struct{}{}:
-		go func() {
-			defer func() { <-o.calls }()
-			retry, err := guarded(ctx, o.Integration, alerts...)
-			ended <- outcome{retry, err}
-		}()
-		select {
-		case e := <-ended:
-			retry, err = e.retry, e.err
-		case <-ctx.Done():
-			retry, err = true, fmt.Errorf("no answer: %w", context.Cause(ctx))
-		}
+		retry, err = guarded(ctx, o.Integration, func() { <-o.calls }, alerts...)
 	case <-ctx.Done():
 		retry, err = true, fmt.Errorf("%d calls are still without an answer: %w", maxCalls, context.Cause(ctx))
 	}
@@ -265,15 +249,34 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	return retry, hide(err, o.receiver)
 }
 
-// guarded sends a notification. A panic of the integration, for example because of an unexpected answer, is an error. There is no retry before
-// the next interval: the service may have accepted the notification.
-func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) (retry bool, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			retry, err = false, fmt.Errorf("the code for %s failed, maybe because of the answer of the server: %v", i.Name(), cause)
-		}
+// guarded sends a notification. It returns when ctx ends, even if the integration does not return. If it waited for the integration, the
+// alert group would never be notified again. It calls ended when the integration returns.
+//
+// A panic of the integration, for example because of an unexpected answer, is an error. There is no retry before the next interval: the
+// service may have accepted the notification.
+func guarded(ctx context.Context, i notify.Integration, ended func(), alerts ...*alert.Alert) (retry bool, err error) {
+	type outcome struct {
+		retry bool
+		err   error
+	}
+	outcomes := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if cause := recover(); cause != nil {
+				o = outcome{false, fmt.Errorf("the code for %s failed, maybe because of the answer of the server: %v", i.Name(), cause)}
+			}
+			outcomes <- o
+			ended()
+		}()
+		o.retry, o.err = i.Notify(ctx, alerts...)
 	}()
-	return i.Notify(ctx, alerts...)
+	select {
+	case o := <-outcomes:
+		return o.retry, o.err
+	case <-ctx.Done():
+		return true, fmt.Errorf("no answer: %w", context.Cause(ctx))
+	}
 }
 
 // Reload reloads the configuration. If it is invalid, the previous configuration stays active.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,34 +83,6 @@ func TestNotificationIsRetriedUntilTheReceiverIsUp(t *testing.T) {
 		time.Sleep(25 * time.Minute)
 		want(t, phone, "firing NodeDown", "resolved NodeDown")
 	})
-}
-
-// A mail server that accepts connections and never answers must not delay other integrations of its receiver, or the next
-// notifications of a group.
-func TestHungMailServerDelaysNoOtherNotification(t *testing.T) {
-	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { silent.Close() })
-	phone := testworld.Webhook(t)
-	n, _ := start(t, notify.Config{Text: []byte(`
-route: {receiver: phone, group_by: [node], group_wait: 1ms, group_interval: 1ms, repeat_interval: 1h}
-receivers:
-  - name: phone
-    webhook_configs: [{url: "` + phone.URL + `"}]
-    email_configs: [{to: a@example.org, from: b@example.org, smarthost: "` + silent.Addr().String() + `"}]
-`)})
-	down := firing("NodeDown", "alpha")
-	put(t, n, down)
-	want(t, phone, "firing NodeDown alpha")
-	down.EndsAt = time.Now()
-	put(t, n, down)
-	want(t, phone, "firing NodeDown alpha", "resolved NodeDown alpha") // after the ten seconds that a notification may take
-	if failing := n.Failing(); !slices.Equal(failing, []string{"phone/email[0]"}) {
-		t.Errorf("failing: %v", failing)
-	}
 }
 
 func TestDigestIsSentOnMondays(t *testing.T) {

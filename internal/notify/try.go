@@ -58,7 +58,9 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 					if a == &resolved && !i.SendResolved() {
 						continue
 					}
-					if _, err := guarded(trialContext(ctx, r, rcv.Name, now), i, a); err != nil {
+					one, cancel := context.WithTimeout(trialContext(ctx, r, rcv.Name, now), notify.MinTimeout)
+					_, err := guarded(one, i, cancel, a)
+					if err != nil {
 						t.Err = hide(err, rcv.Receiver)
 						break
 					}
