@@ -61,7 +61,7 @@ type Options struct {
 
 	ResendDelay time.Duration // after which a firing alert is sent again; 0: a minute
 	Patience    time.Duration // maximum wait for Ready; 0: two minutes
-	// Transport replaces the network to Alertmanager in tests.
+	// Transport sends the requests to the Alertmanagers. If nil, they carry the credentials in HTTP.
 	Transport http.RoundTripper
 	// clockStep returns how far the wall clock was set forward since a time. If nil, the package's clockStep is
 	// used. Tests replace it.

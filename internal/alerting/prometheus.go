@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -52,14 +53,46 @@ func NewPrometheus(c PrometheusConfig, transport http.RoundTripper) (*Prometheus
 
 // newClient returns a client whose answers have at most this number of bytes. Nil stands for the default configuration and transport.
 func newClient(name string, c *httpconfig.HTTPClientConfig, limit int64, transport http.RoundTripper) (*http.Client, error) {
-	own := *cmp.Or(c, &httpconfig.DefaultHTTPClientConfig)
-	own.FollowRedirects = false // the target of a redirect would receive the credentials
-	client, err := httpconfig.NewClientFromConfig(own, name)
-	if err != nil {
-		return nil, fmt.Errorf("invalid HTTP client configuration: %w", err)
+	if transport == nil {
+		var err error
+		if transport, err = NewTransport(name, c); err != nil {
+			return nil, err
+		}
 	}
-	client.Transport = limited{cmp.Or(transport, client.Transport), limit}
-	return client, nil
+	// The target of a redirect would receive the credentials.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: limited{transport, limit}, CheckRedirect: stay}, nil
+}
+
+// Transport sends requests to the Alertmanagers or a Prometheus with credentials that can be replaced.
+type Transport struct {
+	name    string
+	current atomic.Pointer[http.Client]
+}
+
+// NewTransport returns a Transport with the credentials and TLS settings in c. Nil stands for the default.
+func NewTransport(name string, c *httpconfig.HTTPClientConfig) (*Transport, error) {
+	t := &Transport{name: name}
+	return t, t.Renew(c)
+}
+
+// Renew replaces the credentials and TLS settings. After an error the previous ones stay in use.
+func (t *Transport) Renew(c *httpconfig.HTTPClientConfig) error {
+	own := *cmp.Or(c, &httpconfig.DefaultHTTPClientConfig)
+	own.FollowRedirects = false
+	client, err := httpconfig.NewClientFromConfig(own, t.name)
+	if err != nil {
+		return fmt.Errorf("invalid HTTP client configuration: %s: %w", t.name, err)
+	}
+	if old := t.current.Swap(client); old != nil {
+		old.CloseIdleConnections()
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.current.Load().Transport.RoundTrip(r)
 }
 
 // limited limits the size of an answer in bytes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -227,4 +228,70 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 		t.Error("samples missing")
 	}
 	e.up(t, "alpha", 1)
+}
+
+// The Alertmanagers and a Prometheus get the new credentials after a reload. After an invalid file they get the previous ones.
+func TestAlertmanagersAndPrometheusGetNewCredentials(t *testing.T) {
+	var mu sync.Mutex
+	got := map[string]string{} // Authorization by alert or upstream
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		key := r.Header.Get("Authorization")
+		switch _, name, _ := strings.Cut(string(text), `"alertname":"`); {
+		case r.URL.Path == "/api/v1/rules":
+			got["prometheus"] = key
+		case r.URL.Path == "/api/v2/status":
+			got["inhibition"] = key
+		case name != "":
+			name, _, _ = strings.Cut(name, `"`)
+			got[name] = key
+		}
+		_, _ = io.WriteString(w, `{"status":"success","data":{"groups":[]},"config":{"original":"route: {receiver: x}\nreceivers: [{name: x}]"}}`)
+	}))
+	t.Cleanup(server.Close)
+	dir, put := files(t, nil)
+	configure := func(key, rule string) {
+		put("http.yml", `[{upstreams: [alertmanager, prometheus], http_config: {authorization: {credentials: `+key+`}}}]`)
+		put("rules.yml", `groups: [{name: all, rules: [{alert: `+rule+`, expr: vector(1)}]}]`)
+	}
+	configure("first", "Before")
+	node := guarded(t, simnet.New(simnet.Options{Seed: 1}).Node("alpha"), func(*http.Request) bool { return true })
+	node.Start()
+	run := func(more config.Environment) exporter {
+		env := config.Environment{"NODES": "alpha=" + node.URL, "HTTP_CONFIG_FILE": filepath.Join(dir, "http.yml"), "COLLECTORS": "up"}
+		maps.Copy(env, more)
+		return start(t, env)
+	}
+	sends := run(config.Environment{"ALERTMANAGERS": server.URL, "RULES_FILE": filepath.Join(dir, "rules.yml"), "ALERTING_INTERVAL": "1s"})
+	asks := run(config.Environment{"PROMETHEUS_URL": server.URL, "ALERTING": "off"})
+	want := func(name, key string) {
+		t.Helper()
+		testworld.Await(t, name+" with "+key, func() error {
+			asks.get(t, "/alerts")
+			mu.Lock()
+			defer mu.Unlock()
+			if got[name] != "Bearer "+key {
+				return fmt.Errorf("got %v", got)
+			}
+			return nil
+		})
+	}
+	for _, name := range []string{"Before", "inhibition", "prometheus"} {
+		want(name, "first")
+	}
+
+	configure("second", "After")
+	sends.reload(t, http.StatusOK)
+	asks.reload(t, http.StatusOK)
+	for _, name := range []string{"After", "inhibition", "prometheus"} {
+		want(name, "second")
+	}
+
+	configure("{}", "Later")
+	if answer := sends.reload(t, http.StatusInternalServerError); !strings.Contains(answer, "http.yml") {
+		t.Errorf("error %q", answer)
+	}
+	want("Later", "second")
 }

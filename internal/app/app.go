@@ -112,12 +112,16 @@ func New(ctx context.Context, o Options) (*App, error) {
 		}
 		put, site.Silences, site.Notified = a.notifier.Put, a.notifier, a.notifier.Sent
 	}
-	if site.Inhibition, err = a.inhibition(ctx); err != nil {
+	alertmanagers, err := targets.requestsTo("alertmanager")
+	if err != nil {
+		return nil, err
+	}
+	if site.Inhibition, err = a.inhibition(ctx, alertmanagers); err != nil {
 		return nil, err
 	}
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
-			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: cfg.Transport, Notify: put,
+			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: alertmanagers, Notify: put,
 			Ready: a.ready,
 		})
 		if err != nil {
@@ -125,7 +129,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 		}
 		site.Source, site.Receivers, site.Gap = a.alerting, a.alerting.Receivers, a.alerting.Gap
 	} else if cfg.Prometheus.URL != "" {
-		source, err := alerting.NewPrometheus(cfg.Prometheus, cfg.Transport)
+		transport, err := targets.requestsTo("prometheus")
+		if err != nil {
+			return nil, err
+		}
+		source, err := alerting.NewPrometheus(cfg.Prometheus, transport)
 		if err != nil {
 			return nil, config.InputError{Err: err}
 		}

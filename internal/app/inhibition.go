@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type inhibition struct {
 
 // inhibition returns a function that returns the inhibit rules in force: those of the notifier, else those of the first Alertmanager
 // that answers. Without an Alertmanager, and until one has answered, they are the shipped rules.
-func (a *App) inhibition(ctx context.Context) (func() (notify.Inhibition, error), error) {
+func (a *App) inhibition(ctx context.Context, alertmanagers http.RoundTripper) (func() (notify.Inhibition, error), error) {
 	if a.notifier != nil {
 		return func() (notify.Inhibition, error) { return a.notifier.Inhibition(), nil }, nil
 	}
@@ -29,7 +30,7 @@ func (a *App) inhibition(ctx context.Context) (func() (notify.Inhibition, error)
 	if err != nil || !a.cfg.Alerting.Notifies() {
 		return in.latest, err
 	}
-	read, err := alerting.AlertmanagerConfig(a.cfg.Alerting, a.cfg.Transport)
+	read, err := alerting.AlertmanagerConfig(a.cfg.Alerting, alertmanagers)
 	if err == nil {
 		go in.follow(ctx, a.cfg.Alerting.Interval, read, a.log)
 	}

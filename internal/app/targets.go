@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -31,6 +33,8 @@ type targets struct {
 	conns []nodeConn
 	// services are the clients of the Data and Metrics services.
 	services map[string]*scrape.Upstream
+	// requests are the transports to the Alertmanagers and to a Prometheus.
+	requests map[string]*alerting.Transport
 	// scheduler, if set, is notified when a node has stopped or begun to answer.
 	scheduler *schedule.Scheduler
 	// answered receives a value when a node has begun to answer.
@@ -49,6 +53,7 @@ type nodeConn struct {
 // newTargets creates the clients of all upstreams. It sends nothing.
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
+	t.requests = map[string]*alerting.Transport{}
 	t.ups = &collector.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, State: dir, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
@@ -98,6 +103,19 @@ func (t *targets) service(o scrape.Options) (*scrape.Upstream, error) {
 		t.services[o.Name] = up
 	}
 	return up, err
+}
+
+// requestsTo returns the transport of requests to the Alertmanagers or to a Prometheus.
+func (t *targets) requestsTo(name string) (http.RoundTripper, error) {
+	if t.cfg.Transport != nil {
+		return t.cfg.Transport, nil
+	}
+	transport, err := alerting.NewTransport(name, t.cfg.Upstreams.HTTP[name])
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	t.requests[name] = transport
+	return transport, nil
 }
 
 // serviceMaxWait is the maximum pause that the Data or Metrics service can request. Their limits are per minute.
@@ -245,7 +263,7 @@ func (t *targets) jobs() []schedule.Job {
 	return all
 }
 
-// setUpstreams replaces the nodes, and the credentials of nodes and services. Jobs of unchanged nodes continue, jobs of new nodes
+// setUpstreams replaces the nodes, and the credentials of all upstreams. Jobs of unchanged nodes continue, jobs of new nodes
 // start at once, and samples of removed nodes are deleted. A node whose entry changed counts as removed and added.
 func (a *App) setUpstreams(u config.Upstreams) error {
 	a.mu.Lock()
@@ -254,6 +272,9 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 	after, err := a.targets.connect(u.Nodes)
 	for name, up := range a.targets.services {
 		err = errors.Join(err, up.Renew(u.Services[name].Header, u.Services[name].TLS))
+	}
+	for name, transport := range a.targets.requests {
+		err = errors.Join(err, transport.Renew(u.HTTP[name]))
 	}
 	if err != nil {
 		return err

@@ -13,8 +13,7 @@ var descriptions = map[string]string{
 	"Validators":     "Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated.",
 	"ValidatorsFile": "File with names, owners and other labels of validators, by node ID or validation ID; see fleets.md. Reloaded when it changes.",
 	"HTTPConfigFile": "File with credentials, headers, TLS settings and the Host header for nodes, services, Alertmanagers and Prometheus, in Prometheus' " +
-		"format http_config; see operating.md. This file and the files that it names are reloaded when they change. For Alertmanagers and Prometheus, a change of " +
-		"this file needs a restart.",
+		"format http_config; see operating.md. This file and the files that it names are reloaded when they change.",
 	"Timeout":     "Timeout of one call to a node or service, as a duration.",
 	"Concurrency": "Maximum number of concurrent calls to one node or service.",
 	"Collectors": "Collectors to run, comma-separated; see metrics.md. To change the default list, write only the changes, such as \"+admin,-acps\". " +
