@@ -59,7 +59,8 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 						continue
 					}
 					one, cancel := context.WithTimeout(trialContext(ctx, r, rcv.Name, now), notify.MinTimeout)
-					_, err := guarded(one, i, cancel, a)
+					_, err := guarded(one, i, func() {}, a)
+					cancel() // not before guarded has the outcome
 					if err != nil {
 						t.Err = hide(err, rcv.Receiver)
 						break
