@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,8 +45,10 @@ type engine struct {
 	server   *http.Server
 	parts    sync.WaitGroup
 
-	evaluating bool      // whether rules are evaluated; guarded by Alerting.mu
-	sampling   time.Time // start of the scraper; zero before
+	evaluating bool        // whether rules are evaluated; guarded by Alerting.mu
+	sampling   time.Time   // start of the scraper; zero before
+	began      atomic.Bool // whether the first scrape has ended
+	stored     atomic.Bool // whether the samples of a scrape are in the store
 
 	query     rules.QueryFunc // evaluates an expression
 	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
@@ -68,7 +71,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
 		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.dial), httpconfig.WithHTTP2Disabled()},
-	}, log, nil, nil, scraped{e.store, e.clock}, registry)
+	}, log, nil, nil, scraped{e}, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -89,27 +92,29 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 
 // scraped appends the samples of the scraper, but not after an interruption. Then a scrape finds old samples, or none, and would mark series as
 // stale that are there again when the collectors have run.
-type scraped struct {
-	store *Store
-	clock *wallClock
-}
+type scraped struct{ *engine }
 
 // AppenderV2 implements storage.AppendableV2.
 func (s scraped) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return scrapedAppender{s.store.AppenderV2(ctx), s.clock}
+	return scrapedAppender{s.store.AppenderV2(ctx), s.engine}
 }
 
 type scrapedAppender struct {
 	storage.AppenderV2
-	clock *wallClock
+	engine *engine
 }
 
 // Commit implements storage.AppenderV2.
 func (a scrapedAppender) Commit() error {
-	if a.clock.interrupted() {
+	defer a.engine.began.Store(true)
+	if a.engine.clock.interrupted() {
 		return a.Rollback()
 	}
-	return a.AppenderV2.Commit()
+	err := a.AppenderV2.Commit()
+	if err == nil {
+		a.engine.stored.Store(true)
+	}
+	return err
 }
 
 // notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notify.
@@ -147,7 +152,7 @@ func (e *engine) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // sampled reports whether the store holds the samples of the first scrape.
 func (e *engine) sampled() bool {
-	return !e.sampling.IsZero() && e.store.MaxTime() >= e.sampling.UnixMilli()
+	return e.stored.Load()
 }
 
 // evaluate starts the evaluation of set.
@@ -186,7 +191,7 @@ func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 // close stops the scrapes. It does not close the store.
 func (e *engine) close() {
 	// The manager starts the scrape loop in the background. A loop that starts after Stop would never end.
-	for !e.sampling.IsZero() && !e.sampled() && time.Since(e.sampling) < maxStart {
+	for !e.sampling.IsZero() && !e.began.Load() && time.Since(e.sampling) < maxStart {
 		time.Sleep(10 * time.Millisecond)
 	}
 	e.scraper.Stop()
