@@ -88,7 +88,8 @@ func TestHangingPrometheusDelaysNoPage(t *testing.T) {
 						all.Go(func() {
 							address := s.addresses(i)[at]
 							answer := answerOf(t, handler, address)
-							if took := time.Since(began); took > 3*time.Second || answer.Code == http.StatusInternalServerError {
+							// A request that joins as a shared call ends makes one more call of 2 s.
+							if took := time.Since(began); took > 5*time.Second || answer.Code == http.StatusInternalServerError {
 								t.Errorf("%s: status %d after %s", address, answer.Code, took)
 							}
 							if !strings.HasPrefix(answer.Header().Get("Content-Type"), "text/html") || strings.Contains(address, "runbook") || strings.Contains(address, "inbox") {
