@@ -137,7 +137,13 @@ func (c Config) buildReceiver(r amconfig.Receiver, t *template.Template, log *sl
 			one.err = fmt.Errorf("the library failed: %v", cause)
 		}
 	}()
-	one.integrations, one.err = receiver.BuildReceiverIntegrations(r, t, log, c.clientOptions()...)
+	one.integrations, one.err = receiver.BuildReceiverIntegrations(r, t, log, httpconfig.WithDialContextFunc(c.dial))
+	for k, i := range one.integrations {
+		if i.Name() == "email" {
+			m := &mailer{r.EmailConfigs[i.Index()], t, log.With("integration", i.Name()), c.dial}
+			one.integrations[k] = notify.NewIntegration(m, &i, i.Name(), i.Index(), r.Name)
+		}
+	}
 	return one
 }
 
@@ -163,24 +169,24 @@ func Exposed(c Config) error {
 		"or write each secret into a file of its own (…_file)", c.File)
 }
 
-// clientOptions returns the options of the receivers' HTTP clients.
-func (c Config) clientOptions() (options []httpconfig.HTTPClientOption) {
+// dial opens the connections to receivers. A connection fails if the receiver sends more than maxAnswered bytes.
+func (c Config) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := c.Dial
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
-	return []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &boundedConn{Conn: conn, left: maxAnswered}, nil
-	})}
+	conn, err := dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &boundedConn{Conn: conn, left: maxAnswered}, nil
 }
 
 // maxAnswered is the maximum number of bytes that a receiver may send over one connection. The limit is needed because
-// Alertmanager reads the whole answer after an error.
+// Alertmanager reads the whole answer after an error, and a line of a mail server of any length.
 const maxAnswered = 256 << 10
+
+var errTooLong = fmt.Errorf("more than %d KiB in answer", maxAnswered>>10)
 
 // boundedConn is a connection that fails if the receiver sends more than maxAnswered bytes.
 type boundedConn struct {
@@ -191,7 +197,7 @@ type boundedConn struct {
 // Read implements net.Conn. It is called by one goroutine at a time.
 func (c *boundedConn) Read(b []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, fmt.Errorf("more than %d KiB in answer", maxAnswered>>10)
+		return 0, errTooLong
 	}
 	n, err := c.Conn.Read(b[:min(len(b), c.left)])
 	c.left -= n

@@ -215,31 +215,21 @@ func (n *Notifier) halt() {
 	}
 }
 
-// maxCalls is the maximum number of concurrent calls of one integration. A call that never ends, for example to a hung mail
-// server, counts until the process ends.
-const maxCalls = 100
-
 // observed returns an integration that counts the outcomes of its notifications.
 func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
-	return notify.NewIntegration(&observer{n, r, make(chan struct{}, maxCalls), i}, &i, i.Name(), i.Index(), r.Name)
+	return notify.NewIntegration(&observer{n, r, i}, &i, i.Name(), i.Index(), r.Name)
 }
 
 // observer is an integration that counts the outcomes of its notifications.
 type observer struct {
 	n        *Notifier
 	receiver amconfig.Receiver
-	calls    chan struct{}
 	notify.Integration
 }
 
 // Notify implements notify.Notifier.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
-	select {
-	case o.calls <- struct{}{}:
-		retry, err = guarded(ctx, o.Integration, func() { <-o.calls }, alerts...)
-	case <-ctx.Done():
-		retry, err = true, fmt.Errorf("%d calls are still without an answer: %w", maxCalls, context.Cause(ctx))
-	}
+	retry, err = guarded(ctx, o.Integration, alerts...)
 	if !errors.Is(ctx.Err(), context.Canceled) { // a cancellation by a reload or a stop says nothing about the receiver
 		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
 	}
@@ -250,11 +240,11 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 }
 
 // guarded sends a notification. It returns when ctx ends, even if the integration does not return. If it waited for the integration, the
-// alert group would never be notified again. It calls ended when the integration returns.
+// alert group would never be notified again.
 //
 // A panic of the integration, for example because of an unexpected answer, is an error. There is no retry before the next interval: the
 // service may have accepted the notification.
-func guarded(ctx context.Context, i notify.Integration, ended func(), alerts ...*alert.Alert) (retry bool, err error) {
+func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) (retry bool, err error) {
 	type outcome struct {
 		retry bool
 		err   error
@@ -267,7 +257,6 @@ func guarded(ctx context.Context, i notify.Integration, ended func(), alerts ...
 				o = outcome{false, fmt.Errorf("the code for %s failed, maybe because of the answer of the server: %v", i.Name(), cause)}
 			}
 			outcomes <- o
-			ended()
 		}()
 		o.retry, o.err = i.Notify(ctx, alerts...)
 	}()

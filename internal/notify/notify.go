@@ -30,7 +30,7 @@ type Config struct {
 	StateDir string
 	// URL is the base URL of this exporter for links in notifications.
 	URL string
-	// Dial opens the connections to HTTP receivers, in the demo and in tests. Nil means net.Dialer.
+	// Dial opens the connections to receivers, in the demo and in tests. Nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

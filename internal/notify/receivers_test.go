@@ -235,9 +235,12 @@ func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) erro
 	say := func(lines string) { _, _ = io.WriteString(conn, strings.ReplaceAll(lines, "\n", "\r\n")+"\r\n") }
 	say("220 mail.example.org ESMTP")
 	var dialog []string
-	encrypted, authenticated := false, false
+	encrypted, authenticated, queued := false, false, false
 	for {
 		line, err := in.ReadString('\n')
+		if queued && err != nil {
+			return nil //nolint:nilerr // the end of the test cancels QUIT
+		}
 		if err != nil {
 			return err
 		}
@@ -288,6 +291,7 @@ func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) erro
 				return err
 			}
 			say("250 queued")
+			queued = true
 			messages <- recording{Request: "SMTP", Mail: append(append(dialog, line), told...), raw: message.String()}
 		case "QUIT":
 			say("221 bye")

@@ -236,6 +236,9 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 						if style == "plain" && kind != "pagerduty" && i == 0 && !strings.Contains(m.rest, "Top it up. X: L1 validator V") {
 							t.Errorf("no action: %s", m.rest)
 						}
+						if style == "plain" && kind != "pagerduty" && i == 0 && n > 1 != strings.Contains(m.rest, "Action for X: ") {
+							t.Errorf("not whose action: %s", m.rest)
+						}
 						if n > 10 && !strings.Contains(m.rest, fmt.Sprintf("and %d more", n-10)) {
 							t.Errorf("not the number of the others: %s", m.rest)
 						}

@@ -59,7 +59,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 						continue
 					}
 					one, cancel := context.WithTimeout(trialContext(ctx, r, rcv.Name, now), notify.MinTimeout)
-					_, err := guarded(one, i, func() {}, a)
+					_, err := guarded(one, i, a)
 					cancel() // not before guarded has the outcome
 					if err != nil {
 						t.Err = hide(err, rcv.Receiver)
