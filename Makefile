@@ -53,7 +53,7 @@ apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestLokiE
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
-test-full: build tools deploy-tools proxies .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour)
+test-full: build tools deploy-tools proxies .tools/bin/prometheus-3 .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour)
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on -timeout=30m $(TESTFLAGS) ./...
@@ -187,6 +187,12 @@ deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin
 
 .tools/bin/prometheus: internal/tools/fetch internal/tools/prometheus/go.mod
 	@internal/tools/fetch prometheus
+
+# The newest Prometheus, beside Debian's, which is the oldest that the rules support.
+.tools/bin/prometheus-3: internal/tools/prometheus/go.mod
+	@mkdir -p .tools/bin
+	@echo "tools: building prometheus 3 (a few minutes)"
+	@cd internal/tools/prometheus && CGO_ENABLED=0 go build -tags remove_all_sd -ldflags '-s -w' -o ../../../.tools/bin/prometheus-3 github.com/prometheus/prometheus/cmd/prometheus
 
 .tools/bin/victoria-metrics: internal/tools/fetch
 	@internal/tools/fetch victoria-metrics

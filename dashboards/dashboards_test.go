@@ -68,7 +68,7 @@ type thresholds struct {
 
 type source struct{ Type, UID string }
 
-// eachBoard runs the test for every built-in file, and for the overview of each profile.
+// eachBoard runs the test for every built-in file.
 func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 	t.Helper()
 	names, err := fs.Glob(Files, "*.json")
@@ -77,13 +77,6 @@ func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(name, ".json"), func(t *testing.T) { test(t, boardOf(t, name)) })
-	}
-	for _, name := range Profiles() {
-		text, err := Overview(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(name, func(t *testing.T) { test(t, read(t, text)) })
 	}
 }
 
@@ -100,14 +93,8 @@ func read(t *testing.T, text []byte) (d dashboard) {
 }
 
 func TestOverviewHasUIDAvaxOverview(t *testing.T) {
-	for _, profile := range Profiles() {
-		text, err := Overview(profile)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := read(t, text); d.UID != "avax-overview" || d.Title != "Avalanche: overview" {
-			t.Errorf("%s: uid %q, title %q", profile, d.UID, d.Title)
-		}
+	if d := boardOf(t, "grafana.json"); d.UID != "avax-overview" || d.Title != "Avalanche: overview" {
+		t.Errorf("uid %q, title %q", d.UID, d.Title)
 	}
 }
 

@@ -37,7 +37,6 @@ Options:
   --interval DURATION   time between two evaluations (default: 15s)
   --labels MATCHERS     only series with these labels, such as job="avax"
   --rules FILE          rules to evaluate (default: the built-in rules)
-  --profile NAME        only the built-in rules of a profile
   --set ALERT/SEVERITY=VALUE
                         evaluate a second time with another threshold, and print
                         both results and the rule file that sets the threshold.
@@ -66,13 +65,13 @@ Examples:
 
 // backtestRequest holds the arguments of the command backtest.
 type backtestRequest struct {
-	prometheus, httpConfig, rules, profile, alertmanager string
-	alert, target, checkpoint                            string
-	from, to, at                                         time.Time // at is zero without a replay
-	interval                                             time.Duration
-	matchers                                             []string
-	thresholds                                           []backtest.Threshold
-	list, json                                           bool
+	prometheus, httpConfig, rules, alertmanager string
+	alert, target, checkpoint                   string
+	from, to, at                                time.Time // at is zero without a replay
+	interval                                    time.Duration
+	matchers                                    []string
+	thresholds                                  []backtest.Threshold
+	list, json                                  bool
 }
 
 // parseBacktest parses the arguments. The error is flag.ErrHelp, or it contains a remedy.
@@ -82,7 +81,6 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 		flags.StringVar(&r.prometheus, "prometheus", "", "")
 		flags.StringVar(&r.httpConfig, "http-config", "", "")
 		flags.StringVar(&r.rules, "rules", "", "")
-		flags.StringVar(&r.profile, "profile", alerts.ProfileAll, "")
 		flags.StringVar(&r.alertmanager, "alertmanager", "", "")
 		flags.StringVar(&r.alert, "alert", "", "")
 		flags.StringVar(&r.target, "target", "", "")
@@ -204,7 +202,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 // ruleFile returns the rules to evaluate.
 func (r backtestRequest) ruleFile() ([]byte, error) {
 	if r.rules == "" {
-		return alerts.Profile(r.profile)
+		return alerts.Rules, nil
 	}
 	return os.ReadFile(r.rules)
 }

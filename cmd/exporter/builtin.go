@@ -27,20 +27,16 @@ const rulesHelp = `
 Without --out, prints rules.yml.
 
 Options:
-  --profile NAME  only the rules for one kind of operator: validator, l1, rpc,
-                  delegator or all (default: all)
   --format FORMAT prometheus; prometheusrule for the Prometheus operator in
                   Kubernetes; or grafana for the import into Grafana-managed
                   alerting (default: prometheus)
   --labels LIST   labels of nodes and validators that each alert gets, such as
                   owner,region (default: AVAX_ALERT_LABELS)
   --out DIR       write two files to this directory: rules.yml, and
-                  companion.yml with rules about metrics of other programs.
-                  --profile does not change companion.yml.
+                  companion.yml with rules about metrics of other programs
 
 Examples:
   avax-exporter rules > rules.yml
-  avax-exporter rules --profile validator
   avax-exporter rules --out /etc/prometheus/rules
   avax-exporter rules --format prometheusrule | kubectl apply -n monitoring -f -
 `
@@ -49,43 +45,35 @@ const dashboardsHelp = `
 Without --out, prints the overview dashboard.
 
 Options:
-  --profile NAME  the overview dashboard for one kind of operator: validator, l1
-                  or all (default: all)
   --out DIR       write all dashboards to this directory, one JSON file each
 
 Examples:
   avax-exporter dashboards > overview.json
-  avax-exporter dashboards --profile validator
   avax-exporter dashboards --out /var/lib/grafana/dashboards
 `
 
 const (
-	rulesArgs      = "[--profile NAME] [--format FORMAT] [--labels LIST] [--out DIR]"
-	dashboardsArgs = "[--profile NAME] [--out DIR]"
+	rulesArgs      = "[--format FORMAT] [--labels LIST] [--out DIR]"
+	dashboardsArgs = "[--out DIR]"
 )
 
-// runRules prints the alert rules of all profiles, or of one profile.
+// runRules prints the alert rules.
 func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
-	var profile, format, labels, out string
+	var format, labels, out string
 	if err := parseFlags(args, func(flags *flag.FlagSet) {
-		flags.StringVar(&profile, "profile", alerts.ProfileAll, "")
 		flags.StringVar(&format, "format", "prometheus", "")
 		flags.StringVar(&labels, "labels", os.Getenv("AVAX_ALERT_LABELS"), "")
 		flags.StringVar(&out, "out", "", "")
 	}); err != nil {
 		return usageError{err}
 	}
-	rules, err := alerts.Profile(profile)
-	if err != nil {
-		return inputError("rules: %v", err)
-	}
-	companion := alerts.Companion
+	rules, companion := alerts.Rules, alerts.Companion
 	var names config.AlertLabels
 	if err := names.Decode(labels); err != nil {
 		return inputError("rules: %v", err)
 	}
 	if len(names) > 0 {
-		var wrong error
+		var err, wrong error
 		rules, err = alerts.WithLabels(rules, names)
 		companion, wrong = alerts.WithLabels(companion, names)
 		if err := errors.Join(err, wrong); err != nil {
@@ -104,33 +92,28 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
 }
 
-// runDashboards prints the overview dashboard of all profiles, or of one profile.
+// runDashboards prints the overview dashboard, or writes all.
 func runDashboards(_ context.Context, args []string, stdout, _ io.Writer) error {
-	var profile, out string
+	var out string
 	if err := parseFlags(args, func(flags *flag.FlagSet) {
-		flags.StringVar(&profile, "profile", "all", "")
 		flags.StringVar(&out, "out", "", "")
 	}); err != nil {
 		return usageError{err}
 	}
-	overview, err := dashboards.Overview(profile)
-	if err != nil {
-		return inputError("dashboards: %v", err)
-	}
-	files := builtIn{{"grafana.json", overview}}
+	const overview = "grafana.json"
 	names, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil {
 		return err
 	}
+	var files builtIn
 	for _, name := range names {
-		if name == files[0].name {
-			continue
-		}
 		content, err := dashboards.Files.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		files = append(files, builtInFile{name, content})
+		if files = append(files, builtInFile{name, content}); name == overview {
+			files[0], files[len(files)-1] = files[len(files)-1], files[0]
+		}
 	}
 	return files.print(out, stdout)
 }

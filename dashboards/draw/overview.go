@@ -2,7 +2,7 @@ package main
 
 import "slices"
 
-// overview is the start dashboard. dashboards.Overview leaves out lines of tiles and rows of it for a profile.
+// overview is the start dashboard.
 var overview = board{
 	file: "grafana.json", uid: "avax-overview", title: "overview",
 	about:     "Active alerts, and the state of nodes, validators, L1s and chains.",

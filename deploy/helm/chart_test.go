@@ -51,7 +51,7 @@ func TestEveryExampleIsValid(t *testing.T) {
 
 func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	testworld.Full(t)
-	rules := rulesOf(t, alerts.ProfileAll)
+	rules := rulesOf(t)
 	want := map[string]any{}
 	files, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil {
@@ -96,34 +96,18 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	}
 }
 
-func TestChartSelectsTheRulesOfAProfile(t *testing.T) {
-	testworld.Full(t)
-	for _, profile := range alerts.Profiles() {
-		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.profile="+profile, "--show-only=templates/rules.yaml"))
-		if diff := cmp.Diff(rulesOf(t, profile), rendered[0]["spec"]); diff != "" {
-			t.Errorf("%s: other rules than alerts.Profile:\n%s", profile, diff)
-		}
-	}
-}
-
 func TestChartAddsLabelsToAlerts(t *testing.T) {
 	testworld.Full(t)
-	for _, profile := range []string{"all", "validator"} {
-		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region},prometheusRule.profile="+profile,
-			"--show-only=templates/rules.yaml"))
-		if diff := cmp.Diff(rulesOf(t, profile, "owner", "region"), rendered[0]["spec"]); diff != "" {
-			t.Errorf("%s: other rules than alerts.WithLabels:\n%s", profile, diff)
-		}
+	rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region}", "--show-only=templates/rules.yaml"))
+	if diff := cmp.Diff(rulesOf(t, "owner", "region"), rendered[0]["spec"]); diff != "" {
+		t.Errorf("other rules than alerts.WithLabels:\n%s", diff)
 	}
 }
 
-// rulesOf returns the rules of a profile, with labels.
-func rulesOf(t *testing.T, profile string, labels ...string) (rules any) {
+// rulesOf returns the rules, with labels.
+func rulesOf(t *testing.T, labels ...string) (rules any) {
 	t.Helper()
-	text, err := alerts.Profile(profile)
-	if err == nil && len(labels) > 0 {
-		text, err = alerts.WithLabels(text, labels)
-	}
+	text, err := alerts.WithLabels(alerts.Rules, labels)
 	if err == nil {
 		err = yaml.Unmarshal(text, &rules)
 	}

@@ -17,7 +17,7 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 		t.Run(with, func(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
 				w.EndDelegations("hotel", time.Now().Add(20*time.Hour))
-				w.Env["NODES"], w.Env["CHAINS"], w.Env["RULES_PROFILE"] = "", "", "delegator"
+				w.Env["NODES"], w.Env["CHAINS"] = "", ""
 				w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
 				if strings.Contains(with, data) {
 					w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
@@ -67,7 +67,7 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			if c.refused {
 				w.RefuseReward("hotel")
 			}
-			w.Env["NODES"], w.Env["CHAINS"], w.Env["RULES_PROFILE"] = "", "", "delegator"
+			w.Env["NODES"], w.Env["CHAINS"] = "", ""
 			w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
 			cause := "The last known uptime of the validator was "
 			if c.fromService {

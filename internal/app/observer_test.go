@@ -158,7 +158,6 @@ func delegator(of string) incident {
 	return incident{nodes: []string{}, quick: true, change: func(env config.Environment) {
 		env["NODES"], env["OBSERVERS"], env["VALIDATORS"], env["CHAINS"] = "", "public=http://observer.sim", of, "C"
 		env["COLLECTORS"] = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
-		env["RULES_PROFILE"] = "delegator"
 	}}
 }
 

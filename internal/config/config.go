@@ -210,16 +210,12 @@ func (c *checked) validateAlerting() {
 	delete(a.ExternalLabels, "job")
 	delete(a.ExternalLabels, "instance")
 	a.URL = cmp.Or(string(c.ExternalURL), "http://"+a.Instance)
+	a.Rules = alerts.Rules
 	var err error
-	a.Rules, err = alerts.Profile(c.RulesProfile)
-	c.note(&c.RulesProfile, err)
-	if a.RulesFile != "" && c.RulesProfile != alerts.ProfileAll {
-		c.note(&c.RulesProfile, errors.New("not used with AVAX_RULES_FILE: remove one of the two"))
-	}
 	switch {
 	case bool(c.Digest) && a.RulesFile != "":
 		c.note(&c.Digest, errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
-	case bool(c.Digest) && err == nil:
+	case bool(c.Digest):
 		a.Rules, err = alerts.WithDigest(a.Rules)
 		c.note(&c.Digest, err)
 	}

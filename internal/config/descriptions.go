@@ -45,7 +45,6 @@ var descriptions = map[string]string{
 		"a reverse proxy on this machine forwards requests without the header X-Forwarded-For.",
 	"PprofListen":      "Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles.",
 	"EvaluateRules":    "Whether the exporter evaluates the alert rules: on or off; see alerting.md.",
-	"RulesProfile":     "Built-in alert rules to evaluate, by kind of operator: validator, l1, rpc, delegator or all; see alerting.md.",
 	"RulesFile":        "File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded when it changes.",
 	"AlertingInterval": "Interval between evaluations of the alert rules, as a duration.",
 	"AlertLabels":      "Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md.",

@@ -60,7 +60,6 @@ type Values struct {
 	PprofListen   Address `split_words:"true"`
 
 	EvaluateRules    Switch         `envconfig:"ALERTING" default:"on" subject:"Alert rules"`
-	RulesProfile     string         `split_words:"true" default:"all"`
 	RulesFile        string         `split_words:"true"`
 	AlertingInterval Duration       `split_words:"true" default:"15s"`
 	AlertLabels      AlertLabels    `split_words:"true"`

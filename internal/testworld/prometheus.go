@@ -17,6 +17,7 @@ import (
 
 // PrometheusConfig configures what a Prometheus scrapes, evaluates and notifies.
 type PrometheusConfig struct {
+	Program            string              // prometheus or prometheus-3; prometheus if empty
 	Targets            []string            // base URLs; scraped at /metrics under the job avax-exporter
 	Jobs               map[string][]string // base URLs by further job
 	RuleFiles          []string            // paths
@@ -63,7 +64,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 		},
 	})
 	data := cmp.Or(config.Data, t.TempDir())
-	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
+	return &PrometheusServer{start(t, cmp.Or(config.Program, "prometheus"), func(address string) []string {
 		return []string{
 			"--config.file=" + file,
 			"--storage.tsdb.path=" + data,

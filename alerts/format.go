@@ -10,37 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ProfileAll is the profile that holds every rule.
-const ProfileAll = "all"
-
-// Profiles returns the valid names for Profile.
-func Profiles() []string { return []string{ProfileAll, "validator", "l1", "rpc", "delegator"} }
-
-// Profile returns the part of rules.yml for one kind of operator, in the same format: the alerts whose annotation profiles has this
-// name, and all recording rules. The profile all is the whole file. The error for an unknown name lists the valid names.
-func Profile(name string) ([]byte, error) {
-	if name == ProfileAll {
-		return bytes.Clone(Rules), nil
-	}
-	if !slices.Contains(Profiles(), name) {
-		return nil, fmt.Errorf("unknown profile %q: use one of %s", name, strings.Join(Profiles(), ", "))
-	}
-	var file yaml.Node
-	if err := yaml.Unmarshal(Rules, &file); err != nil {
-		return nil, fmt.Errorf("rules.yml: %w", err)
-	}
-	groups := field(file.Content[0], "groups")
-	for _, g := range groups.Content {
-		rules := field(g, "rules")
-		rules.Content = slices.DeleteFunc(rules.Content, func(r *yaml.Node) bool {
-			profiles := field(field(r, "annotations"), "profiles")
-			return field(r, "alert") != nil && (profiles == nil || !slices.Contains(strings.Fields(profiles.Value), name))
-		})
-	}
-	groups.Content = slices.DeleteFunc(groups.Content, func(g *yaml.Node) bool { return len(field(g, "rules").Content) == 0 })
-	return write(&file)
-}
-
 // PrometheusRule returns rules, a rule file, as a resource of the Prometheus operator.
 func PrometheusRule(name string, rules []byte) []byte {
 	var out bytes.Buffer
