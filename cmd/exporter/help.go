@@ -12,9 +12,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
-// runHelp prints the help of the program, or of the command in args.
+// firstCommands is the number of commands that the short help describes.
+const firstCommands = 7
+
+// runHelp prints the help of the program, of a command, or with all, everything about commands and variables.
 func runHelp(_ context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) > 0 {
+	all := len(args) > 0 && args[0] == "all"
+	if len(args) > 0 && !all {
 		c, err := find(args[0])
 		if err != nil {
 			return err
@@ -28,18 +32,26 @@ Usage: avax-exporter [COMMAND] [ARGUMENTS]
 Commands:
 `)
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, c := range commands() {
+	var more []string
+	for i, c := range commands() {
+		if i >= firstCommands && !all {
+			more = append(more, c.name)
+			continue
+		}
 		fmt.Fprintf(table, "  %s\t%s\n", c.name, c.summary)
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	if !all {
+		fmt.Fprintf(stdout, "\n%s", wrap("More commands: "+strings.Join(more, ", ")+".", "", ""))
 	}
 	fmt.Fprint(stdout, `
 Help of a command: avax-exporter help COMMAND, or avax-exporter COMMAND --help.
 
 Examples:
   avax-exporter demo
-  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
+  avax-exporter init
   AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter
 
 Exit codes:
@@ -47,7 +59,26 @@ Exit codes:
   1  failure
   2  invalid command line or configuration
 
-You configure the exporter with environment variables:
+`)
+	if all {
+		return printVariables(stdout)
+	}
+	fmt.Fprint(stdout, "You configure the exporter with environment variables. The most important:\n\n")
+	for _, v := range config.Variables() {
+		if v.Brief != "" {
+			fmt.Fprintf(table, "  AVAX_%s\t%s\n", v.Name, v.Brief)
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(stdout, "\nAll commands and variables: avax-exporter help all\n")
+	return err
+}
+
+// printVariables prints the help of every variable.
+func printVariables(stdout io.Writer) error {
+	fmt.Fprint(stdout, `You configure the exporter with environment variables:
 
 - A duration has a unit, such as 15s, 5m or 24h.
 - "Empty" means that the variable is not set, or has an empty value.
@@ -71,7 +102,8 @@ You configure the exporter with environment variables:
 
 const helpHelp = `
 Arguments:
-  COMMAND  a command of avax-exporter (default: list all commands and variables)
+  COMMAND  a command of avax-exporter, or all: every command and variable
+           (default: the most important ones)
 
 Examples:
   avax-exporter help call

@@ -44,25 +44,27 @@ type command struct {
 	run     func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
-// commands lists the commands in the order of the help. The first is the default.
+// commands lists the commands in the order of the help. The first is the default. The short help describes firstCommands of them.
 func commands() []command {
 	return []command{
 		{name: "run", summary: "export metrics and evaluate alert rules (the default command)", help: runHelpText, failure: "the exporter cannot start or serve",
 			run: runExporter},
 		{name: "demo", summary: "run the exporter over a simulated network with incidents", help: demoHelp, failure: "the exporter cannot start or serve",
 			run: runDemo},
+		{name: "init", args: initArgs, summary: "set up: try your node and a receiver, write two files", help: initHelp(),
+			failure: "the node does not answer, or the receiver did not accept the test", run: runInit},
 		{name: "check", summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a node or service has a problem",
 			run: runCheck},
-		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed",
-			run: runCall},
 		{name: "explain", args: explainArgs, summary: "explain the state of an alert or the source of a metric", help: explainHelp,
 			failure: "the exporter does not answer", run: runExplain},
-		{name: "safe-to-stop", args: "[--from URL] NODE", summary: "tell whether a node can be stopped now", help: safeToStopHelp, failure: "no, or not known",
-			run: safeTo("stop", "node")},
-		{name: "safe-to-remove", args: "[--from URL] VALIDATION", summary: "tell whether an L1 validator can be removed now", help: safeToRemoveHelp,
-			failure: "no, or not known", run: safeTo("remove", "validation")},
 		{name: "notify", args: notifyArgs, summary: "print an example notification file, or send a test", help: notifyHelp(),
 			failure: "a receiver did not accept the test", run: runNotify},
+		{name: "safe-to-stop", args: "[--from URL] NODE", summary: "tell whether a node can be stopped now", help: safeToStopHelp, failure: "no, or not known",
+			run: safeTo("stop", "node")},
+		{name: "call", args: callArgs, summary: "call one method of a node or service and print the answer", help: callHelp(), failure: "the call failed",
+			run: runCall},
+		{name: "safe-to-remove", args: "[--from URL] VALIDATION", summary: "tell whether an L1 validator can be removed now", help: safeToRemoveHelp,
+			failure: "no, or not known", run: safeTo("remove", "validation")},
 		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created",
 			run: runSilence},
 		{name: "mcp", args: mcpArgs, summary: "serve tools for AI agents (Model Context Protocol)", help: mcpHelp, failure: "standard input or output failed",
@@ -79,7 +81,7 @@ func commands() []command {
 			run: runRewards},
 		{name: "completion", args: "SHELL", summary: "print a completion script for a shell", help: completionHelp, run: runCompletion},
 		{name: "version", summary: "print the version", run: runVersion},
-		{name: "help", args: "[COMMAND]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},
+		{name: "help", args: "[COMMAND | all]", summary: "print the help of the program or of a command", help: helpHelp, run: runHelp},
 	}
 }
 

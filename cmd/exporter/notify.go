@@ -55,9 +55,14 @@ func tryNotify(ctx context.Context, stdout io.Writer) error {
 	if !cfg.Notify.On() {
 		return inputError("notify test: no configuration to test: set AVAX_NOTIFY_FILE")
 	}
+	return printTrials(ctx, cfg.Notify, stdout)
+}
+
+// printTrials sends a test to the receivers and prints their answers.
+func printTrials(ctx context.Context, cfg notify.Config, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	trials, err := notify.Try(ctx, notify.Options{Config: cfg.Notify})
+	trials, err := notify.Try(ctx, notify.Options{Config: cfg})
 	if err != nil {
 		return config.InputError{Err: err}
 	}

@@ -75,6 +75,7 @@ func TestScripts(t *testing.T) {
 			"everything": getEverything,
 			"tool":       callTool,
 			"secretless": secretless,
+			"receiver":   startReceiver,
 		},
 	})
 }
@@ -152,6 +153,14 @@ func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 	status, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	of(ts).network.DataService().SetKey(args[0], status)
+}
+
+// startReceiver: receiver VARIABLE — starts a webhook, and sets the variable to its URL. The file answers has the answers to init.
+func startReceiver(ts *testscript.TestScript, _ bool, args []string) {
+	phone := testworld.Webhook(of(ts).t)
+	ts.Setenv(args[0], phone.URL)
+	answers := []string{"http://127.0.0.1:1", "", ts.Getenv("ALPHA"), "validator-1", "webhook", "http://127.0.0.1:1", "webhook", phone.URL, ""}
+	ts.Check(os.WriteFile(ts.MkAbs("answers"), []byte(strings.Join(answers, "\n")), 0o600))
 }
 
 // fetch requests a page of the exporter of the script.

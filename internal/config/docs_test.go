@@ -38,23 +38,37 @@ code 2, and the error says what to write instead. The exporter reports all error
 unknown variable with the prefix ` + "`AVAX_`" + ` is an error too. Variables that Kubernetes sets for a
 Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 
-` + "`avax-exporter check`" + ` checks a configuration and calls every node and service once.
+` + "`avax-exporter init` writes a first configuration. `avax-exporter check`" + ` checks a configuration and calls every node and service once.
 
 - A duration has a unit, such as ` + "`15s`, `5m` or `24h`" + `.
 - *Empty* means that the variable is not set, or has an empty value. A dash means an empty default.
 - A service is the [Data service or the Metrics service](data-service.md) of AvaCloud.
 `)
-	subject := ""
-	for _, v := range config.Variables() {
-		if v.Subject != subject {
-			subject = v.Subject
-			fmt.Fprintf(&p, "\n## %s\n\n| variable | default | meaning |\n|---|---|---|\n", subject)
-		}
+	const head = "| variable | default | meaning |\n|---|---|---|\n"
+	row := func(v config.Variable) {
 		def := "–"
 		if v.Default != "" {
 			def = "`" + v.Default + "`"
 		}
 		fmt.Fprintf(&p, "| `AVAX_%s` | %s | %s |\n", v.Name, def, code.ReplaceAllStringFunc(v.Description, markdown))
+	}
+	p.WriteString("\n## Most important\n\n" + head)
+	subject := "Most important"
+	for _, v := range config.Variables() {
+		if v.Brief != "" {
+			row(v)
+		}
+	}
+	p.WriteString("\n## Rarely needed\n")
+	for _, v := range config.Variables() {
+		if v.Brief != "" {
+			continue
+		}
+		if v.Subject != subject {
+			subject = v.Subject
+			fmt.Fprintf(&p, "\n### %s\n\n%s", subject, head)
+		}
+		row(v)
 	}
 	testworld.Golden(t, *update, "../../docs/configuration.md", p.String(), "make docs")
 }

@@ -23,14 +23,15 @@ type Environment map[string]string
 
 // Values are the values of all environment variables. The name of a field is the name of its variable, as envconfig splits it into
 // words. The type of a field decodes its value. The tags and descriptions.go are the documentation: docs/configuration.md and the help are
-// generated from them. With the tag empty, the empty value has a meaning of its own; otherwise it stands for the default.
+// generated from them. With the tag empty, the empty value has a meaning of its own; otherwise it stands for the default. The variables with a tag brief come
+// first in both.
 type Values struct {
-	Nodes          NodeList `default:"local=http://127.0.0.1:9650" empty:"true" subject:"Nodes and chains"`
+	Nodes          NodeList `default:"local=http://127.0.0.1:9650" empty:"true" subject:"Nodes and chains" brief:"your nodes, as name=url, comma-separated"`
 	NodesFile      string   `split_words:"true"`
 	Network        Network
 	Observers      NodeList
 	ObserverBudget Count      `split_words:"true" default:"60"`
-	Chains         Chains     `default:"C" empty:"true"`
+	Chains         Chains     `default:"C" empty:"true" brief:"chains in addition to P and X, such as C,auto"`
 	Validators     Validators `default:"own"`
 	ValidatorsFile string     `split_words:"true"`
 
@@ -59,7 +60,7 @@ type Values struct {
 	TrustLoopback Switch  `split_words:"true" default:"true"`
 	PprofListen   Address `split_words:"true"`
 
-	EvaluateRules    Switch         `envconfig:"ALERTING" default:"on" subject:"Alert rules"`
+	EvaluateRules    Switch         `envconfig:"ALERTING" default:"on" subject:"Alert rules" brief:"off if a Prometheus evaluates the alert rules"`
 	RulesFile        string         `split_words:"true"`
 	AlertingInterval Duration       `split_words:"true" default:"15s"`
 	AlertLabels      AlertLabels    `split_words:"true"`
@@ -67,14 +68,14 @@ type Values struct {
 	ExternalURL      ExternalURL    `split_words:"true"`
 	PrometheusURL    PrometheusURL  `split_words:"true"`
 
-	Alertmanagers AlertmanagerURLs `subject:"Notifications"`
-	NotifyFile    string           `split_words:"true"`
+	Alertmanagers AlertmanagerURLs `subject:"Notifications" brief:"URLs of your Alertmanagers, if you have them"`
+	NotifyFile    string           `split_words:"true" brief:"file with receivers, if you have no Alertmanager"`
 	HeartbeatURL  HeartbeatURL     `split_words:"true"`
 	Digest        Switch           `default:"off"`
 
 	Shard       Index     `default:"0" subject:"Shards, state and log"`
 	TotalShards Count     `split_words:"true" default:"1"`
-	StateDir    Directory `split_words:"true"`
+	StateDir    Directory `split_words:"true" brief:"directory for state that survives a restart"`
 	LogLevel    LogLevel  `split_words:"true" default:"INFO"`
 	LogFormat   LogFormat `split_words:"true" default:"auto"`
 }
@@ -85,6 +86,7 @@ type Variable struct {
 	Default     string
 	Description string
 	Subject     string // heading
+	Brief       string // of the variables that most operators need
 
 	empty bool
 }
@@ -103,7 +105,7 @@ var Variables = sync.OnceValue(func() (all []Variable) {
 			panic("config: descriptions has no text about " + field.Name)
 		}
 		subject = cmp.Or(field.Tag.Get("subject"), subject)
-		all = append(all, Variable{strings.TrimPrefix(name, prefix), field.Tag.Get("default"), text, subject, field.Tag.Get("empty") != ""})
+		all = append(all, Variable{strings.TrimPrefix(name, prefix), field.Tag.Get("default"), text, subject, field.Tag.Get("brief"), field.Tag.Get("empty") != ""})
 	}
 	if len(all) != len(descriptions) {
 		panic("config: descriptions has a text about no variable")
@@ -190,7 +192,7 @@ func (env Environment) unknown() (problems []error) {
 		known = append(known, v.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		remedy := "see avax-exporter help"
+		remedy := "see avax-exporter help all"
 		switch near := spelling.Near(name, known); {
 		case slices.Contains(known, name):
 			continue
