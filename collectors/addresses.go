@@ -42,7 +42,7 @@ func collectAddress(ctx context.Context, ups *collector.Upstreams, address strin
 }
 
 func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
-	has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
+	has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
 		return nodes.Optional(n.PlatformBalance(ctx, address)) //nolint:staticcheck // deprecated without a replacement
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func collectPAddress(ctx context.Context, ups *collector.Upstreams, address stri
 }
 
 func collectXAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
-	count, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (int, error) {
+	count, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (int, error) {
 		return nodes.Optional(n.AVMUTXOs(ctx, "X", address))
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func collectXAddress(ctx context.Context, ups *collector.Upstreams, address stri
 		return err
 	}
 	for _, a := range monitored {
-		has, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
+		has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
 			return nodes.Optional(n.AVMBalance(ctx, "X", address, a.AssetID)) //nolint:staticcheck // deprecated without a replacement for sums
 		})
 		if err != nil {

@@ -97,20 +97,19 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, name, addres
 	}
 	current := map[string]payout{}
 	for _, id := range ids {
-		reporter := ""
-		found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
-			reporter = n.KnownID()
-			return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, id)
+		found, err := nodes.Agreed(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
+			entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, id)
+			return reported{entries, n.KnownID()}, err
 		})
 		if err != nil {
 			return err
 		}
-		for _, v := range found {
+		for _, v := range found.entries {
 			for _, d := range v.Delegators {
 				if !slices.Contains(d.RewardOwner.Addresses, address) || v.DelegationFee == nil {
 					continue
 				}
-				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeOf(v, reporter)
+				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeOf(v, found.by)
 				labels := set(v.NodeID, d.TxID, d.EndTime.Time, d.Weight, reward)
 				current[d.TxID] = payout{NodeID: v.NodeID, End: d.EndTime.Time, Expected: reward, Uptime: uptime}
 				if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {

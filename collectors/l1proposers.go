@@ -91,7 +91,11 @@ func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, c 
 		epoch   node.Epoch
 		pHeight heightAt
 	}
-	a, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
+	same := func(a, b answer) bool {
+		return a.epoch.Number == b.epoch.Number && a.epoch.PChainHeight == b.epoch.PChainHeight && a.epoch.StartTime.Equal(b.epoch.StartTime.Time) &&
+			closely(float64(a.block.Number), float64(b.block.Number)) && closely(float64(a.pHeight.height), float64(b.pHeight.height))
+	}
+	a, err := nodes.Agreed(ctx, ups.Pool, "epoch", same, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
 		if a.block, err = collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c); err != nil {
 			return a, err
 		}
@@ -176,7 +180,7 @@ func (v *proposerView) at(ctx context.Context, ups *collector.Upstreams, subnetI
 	weights, known := v.sets[height]
 	if !known {
 		var err error
-		weights, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
+		weights, err = nodes.Agreed(ctx, ups.Pool, factValidators, maps.Equal, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
 			return nodes.Optional(n.PlatformValidatorsAt(ctx, height, subnetID))
 		})
 		if err != nil || len(weights) == 0 {

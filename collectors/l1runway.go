@@ -52,7 +52,10 @@ func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, c nod
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	found, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (timedSet, error) { return timedSetOf(ctx, n, b.SubnetID) })
+	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
+	found, err := nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
+		return timedSetOf(ctx, n, b.SubnetID)
+	})
 	if err != nil {
 		return err
 	}
@@ -93,6 +96,9 @@ func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, c nod
 	return nil
 }
 
+// maxApart is how far the times of the P-Chain may differ that nodes report at once.
+const maxApart = 2 * time.Minute
+
 // timedSet is the validator set of an L1 at one time of the P-Chain.
 type timedSet struct {
 	set []node.Validator
@@ -120,9 +126,7 @@ func timedSetOf(ctx context.Context, n *nodes.Node, subnetID string) (m timedSet
 
 // price sets the burn rate of each validator of the set: the fee that a node reports, else the measured burn rate.
 func (m burnMeters) price(ctx context.Context, ups *collector.Upstreams, l1Set *staking.L1, certain bool) error {
-	fees, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
-		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
-	})
+	fees, err := validatorFee(ctx, ups)
 	if err == nil {
 		clear(m.Meters)
 		for i := range l1Set.Set {

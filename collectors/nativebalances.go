@@ -35,7 +35,7 @@ var nativeBalances = &collector.Spec{
 
 func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	symbol := ""
-	tokens, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (float64, error) {
+	tokens, err := nodes.Agreed(ctx, ups.Pool, "balances", closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
 	})
 	if ups.Data != nil {

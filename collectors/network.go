@@ -35,10 +35,11 @@ var network = &collector.Spec{
 }
 
 func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
-	primary, err := primarySet(ctx, ups)
+	sets, err := primarySets(ctx, ups)
 	if err != nil {
 		return err
 	}
+	primary := sets[0]
 	var stake, delegated wire.NanoAVAX
 	var delegators uint64
 	for v := range primary.All() {

@@ -105,12 +105,13 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 // the delegator.
 func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
 	if !ups.IsEmpty() {
-		outputs, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-			return nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
+		sum, err := nodes.Agreed(ctx, ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
+			outputs, err := nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
+			for _, u := range outputs {
+				sum += wire.NanoAVAX(u.Amount)
+			}
+			return sum, err
 		})
-		for _, u := range outputs {
-			sum += wire.NanoAVAX(u.Amount)
-		}
 		if err == nil || ups.Data == nil || name == "" || !errors.Is(err, metric.ErrNotOffered) {
 			return sum, err
 		}
@@ -139,9 +140,7 @@ func expectRewards(ctx context.Context, ups *collector.Upstreams, out *metric.Ba
 	if err != nil {
 		return err
 	}
-	supply, err := nodes.First(scrape.MaxAge(ctx, collector.FullSetEvery), ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
-		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
-	})
+	supply, err := currentSupply(scrape.MaxAge(ctx, collector.FullSetEvery), ups)
 	if err != nil {
 		return err
 	}

@@ -21,14 +21,14 @@ var (
 	l1SafeToStop = metric.New("avax_l1_safe_to_stop",
 		"1 if at least 80 % of the chain's weight stays active and connected when this validator stops, 0 if not. Configured nodes that track the chain, and "+
 			"observers, report which validators are connected. The report with the lowest share counts; a node that is connected to less than half of the primary "+
-			"network's stake has no say. The validator's own report counts only if there is no other. A configured node that does not answer, or whose chain does "+
-			"not answer, counts as not connected. Absent if there is no report, or no configured node answers.",
+			"network's stake has no say if most others are well connected. The validator's own report counts only if there is no other. A configured node that "+
+			"does not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or no configured node answers.",
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
 		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each "+
 			"monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a "+
-			"node that is connected to less than half of the primary network's stake has no say. A configured node that does not answer, or whose chain does not "+
-			"answer, counts as not connected. Absent if there is no report, or this node does not answer.",
+			"node that is connected to less than half of the primary network's stake has no say if most others are well connected. A configured node that does "+
+			"not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
 		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not "+
@@ -120,7 +120,7 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 			out.Facts.StopViews[[2]string{n.Name(), "P"}] = by
 		}
 		for i, set := range sets {
-			if set.members != nil && (!set.members[id] || set.absent[id]) {
+			if set.members != nil && (!set.members[id] || set.absent[id] && !set.seen.Up(id)) {
 				continue
 			}
 			left, by := set.seen.AfterStop(id, isolated)
@@ -199,12 +199,12 @@ func connectedTo(ctx context.Context, n *nodes.Node, own map[string]bool) (map[s
 type l1State struct {
 	seen    staking.SetViews
 	members map[string]bool // by node ID; nil if unknown
-	absent  map[string]bool // own nodes that answered that they do not run the chain: their stop changes nothing, by node ID
+	absent  map[string]bool // own nodes that answered that they do not run the chain, by node ID: if no view contradicts, their stop changes nothing
 	err     error           // why there are no views
 }
 
 // l1StateOf requests a view from each viewer, as nodes.Each does. Nodes that do not track the chain have no view. If
-// there is no view, l1StateOf requests the members of the set from the P-Chain.
+// a view is missing, l1StateOf also requests the members of the set from the P-Chain.
 func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
 	at := l1State{members: map[string]bool{}, absent: map[string]bool{}}
 	var mu sync.Mutex
@@ -241,11 +241,11 @@ func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids
 			at.members[id] = true
 		}
 	}
-	if len(at.seen) > 0 {
+	if len(at.seen) > 0 && len(at.seen)+len(at.absent) >= len(viewers) {
 		return at
 	}
 	set, err := subnetSet(ctx, ups, b.SubnetID)
-	if err != nil {
+	if err != nil && len(at.seen) == 0 {
 		at.members = nil
 	}
 	for _, v := range set {

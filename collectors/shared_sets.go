@@ -62,33 +62,40 @@ func entriesOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, mor
 	return slices.Values(entries), err
 }
 
-// monitoredEntries requests the P-Chain's entries of the monitored validators from any node. reporter is the ID of the node that
+// reported is a list of validators as a node reports it. by is the ID of this node, if it is known; empty for an observer.
+type reported struct {
+	entries []node.Validator
+	by      string
+}
+
+func (r reported) same(o reported) bool { return sameValidators(r.entries, o.entries) }
+
+// monitoredEntries requests the P-Chain's entries of the monitored validators. The nodes must agree. reporter is the ID of the node that
 // answered, if it is known; empty for an observer.
-func monitoredEntries(ctx context.Context, ups *collector.Upstreams) (entries []node.Validator, reporter string, err error) {
-	entries, err = nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
-		reporter = n.KnownID()
-		found, err := entriesOf(ctx, ups, n)
+func monitoredEntries(ctx context.Context, ups *collector.Upstreams, moreIDs ...string) (entries []node.Validator, reporter string, err error) {
+	r, err := nodes.Agreed(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
+		found, err := entriesOf(ctx, ups, n, moreIDs...)
 		if err != nil {
-			return nil, err
+			return reported{}, err
 		}
-		return slices.Collect(found), nil
+		return reported{slices.Collect(found), n.KnownID()}, nil
 	})
-	return entries, reporter, err
+	return r.entries, r.by, err
 }
 
 // unusedNodeID is the node ID of twenty zero bytes, which no node has.
 const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
-// subnetSet requests the validators of a subnet from any node.
+// subnetSet requests the validators of a subnet. The nodes must agree.
 func subnetSet(ctx context.Context, ups *collector.Upstreams, subnetID string) ([]node.Validator, error) {
-	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+	return nodes.Agreed(ctx, ups.Pool, factValidators, sameValidators, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
-// primarySet requests the primary network's validators from any node.
-func primarySet(ctx context.Context, ups *collector.Upstreams) (*node.ValidatorSet, error) {
-	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) { return primarySetOf(ctx, n) })
+// primarySets requests the primary network's validators. The nodes must agree, up to 1 % of all stake. It returns the sets of those that do.
+func primarySets(ctx context.Context, ups *collector.Upstreams) ([]*node.ValidatorSet, error) {
+	return nodes.Agreeing(ctx, ups.Pool, factStake, similarStake, func(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) { return primarySetOf(ctx, n) })
 }
 
 // observedSetEvery is the minimum time between two requests to an observer for a whole validator set. It is long,
@@ -104,18 +111,13 @@ func primarySetOf(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error
 }
 
 // primaryStake returns the stake of every primary-network validator in nAVAX, including delegations, and the sum. The
-// answer of the node may be as old as collector.FullSetEvery.
+// answers of the nodes may be as old as collector.FullSetEvery.
 func primaryStake(ctx context.Context, ups *collector.Upstreams) (byNode map[string]uint64, all uint64, err error) {
-	set, err := primarySet(scrape.MaxAge(ctx, collector.FullSetEvery), ups)
+	sets, err := primarySets(scrape.MaxAge(ctx, collector.FullSetEvery), ups)
 	if err != nil {
 		return nil, 0, err
 	}
-	byNode = make(map[string]uint64, set.Len())
-	for v := range set.All() {
-		s := stakeOf(v)
-		byNode[v.NodeID] += s
-		all += s
-	}
+	byNode, all = medianStake(sets)
 	return byNode, all, nil
 }
 

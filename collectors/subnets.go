@@ -52,7 +52,7 @@ func collectOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain,
 	if !ups.ChainReports(c, "owners of "+b.SubnetID) {
 		return nil
 	}
-	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (owners, error) {
+	s, err := nodes.Agreed(ctx, ups.Pool, "owners", exactly, func(ctx context.Context, n *nodes.Node) (owners, error) {
 		return nodes.Optional(reportedOwners(ctx, n, b.SubnetID))
 	})
 	if err != nil && ups.Data != nil {

@@ -31,31 +31,49 @@ var supply = &collector.Spec{
 	Bind:     collector.PerNetwork(collectSupply),
 }
 
-func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
-	s, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
+// currentSupply requests the supply of AVAX. The nodes must agree.
+func currentSupply(ctx context.Context, ups *collector.Upstreams) (node.Supply, error) {
+	same := func(a, b node.Supply) bool { return closely(float64(a.Supply), float64(b.Supply)) }
+	return nodes.Agreed(ctx, ups.Pool, "supply", same, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
+}
+
+// validatorFee requests the fee of L1 validators. The nodes must agree.
+func validatorFee(ctx context.Context, ups *collector.Upstreams) (node.ValidatorFeeState, error) {
+	same := func(a, b node.ValidatorFeeState) bool { return closely(float64(a.Price), float64(b.Price)) }
+	return nodes.Agreed(ctx, ups.Pool, "fees", same, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
+		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
+	})
+}
+
+func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+	s, err := currentSupply(ctx, ups)
 	if err != nil {
 		return err
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	all, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	closeCounts := func(a, b int) bool { return closely(float64(a), float64(b)) }
+	count, err := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
+		all, err := n.PlatformBlockchains(ctx)
+		return len(all), err
+	})
 	if err != nil {
 		return err
 	}
-	out.Set(networkBlockchains, float64(len(all)))
+	out.Set(networkBlockchains, float64(count))
 
-	gas, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
+	// The price of gas changes with each block.
+	samePrice := func(a, b node.FeeState) bool { return a.Price <= 2*b.Price && b.Price <= 2*a.Price }
+	gas, err := nodes.Agreed(ctx, ups.Pool, "fees", samePrice, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
 		return nodes.Optional(n.PlatformFeeState(ctx))
 	})
 	if err != nil {
 		return err
 	}
 	out.Set(platformGasPrice, gas.Price.AVAX())
-	fee, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
-		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
-	})
+	fee, err := validatorFee(ctx, ups)
 	if err != nil {
 		return err
 	}

@@ -2,14 +2,12 @@ package collectors
 
 import (
 	"context"
-	"iter"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -79,14 +77,12 @@ func (expected *expectedValidators) collect(ctx context.Context, ups *collector.
 	}
 	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
 	before := slices.Collect(maps.Keys(expected.ids))
-	entries, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
-		return entriesOf(ctx, ups, n, before...)
-	})
+	entries, _, err := monitoredEntries(ctx, ups, before...)
 	if err != nil {
 		return err
 	}
 	present := map[string]bool{}
-	for v := range entries {
+	for _, v := range entries {
 		if !ups.Watch.Validators.All {
 			expected.ids[v.NodeID] = true
 		}

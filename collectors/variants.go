@@ -22,12 +22,16 @@ var fleetVariants = metric.New("avax_fleet_variants",
 		"precompiles.",
 	"fact", "subject").AtMost(10 * collector.MaxNamed) // each of up to MaxChains chains has two series
 
+var nodeContradicted = metric.New("avax_node_contradicted",
+	"1 if most nodes and observers that were asked contradict the node about the network or a chain within the last 15 minutes, 0 if not. If no value has a "+
+		"majority, all of them have 1. The status page lists the facts, such as stake, supply, validators and fees.", "node")
+
 var variants = &collector.Spec{
 	Name:     "variants",
-	Help:     "Differences between the nodes in versions, upgrades and chain configurations.",
-	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt"},
+	Help:     "Differences between the nodes in versions, upgrades, chain configurations, and facts about the network.",
+	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt", "platform.getCurrentValidators"},
 	Every:    5 * time.Minute,
-	Families: []*metric.Family{fleetVariants},
+	Families: []*metric.Family{fleetVariants, nodeContradicted},
 	Bind:     collector.PerNetwork(collectVariants),
 }
 
@@ -53,8 +57,11 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, out *metric.
 	if err != nil {
 		return err
 	}
+	_, _, _ = primaryStake(ctx, ups) // compares the stake that the nodes report, whichever collectors run
+	contradicted := ups.Contradicted()
 	found := map[fact]nodesByValue{}
 	for _, s := range all {
+		out.SetBool(nodeContradicted, len(contradicted[s.node]) > 0, s.node)
 		for f, v := range s.values {
 			if found[f] == nil {
 				found[f] = nodesByValue{}
@@ -74,6 +81,13 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, out *metric.
 	}
 	if len(differences.Rows) > 0 {
 		out.Table(differences)
+	}
+	if len(contradicted) > 0 {
+		disagreements := metric.Table{About: "Facts for which most nodes contradict a node or an observer.", Columns: []string{"Node", "Facts"}}
+		for _, name := range slices.Sorted(maps.Keys(contradicted)) {
+			disagreements.Rows = append(disagreements.Rows, []string{name, strings.Join(contradicted[name], ", ")})
+		}
+		out.Table(disagreements)
 	}
 	return nil
 }

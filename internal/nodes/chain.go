@@ -43,10 +43,11 @@ func (p *Pool) ChainName(ref string) string {
 	return ref
 }
 
-// Blockchain requests the P-Chain's entry of the chain from any node. The answer may be as old as StaticAge. The error's
+// Blockchain requests the P-Chain's entry of the chain from the nodes, as Agreed does. The answer may be as old as StaticAge. The error's
 // outcome is NotFound if the P-Chain has no such chain.
 func (p *Pool) Blockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
-	return First(scrape.MaxAge(ctx, StaticAge), p, func(ctx context.Context, n *Node) (node.Blockchain, error) {
+	same := func(a, b node.Blockchain) bool { return a == b }
+	return Agreed(scrape.MaxAge(ctx, StaticAge), p, "blockchains", same, func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		if err != nil {
 			return node.Blockchain{}, err

@@ -26,8 +26,9 @@ type Pool struct {
 	majority atomic.Uint64 // network that most nodes belong to; 0 if none is known
 	finding  singleflight.Group
 
-	mu    sync.Mutex
-	found map[string]node.Blockchain // by Chain.Ref
+	mu           sync.Mutex
+	found        map[string]node.Blockchain // by Chain.Ref
+	contradicted map[report]time.Time       // last time
 }
 
 // byRole are the configured nodes and the observers.

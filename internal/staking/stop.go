@@ -23,17 +23,19 @@ func (w Weights) Without(m Member) float64 {
 	return Share(w.Up, w.Total)
 }
 
-// IsolatedBy returns the nodes that are connected to less than half of the stake, if another one is connected to at least a Quorum: then they
-// have a problem of their own, and what they report about others does not count.
+// IsolatedBy returns the nodes that are connected to less than half of the stake, if more than half of the others are connected to at least a
+// Quorum: then they have a problem of their own, and what they report about others does not count.
 func IsolatedBy[N comparable](connected map[N]float64) map[N]bool {
-	alone, well := map[N]bool{}, false
+	alone, well := map[N]bool{}, 0
 	for n, share := range connected {
 		if share < 0.5 {
 			alone[n] = true
 		}
-		well = well || share >= Quorum
+		if share >= Quorum {
+			well++
+		}
 	}
-	if !well {
+	if 2*well <= len(connected)-1 {
 		return nil
 	}
 	return alone
@@ -90,6 +92,11 @@ func (all SetViews) DisconnectIsolated(isolated map[string]string) {
 			}
 		}
 	}
+}
+
+// Up reports whether a view of another node has the member with this ID as active and connected.
+func (all SetViews) Up(id string) bool {
+	return slices.ContainsFunc(all, func(v SetView) bool { return v.ID != id && v.Up[id] > 0 })
 }
 
 // AfterStop returns the share of the weight that stays active and connected when the node with this ID stops. It is the minimum over the views

@@ -1,0 +1,259 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+)
+
+// liars changes the answers of some nodes: each is well-formed, and false.
+type liars struct {
+	http.RoundTripper
+	nodes    []string
+	invented string // ID of a validator that does not exist
+	lies     []lie
+}
+
+// lie changes the result of a method. about is the subnet of the request, if it names one.
+type lie struct {
+	method string
+	change func(result map[string]any, about string)
+}
+
+func (l liars) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !slices.Contains(l.nodes, strings.TrimSuffix(r.URL.Hostname(), ".sim")) || r.Body == nil {
+		return l.RoundTripper.RoundTrip(r)
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	var call struct {
+		Method string
+		Params any
+	}
+	if err := json.Unmarshal(body, &call); err != nil {
+		return nil, err
+	}
+	about := ""
+	if params, is := call.Params.(map[string]any); is {
+		about, _ = params["subnetID"].(string)
+	}
+	for _, lie := range l.lies {
+		if lie.method == call.Method {
+			if resp, err = changed(resp, func(result map[string]any) { lie.change(result, about) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return resp, nil
+}
+
+// changed replaces the result of an answer.
+func changed(resp *http.Response, change func(map[string]any)) (*http.Response, error) {
+	resp.Header.Del("Content-Encoding")
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var answer map[string]any
+	if d.Decode(&answer) == nil {
+		if result, is := answer["result"].(map[string]any); is {
+			change(result)
+			if text, err = json.Marshal(answer); err != nil {
+				return nil, err
+			}
+		}
+	}
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return resp, nil
+}
+
+// eachItem changes every item of a list.
+func eachItem(result map[string]any, list string, change func(item map[string]any)) {
+	all, _ := result[list].([]any)
+	for _, item := range all {
+		change(item.(map[string]any))
+	}
+}
+
+// falsehoods are the lies of which each liar tells some.
+func falsehoods(random *rand.Rand, invented string) (all []lie) {
+	factor := random.IntN(100) + 2
+	for _, l := range []lie{
+		// The validator that only the liar lists as a peer has nine times the stake of all others.
+		{"platform.getCurrentValidators", func(result map[string]any, about string) {
+			validators, _ := result["validators"].([]any)
+			if about != "" && about != "11111111111111111111111111111111LpoYY" || len(validators) == 0 {
+				return
+			}
+			invention := map[string]any{}
+			for k, v := range validators[0].(map[string]any) {
+				invention[k] = v
+			}
+			invention["nodeID"], invention["weight"], invention["txID"], invention["connected"] = invented, "90000000000000000", "2kNizzX6MmKnhkQGQ8pQmTqqWyXcs5Vjxq1SPgX3KRTGqKTF6b", true
+			result["validators"] = append(validators, invention)
+		}},
+		{"info.peers", func(result map[string]any, _ string) {
+			peers, _ := result["peers"].([]any)
+			if len(peers) == 0 {
+				return
+			}
+			invention := map[string]any{}
+			for k, v := range peers[0].(map[string]any) {
+				invention[k] = v
+			}
+			invention["nodeID"] = invented
+			result["peers"] = append(peers, invention)
+		}},
+		{"info.peers", func(result map[string]any, _ string) { result["peers"], result["numPeers"] = []any{}, "0" }},
+		{"platform.getCurrentValidators", func(result map[string]any, _ string) {
+			eachItem(result, "validators", func(v map[string]any) { v["weight"] = fmt.Sprint(v["weight"], "0") })
+		}},
+		{"platform.getCurrentValidators", func(result map[string]any, _ string) {
+			if validators, _ := result["validators"].([]any); len(validators) > 1 {
+				result["validators"] = validators[:len(validators)/2]
+			}
+		}},
+		{"platform.getCurrentValidators", func(result map[string]any, _ string) {
+			eachItem(result, "validators", func(v map[string]any) {
+				if v["balance"] != nil {
+					v["balance"] = "1000"
+				}
+			})
+		}},
+		{"validators.getCurrentValidators", func(result map[string]any, _ string) {
+			eachItem(result, "validators", func(v map[string]any) { v["isConnected"], v["isActive"] = true, true })
+		}},
+		{"validators.getCurrentValidators", func(result map[string]any, _ string) { result["validators"] = []any{} }},
+		{"platform.getCurrentSupply", func(result map[string]any, _ string) { result["supply"] = fmt.Sprint(factor, "000000000000") }},
+		{"platform.getValidatorFeeState", func(result map[string]any, _ string) { result["price"] = fmt.Sprint(factor, "000000") }},
+		{"platform.getBlockchains", func(result map[string]any, _ string) {
+			eachItem(result, "blockchains", func(b map[string]any) { b["subnetID"] = "11111111111111111111111111111111LpoYY" })
+		}},
+		{"platform.getValidatorsAt", func(result map[string]any, _ string) { result["validators"] = map[string]any{} }},
+		{"platform.getRewardUTXOs", func(result map[string]any, _ string) { result["utxos"], result["numFetched"] = []any{}, "0" }},
+		{"platform.getSubnet", func(result map[string]any, _ string) { result["threshold"] = "7" }},
+		{"eth_feeConfig", func(result map[string]any, _ string) { result["lastChangedAt"] = factor }},
+	} {
+		if random.IntN(2) == 0 {
+			all = append(all, l)
+		}
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// observed is what an exporter said during half an hour.
+type observed struct {
+	verdicts map[string]string // by minute and node
+	pages    map[string]bool   // alert and subject
+	blamed   map[string]bool   // nodes that others contradict
+}
+
+// lived runs an exporter for half an hour in a network that a seed determines.
+func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World) http.RoundTripper) (o observed) {
+	o = observed{map[string]string{}, map[string]bool{}, map[string]bool{}}
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		w.Notify(t)
+		w.Use(simnet.New(simnet.Options{Seed: seed}), own...)
+		w.Transport = liarsOf(w)
+		w.Start(t)
+		time.Sleep(3 * time.Minute)
+		for _, name := range []string{"golf", "hotel", "delta", "echo"} {
+			if random.IntN(3) == 0 && !slices.Contains(own, name) {
+				w.Disconnect(name)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		for minute := range 25 {
+			time.Sleep(time.Minute)
+			for _, node := range own {
+				status, reason := mayStop(t, w, node)
+				o.verdicts[fmt.Sprint(minute, " ", node)] = fmt.Sprint(status, " ", reason)
+			}
+			for _, a := range w.Alerts(t) {
+				if a.Labels["severity"] == "page" {
+					o.pages[a.Labels["alertname"]+" "+a.Labels["node"]+a.Labels["chain"]] = true
+				}
+			}
+		}
+		for series, v := range w.Samples(t) {
+			if rest, is := strings.CutPrefix(series, `avax_node_contradicted{node="`); is && v == 1 {
+				node, _, _ := strings.Cut(rest, `"`)
+				o.blamed[node] = true
+			}
+		}
+	})
+	return o
+}
+
+// One of three or two of five nodes report invented facts. The answer to /safe-to-stop is never yes where it is not without the lies, and no
+// alert pages about a node that does not lie.
+func TestLiarsDecideNothing(t *testing.T) {
+	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
+	seeds := 40
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 2))
+			own, number := all, 2
+			if seed%2 == 0 {
+				own, number = slices.Clone(all), 1
+				random.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
+				own = own[:3]
+			}
+			lying := own[:number] // first in the list
+			if seed%4 >= 2 {
+				lying = own[len(own)-number:]
+			}
+			truth := lived(t, seed, own, func(w *apptest.World) http.RoundTripper { return w.Transport })
+			var told []string
+			got := lived(t, seed, own, func(w *apptest.World) http.RoundTripper {
+				invented := w.NewNodeID(1)
+				l := liars{w.Transport, lying, invented, falsehoods(random, invented)}
+				for _, lie := range l.lies {
+					told = append(told, lie.method)
+				}
+				return l
+			})
+			t.Logf("of %v, %v lie about %v", own, lying, told)
+			for at, verdict := range got.verdicts {
+				if strings.HasPrefix(verdict, "200") && !strings.HasPrefix(truth.verdicts[at], "200") {
+					t.Errorf("%s: %s, but the truth is %s", at, verdict, truth.verdicts[at])
+				}
+			}
+			for page := range got.pages {
+				if about := strings.Fields(page); !truth.pages[page] && !(len(about) > 1 && slices.ContainsFunc(lying, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
+					t.Errorf("false page: %s", page)
+				}
+			}
+			for node := range got.blamed {
+				if !slices.Contains(lying, node) {
+					t.Errorf("%s does not lie, but counts as contradicted", node)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+const (
+	// compared is the number of nodes that report a fact about the network or a chain, if their answers are the same.
+	compared = 3
+	// maxCompared is the number of nodes that are asked if they are not.
+	maxCompared = 25
+	// contradictedFor is how long a node counts as contradicted: longer than the longest period of a collector that compares.
+	contradictedFor = 15 * time.Minute
+)
+
+// Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
+// answers are the same, it returns the first. If they are not, it requests the fact from all healthy nodes and observers, and returns the
+// answer of more than half of them. If there is no such answer, it returns an error that names the nodes. With a single healthy node there is
+// nothing to compare, and Agreed is First.
+// fact names the fact in errors and on the status page.
+func Agreed[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) (T, error) {
+	all, err := Agreeing(ctx, p, fact, same, call)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return all[0], nil
+}
+
+// Agreeing is like Agreed, but returns all answers that are the same.
+func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) ([]T, error) {
+	own, observers := p.OfNetwork()
+	healthy := slices.DeleteFunc(slices.Clone(own), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	if len(healthy) < 2 {
+		v, err := firstOf(ctx, slices.Concat(own, observers), call)
+		return []T{v}, err
+	}
+	asked := min(compared, len(healthy))
+	votes := ballot[T]{same: same}
+	votes.ask(ctx, healthy[:asked], call)
+	rest := healthy[asked:min(len(healthy), maxCompared)]
+	if len(votes.from) > 0 && len(votes.from) < min(compared, len(healthy)/2+1) && len(rest) > 0 {
+		votes.ask(ctx, rest, call)
+		rest = nil
+	}
+	if len(votes.from) > 0 && !votes.unanimous() {
+		votes.ask(ctx, slices.Concat(rest, observers), call)
+	}
+	if len(votes.from) == 0 {
+		if i := slices.IndexFunc(votes.errs, node.IsNotOffered); i >= 0 {
+			return nil, votes.errs[i]
+		}
+		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
+		if len(others) == 0 {
+			return nil, noAnswer(votes.errs)
+		}
+		v, err := firstOf(ctx, others, call)
+		return []T{v}, err
+	}
+	most := votes.majority()
+	p.note(fact, votes.from, most)
+	if most == nil {
+		return nil, fmt.Errorf("%s: %s report different values, and no value has a majority: compare these nodes with another one, or add one to AVAX_OBSERVERS",
+			fact, strings.Join(Names(votes.from), ", "))
+	}
+	var group []T
+	for _, i := range most {
+		group = append(group, votes.values[i])
+	}
+	return group, nil
+}
+
+// ballot holds the answers of several nodes to the same question.
+type ballot[T any] struct {
+	same   func(a, b T) bool
+	from   []*Node // that answered
+	values []T
+	errs   []error
+}
+
+// ask calls these nodes concurrently, for half of the remaining time.
+func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) {
+	ctx, cancel := divideTime(ctx, 2)
+	defer cancel()
+	values, errs := make([]T, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, n := range all {
+		wg.Go(func() {
+			wait, stop := n.wait(ctx, true)
+			defer stop()
+			values[i], errs[i] = checked(wait, n, call)
+		})
+	}
+	wg.Wait()
+	for i, n := range all {
+		if errs[i] != nil {
+			b.errs = append(b.errs, &CallError{n, n.explain(errs[i])})
+			continue
+		}
+		b.from, b.values = append(b.from, n), append(b.values, values[i])
+	}
+}
+
+func (b *ballot[T]) unanimous() bool { return len(b.from) > 0 && len(b.like(0)) == len(b.from) }
+
+// like returns the indexes of the answers that are the same as answer i.
+func (b *ballot[T]) like(i int) (all []int) {
+	for j := range b.values {
+		if i == j || b.same(b.values[i], b.values[j]) {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// majority returns the indexes of the answers that more than half of the nodes gave; nil if there is none.
+func (b *ballot[T]) majority() []int {
+	for i := range b.values {
+		if like := b.like(i); 2*len(like) > len(b.values) {
+			return like
+		}
+	}
+	return nil
+}
+
+// report is what a node or observer reported about a fact.
+type report struct{ node, fact string }
+
+// note stores when the majority contradicted a node; all of them if there is no majority.
+func (p *Pool) note(fact string, from []*Node, most []int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.contradicted == nil {
+		p.contradicted = map[report]time.Time{}
+	}
+	for i, n := range from {
+		if !slices.Contains(most, i) {
+			p.contradicted[report{n.Name(), fact}] = time.Now()
+		}
+	}
+}
+
+// Contradicted returns the facts for which the majority contradicted a node or an observer in the last minutes, by its name.
+func (p *Pool) Contradicted() map[string][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	facts := map[string][]string{}
+	for r, at := range p.contradicted {
+		if time.Since(at) > contradictedFor {
+			delete(p.contradicted, r)
+			continue
+		}
+		facts[r.node] = append(facts[r.node], r.fact)
+	}
+	for _, f := range facts {
+		slices.Sort(f)
+	}
+	return facts
+}
