@@ -101,6 +101,9 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},
 		Reload: a.serveReload, Reloads: a.reloads, Notifier: a.serveNotifier,
 	}
+	if !cfg.OnlyData {
+		site.Empty = targets.ups.IsEmpty
+	}
 	if cfg.Chains.Auto {
 		site.Undiscovered = targets.ups.Undiscovered
 	}

@@ -43,6 +43,8 @@ func (v *view) alertHeadline() verdict {
 			title = n.Name + ": " + n.State.Text + "; " + v.fires(worst)
 		}
 		return verdict{worst.Severity, title, v.action(worst)}
+	case v.site.Empty != nil && v.site.Empty():
+		return verdict{status.Note, "No node configured here now", "Add nodes to AVAX_NODES_FILE. The exporter reads it within ten seconds."}
 	case v.ran < v.jobCount || v.jobCount == 0:
 		return verdict{status.Note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
 	case len(v.Broken) > 0:

@@ -92,6 +92,17 @@ func TestPageWithoutAConfiguredNodeNamesTheVariable(t *testing.T) {
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "<title>No node is configured")
 }
 
+// A set of nodes may be scaled to zero.
+func TestPageSaysThatNoNodeIsConfiguredNow(t *testing.T) {
+	s := siteWith(t, `avax_network_subnets{network="x"} 7`)
+	empty := true
+	s.Empty = func() bool { return empty }
+	sourced(t, s)
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "No node configured here now", "AVAX_NODES_FILE", "!No active alerts", "!Starting")
+	empty = false
+	demand(t, read(t, ask(t, s, http.MethodGet, "/?x=1").Body), "!No node configured")
+}
+
 func TestNodesAreFilteredAndSortedByTheURL(t *testing.T) {
 	s := fleet(t, 12, 0)
 	first := func(path string) string {

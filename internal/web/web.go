@@ -64,6 +64,8 @@ type Site struct {
 	Probe func(ctx context.Context) []string
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
+	// Empty reports whether neither a node nor an observer is configured now: the list of nodes may be empty for a time. Nil: never.
+	Empty func() bool
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
 	// Progress returns the number of jobs whose first run has ended, and the number of jobs.
