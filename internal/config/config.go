@@ -53,6 +53,8 @@ type Config struct {
 
 	sums map[string][sha256.Size]byte // of the files of the last ReadUpstreams
 	tls  map[httpconfig.TLSConfig]*tls.Config
+
+	listed nodesURL // if AVAX_NODES_FILE is a URL
 }
 
 // Schedule returns the schedule of a collector's job for a target. onlyObservers means that the job calls only observers. Such a job

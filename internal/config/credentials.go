@@ -66,9 +66,8 @@ func (e *httpEntry) matches(name string, own bool) bool {
 }
 
 // credentials reads the file of credentials and the API key, and sets what each upstream uses.
-func (r *reader) credentials(u *Upstreams) {
+func (r *reader) credentials(u *Upstreams, entries []httpEntry) {
 	file := r.HTTPConfigFile
-	entries := r.httpFile(file)
 	access := make([]Access, len(entries))
 	for i := range entries {
 		access[i] = r.access(file, &entries[i])
@@ -98,7 +97,7 @@ func (r *reader) credentials(u *Upstreams) {
 	for _, name := range []string{"data", "metrics"} {
 		u.Services[name] = direct(name, false)
 	}
-	for _, name := range []string{"alertmanager", "prometheus"} {
+	for _, name := range []string{"alertmanager", "prometheus", "discovery"} {
 		if i := find(name, false); i >= 0 {
 			u.HTTP[name] = &entries[i].HTTP
 			if entries[i].Host != "" {

@@ -3,8 +3,8 @@ package config
 // descriptions are the texts about the variables in docs/configuration.md and the help, by field of Values.
 var descriptions = map[string]string{
 	"Nodes": "Nodes to monitor, as name=url, comma-separated. The name is the value of the label \"node\". The URL may contain a user and a password.",
-	"NodesFile": "File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml); see fleets.md. Reloaded when it changes. Without " +
-		"AVAX_NODES, the exporter monitors only the nodes of this file.",
+	"NodesFile": "File with more nodes, in Prometheus' file_sd format (.json, .yml or .yaml), or a URL in its http_sd format; see fleets.md. Reloaded when it " +
+		"changes. Without AVAX_NODES, the exporter monitors only these nodes.",
 	"Network":        "Network of the nodes and for requests to the Data service: mainnet, fuji or a number; see fleets.md. Empty: the network of most nodes.",
 	"Observers":      "Observers, as name=url, comma-separated: API endpoints to compare your nodes with; see observers.md.",
 	"ObserverBudget": "Maximum number of calls to one observer per minute.",

@@ -30,28 +30,37 @@ type listedNode struct {
 
 func (n listedNode) at(err error) error { return fmt.Errorf("%s: %w", n.place, err) }
 
-// nodesFile returns the nodes of a file in Prometheus' file_sd format.
+// nodesFile returns the nodes of a file in Prometheus' file_sd format, or of a URL in its http_sd format.
 func (r *reader) nodesFile(file string) (nodes []listedNode) {
+	if isURL(file) {
+		if err := checkNodesURL(file); err != nil {
+			r.problem(&r.NodesFile, err)
+			return nil
+		}
+	}
 	data, err := r.open(file)
-	if err == nil && !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(file)) {
+	if err == nil && !isURL(file) && !slices.Contains([]string{".json", ".yml", ".yaml"}, filepath.Ext(file)) {
 		err = fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", file)
 	}
 	if err != nil {
 		r.problem(&r.NodesFile, err)
 		return nil
 	}
-	if filepath.Ext(file) == ".json" {
+	if isURL(file) || filepath.Ext(file) == ".json" {
 		data = bytes.ReplaceAll(data, []byte(`\/`), []byte("/")) // the only escape of JSON that YAML does not have
 	}
 	var groups []group
 	err = decodeYAML(data, &groups, "write a list of groups: targets: [host:port], labels: {node: name}")
+	if err == nil && groups == nil {
+		err = errors.New("line 1: the list is null: write [] for no nodes")
+	}
 	for _, err := range split(err) {
-		r.problem(&r.NodesFile, at(file, err))
+		r.problem(&r.NodesFile, at(place(file), err))
 	}
 	for _, g := range groups {
 		for _, target := range g.Targets {
 			n, err := g.node(resolved(target))
-			listed := listedNode{n, fmt.Sprintf("%s, line %d", file, target.Line)}
+			listed := listedNode{n, fmt.Sprintf("%s, line %d", place(file), target.Line)}
 			for _, err := range split(err) {
 				r.problem(&r.NodesFile, listed.at(err))
 			}

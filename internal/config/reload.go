@@ -49,11 +49,11 @@ type Reloaded struct {
 
 // Follow calls reload when one of the files changes, and for each Reload. It must be called before Run.
 func (w *Watch) Follow(name string, files func() []string, reload func() error) {
-	w.followed = append(w.followed, &followed{name: name, files: files, reload: reload, active: digestsOf(files())})
+	w.followed = append(w.followed, &followed{name: name, files: files, reload: reload, active: w.digestsOf(files())})
 }
 
-func digestsOf(files []string) digests {
-	r := &reader{contents: map[string]content{}}
+func (w *Watch) digestsOf(files []string) digests {
+	r := &reader{Config: w.config, contents: map[string]content{}}
 	for _, path := range files {
 		_, _ = r.open(path)
 	}
@@ -100,6 +100,7 @@ func (w *Watch) succeeded() {
 
 // Reload reads all files now. The error joins all problems. Each problem is also logged.
 func (w *Watch) Reload() error {
+	w.config.refreshNodes(context.Background(), 0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	err := w.reloadUpstreams()
@@ -111,7 +112,7 @@ func (w *Watch) Reload() error {
 
 // reloadFollowed reloads a part, which logs its errors. The caller holds w.mu.
 func (w *Watch) reloadFollowed(f *followed) error {
-	f.active = digestsOf(f.files()) // before the reload, so that a later change is noticed
+	f.active = w.digestsOf(f.files()) // before the reload, so that a later change is noticed
 	err := f.reload()
 	w.note(f.name, err)
 	return err
@@ -149,6 +150,7 @@ func (w *Watch) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		w.config.refreshNodes(ctx, askEvery)
 		w.poll()
 	}
 }
@@ -159,7 +161,7 @@ func (w *Watch) poll() {
 	defer w.mu.Unlock()
 	changed := func(active digests, polled *digests, files []string) bool {
 		before := *polled
-		*polled = digestsOf(files)
+		*polled = w.digestsOf(files)
 		return !maps.Equal(*polled, active) && maps.Equal(*polled, before)
 	}
 	if changed(w.config.sums, &w.polled, slices.Collect(maps.Keys(w.config.sums))) {

@@ -53,7 +53,8 @@ func ValidName(s string) bool { return nameForm.MatchString(s) }
 
 // services are the upstreams that are no nodes.
 var services = map[string]string{
-	"data": "the Data service", "metrics": "the Metrics service", "alertmanager": "the Alertmanagers", "prometheus": "the Prometheus",
+	"discovery": "the URL of AVAX_NODES_FILE",
+	"data":      "the Data service", "metrics": "the Metrics service", "alertmanager": "the Alertmanagers", "prometheus": "the Prometheus",
 }
 
 // Upstreams are the nodes, the labels and the credentials of a configuration. They are reloaded at runtime.
@@ -61,7 +62,7 @@ type Upstreams struct {
 	Nodes      []Node // including observers
 	Validators []labelled
 	Services   map[string]Access                       // data and metrics
-	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager and prometheus, if configured
+	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager, prometheus and discovery, if configured
 }
 
 // ReadUpstreams reads all files of nodes, validators and credentials. The error joins all problems, each with its place and a remedy.
@@ -82,6 +83,11 @@ func (c *Config) ReadUpstreams() (Upstreams, error) {
 		taken[o.Name], o.Observer = true, true
 		u.Nodes = append(u.Nodes, o)
 	}
+	entries := r.httpFile(c.HTTPConfigFile)
+	c.setNodesAccess(nil)
+	if i := slices.IndexFunc(entries, func(e httpEntry) bool { return e.matches("discovery", false) }); i >= 0 {
+		c.setNodesAccess(&entries[i].HTTP)
+	}
 	if c.NodesFile != "" {
 		for _, t := range r.nodesFile(c.NodesFile) {
 			if err := check(t.Node, reserved); err != nil {
@@ -96,7 +102,7 @@ func (c *Config) ReadUpstreams() (Upstreams, error) {
 	if c.ValidatorsFile != "" {
 		u.Validators = r.validatorsFile(c.ValidatorsFile)
 	}
-	r.credentials(&u)
+	r.credentials(&u, entries)
 	c.sums = r.sums()
 	if len(r.problems) > 0 {
 		return Upstreams{}, errors.Join(r.problems...)
@@ -155,7 +161,10 @@ func (r *reader) sums() map[string][sha256.Size]byte {
 // open reads a file once.
 func (r *reader) open(path string) ([]byte, error) {
 	c, known := r.contents[path]
-	if !known {
+	if !known && isURL(path) && r.Config != nil && path == r.NodesFile {
+		c = r.listedNodes()
+		r.contents[path] = c
+	} else if !known {
 		c.data, c.err = files.Read(path)
 		if c.err != nil {
 			c.err = fmt.Errorf("%w: write the path of a file that this user may read", c.err)
