@@ -9,13 +9,14 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/logs"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // serve serves requests until the server is shut down, with the TLS, passwords and rate limit of the web configuration.
 // exporter-toolkit reads the web configuration file for every connection and request.
 func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *slog.Logger) error {
-	log = slog.New(valuesHidden{log.Handler()})
+	log = logs.AtLeast(slog.LevelWarn, slog.New(valuesHidden{log.Handler()})) // Run logs the address
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	if cfg.WebConfigFile != "" {
 		limitPasswords(server)

@@ -16,6 +16,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -49,7 +50,7 @@ type Scheduler struct {
 	byNode map[string]map[*job]bool // jobs by node; jobs without a node have the key ""
 	// failing counts the failing jobs by cause, so that a node that is down is logged once and not once for each of its
 	// collectors.
-	failing map[cause]int
+	failing map[cause]*failing
 	tickers map[cron.Schedule]*ticker
 	runs    sync.WaitGroup
 	counts  counts
@@ -72,7 +73,25 @@ type cause struct {
 	outcome scrape.Outcome
 }
 
-func causeOf(r metric.Run) cause { return cause{r.Target.Group(), scrape.OutcomeOf(r.Err)} }
+// causeOf returns the cause of a failed run. If a job may call several nodes, the cause is the node whose call failed. All outcomes without an
+// answer are one cause, because a node that stops first refuses connections, then drops them, and answers as unavailable behind a proxy.
+func causeOf(r metric.Run) cause {
+	c := cause{r.Target.Group(), scrape.OutcomeOf(r.Err)}
+	if call := (*nodes.CallError)(nil); errors.As(r.Err, &call) {
+		c.group = metric.Target{Node: call.Node.Name()}
+	}
+	switch c.outcome {
+	case scrape.Timeout, scrape.Unavailable:
+		c.outcome = scrape.Unreachable
+	}
+	return c
+}
+
+// failing are the failing jobs of a cause.
+type failing struct {
+	jobs    int
+	outcome scrape.Outcome // of the first
+}
 
 // job is a Job that is part of the current set.
 type job struct {
@@ -134,7 +153,7 @@ func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, lo
 		log:     log,
 		jobs:    map[metric.Key]*job{},
 		byNode:  map[string]map[*job]bool{},
-		failing: map[cause]int{},
+		failing: map[cause]*failing{},
 		tickers: map[cron.Schedule]*ticker{},
 		counts:  newCounts(r),
 	}
@@ -427,12 +446,12 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 	}
 	if r.Err != nil {
 		c := causeOf(r)
-		s.failing[c]++
-		level := slog.LevelWarn
-		if s.failing[c] > 1 {
-			level = slog.LevelDebug
+		level := slog.LevelDebug
+		if s.failing[c] == nil {
+			level, s.failing[c] = slog.LevelWarn, &failing{outcome: scrape.OutcomeOf(r.Err)}
 		}
-		s.log.Log(s.ctx, level, "collector failed", "target", r.Target.String(), "collector", r.Collector, "err", r.Err, "remedy", remedy.Of(r.Err).Do)
+		s.failing[c].jobs++
+		s.log.Log(s.ctx, level, "collector failed", "target", c.group.String(), "collector", r.Collector, "err", r.Err, "remedy", remedy.Of(r.Err).Do)
 	}
 	if was.Err != nil {
 		s.ended(causeOf(was))
@@ -441,8 +460,9 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 
 // ended decrements the number of failing jobs of a cause. It logs when no failing job is left. The caller holds s.mu.
 func (s *Scheduler) ended(c cause) {
-	if s.failing[c]--; s.failing[c] == 0 {
+	f := s.failing[c]
+	if f.jobs--; f.jobs == 0 {
 		delete(s.failing, c)
-		s.log.Info("collectors recovered", "target", c.group.String(), "outcome", string(c.outcome))
+		s.log.Info("collectors recovered", "target", c.group.String(), "outcome", string(f.outcome))
 	}
 }
