@@ -20,7 +20,7 @@ var assets = &collector.Spec{
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{assetInfo},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
-		if len(ups.Watch.Assets)+len(ups.Watch.Addresses) == 0 {
+		if len(ups.Watched().Assets)+len(ups.Watched().Addresses) == 0 {
 			return nil
 		}
 		return collector.PerNetwork(collectAssets)(ups)

@@ -45,7 +45,7 @@ var delegations = &collector.Spec{
 const maxDelegatedTo = 50
 
 func collectDelegations(ctx context.Context, ups *collector.Upstreams, name string, out *metric.Batch) error {
-	address := ups.Watch.Delegator(name).Address
+	address := ups.Watched().Delegator(name).Address
 	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
 		labels = []string{address, name, nodeID, txID}
 		out.SetTime(delegationEnd, end, labels...)

@@ -72,7 +72,7 @@ func payoutsOf(ups *collector.Upstreams, name string) map[string]payout {
 }
 
 func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
-	names := ups.Watch.DelegatorNames()
+	names := ups.Watched().DelegatorNames()
 	if !ups.IsEmpty() {
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
@@ -120,7 +120,7 @@ func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payo
 	if err != nil {
 		return 0, err
 	}
-	for r, err := range ups.Data.Rewards(ctx, network, ups.Watch.Delegator(name).Address) {
+	for r, err := range ups.Data.Rewards(ctx, network, ups.Watched().Delegator(name).Address) {
 		if err != nil {
 			return 0, err
 		}

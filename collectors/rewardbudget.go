@@ -124,7 +124,7 @@ func collectRewardBudget(ctx context.Context, ups *collector.Upstreams, out *met
 				out.Set(validatorVotesYes, vote.Yes(r.ratio), v.NodeID, r.label)
 			}
 		}
-		if vote.own || !ups.Watch.Validators.All {
+		if vote.own || !ups.Watched().Validators.All {
 			shown = append(shown, dissent{v.NodeID, vote.Yes(requirement), vote.Dissenters(requirement, maxDissenters)})
 		}
 	}

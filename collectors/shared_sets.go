@@ -22,7 +22,7 @@ const maxViews = 25
 // monitoredIDs returns the node IDs of the monitored validators of the primary network. If all validators are monitored,
 // it returns no IDs, and all is true.
 func monitoredIDs(ctx context.Context, ups *collector.Upstreams) (ids []string, all bool, err error) {
-	w := ups.Watch.Validators
+	w := ups.Watched().Validators
 	if w.All || len(w.IDs) > 0 {
 		return w.IDs, w.All, nil
 	}

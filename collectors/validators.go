@@ -71,7 +71,7 @@ type expectedValidators struct{ ids map[string]bool }
 func (expected *expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
 	if expected.ids == nil {
 		expected.ids = map[string]bool{}
-		for _, id := range ups.Watch.Validators.IDs {
+		for _, id := range ups.Watched().Validators.IDs {
 			expected.ids[id] = true
 		}
 	}
@@ -83,7 +83,7 @@ func (expected *expectedValidators) collect(ctx context.Context, ups *collector.
 	}
 	present := map[string]bool{}
 	for _, v := range entries {
-		if !ups.Watch.Validators.All {
+		if !ups.Watched().Validators.All {
 			expected.ids[v.NodeID] = true
 		}
 		if expected.ids[v.NodeID] { // only these IDs are looked up below

@@ -43,7 +43,7 @@ var NFTMetadata = &collector.Spec{
 
 func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
 	var jobs []collector.Job
-	for _, t := range ups.Watch.Tokens {
+	for _, t := range ups.Watched().Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == t.Chain })
 		if i < 0 {
 			continue // with AVAX_CHAINS=auto, the chain may be discovered later
@@ -84,7 +84,7 @@ func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, c nodes.C
 func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.Entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _ := state.Load[string](&ups.Memory, name)
-	order := slices.Clone(ups.Watch.EVM)
+	order := slices.Clone(ups.Watched().EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
 		case a:

@@ -50,7 +50,7 @@ var Rewards = &collector.Spec{
 }
 
 func bindRewards(ups *collector.Upstreams) []collector.Job {
-	if len(ups.Watch.Validators.IDs) > 0 {
+	if len(ups.Watched().Validators.IDs) > 0 {
 		return collector.PerItem(collector.Watchlist.ValidatorIDs, collectRewards)(ups)
 	}
 	return collector.PerNode(func(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {

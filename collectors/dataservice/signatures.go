@@ -31,8 +31,13 @@ var Signatures = &collector.Spec{
 
 func bindSignatures(ups *collector.Upstreams) []collector.Job {
 	var jobs []collector.Job
-	for _, p := range ups.Watch.Signatures {
+	for _, p := range ups.Watched().Signatures {
 		jobs = append(jobs, collector.Job{Target: metric.Target{Item: p.Name}, Collect: func(ctx context.Context, out *metric.Batch) error {
+			for _, now := range ups.Watched().Signatures { // a reload may have changed the transaction
+				if now.Name == p.Name {
+					p = now
+				}
+			}
 			return collectSignatures(ctx, ups, p, out)
 		}})
 	}

@@ -43,7 +43,7 @@ func (t *targets) budget() (dataBudget, error) {
 		if spec.Cost == nil {
 			continue
 		}
-		calls := spec.Cost(t.ups.Watch, len(spec.Bind(t.ups)))
+		calls := spec.Cost(t.ups.Watched(), len(spec.Bind(t.ups)))
 		c, err := costOf(spec.Name, calls, t.cfg.Schedule(spec, metric.Target{}, false))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", spec.Name, err))

@@ -298,6 +298,9 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 		}))
 	}
 	a.targets.use(after)
+	if a.cfg.WatchFile != "" && a.cfg.Shard == 0 { // the first shard monitors the watch list
+		a.targets.ups.SetWatch(u.Watch)
+	}
 	a.targets.cfg.Upstreams.Validators = u.Validators
 	a.scheduler.Set(a.targets.jobs())
 	a.warnIfOverBudget()

@@ -71,7 +71,7 @@ func PerNetworkOf(begin func() NetworkCollect) binding {
 // PerItem binds a collector to every item of a watch list.
 func PerItem(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error) binding {
 	return func(ups *Upstreams) (jobs []Job) {
-		for _, item := range items(ups.Watch) {
+		for _, item := range items(ups.Watched()) {
 			jobs = append(jobs, Job{metric.Target{Item: item}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups, item, out)
 			}})

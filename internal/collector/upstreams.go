@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -15,7 +16,7 @@ import (
 // Upstreams has everything that a collector's jobs call or monitor: nodes, chains, the watch list and services.
 type Upstreams struct {
 	*nodes.Pool
-	Watch Watchlist
+	Watch Watchlist // until SetWatch replaces it: see Watched
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
 	// State has the values of collectors that survive a restart, such as totals, and how far a list was read. Nil: none
@@ -28,9 +29,21 @@ type Upstreams struct {
 
 	Memory state.Dir // what is kept until a restart
 
+	watched   atomic.Pointer[Watchlist]
 	mu        sync.Mutex
 	reporters map[string]string // see isReporter; by subject
 }
+
+// Watched returns what is monitored in addition to nodes and chains.
+func (ups *Upstreams) Watched() Watchlist {
+	if w := ups.watched.Load(); w != nil {
+		return *w
+	}
+	return ups.Watch
+}
+
+// SetWatch replaces what is monitored in addition to nodes and chains. Runs in progress may still use the previous list.
+func (ups *Upstreams) SetWatch(w Watchlist) { ups.watched.Store(&w) }
 
 // Load returns a stored value. If there is none, or it is damaged, load returns the zero value.
 func Load[T any](ups *Upstreams, key string) T {

@@ -42,8 +42,13 @@ func (w Watchlist) DelegatorNames() (names []string) {
 	return names
 }
 
+// Delegator returns the delegator with this name. A reload may have removed it while its run is in progress: then it has no address.
 func (w Watchlist) Delegator(name string) Delegator {
-	return w.Delegators[slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })]
+	i := slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })
+	if i < 0 {
+		return Delegator{Name: name}
+	}
+	return w.Delegators[i]
 }
 
 // Validators selects the monitored validators of the primary network. If both fields are zero, these are the

@@ -87,15 +87,13 @@ func (env Environment) Parse() (*Config, error) {
 			c.Nodes = nil
 		}
 	}
-	c.Watch = collector.Watchlist{
-		Validators: c.Validators.Validators, Addresses: c.WatchAddresses.Primary, EVM: c.WatchAddresses.EVM, Delegators: c.WatchDelegators,
-		Assets: c.WatchAssets, Contracts: c.WatchContracts, Tokens: c.WatchTokens, Signatures: c.WatchSignatures,
-	}
+	c.Watch.Validators = c.Validators.Validators
 	c.validateUpstreams()
 	var err error
 	if c.Upstreams, err = c.ReadUpstreams(); err != nil {
 		c.problems = append(c.problems, split(err)...) // each names its variable
 	}
+	c.Watch = c.Upstreams.Watch
 	if c.WebConfigFile != "" {
 		c.TLS, err = checkWebConfig(c.WebConfigFile)
 		c.note(&c.WebConfigFile, err)
@@ -156,14 +154,6 @@ func (c *checked) validateUpstreams() {
 	if c.DataURL == "" {
 		c.unused(errors.New("needs the Data service: set AVAX_DATA_URL"), &c.WatchContracts, &c.WatchTokens, &c.WatchSignatures, &c.DataAPIKeyFile)
 	}
-	if c.Watch.Tokens != nil && c.Watch.EVM == nil {
-		c.note(&c.WatchTokens, errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
-	}
-	for _, t := range c.Watch.Tokens { // with auto, the chain may be found later
-		if !c.Chains.Auto && !slices.ContainsFunc(c.Chains.List, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
-			c.note(&c.WatchTokens, fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
-		}
-	}
 }
 
 // useOnlyData disables the collectors that need a node, because the Data service is the only upstream.
@@ -183,12 +173,12 @@ func (c *checked) useOnlyData() {
 
 // reservedNames returns the names that no node may have, and what each name stands for. The label target must identify a node for
 // alert rules, and the label upstream has the names of nodes and of services.
-func (c *Config) reservedNames() map[string]string {
+func (c *Config) reservedNames(watch collector.Watchlist) map[string]string {
 	reserved := map[string]string{}
 	for name, what := range services {
 		reserved[name] = what
 	}
-	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: c.Watch}
+	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: watch}
 	if c.DataURL != "" {
 		ups.Data = &collector.DataService{Network: c.Network.Name}
 	}

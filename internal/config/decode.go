@@ -374,7 +374,7 @@ func (v *Validators) Decode(s string) (err error) {
 		v.All = true
 		return nil
 	}
-	if v.IDs, err = parseList(s, nodeIDForm, "write own, all, or node IDs: NodeID- and about 33 letters and digits"); len(v.IDs) == 0 && err == nil {
+	if v.IDs, err = parseList(nil, s, nodeIDForm, "write own, all, or node IDs: NodeID- and about 33 letters and digits"); len(v.IDs) == 0 && err == nil {
 		err = errors.New("empty: write own, all, or node IDs")
 	}
 	return err
@@ -455,8 +455,10 @@ var (
 	tokenForm   = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
 )
 
-// parseList parses a comma-separated list of items of one form. Hexadecimal digits are compared case-insensitively.
-func parseList(s string, form *regexp.Regexp, remedy string) (items []string, err error) {
+// parseList parses a comma-separated list of items of one form, and adds them to those of before. Hexadecimal digits are compared
+// case-insensitively.
+func parseList(before []string, s string, form *regexp.Regexp, remedy string) (items []string, err error) {
+	items = before
 	err = each(s, ",", func(item string) error {
 		same := func(other string) bool {
 			return other == item || evmForm.MatchString(item) && strings.EqualFold(other, item)
@@ -482,8 +484,9 @@ type Addresses struct {
 
 // Decode parses a list of addresses of any chain.
 func (a *Addresses) Decode(s string) error {
-	monitored, err := parseList(s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
-	for _, address := range monitored {
+	before := slices.Concat(a.Primary, a.EVM)
+	monitored, err := parseList(before, s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
+	for _, address := range monitored[len(before):] {
 		if strings.HasPrefix(address, "0x") {
 			a.EVM = append(a.EVM, address)
 		} else {
@@ -519,7 +522,7 @@ type Assets []string
 
 // Decode parses a list of asset IDs.
 func (a *Assets) Decode(s string) (err error) {
-	*a, err = parseList(s, idForm, "write asset IDs, of about fifty letters and digits")
+	*a, err = parseList(*a, s, idForm, "write asset IDs, of about fifty letters and digits")
 	return err
 }
 
@@ -528,7 +531,7 @@ type Contracts []string
 
 // Decode parses a list of EVM addresses.
 func (c *Contracts) Decode(s string) (err error) {
-	*c, err = parseList(s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
+	*c, err = parseList(*c, s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
 	return err
 }
 

@@ -20,6 +20,7 @@ var descriptions = map[string]string{
 		"Empty: the default list.",
 	"Schedules": "Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions " +
 		"have cron's format.",
+	"WatchFile": "File with more addresses, delegators, assets, contracts, tokens and signatures, each with a name; see fleets.md. Reloaded when it changes.",
 	"WatchAddresses": "Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on " +
 		"each EVM chain of AVAX_CHAINS.",
 	"WatchDelegators": "P-Chain addresses whose delegations to monitor, comma-separated, such as P-avax1…. A name may precede an address, such as " +

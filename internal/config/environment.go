@@ -42,7 +42,8 @@ type Values struct {
 	Collectors Collectors `subject:"Collectors"`
 	Schedules  Schedules
 
-	WatchAddresses  Addresses  `split_words:"true" subject:"Addresses, assets and contracts"`
+	WatchFile       string     `split_words:"true" subject:"Addresses, assets and contracts"`
+	WatchAddresses  Addresses  `split_words:"true"`
 	WatchDelegators Delegators `split_words:"true"`
 	WatchAssets     Assets     `split_words:"true"`
 	WatchContracts  Contracts  `split_words:"true"`
@@ -162,7 +163,7 @@ func Load() (*Config, error) { return processEnvironment().Parse() }
 func LoadServing() (*Config, error) {
 	env := processEnvironment()
 	var v Values
-	for _, field := range []any{&v.Nodes, &v.NodesFile, &v.ValidatorsFile, &v.Observers, &v.HTTPConfigFile, &v.DataAPIKeyFile, &v.StateDir} {
+	for _, field := range []any{&v.Nodes, &v.NodesFile, &v.ValidatorsFile, &v.WatchFile, &v.Observers, &v.HTTPConfigFile, &v.DataAPIKeyFile, &v.StateDir} {
 		delete(env, strings.TrimPrefix(v.variable(field), prefix))
 	}
 	return env.Parse()

@@ -14,6 +14,7 @@ import (
 
 	httpconfig "github.com/prometheus/common/config"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/files"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -57,20 +58,22 @@ var services = map[string]string{
 	"data":      "the Data service", "metrics": "the Metrics service", "alertmanager": "the Alertmanagers", "prometheus": "the Prometheus",
 }
 
-// Upstreams are the nodes, the labels and the credentials of a configuration. They are reloaded at runtime.
+// Upstreams are the nodes, the labels, the watch list and the credentials of a configuration. They are reloaded at runtime.
 type Upstreams struct {
 	Nodes      []Node // including observers
 	Validators []labelled
 	Services   map[string]Access                       // data and metrics
+	Watch      collector.Watchlist                     // what is monitored in addition to nodes
 	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager, prometheus and discovery, if configured
 }
 
-// ReadUpstreams reads all files of nodes, validators and credentials. The error joins all problems, each with its place and a remedy.
+// ReadUpstreams reads all files of nodes, validators, the watch list and credentials. The error joins all problems, each with its place and a remedy.
 // No error contains the content of a file with credentials.
 func (c *Config) ReadUpstreams() (Upstreams, error) {
 	r := &reader{Config: c, contents: map[string]content{}, tls: c.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
 	u := Upstreams{Nodes: slices.Clone([]Node(c.Nodes)), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
-	reserved, taken := c.reservedNames(), map[string]bool{}
+	u.Watch = r.watchlist()
+	reserved, taken := c.reservedNames(u.Watch), map[string]bool{}
 	for _, n := range c.Nodes {
 		r.problem(&c.Nodes, check(n, reserved))
 		taken[n.Name] = true

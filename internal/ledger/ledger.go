@@ -242,7 +242,7 @@ func (p Payment) valued() Payment {
 
 // configured returns what the configuration monitors.
 func configured(ctx context.Context, ups *collector.Upstreams) (found []Selection, err error) {
-	mine := Selection{Nodes: slices.Clone(ups.Watch.Validators.IDs)}
+	mine := Selection{Nodes: slices.Clone(ups.Watched().Validators.IDs)}
 	if len(mine.Nodes) == 0 {
 		for _, n := range ups.Nodes() {
 			id, err := n.ID(ctx)
@@ -267,7 +267,7 @@ func configured(ctx context.Context, ups *collector.Upstreams) (found []Selectio
 		found = append(found, mine)
 	}
 	var addresses []string
-	for _, d := range ups.Watch.Delegators {
+	for _, d := range ups.Watched().Delegators {
 		addresses = append(addresses, d.Address)
 	}
 	if len(addresses) > 0 {
