@@ -146,11 +146,11 @@ OUTAGE = 5m
 fleet = TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -count=1 -trimpath -v ./internal/e2e -update
 
 .PHONY: fleet
-fleet: build tools .tools/bin/thanos ## Lose each part of deploy/fleet for OUTAGE=5m, add a shard, and write the figures into docs/fleets.md (45 minutes)
+fleet: build tools .tools/bin/prometheus-3 .tools/bin/thanos ## Lose each part of deploy/fleet for OUTAGE=5m, add a shard, and write the figures into docs/fleets.md (45 minutes)
 	$(fleet) -run 'PartOfAFleet|AShardIsAdded' -timeout 120m -outage $(OUTAGE)
 
 .PHONY: fleet-cost
-fleet-cost: build tools .tools/bin/thanos ## Measure the parts of deploy/fleet with 450,000 series, and write the figures into docs/fleets.md (20 minutes)
+fleet-cost: build tools .tools/bin/prometheus-3 .tools/bin/thanos ## Measure the parts of deploy/fleet with 450,000 series, and write the figures into docs/fleets.md (20 minutes)
 	$(fleet) -run '^$$' -bench FleetStore -timeout 60m -outage 5m
 
 .PHONY: faults

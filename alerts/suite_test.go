@@ -219,8 +219,15 @@ func queries(t *testing.T, text string) (found []string) {
 					continue
 				}
 				printf := argument.(*parse.PipeNode).Cmds[0]
-				filled := fmt.Sprintf(printf.Args[1].(*parse.StringNode).Text, slices.Repeat([]any{"any"}, len(printf.Args)-2)...)
-				found = append(found, strings.ReplaceAll(filled, `="any"`, `!=""`))
+				args := make([]any, 0, len(printf.Args)-2)
+				for _, a := range printf.Args[2:] {
+					if a.String() == "$site" {
+						args = append(args, `job="any",`)
+					} else {
+						args = append(args, "any")
+					}
+				}
+				found = append(found, strings.ReplaceAll(fmt.Sprintf(printf.Args[1].(*parse.StringNode).Text, args...), `="any"`, `!=""`))
 			}
 		}
 	}

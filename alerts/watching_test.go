@@ -123,7 +123,7 @@ func (s sequence) at(t time.Duration) (float64, bool) {
 	return s.values[i], true
 }
 
-// storiesOf returns the cases in which the alert fires, the cheapest first.
+// storiesOf returns the cases in which the alert fires: those of steady_test.yml first, then the cheapest.
 func (s *suite) storiesOf(t *testing.T, of *rule) (all []story) {
 	t.Helper()
 	for _, file := range s.tests {

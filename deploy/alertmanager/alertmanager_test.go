@@ -371,6 +371,9 @@ var cases = []struct {
 	},
 }
 
+// siteLabels distinguish sites. A page about one site suppresses nothing on another.
+var siteLabels = []string{"cluster", "datacenter", "environment", "region", "site", "zone", "namespace"}
+
 func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 	t.Parallel()
 	url := testworld.AlertmanagerWith(t, config(t, testworld.Webhook(t).URL)).URL
@@ -383,9 +386,16 @@ func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
 			}
 			return append(slices.Clone(a), job)
 		}
-		sent := []alert{own(c.cause)}
+		at := func(site string, a alert) alert { return append(own(a), siteLabels[i%len(siteLabels)]+"="+site) }
+		sent := []alert{at("eu", c.cause)}
 		for _, a := range slices.Concat(c.effects, c.independents) {
-			sent = append(sent, own(a))
+			sent = append(sent, at("eu", a))
+		}
+		for k, a := range c.effects {
+			// Metrics of the node itself may be scraped in another namespace than the exporter's.
+			if siteLabels[i%len(siteLabels)] != "namespace" {
+				sent = append(sent, at(fmt.Sprint("us", k), a)) // effects may suppress each other
+			}
 		}
 		post(t, url, sent)
 		for i, a := range sent {

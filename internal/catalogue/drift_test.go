@@ -28,7 +28,11 @@ type names struct {
 }
 
 // fromScrape are the labels that a scrape and a rule engine add.
-var fromScrape = []string{"job", "instance", "alertname", "alertstate", "severity", "pod", "exported_node", "exported_instance", "exported_chain"}
+var fromScrape = []string{
+	"job", "instance", "alertname", "alertstate", "severity", "pod",
+	// and those of docs/alerting.md that may distinguish sites
+	"namespace", "cluster", "datacenter", "environment", "region", "site", "zone",
+}
 
 func spoken(t *testing.T) names {
 	t.Helper()
@@ -62,9 +66,9 @@ func spoken(t *testing.T) names {
 	for _, l := range fromScrape {
 		n.labels[l] = true
 	}
-	n.labelsOf["avax:threshold_override"] = nil // of the user's own rules
-	n.labels["method"] = true                   // of a node's own metrics
-	n.labels["value"] = true                    // of avax:label
+	n.labelsOf["avax:threshold_override"], n.labelsOf["avax:exporter_retired"] = nil, nil // of the user's own rules
+	n.labels["method"] = true                                                             // of a node's own metrics
+	n.labels["value"] = true                                                              // of avax:label
 	return n
 }
 

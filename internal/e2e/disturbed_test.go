@@ -125,7 +125,7 @@ func allFire(t *testing.T, url string) {
 	})
 }
 
-// One scrape in four is lost, from the beginning to the end. The exporter is killed and is away for half a minute, then Prometheus.
+// One scrape in four is lost, from the beginning to the end. The exporter is killed and is away for half a minute, then Prometheus for 20 s.
 func TestDisturbedPrometheusSendsEachPageOnce(t *testing.T) {
 	testworld.Full(t)
 	for _, program := range []string{"prometheus", "prometheus-3"} {
@@ -138,7 +138,7 @@ func TestDisturbedPrometheusSendsEachPageOnce(t *testing.T) {
 			prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{
 				Program: program, Targets: []string{lossy(t, exporter.URL)}, RuleFiles: []string{rules},
 				Alertmanagers:  []string{testworld.Alertmanager(t, phone.URL).URL},
-				ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second,
+				ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second, ResendDelay: 15 * time.Second,
 			})
 			awaitSample(t, prometheus, `avax_l1_connected_weight{node="alpha", chain="examplel1"} > 0 and on (node) avax_node_up == 1`)
 			arriveOnce(t, network, phone, func() {
@@ -147,7 +147,7 @@ func TestDisturbedPrometheusSendsEachPageOnce(t *testing.T) {
 				testworld.StartExporter(t, environment...)
 				awaitSample(t, prometheus, `avax_node_up{node="alpha"} == 1`)
 				prometheus.Kill()
-				time.Sleep(30 * time.Second)
+				time.Sleep(20 * time.Second) // of the minute after which Alertmanager takes its alerts for resolved
 				prometheus.Start()
 				allFire(t, prometheus.URL)
 			})
@@ -182,9 +182,10 @@ func TestKilledExporterSendsEachPageOnce(t *testing.T) {
 	t.Parallel()
 	network, environment, rules := disturbed(t)
 	phone := testworld.Webhook(t)
+	state := t.TempDir()
 	environment = append(environment,
 		"AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s", "AVAX_EXTERNAL_LABELS=instance=exporter:9865",
-		"AVAX_NOTIFY_FILE="+notifyFile(t, phone.URL), "AVAX_STATE_DIR="+t.TempDir(), "AVAX_LISTEN="+testworld.Address(t))
+		"AVAX_NOTIFY_FILE="+notifyFile(t, phone.URL), "AVAX_STATE_DIR="+state, "AVAX_LISTEN="+testworld.Address(t))
 	exporter := testworld.StartExporter(t, environment...)
 	healthy := func(e *testworld.Exporter) {
 		e.Until("rules are evaluated for half a minute", func(s testworld.Samples) error {
@@ -196,6 +197,10 @@ func TestKilledExporterSendsEachPageOnce(t *testing.T) {
 	}
 	healthy(exporter)
 	arriveOnce(t, network, phone, func() {
+		for _, i := range three {
+			stored(t, state, "nflog", i.alert) // a notification in progress would be repeated
+		}
+		time.Sleep(5 * time.Second) // the state is written every four evaluations
 		for range 2 {
 			exporter.End(syscall.SIGKILL)
 			exporter = testworld.StartExporter(t, environment...)

@@ -93,7 +93,7 @@ func newTwoSites(t testing.TB) *twoSites {
 		for shard := range 2 {
 			f.startExporter(site, shard, 2)
 		}
-		f.run(site, "agent", "prometheus", "9090", "@agent.flags")
+		f.run(site, "agent", "prometheus-3", "9090", "@agent.flags")
 		f.run(site, "rule", "thanos", "10906", "rule", "@rule.flags", fmt.Sprintf("--label=rule=%q", site))
 	}
 	return f

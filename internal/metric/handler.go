@@ -24,7 +24,7 @@ import (
 // or without gzip.
 func (s *Store) Handler(own prometheus.Gatherer, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		format := expfmt.NegotiateAccept(r.Header, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtText)
+		format := expfmt.NegotiateAccept(r.Header, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtText)
 		header := w.Header()
 		header.Set("Content-Type", string(format))
 		header.Set("Vary", "Accept, Accept-Encoding")
@@ -119,7 +119,15 @@ func (o *ownPage) get(own prometheus.Gatherer, format expfmt.Format, log *slog.L
 	}
 	var text bytes.Buffer
 	encoder := expfmt.NewEncoder(&text, format)
+	names := map[string]bool{}
 	for _, f := range families {
+		names[f.GetName()] = true
+	}
+	for _, f := range families {
+		// In OpenMetrics a counter is named without _total. go_memstats_alloc_bytes would be there twice, and strict readers reject the page.
+		if base, isCounter := strings.CutSuffix(f.GetName(), "_total"); isCounter && names[base] && format.FormatType() == expfmt.TypeOpenMetrics {
+			continue
+		}
 		if err := encoder.Encode(f); err != nil {
 			log.Warn("exporter metrics incomplete", "err", err)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -51,7 +52,37 @@ var scrapers = map[string]struct{ accept, encoding, wantType, wantEncoding strin
 	"curl":                      {"*/*", "", text, ""},
 	"browser":                   {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "deflate, GZIP;q=0.5, br, zstd", text, "gzip"},
 	"OpenMetrics, uncompressed": {"application/openmetrics-text;version=1.0.0", "gzip;q=0, identity", openMetrics, ""},
-	"only zstd":                 {"*/*", "zstd, x-gzip", text, ""},
+	"OpenMetrics 0.0.1": {
+		"application/openmetrics-text; version=0.0.1", "", "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping=underscores", "",
+	},
+	"only zstd": {"*/*", "zstd, x-gzip", text, ""},
+}
+
+// Strict readers of OpenMetrics reject a page with two families of one name: a counter is named without _total.
+func TestGoMetricsAreNotTwiceInOpenMetrics(t *testing.T) {
+	t.Parallel()
+	own := prometheus.NewRegistry()
+	own.MustRegister(collectors.NewGoCollector())
+	for accept, want := range map[string]bool{"application/openmetrics-text;version=1.0.0": false, "text/plain": true} {
+		header, page := fetch(t, handler(metric.NewStore(), own), accept, "")
+		samples, _ := parse(t, header.Get("Content-Type"), page)
+		if _, has := samples[`{__name__="go_memstats_alloc_bytes"}`]; !has {
+			t.Errorf("%s: no go_memstats_alloc_bytes", accept)
+		}
+		if _, has := samples[`{__name__="go_memstats_alloc_bytes_total"}`]; has != want {
+			t.Errorf("%s: go_memstats_alloc_bytes_total is there: %v", accept, has)
+		}
+		names := map[string]bool{}
+		for line := range strings.Lines(string(page)) {
+			if name, isType := strings.CutPrefix(line, "# TYPE "); isType {
+				name, _, _ = strings.Cut(name, " ")
+				if names[name] {
+					t.Errorf("%s: %s is there twice", accept, name)
+				}
+				names[name] = true
+			}
+		}
+	}
 }
 
 func handler(s *metric.Store, own prometheus.Gatherer) http.Handler {

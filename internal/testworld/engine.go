@@ -89,7 +89,7 @@ func (e *Engine) load(restored bool) error {
 			continue
 		}
 		alert := rules.NewAlertingRule(r.Alert, parsed, time.Duration(r.For), time.Duration(r.KeepFiringFor), with,
-			labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, nil)
+			labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, slog.Default())
 		alert.SetRestored(restored)
 		all, e.Alerts = append(all, alert), append(e.Alerts, alert)
 	}

@@ -25,6 +25,7 @@ type PrometheusConfig struct {
 	ScrapeInterval     time.Duration       // 200 ms if zero
 	EvaluationInterval time.Duration       // 200 ms if zero
 	ExternalLabels     map[string]string   // set on every alert
+	ResendDelay        time.Duration       // 5 s if zero; Alertmanager takes an alert for resolved four of them after the last message
 	Replica            string              // value of the external label replica, which alerts are sent without
 	Data               string              // directory of its database; temporary if empty
 }
@@ -74,7 +75,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			"--web.enable-remote-write-receiver",
 			// An alert is sent when it begins and when it ends; in between again after the delay, and Alertmanager takes it for resolved
 			// after four delays without a word: long enough for a busy machine.
-			"--rules.alert.resend-delay=5s",
+			"--rules.alert.resend-delay=" + cmp.Or(config.ResendDelay, 5*time.Second).String(),
 			"--rules.alert.for-grace-period=0s",
 		}
 	})}
