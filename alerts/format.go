@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,6 +37,79 @@ spec:
 func GrafanaManaged(rules []byte) []byte {
 	rules = bytes.ReplaceAll(rules, []byte("$value"), []byte("$.Values.query.Value"))
 	return bytes.ReplaceAll(rules, []byte("{{ $externalLabels.grafana_url }}"), nil)
+}
+
+// mimirGroup is the number of rules that a group may have by Mimir's default limit (ruler_max_rules_per_rule_group).
+const mimirGroup = 20
+
+var recorded = regexp.MustCompile(`avax:[a-z0-9_]+`)
+
+// Mimir returns rules, a rule file, with groups that Mimir and Cortex accept by default. An alert is in one group with the records that it reads,
+// as far as they fit, and follows them. A record of another group may be one evaluation old.
+func Mimir(rules []byte) ([]byte, error) {
+	var file yaml.Node
+	if err := yaml.Unmarshal(rules, &file); err != nil {
+		return nil, err
+	}
+	groups := field(file.Content[0], "groups")
+	var all []*yaml.Node
+	var names []string // of the group of each rule
+	records := map[string][]int{}
+	for _, g := range groups.Content {
+		for _, r := range field(g, "rules").Content {
+			if name := field(r, "record"); name != nil {
+				records[name.Value] = append(records[name.Value], len(all))
+			}
+			all, names = append(all, r), append(names, field(g, "name").Value)
+		}
+	}
+	placed := map[int]bool{}
+	var closure func(i int, found map[int]bool)
+	closure = func(i int, found map[int]bool) {
+		found[i] = true
+		for _, name := range recorded.FindAllString(field(all[i], "expr").Value, -1) {
+			for _, j := range records[name] {
+				if !placed[j] && !found[j] && !strings.HasPrefix(name, "avax:threshold") {
+					closure(j, found)
+				}
+			}
+		}
+	}
+	var split []*yaml.Node
+	room, number := 0, map[string]int{}
+	open := func(of string) {
+		number[of]++
+		split = append(split, mapping("name", scalar(fmt.Sprintf("%s-%d", of, number[of])), "rules", &yaml.Node{Kind: yaml.SequenceNode}))
+		room = mimirGroup
+	}
+	for _, kind := range []string{"alert", "record"} {
+		for i, r := range all {
+			if placed[i] || field(r, kind) == nil {
+				continue
+			}
+			together := map[int]bool{}
+			closure(i, together)
+			if len(together) > room {
+				open(names[i])
+			}
+			for _, j := range slices.Sorted(maps.Keys(together)) {
+				if room == 0 {
+					open(names[i])
+				}
+				rules := field(split[len(split)-1], "rules")
+				rules.Content, placed[j] = append(rules.Content, all[j]), true
+				room--
+			}
+		}
+	}
+	groups.Content = split
+	return write(&file)
+}
+
+func scalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
+
+func mapping(key1 string, value1 *yaml.Node, key2 string, value2 *yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar(key1), value1, scalar(key2), value2}}
 }
 
 // WithDigest adds the rules of the weekly digest to rules. Rules and result are in the format of rules.yml.

@@ -28,8 +28,9 @@ Without --out, prints rules.yml.
 
 Options:
   --format FORMAT prometheus; prometheusrule for the Prometheus operator in
-                  Kubernetes; or grafana for the import into Grafana-managed
-                  alerting (default: prometheus)
+                  Kubernetes; mimir for Mimir and Cortex, whose groups have at
+                  most 20 rules; or grafana for the import into
+                  Grafana-managed alerting (default: prometheus)
   --labels LIST   labels of nodes and validators that each alert gets, such as
                   owner,region (default: AVAX_ALERT_LABELS)
   --out DIR       write two files to this directory: rules.yml, and
@@ -84,10 +85,17 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	case "prometheus":
 	case "prometheusrule":
 		rules, companion = alerts.PrometheusRule("avax-exporter", rules), alerts.PrometheusRule("avax-exporter-companion", companion)
+	case "mimir":
+		var wrong, also error
+		rules, wrong = alerts.Mimir(rules)
+		companion, also = alerts.Mimir(companion)
+		if err := errors.Join(wrong, also); err != nil {
+			return err
+		}
 	case "grafana":
 		rules, companion = alerts.GrafanaManaged(rules), alerts.GrafanaManaged(companion)
 	default:
-		return inputError("rules: unknown format %q: use prometheus, prometheusrule or grafana", format)
+		return inputError("rules: unknown format %q: use prometheus, prometheusrule, mimir or grafana", format)
 	}
 	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
 }
