@@ -173,7 +173,7 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 	testworld.Full(t)
 	dir := t.TempDir() // without a comma
 	digest := "sha256:" + strings.Repeat("0123456789abcdef", 4)
-	for values, want := range map[string]string{
+	ordinary := map[string]string{
 		"config: {AVAX_NETWORK: 88888888}":                                        `value: "88888888"`,
 		"config: {AVAX_OBSERVER_BUDGET: 1000000}":                                 `value: "1000000"`,
 		"config: {AVAX_TIMEOUT: 0.5}":                                             `value: "0.5"`,
@@ -195,13 +195,74 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 		"monitor: {enabled: true, labels: {app.kubernetes.io/name: mine}}":        "app.kubernetes.io/name: mine",
 		"monitor: {enabled: true, kind: PodMonitor, endpoint: {relabelings: []}}": "relabelings: []",
 		"extraEnv: [{name: GOMEMLIMIT, value: 200MiB}]":                           "value: 200MiB",
-		"demo: true": "args: [demo]",
-	} {
+		"demo: true":                                   "args: [demo]",
+		"resources: {limits: {memory: 0.5Gi}}":         "memory: 0.5Gi",
+		"resources: {limits: {memory: 1e9}}":           "memory: 1000000000",
+		"resources: {limits: {memory: 268435456000m}}": "memory: 268435456000m",
+		"resources: {limits: {memory: 300M, cpu: 0.5}, requests: {cpu: 100m, memory: 64M, ephemeral-storage: 1Gi}}": "ephemeral-storage: 1Gi",
+		"state: {enabled: true, size: 1.5Gi, storageClassName: fast}":                                               "storage: 1.5Gi",
+		"state: {enabled: true, size: 500M}":                                                                        "storage: 500M",
+		"config: {AVAX_NETWORK: 4294967295}":                                                                        `value: "4294967295"`,
+		"config: {AVAX_DATA_BUDGET: '6000/m,1200000/d'}":                                                            `value: "6000/m,1200000/d"`,
+		"config: {AVAX_CONCURRENCY: 4}":                                                                             `value: "4"`,
+		`config: {AVAX_CONCURRENCY: "08"}`:                                                                          `value: "08"`,
+		"config: {AVAX_TRUST_LOOPBACK: 0}":                                                                          `value: "0"`,
+		"config: {AVAX_TRUST_LOOPBACK: false}":                                                                      `value: "false"`,
+		"config: {AVAX_OBSERVERS: ''}":                                                                              `value: ""`,
+		"config: {AVAX_CHAINS: 'C,auto'}":                                                                           `value: "C,auto"`,
+		"config: {AVAX_SCHEDULES: 'peers=@every 30s;acps=*/5 * * * *'}":                                             `value: "peers=@every 30s;acps=*/5 * * * *"`,
+		`config: {AVAX_WATCH_ADDRESSES: "0x00000000000000000000000000000000000000aa"}`:                              `value: "0x00000000000000000000000000000000000000aa"`,
+		"config:\n  AVAX_CHAINS: >-\n    C,\n    auto":                                                              `value: "C, auto"`,
+		"config: {AVAX_LOG_LEVEL: null}":                                                                            "kind: Deployment",
+		"nodes: {alpha: 'http://alpha:9650', b.1: 'https://nodes.example.com/b'}":                                   `value: "alpha=http://alpha:9650,b.1=https://nodes.example.com/b"`,
+		`nodesFile: [{targets: ['a:9650'], labels: {node: a, owner: "yes"}}]`:                                       `owner: "yes"`,
+		`nodesFile: [{targets: ['a:9650'], labels: {rack: "0123"}}]`:                                                `rack: "0123"`,
+		"httpConfig: [{upstreams: ['*'], host: localhost, http_config: {basic_auth: {username: \"1\", password_file: /secrets/n/p}}}]\nsecrets: {n: {}}": `username: "1"`,
+		"secrets: {avax.data: {AVAX_DATA_API_KEY_FILE: api.key}}":                                                                                    "value: /secrets/avax.data/api.key",
+		"secrets: {a: {}, b: {AVAX_NOTIFY_FILE: notify.yml}}":                                                                                        "value: /secrets/b/notify.yml",
+		"nodes: {a: 'http://a:9650'}\nextraEnv: [{name: AVAX_NODES, valueFrom: {secretKeyRef: {name: s, key: k}}}]":                                  "secretKeyRef",
+		"config: {AVAX_CHAINS: C}\nextraEnv: [{name: AVAX_CHAINS, value: \"C,auto\"}]":                                                               "value: C,auto",
+		"secrets: {b: {AVAX_NOTIFY_FILE: n.yml}}\nextraEnv: [{name: AVAX_NOTIFY_FILE, value: /x}]":                                                   "value: /x",
+		"extraEnv:\n- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n- {name: AVAX_EXTERNAL_URL, value: 'http://$(POD_IP):9865'}": "value: http://$(POD_IP):9865",
+		"image: {repository: 'registry.example:5000/team/avax-exporter', tag: v1.0.0}":                                                               "image: registry.example:5000/team/avax-exporter:v1.0.0",
+		`image: {tag: "20260101", pullPolicy: Always, pullSecrets: [regcred]}`:                                                                       `app.kubernetes.io/version: "20260101"`,
+		"image: {tag: sha-4f8d0d36-}":                                                                                    `app.kubernetes.io/version: "sha-4f8d0d36"`,
+		"podLabels: {example.com/team: a, app.kubernetes.io/instance: other}":                                            "example.com/team: a",
+		`podLabels: {version: "1.10", enabled: "true"}`:                                                                  `enabled: "true"`,
+		`podAnnotations: {prometheus.io/scrape: "true", prometheus.io/port: "9865"}`:                                     `prometheus.io/port: "9865"`,
+		"prometheusRule: {enabled: true, labels: {app.kubernetes.io/name: mine, role: alerts}}":                          "app.kubernetes.io/name: mine",
+		`dashboards: {enabled: true, labels: {app.kubernetes.io/version: mine, grafana_dashboard: "1"}}`:                 "app.kubernetes.io/version: mine",
+		"monitor: {enabled: true, interval: 1m30s, labels: {release: kube-prometheus-stack}}":                            "interval: 1m30s",
+		"monitor: {enabled: true, endpoint: {scheme: https, tlsConfig: {insecureSkipVerify: true}, scrapeTimeout: 20s}}": "insecureSkipVerify: true",
+		"nameOverride: avax": "app.kubernetes.io/name: avax\n",
+		"fullnameOverride: a-name-that-is-much-longer-than-any-name-of-a-service-may-be":                                                            "name: a-name-that-is-much-longer-than-any-name-of-a-servi",
+		"nodeSelector: {kubernetes.io/os: linux}\ntolerations: [{operator: Exists}]\npriorityClassName: high":                                       "priorityClassName: high",
+		"affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {}}]}}": "topologyKey: kubernetes.io/hostname",
+		"topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}}]\nshards: 3":             "maxSkew: 1",
+		"podSecurityContext: {runAsUser: 1000650000, runAsGroup: 0, fsGroup: 1000650000}":                                                           "runAsUser: 1000650000",
+		"podSecurityContext: {supplementalGroups: [2000], fsGroupChangePolicy: OnRootMismatch}":                                                     "fsGroupChangePolicy: OnRootMismatch",
+		"serviceAccountName: avax.exporter":                                           "serviceAccountName: avax.exporter",
+		`service: {type: LoadBalancer, port: 80, annotations: {a.example/b: "true"}}`: `a.example/b: "true"`,
+		"service: {type: NodePort}":                                                   "type: NodePort",
+		"networkPolicy: {enabled: false}":                                             "kind: Service",
+		"networkPolicy: {from: [{namespaceSelector: {matchLabels: {name: monitoring}}}], egress: [{ports: [{port: 9650}]}]}": "policyTypes: [Ingress, Egress]",
+		"podDisruptionBudget: {enabled: true}\nreplicas: 2":                                                                  "maxUnavailable: 1",
+		"webConfigSecret: web":               "secretName: web",
+		"shards: 12\nstate: {enabled: true}": `value: "12"`,
+		"fullnameOverride: \"yes\"\nnameOverride: \"on\"\nserviceAccountName: \"null\"\nwebConfigSecret: \"1e3\"\nimage: {pullSecrets: [\"y\"]}": `name: "yes"`,
+		"state: {enabled: true, size: \"1000000000\", storageClassName: \"no\"}":                                                                 `storageClassName: "no"`,
+		"global: {imageRegistry: x}": "kind: Deployment",
+	}
+	if len(ordinary) < 60 {
+		t.Errorf("only %d values files", len(ordinary))
+	}
+	for values, want := range ordinary {
 		t.Run(values, func(t *testing.T) {
 			file := filepath.Join(dir, "values.yaml")
 			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			run(t, "", "helm", "lint", "--strict", "--quiet", chart, "-f", file)
 			rendered := render(t, chart, "-f", file)
 			if !strings.Contains(rendered, want) || strings.Contains(rendered, "GOMEMLIMIT") && !strings.Contains(values, "GOMEMLIMIT") {
 				t.Errorf("no %q:\n%s", want, rendered)
@@ -224,6 +285,31 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 		{`{"config": {"LOG_LEVEL": "WARN"}}`, "LOG_LEVEL"},
 		{`{"secrets": {"avax-data": {"AVAX_DATA_API_KEY": "canary"}}}`, "AVAX_DATA_API_KEY"},
 		{`{"shards": 0}`, "/shards"},
+		{`{"shards": "2"}`, "/shards': got string, want integer"},
+		{`{"replicas": 1.5}`, "/replicas"},
+		{`{"image": {"tag": 1.10}}`, "/image/tag': got number, want string"},
+		{`{"image": {"tag": "a b"}}`, "/image/tag"},
+		{`{"image": {"digest": "0123"}}`, "/image/digest"},
+		{`{"image": {"repository": ""}}`, "/image/repository"},
+		{`{"podLabels": {"team": true}}`, "/podLabels/team': got boolean, want string"},
+		{`{"podLabels": {"team": "a b"}}`, "/podLabels/team"},
+		{`{"podLabels": {"a/b/c": "x"}}`, "a/b/c"},
+		{`{"nodeSelector": {"gpu": 1}}`, "/nodeSelector/gpu"},
+		{`{"resources": {"limits": {"memory": "1 GB"}}}`, "/resources/limits/memory"},
+		{`{"resources": {"limit": {"memory": "1Gi"}}}`, "limit"},
+		{`{"resources": {"limits": {"memory": "256Mb"}}}`, "/resources/limits/memory"},
+		{`{"state": {"enabled": "true"}}`, "/state/enabled': got string, want boolean"},
+		{`{"state": {"size": "5 GB"}}`, "/state/size"},
+		{`{"extraEnv": {"A": "b"}}`, "/extraEnv': got object, want array"},
+		{`{"extraEnv": [{"name": "AVAX_SHARD", "value": "1"}]}`, "/extraEnv/0/name"},
+		{`{"extraEnv": [{"name": "A", "value": 1}]}`, "/extraEnv/0/value': got number, want string"},
+		{`{"extraEnv": [{"value": "1"}]}`, "missing property 'name'"},
+		{`{"nameOverride": "My_App"}`, "/nameOverride"},
+		{`{"fullnameOverride": "1st"}`, "/fullnameOverride"},
+		{`{"service": {"port": 70000}}`, "/service/port"},
+		{`{"monitor": {"interval": "30"}}`, "/monitor/interval"},
+		{`{"config": {"AVAX_CHAINS": ["C"]}}`, "/config/AVAX_CHAINS"},
+		{`{"config": {"AVAX_NOTIFY_FILE": "/x"}, "secrets": {"s": {"AVAX_NOTIFY_FILE": "n.yml"}}}`, "AVAX_NOTIFY_FILE is in config and in secrets: remove one"},
 		{`{"monitor": {"kind": "Probe"}}`, "/monitor/kind"},
 	} {
 		file := filepath.Join(t.TempDir(), "values.json")

@@ -151,6 +151,11 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 			}
 		}
 	}
+	for _, v := range template.Spec.Volumes {
+		for _, problem := range validation.IsDNS1123Label(v.Name) {
+			problems = append(problems, fmt.Sprintf("volume %s: %s", v.Name, problem))
+		}
+	}
 	// Checks beyond the profile.
 	if token := template.Spec.AutomountServiceAccountToken; token == nil || *token {
 		problems = append(problems, "a service account's token is mounted")
@@ -158,6 +163,13 @@ func workload(object runtime.Object, pods profile.Evaluator) (problems []string)
 	for _, c := range template.Spec.Containers {
 		if c.SecurityContext == nil || c.SecurityContext.ReadOnlyRootFilesystem == nil || !*c.SecurityContext.ReadOnlyRootFilesystem {
 			problems = append(problems, fmt.Sprintf("container %s may write to its root file system", c.Name))
+		}
+		variables := map[string]bool{}
+		for _, v := range c.Env {
+			if variables[v.Name] {
+				problems = append(problems, fmt.Sprintf("container %s has the variable %s twice", c.Name, v.Name))
+			}
+			variables[v.Name] = true
 		}
 		if c.Resources.Limits.Memory().IsZero() {
 			problems = append(problems, fmt.Sprintf("container %s has no memory limit", c.Name))

@@ -14,8 +14,8 @@
 {{- end -}}
 
 {{- define "selector" -}}
-app.kubernetes.io/name: {{ include "name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "name" . | toYaml }}
+app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 {{- end -}}
 
 {{- define "labels" -}}
