@@ -12,35 +12,53 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
-// exporterOf returns the address of the exporter for a command: --from, or the exporter on this machine. It also returns the
-// configuration.
-func exporterOf(from string) (address string, cfg *config.Config, err error) {
+// exporter is a running exporter.
+type exporter struct {
+	address string
+	token   string // of its state directory; empty if it is not known
+}
+
+// exporterOf returns the exporter for a command: --from, or the exporter on this machine. It also returns the configuration. Only the exporter on
+// this machine gets the token of the state directory.
+func exporterOf(from string) (e exporter, cfg *config.Config, err error) {
 	if u, err := url.Parse(from); from != "" && (err != nil || u.Host == "") {
-		return "", nil, usageError{errors.New("--from: invalid URL: write one like http://127.0.0.1:9865")} // without the URL, which may contain a password
+		return e, nil, usageError{errors.New("--from: invalid URL: write one like http://127.0.0.1:9865")} // without the URL, which may contain a password
 	}
 	if cfg, err = configured(config.LoadServing()); err != nil {
-		return "", nil, err
+		return e, nil, err
 	}
-	return strings.TrimSuffix(cmp.Or(from, app.OwnURL(string(cfg.Listen), cfg.TLS)), "/"), cfg, nil
+	e.address = strings.TrimSuffix(cmp.Or(from, app.OwnURL(string(cfg.Listen), cfg.TLS)), "/")
+	if dir, err := config.LoadOnly("STATE_DIR"); err == nil && from == "" {
+		e.token = state.Token(string(dir.StateDir))
+	}
+	return e, cfg, nil
 }
+
+// client follows no redirect: only the exporter itself may answer, and only it may get the token.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 // maxAnswer is the maximum size of an exporter's answer in bytes.
 const maxAnswer = 256 << 20
 
-// askURL sends a request to an exporter. The caller closes the body.
-func askURL(ctx context.Context, address string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+// get sends a request. The caller closes the body.
+func (e exporter) get(ctx context.Context, path string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.address+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	return http.DefaultClient.Do(req)
+	if e.token != "" {
+		req.Header.Set(web.TokenHeader, e.token)
+	}
+	return client.Do(req)
 }
 
-// request reads a text of an exporter. The answer is trimmed.
-func request(ctx context.Context, address string) (resp *http.Response, text string, err error) {
-	if resp, err = askURL(ctx, address); err != nil {
+// request reads a text. The answer is trimmed.
+func (e exporter) request(ctx context.Context, path string) (resp *http.Response, text string, err error) {
+	if resp, err = e.get(ctx, path); err != nil {
 		return nil, "", fmt.Errorf("%w; start the exporter, or name another one with --from", err)
 	}
 	defer resp.Body.Close()
@@ -48,12 +66,16 @@ func request(ctx context.Context, address string) (resp *http.Response, text str
 	return resp, strings.TrimSpace(string(body)), err
 }
 
-// answerOf reads a text of an exporter. A name that the exporter does not know is an error in the command line. Otherwise the error is the
-// exporter's text, or the remedy if it denies access.
-func answerOf(ctx context.Context, address string) (string, error) {
-	resp, text, err := request(ctx, address)
+// answerOf reads a text. A name that the exporter does not know is an error in the command line. Otherwise the error is the
+// exporter's text, or the remedy if it denies access. A redirect and a web page, such as that of a login, are errors.
+func (e exporter) answerOf(ctx context.Context, path string) (string, error) {
+	resp, text, err := e.request(ctx, path)
 	if err != nil {
 		return "", err
+	}
+	if kind := resp.Header.Get("Content-Type"); resp.StatusCode < http.StatusBadRequest && (resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/plain")) {
+		return "", fmt.Errorf("%s answers %s with %s; it is not the answer of an avax-exporter: name the exporter itself with --from",
+			resp.Request.URL.Redacted(), resp.Status, cmp.Or(kind, "no content"))
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
@@ -64,6 +86,16 @@ func answerOf(ctx context.Context, address string) (string, error) {
 		return "", refused(resp)
 	}
 	return "", errors.New(cmp.Or(text, resp.Status))
+}
+
+// verdict reads an answer that must begin with yes. Any other answer is an error: nothing else means yes.
+func (e exporter) verdict(ctx context.Context, path string) (string, error) {
+	text, err := e.answerOf(ctx, path)
+	if err == nil && !strings.HasPrefix(text, "yes: ") {
+		first, _, _ := strings.Cut(text, "\n")
+		err = fmt.Errorf("%s answers %q, which is not yes; it is not the answer of an avax-exporter: name the exporter itself with --from", path, first)
+	}
+	return text, err
 }
 
 // refused returns the error of an answer that is not the requested one.

@@ -64,7 +64,7 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	text, err := answerOf(ctx, exporter+"/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
+	text, err := exporter.answerOf(ctx, "/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
 	if err != nil {
 		return err
 	}

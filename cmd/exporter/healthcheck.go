@@ -28,7 +28,7 @@ func runHealthcheck(ctx context.Context, _ []string, _, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	resp, err := askURL(ctx, app.OwnURL(string(cfg.Listen), false)+"/-/healthy")
+	resp, err := exporter{address: app.OwnURL(string(cfg.Listen), false)}.get(ctx, "/-/healthy")
 	if err != nil {
 		return err
 	}

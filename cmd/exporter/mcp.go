@@ -151,7 +151,7 @@ func (t tool) schema() any {
 }
 
 // answer calls the tool with its arguments, a JSON object.
-func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMessage) (string, error) {
+func (t tool) answer(ctx context.Context, e exporter, arguments json.RawMessage) (string, error) {
 	given := map[string]any{}
 	if len(arguments) > 0 {
 		if err := json.Unmarshal(arguments, &given); err != nil {
@@ -190,7 +190,7 @@ func (t tool) answer(ctx context.Context, exporter string, arguments json.RawMes
 
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	resp, text, err := request(ctx, exporter+path+"?"+query.Encode())
+	resp, text, err := e.request(ctx, path+"?"+query.Encode())
 	if err != nil {
 		return "", err
 	}

@@ -54,7 +54,7 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 		if err != nil {
 			return err
 		}
-		answer, err := answerOf(ctx, exporter+"/"+name+"?"+url.Values{parameter: words}.Encode())
+		answer, err := exporter.verdict(ctx, "/"+name+"?"+url.Values{parameter: words}.Encode())
 		if err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
@@ -94,7 +95,7 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if m.check {
-		if _, err := answerOf(ctx, exporter+"/safe-to-stop?node="+url.QueryEscape(m.node)); err != nil {
+		if _, err := exporter.verdict(ctx, "/safe-to-stop?node="+url.QueryEscape(m.node)); err != nil {
 			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.node, err)
 		}
 	}
@@ -102,7 +103,7 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	api, client := m.alertmanager, http.DefaultClient
+	api, client := m.alertmanager, client
 	if api == "" && cfg.Alerting.Notifies() {
 		api = cfg.Alerting.Alertmanagers[0]
 	}
@@ -114,10 +115,14 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return err
 		}
 	}
-	api = strings.TrimSuffix(cmp.Or(api, exporter), "/")
+	token := exporter.token
+	if api != "" {
+		token = ""
+	}
+	api = strings.TrimSuffix(cmp.Or(api, exporter.address), "/")
 	until := time.Now().Add(m.lasts)
 	for _, match := range notify.NodeMatches(m.node, id) {
-		silence, err := postSilence(ctx, client, api, match.Label, match.Value, m.comment, until)
+		silence, err := postSilence(ctx, client, api, token, match.Label, match.Value, m.comment, until)
 		if err != nil {
 			return err
 		}
@@ -128,8 +133,8 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 
 // nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it. /metrics has it while the node answers,
 // for every client. Later a query finds it.
-func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
-	page, err := answerOf(ctx, exporter+"/metrics")
+func nodeIDOf(ctx context.Context, e exporter, node string) (string, error) {
+	page, err := e.answerOf(ctx, "/metrics")
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +172,7 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 			Result []struct{ Metric map[string]string }
 		}
 	}
-	resp, text, err := request(ctx, exporter+"/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
+	resp, text, err := e.request(ctx, "/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
 	switch {
 	case err != nil:
 		return "", err
@@ -186,7 +191,7 @@ func nodeIDOf(ctx context.Context, exporter, node string) (string, error) {
 }
 
 // postSilence creates a silence and returns its ID.
-func postSilence(ctx context.Context, client *http.Client, api, label, value, comment string, until time.Time) (string, error) {
+func postSilence(ctx context.Context, client *http.Client, api, token, label, value, comment string, until time.Time) (string, error) {
 	type matcher struct {
 		Name    string `json:"name"`
 		Value   string `json:"value"`
@@ -205,6 +210,9 @@ func postSilence(ctx context.Context, client *http.Client, api, label, value, co
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		req.Header.Set(web.TokenHeader, token)
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", err

@@ -43,9 +43,9 @@ func TestSilenceUsesCredentialsOfAlertmanager(t *testing.T) {
 
 // If the exporter denies access, the error has the remedy.
 func TestPasswordMissing(t *testing.T) {
-	exporter := guarded(t, "Basic canary", "")
-	err := runSilence(t.Context(), []string{"--from", exporter, "alpha", "30m"}, io.Discard, io.Discard)
-	_, tool := tools[0].answer(t.Context(), exporter, nil)
+	url := guarded(t, "Basic canary", "")
+	err := runSilence(t.Context(), []string{"--from", url, "alpha", "30m"}, io.Discard, io.Discard)
+	_, tool := tools[0].answer(t.Context(), exporter{address: url}, nil)
 	for command, err := range map[string]error{"silence": err, "mcp": tool} {
 		if err == nil || !strings.Contains(err.Error(), "answers 401 Unauthorized; write the user and the password in --from") {
 			t.Errorf("%s: %v", command, err)

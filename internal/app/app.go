@@ -98,7 +98,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
 		Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent,
 		ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
-		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},
+		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Token: targets.state.NewToken(),
+			Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},
 		Reload: a.serveReload, Reloads: a.reloads, Notifier: a.serveNotifier,
 	}
 	if !cfg.OnlyData {

@@ -4,6 +4,7 @@ package state
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -298,4 +299,31 @@ func (d *Dir) file(key string) string {
 		name = hex.EncodeToString(sum[:])
 	}
 	return filepath.Join(d.path, name+suffix)
+}
+
+// tokenFile has the token of the running process. Whoever can read the directory can have access.
+const tokenFile = "token"
+
+// NewToken writes a new random token that Token reads. It returns an empty text if the directory cannot be written.
+func (d *Dir) NewToken() string {
+	if d == nil || d.path == "" {
+		return ""
+	}
+	token := rand.Text()
+	if err := d.write(filepath.Join(d.path, tokenFile), []byte(token)); err != nil {
+		return "" // the first write of a value logs it
+	}
+	return token
+}
+
+// Token returns the token of the process that uses the directory; empty if there is none, or if this user may not read it.
+func Token(path string) string {
+	if path == "" {
+		return ""
+	}
+	text, err := files.Read(filepath.Join(path, tokenFile))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -93,10 +93,16 @@ func (s *Site) api(answer func(ctx context.Context, kind string) (any, error), k
 // query answers clients that have access. Package alerting limits the time and the samples.
 func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.Access.Allows(r) {
-			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(denied)})
+		if why := s.Access.refusal(r); why != "" {
+			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(why)})
 			return
 		}
+		end, ok := s.queries.begin(r.Context())
+		if !ok {
+			writeError(w, errBusy)
+			return
+		}
+		defer end()
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		value, err := answer(r)
 		if err != nil {
@@ -117,6 +123,9 @@ func writeError(w http.ResponseWriter, err error) {
 		failed = &apiError{http.StatusServiceUnavailable, "timeout", err}
 	default:
 		failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
+	}
+	if failed == errBusy {
+		w.Header().Set("Retry-After", "3")
 	}
 	writeJSON(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
 }

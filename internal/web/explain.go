@@ -18,6 +18,10 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, errNoSource.Error(), http.StatusNotFound)
 		return
 	}
+	if !sameSite(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate" { // a link in a notification is from another site
+		http.Error(w, crossSite, http.StatusForbidden)
+		return
+	}
 	name, target := r.FormValue("name"), r.FormValue("target")
 	text, err := s.explanations.get(r.Context(), name+"\x00"+target, explainPatience, func(ctx context.Context) ([]byte, error) {
 		text, err := explain.Name(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())

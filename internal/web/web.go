@@ -77,6 +77,8 @@ type Site struct {
 	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
 	answers        *answers
+	queries        work // of clients
+	changes        work // also requests of Alertmanager's API
 	alertsAPI      http.HandlerFunc
 	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, those with a filter, and
 	// explanations.
@@ -108,8 +110,17 @@ func (s *Site) endpoints() []endpoint {
 	s.fixedPages, s.namedPages = newShared[[]byte](4, kept), newShared[[]byte](4, kept)
 	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[[]byte](1, kept)
 	page := short
+	s.queries, s.changes = newWork(maxQueries), newWork(maxChanges)
 	changing := func(handler http.HandlerFunc) http.Handler {
-		return http.NewCrossOriginProtection().Handler(s.Access.Only(handler))
+		return s.Access.Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			end, ok := s.changes.begin(r.Context())
+			if !ok {
+				writeError(w, errBusy)
+				return
+			}
+			defer end()
+			handler(w, r)
+		}))
 	}
 	reload, notifier := changing(s.Reload), changing(s.Notifier)
 	all := []endpoint{
