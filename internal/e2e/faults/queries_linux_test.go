@@ -75,12 +75,23 @@ func querying(e *exporter, stop <-chan struct{}) error {
 // Queries of strangers take neither the memory nor the time that a scraper needs.
 func TestExpensiveQueriesOfStrangersDoNotAffectScrapes(t *testing.T) {
 	testworld.Full(t)
+	endureQueries(t, "short but expensive PromQL queries", "false", 160<<20)
+}
+
+// The exporter answers one query of clients with access at a time.
+func TestExpensiveQueriesOfLocalClientsDoNotAffectScrapes(t *testing.T) {
+	testworld.Full(t)
+	endureQueries(t, "the same queries of eight clients with access", "true", 250<<20)
+}
+
+func endureQueries(t *testing.T, name, trust string, resident int64) {
+	t.Helper()
 	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1, Validators: 200}))
-	e := run(t, confined(t), append(probed("identity", "validators"), listed(urls, "alpha"), "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK=false",
+	e := run(t, confined(t), append(probed("identity", "validators"), listed(urls, "alpha"), "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK="+trust,
 		"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
 	e.Ready()
 	e.Until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
-	e.endure(attack{"short but expensive PromQL queries", querying, 160 << 20, false}, "outside", "alpha")
+	e.endure(attack{name, querying, resident, false}, "outside", "alpha")
 }
 
 // An expensive rule fails, reports it, and does not affect other rules.
