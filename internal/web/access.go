@@ -133,7 +133,9 @@ const (
 // work limits how many requests are answered at once. The others wait, until their clients leave.
 type work struct{ slots, waiting chan struct{} }
 
-func newWork(slots int) work { return work{make(chan struct{}, slots), make(chan struct{}, maxWaiting)} }
+func newWork(slots int) work {
+	return work{make(chan struct{}, slots), make(chan struct{}, maxWaiting)}
+}
 
 // begin waits for a slot. It returns false if too many requests wait, if the wait is too long, or if the client leaves. Otherwise the
 // caller calls end.
