@@ -75,7 +75,11 @@ func changed(resp *http.Response, change func(map[string]any)) (*http.Response, 
 	d.UseNumber()
 	var answer map[string]any
 	if d.Decode(&answer) == nil {
-		if result, is := answer["result"].(map[string]any); is {
+		result, is := answer["result"].(map[string]any)
+		if !is {
+			result = answer // of a REST service
+		}
+		if result != nil {
 			change(result)
 			if text, err = json.Marshal(answer); err != nil {
 				return nil, err

@@ -55,6 +55,7 @@ type Scheduler struct {
 	runs    sync.WaitGroup
 	counts  counts
 	load    load
+	churn   metric.Churn
 }
 
 // ticker holds the jobs of one schedule. One timer for all of them saves resources, because a fleet has tens of thousands of
@@ -98,6 +99,8 @@ type job struct {
 	Job
 	// notes are the notes of the last successful run. Only the current run accesses them.
 	notes []string
+	// shown are the chunks that the job exported last, see metric.Churn. The mutex of the Scheduler guards them.
+	shown []metric.Chunk
 
 	// The following fields are guarded by Scheduler.mu.
 
@@ -318,6 +321,7 @@ func (s *Scheduler) remove(j *job) {
 	delete(s.jobs, j.Key)
 	if delete(s.byNode[j.Target.Node], j); len(s.byNode[j.Target.Node]) == 0 {
 		delete(s.byNode, j.Target.Node)
+		s.churn.Forget(metric.Target{Node: j.Target.Node})
 	}
 	if last := s.store.Last(j.Key); last.Err != nil {
 		s.ended(causeOf(last))
@@ -436,6 +440,15 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 		return
 	}
 	was := s.store.Last(j.Key)
+	if len(r.Chunks) > 0 {
+		var excess error
+		if r.Chunks, j.shown, excess = s.churn.Limit(j.Target, j.shown, r.Chunks, r.At); excess != nil {
+			r.Err = errors.Join(r.Err, excess)
+			if r.Chunks == nil {
+				r.Chunks = []metric.Chunk{}
+			}
+		}
+	}
 	s.store.Put(r)
 	s.retry(j, r, missing)
 	if was.Err != nil && r.Err == nil && j.Target.Node != "" {

@@ -1,0 +1,89 @@
+package metric
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+const (
+	// maxNewOfNode is the maximum number of series that a node may add within an hour, beside those of the first run of each job. A name that a
+	// node invents is a new series, and the history of the rules keeps each for hours.
+	maxNewOfNode = 1000
+	// maxNew is the same for a target that is not a node.
+	maxNew = 5000
+	// churnWindow is the time for which new series are counted.
+	churnWindow = time.Hour
+)
+
+// Churn limits how many new series targets may export over time. It is not safe for concurrent use.
+type Churn struct{ byTarget map[Target]*newSeries }
+
+type newSeries struct {
+	since time.Time
+	count int
+}
+
+// Limit returns the chunks of a run without the families whose new series are too many within the hour. before are the chunks that the job
+// exported last; nil if it has exported none yet. For a family that it leaves out, it returns the previous chunk in shown. The error is
+// ErrTooMany.
+func (c *Churn) Limit(t Target, before, now []Chunk, at time.Time) (kept, shown []Chunk, err error) {
+	if before == nil {
+		return now, now, nil
+	}
+	limit := maxNew
+	if t.Node != "" {
+		t, limit = Target{Node: t.Node}, maxNewOfNode
+	}
+	if c.byTarget == nil {
+		c.byTarget = map[Target]*newSeries{}
+	}
+	made := c.byTarget[t]
+	if made == nil || at.Sub(made.since) >= churnWindow {
+		made = &newSeries{since: at}
+		c.byTarget[t] = made
+	}
+	var errs []error
+	for _, chunk := range now {
+		var old Chunk
+		i := slices.IndexFunc(before, func(b Chunk) bool { return b.Family == chunk.Family })
+		if i >= 0 {
+			old = before[i]
+		}
+		added := addedTo(old, chunk)
+		if made.count+added > limit {
+			errs = append(errs, fmt.Errorf("%w: %s has %d new series, and is not served: within an hour %s may add %d: check the answers of the upstream",
+				ErrTooMany, chunk.Family.Name, added, t, limit))
+			if i >= 0 {
+				shown = append(shown, old)
+			}
+			continue
+		}
+		made.count += added
+		kept, shown = append(kept, chunk), append(shown, chunk)
+	}
+	for _, old := range before { // a family without samples in this run: its series are not new when they return
+		if !slices.ContainsFunc(now, func(c Chunk) bool { return c.Family == old.Family }) {
+			shown = append(shown, old)
+		}
+	}
+	return kept, shown, errors.Join(errs...)
+}
+
+// Forget forgets a target without jobs.
+func (c *Churn) Forget(t Target) { delete(c.byTarget, t) }
+
+// addedTo returns the number of series of a chunk that the old one lacks. Both are sorted.
+func addedTo(old, chunk Chunk) (added int) {
+	i := 0
+	for _, s := range chunk.Samples {
+		for i < len(old.Samples) && slices.Compare(old.Samples[i].Labels, s.Labels) < 0 {
+			i++
+		}
+		if i == len(old.Samples) || !slices.Equal(old.Samples[i].Labels, s.Labels) {
+			added++
+		}
+	}
+	return added
+}
