@@ -108,4 +108,3 @@ func TestInventedNamesAddFewSeries(t *testing.T) {
 		}
 	})
 }
-

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxNewOfNode is the maximum number of series that a node may add within an hour, beside those of the first run of each job. A name that a
+	// maxNewOfNode is the maximum number of series that a node may add within an hour, apart from those of the first run of each job. A name that a
 	// node invents is a new series, and the history of the rules keeps each for hours.
 	maxNewOfNode = 1000
 	// maxNew is the same for a target that is not a node.
