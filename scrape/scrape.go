@@ -10,12 +10,14 @@
 package scrape
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -242,10 +244,13 @@ func parse(s, example string) (*url.URL, error) {
 			host = rest
 		}
 		host, _, _ = strings.Cut(host, "/")
-		if _, err := url.Parse("http://" + host); err != nil || host == "" || host[0] == ':' || strings.ContainsAny(host, " ?#%") {
+		if _, err := url.Parse("http://" + host); err != nil || host == "" || host[0] == ':' || host[len(host)-1] == ':' || strings.ContainsAny(host, " ?#%") {
 			return nil, errors.New("invalid URL: " + like)
 		}
 		return nil, fmt.Errorf("invalid URL: write http://%s or https://%[1]s", host)
+	}
+	if port, err := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16); err != nil || port == 0 {
+		return nil, errors.New("invalid URL: the port is not a number from 1 to 65535")
 	}
 	if strings.Contains(u.Path+u.RawQuery+u.Fragment, "@") {
 		return nil, errors.New("invalid URL: it has an @ after the host: in a password, write / as %2F, ? as %3F, # as %23 and @ as %40")

@@ -80,6 +80,7 @@ func (e InputError) Unwrap() error { return e.Err }
 
 // Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
+	env = env.trimmed()
 	c := &checked{Config: &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}, env: env}
 	c.problems = append(env.unknown(), env.decode(&c.Values)...)
 	if _, listed := env["NODES"]; !listed {
@@ -234,7 +235,7 @@ func (c *checked) validateAlerting() {
 		}
 		return
 	}
-	if c.Prometheus.URL != "" {
+	if c.Prometheus.URL != "" && !c.invalid(&c.PrometheusURL) {
 		c.note(&c.PrometheusURL, errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
 	}
 	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/kelseyhightower/envconfig"
 
@@ -126,7 +127,7 @@ func (env Environment) decode(v *Values) (problems []error) {
 		if value == "" {
 			continue
 		}
-		if quote := value[0]; len(value) > 1 && (quote == '"' || quote == '\'') && value[len(value)-1] == quote {
+		if first, _ := utf8.DecodeRuneInString(value); strings.ContainsRune(quotes, first) {
 			problems = append(problems, fmt.Errorf("%s%s: the value is in quotation marks: remove them: a file for docker --env-file has none", prefix, variable.Name))
 			continue
 		}
@@ -143,6 +144,18 @@ func (env Environment) decode(v *Values) (problems []error) {
 	}
 	return problems
 }
+
+// trimmed returns the values without spaces around them, such as the carriage returns of a file from Windows.
+func (env Environment) trimmed() Environment {
+	trimmed := Environment{}
+	for name, value := range env {
+		trimmed[name] = strings.TrimSpace(value)
+	}
+	return trimmed
+}
+
+// quotes are the quotation marks of a shell, and those of word processors. No value begins with one.
+const quotes = "\"'`‘’“”„«»"
 
 // variable returns the name of the variable of a field, which is given by its address.
 func (v *Values) variable(field any) string {

@@ -14,7 +14,8 @@ func TestPastedAPIPathsAreRefused(t *testing.T) {
 			"http://am:9093/api/v2/alerts": "write http://am:9093", "http://am:9093/api/v1/alerts/": "write http://am:9093",
 			"https://am/alertmanager/api/v2": "remove /api/v2 and what follows", "http://am:9093/-/healthy": "write http://am:9093",
 			"http://am:9093,http://bm:9093/api/v2": "entry 2 of the list", "http://am:9093/#/alerts": "query or fragment",
-			"/x": "write one like http://alertmanager:9093", "http://am:9093": "", "https://am.example/alertmanager/": "",
+			"/x": "write one like http://alertmanager:9093", "http:/x": "write one like http://alertmanager:9093", "http://am:99999": "port is not a number from 1",
+			"http://am:0": "port is not a number from 1", "http://am:9093": "", "https://am.example/alertmanager/": "",
 			"https://am.example/api/prom/alertmanager": "",
 		},
 		"PROMETHEUS_URL": {
@@ -81,7 +82,10 @@ func TestInvalidSwitchCausesOneError(t *testing.T) {
 
 // docker --env-file and some versions of compose pass quotation marks on.
 func TestQuotationMarksAreNamed(t *testing.T) {
-	for variable, value := range map[string]string{"NODES": `"a=http://n:9650"`, "CHAINS": `'C'`, "ALERTING": `"on"`, "NODES_FILE": `"nodes.yml"`} {
+	for variable, value := range map[string]string{
+		"NODES": `"a=http://n:9650"`, "CHAINS": `'C'`, "ALERTING": `"on"`, "NODES_FILE": `"nodes.yml"`,
+		"LOG_LEVEL": "‘INFO’", "TIMEOUT": "“10s”", "NETWORK": "`fuji`", "CURRENCY": `"usd`, "VALIDATORS": "«own»", "OBSERVERS": "\"a=http://a:9650\"\r",
+	} {
 		_, err := config.Environment{variable: value}.Parse()
 		if err == nil || !strings.Contains(err.Error(), "AVAX_"+variable+": the value is in quotation marks: remove them") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s=%s: %v", variable, value, err)
@@ -104,5 +108,22 @@ func TestServiceLinksAreIgnored(t *testing.T) {
 	t.Setenv("AVAX_"+"PORTS", "9650")
 	if _, err := config.Load(); err == nil || !strings.Contains(err.Error(), "AVAX_"+"PORTS: unknown variable") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Spaces and the line ends of Windows are no part of a value.
+func TestValuesFromFilesOfWindowsAreAccepted(t *testing.T) {
+	for _, end := range []string{"\r", "\n", "\r\n", " ", "\t"} {
+		env := config.Environment{
+			"NODES": "a=http://a:9650", "CHAINS": "C,auto", "ALERTING": "off", "LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "TIMEOUT": "10s", "CURRENCY": "usd",
+			"NETWORK": "fuji", "CONCURRENCY": "4", "VALIDATORS": "own", "LISTEN": ":9865", "PROMETHEUS_URL": "http://p:9090", "ALERTMANAGERS": "http://am:9093",
+			"DATA_BUDGET": "6000/m", "COLLECTORS": "-acps", "SCHEDULES": "peers=@every 1m", "EXTERNAL_LABELS": "a=b", "SHARD": "0", "RULES_FILE": "", "NODES_FILE": "",
+		}
+		for name, value := range env {
+			env[name] = " " + value + end
+		}
+		if _, err := env.Parse(); err != nil {
+			t.Errorf("%q: %v", end, err)
+		}
 	}
 }
