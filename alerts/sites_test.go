@@ -91,8 +91,6 @@ type happening struct {
 
 const length = 45 // minutes
 
-var steady = fmt.Sprintf("1x%d", length)
-
 // begins returns a value for ten minutes, then another.
 func begins(before, after string) string { return fmt.Sprintf("%sx9 %sx%d", before, after, length) }
 

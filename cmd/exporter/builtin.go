@@ -27,10 +27,9 @@ const rulesHelp = `
 Without --out, prints rules.yml.
 
 Options:
-  --format FORMAT prometheus; prometheusrule for the Prometheus operator in
-                  Kubernetes; mimir for Mimir and Cortex, whose groups have at
-                  most 20 rules; or grafana for the import into
-                  Grafana-managed alerting (default: prometheus)
+  --format FORMAT prometheus; prometheusrule for the Prometheus operator; mimir
+                  for Mimir and Cortex, with at most 20 rules in a group; or
+                  grafana for Grafana-managed alerting (default: prometheus)
   --labels LIST   labels of nodes and validators that each alert gets, such as
                   owner,region (default: AVAX_ALERT_LABELS)
   --out DIR       write two files to this directory: rules.yml, and
