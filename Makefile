@@ -86,7 +86,7 @@ check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' d
 
 .tools/%/node_modules: internal/tools/%/package.json internal/tools/%/package-lock.json
 	@mkdir -p .tools/$* && cp $^ .tools/$*/
-	cd .tools/$* && npm ci --no-audit --no-fund --loglevel=error
+	cd .tools/$* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: check-logs

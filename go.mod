@@ -2,6 +2,8 @@ module github.com/avax-exporter/avax-exporter
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/KimMachineGun/automemlimit v0.7.5
 	github.com/agnivade/levenshtein v1.2.2

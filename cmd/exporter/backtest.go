@@ -63,6 +63,9 @@ Examples:
       --alert AvaxHeadLag --target alpha --at 2026-11-03T04:10:00Z
 `
 
+// maxBacktestAnswer is the maximum size of an answer of Prometheus in bytes. Decoded samples need about nine times as much memory.
+const maxBacktestAnswer = 64 << 20
+
 // backtestRequest holds the arguments of the command backtest.
 type backtestRequest struct {
 	prometheus, httpConfig, rules, alertmanager string
@@ -158,7 +161,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 			return inputError("backtest: --http-config: %s", secret.HideQuoted(err.Error()))
 		}
 	}
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTP: requests, Timeout: 5 * time.Minute, MaxBody: maxAnswer}, nil)
+	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: r.prometheus, HTTP: requests, Timeout: 5 * time.Minute, MaxBody: maxBacktestAnswer}, nil)
 	if err != nil {
 		return inputError("backtest: %w", err)
 	}

@@ -128,7 +128,7 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 				if err != nil {
 					text = err.Error()
 				}
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: printable(text)}}, IsError: err != nil}, nil
 			})
 	}
 	err = server.Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})

@@ -65,6 +65,7 @@ type Notifier struct {
 	unsaved    bool  // whether the last write of the state files failed; only run uses it
 	notified   sentLog
 	changed    chan struct{} // signals that silences or the notification log differ from the files
+	flush      chan chan error
 	stopped    chan struct{}
 }
 
@@ -85,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
-		changed:    make(chan struct{}, 1), stopped: make(chan struct{}),
+		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
 	}
 	if o.StateDir != "" {
 		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
@@ -342,9 +343,35 @@ func (n *Notifier) Handler() http.Handler {
 			http.Error(w, "the API cannot be started: "+err.Error(), http.StatusInternalServerError)
 			return
 		}
-		handler.ServeHTTP(w, r)
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		// A change is acknowledged when it is on disk.
+		held := &heldAnswer{header: w.Header(), status: http.StatusOK}
+		handler.ServeHTTP(held, r)
+		if held.status < http.StatusBadRequest {
+			if err := n.saved(r.Context()); err != nil {
+				w.Header().Del("Content-Length")
+				http.Error(w, err.Error(), http.StatusInsufficientStorage)
+				return
+			}
+		}
+		w.WriteHeader(held.status)
+		_, _ = w.Write(held.body.Bytes()) //nolint:gosec // Alertmanager's API answers JSON
 	})
 }
+
+// heldAnswer holds an answer until it may be sent.
+type heldAnswer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (h *heldAnswer) Header() http.Header            { return h.header }
+func (h *heldAnswer) WriteHeader(status int)         { h.status = status }
+func (h *heldAnswer) Write(text []byte) (int, error) { return h.body.Write(text) }
 
 // openAPI returns the handler of the API, which it creates for the first request.
 func (n *Notifier) openAPI() (http.Handler, error) {
@@ -390,21 +417,23 @@ func (n *Notifier) run(ctx context.Context) {
 	defer gc.Stop()
 	for {
 		select {
+		case done := <-n.flush:
+			done <- n.save()
 		case <-n.changed:
-			n.save()
+			_ = n.save() // it logs the error
 		case <-gc.C:
 			_, logErr := n.sent.GC()
 			_, silenceErr := n.silences.GC()
 			if err := errors.Join(logErr, silenceErr); err != nil {
 				n.log.Error("expired notification state not removed", "err", err)
 			}
-			n.save()
+			_ = n.save() // it logs the error
 		case <-ctx.Done():
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.halt()
 			n.alerts.Close()
-			n.save()
+			_ = n.save() // it logs the error
 			return
 		}
 	}
@@ -413,10 +442,26 @@ func (n *Notifier) run(ctx context.Context) {
 // Wait waits until everything has stopped, after the context of Start has ended.
 func (n *Notifier) Wait() { <-n.stopped }
 
+// saved returns after a change is on disk. The error says that it is in force, but that a restart loses it.
+func (n *Notifier) saved(ctx context.Context) error {
+	done := make(chan error, 1)
+	select {
+	case n.flush <- done:
+	case <-n.stopped:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := <-done; err != nil {
+		return fmt.Errorf("the change is in force, but a restart loses it: it cannot be saved: %w", err)
+	}
+	return nil
+}
+
 // save writes the state files. If a write fails, only a restart loses state.
-func (n *Notifier) save() {
+func (n *Notifier) save() error {
 	if n.o.StateDir == "" {
-		return
+		return nil
 	}
 	err := errors.Join(n.unreadable, n.o.State.Lock())
 	if err == nil {
@@ -431,6 +476,7 @@ func (n *Notifier) save() {
 		n.log.Info("notification state saved again")
 	}
 	n.unsaved = err != nil
+	return err
 }
 
 // replace writes a file atomically. It writes no file that snapshot would refuse.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -357,3 +358,27 @@ func TestHeartbeatFollowsNoRedirect(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// After a crash, no acknowledged silence is lost; one that cannot be saved is told.
+func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
+	phone := testworld.Memory(t)
+	c := notify.Config{File: configuration(t, phone.URL), StateDir: t.TempDir()}
+	n, stop := start(t, c)
+	defer stop()
+	for i := range 20 {
+		node := fmt.Sprintf("node%d", i)
+		if err := n.Silence(t.Context(), []notify.Match{{Label: "node", Value: node}}, time.Hour, "me", ""); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(filepath.Join(c.StateDir, "silences")); err != nil || !strings.Contains(string(text), node) {
+			t.Errorf("the silence of %s is not on disk: %v", node, err)
+		}
+	}
+	if err := os.RemoveAll(c.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	err := n.Silence(t.Context(), []notify.Match{{Label: "node", Value: "lost"}}, time.Hour, "me", "")
+	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
+		t.Errorf("the directory is gone: %v", err)
+	}
+}

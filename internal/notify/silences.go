@@ -78,10 +78,13 @@ func (n *Notifier) Silence(ctx context.Context, matches []Match, lasts time.Dura
 			return err
 		}
 	}
-	return nil
+	return n.saved(ctx)
 }
 
 // EndSilence ends a silence now.
 func (n *Notifier) EndSilence(ctx context.Context, id string) error {
-	return n.silences.Expire(ctx, id)
+	if err := n.silences.Expire(ctx, id); err != nil {
+		return err
+	}
+	return n.saved(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -404,7 +405,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 			notes = append(notes, "samples left out: "+kept.Error())
 		}
 		for _, note := range notes {
-			if !slices.Contains(j.notes, note) { // log once while the note persists
+			if !slices.ContainsFunc(j.notes, func(known string) bool { return sameNote(known, note) }) { // log once while the note persists
 				s.log.Warn("collector warning", "collector", j.Collector, "target", j.Target.String(), "warning", note)
 			}
 		}
@@ -418,6 +419,13 @@ func (s *Scheduler) run(j *job, woken bool) {
 	}
 	s.put(j, r, missing)
 }
+
+// sameNote reports whether two notes differ at most in durations, which grow while the note persists.
+func sameNote(a, b string) bool {
+	return a == b || durations.ReplaceAllString(a, "?") == durations.ReplaceAllString(b, "?")
+}
+
+var durations = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h|d))+\b`)
 
 // collect converts a panic into an error of the job.
 func (s *Scheduler) collect(ctx context.Context, j *job, batch *metric.Batch) (err error) {

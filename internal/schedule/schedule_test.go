@@ -488,6 +488,18 @@ func (h harness) count(t *testing.T, name string) float64 {
 	return 0
 }
 
+func TestNotesMayDifferInDurations(t *testing.T) {
+	for pair, want := range map[[2]string]bool{
+		{"the checks of alpha have not run for 2m0s: one hangs", "the checks of alpha have not run for 1h3m0s: one hangs"}: true,
+		{"the checks of alpha have not run for 2m0s: one hangs", "the checks of bravo have not run for 2m0s: one hangs"}:   false,
+		{"the view of node1 does not count", "the view of node2 does not count"}:                                           false,
+	} {
+		if got := schedule.SameNote(pair[0], pair[1]); got != want {
+			t.Errorf("%q: %v", pair, got)
+		}
+	}
+}
+
 func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		var odd atomic.Bool

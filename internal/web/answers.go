@@ -43,12 +43,17 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
-// probeSilent calls the nodes now. It returns those that do not answer, although the last run counted them as connected.
+// probeSilent calls the nodes, unless they were called within the last seconds. It returns those that do not answer, although the last run counted them as connected.
 func (s *Site) probeSilent(ctx context.Context, st *status.Status) []string {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	return status.Missing(s.Probe(ctx), st.CountedAsSilent())
+	silent, err := s.probes.get(ctx, "", 2*time.Second, func(ctx context.Context) ([]string, error) { return s.Probe(ctx), nil })
+	if err != nil {
+		silent = []string{"the probe of the nodes"} // the client leaves, or too many wait
+	}
+	return status.Missing(silent, st.CountedAsSilent())
 }
+
+// probedWithin is how long the answer of a probe serves other requests: any client may ask, and each probe calls all nodes.
+const probedWithin = 5 * time.Second
 
 // safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
 // subnet. Statuses:

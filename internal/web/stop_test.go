@@ -104,6 +104,24 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	})
 }
 
+// Any client may ask, as often as it likes.
+func TestSafeToStopCallsNodesOnceInFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, probes := stopping(t), 0
+		s.Probe = func(context.Context) []string { probes++; return nil }
+		handler := s.Handler()
+		for range 2000 {
+			if answer := answerOf(t, handler, "/safe-to-stop?node=free"); answer.Code != http.StatusOK {
+				t.Fatal(answer.Code)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if probes > 4 {
+			t.Errorf("%d probes for 2,000 requests in 20 s, want one in 5 s", probes)
+		}
+	})
+}
+
 // The JSON lacks "safe" if that is unknown.
 func TestSafeToStopAnswersInJSON(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

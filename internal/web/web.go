@@ -77,6 +77,7 @@ type Site struct {
 	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
 	answers        *answers
+	probes         *shared[[]string]
 	queries        work // of clients
 	changes        work // also requests of Alertmanager's API
 	alertsAPI      http.HandlerFunc
@@ -110,6 +111,7 @@ func (s *Site) endpoints() []endpoint {
 	s.fixedPages, s.namedPages = newShared[[]byte](4, kept), newShared[[]byte](4, kept)
 	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[[]byte](1, kept)
 	page := short
+	s.probes = newShared[[]string](1, probedWithin)
 	s.queries, s.changes = newWork(maxQueries), newWork(maxChanges)
 	changing := func(handler http.HandlerFunc) http.Handler {
 		return s.Access.Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
