@@ -126,6 +126,13 @@ func WithDigest(rules []byte) ([]byte, error) {
 // WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules, and the rules of label.yml for each of them.
 // In an alert without such a label its value is none. Rules and result are in the format of rules.yml.
 func WithLabels(rules []byte, names []string) ([]byte, error) {
+	// An alert about several nodes is one for each combination of labels. Texts then query the nodes of all of them.
+	if len(names) > 0 {
+		rules = bytes.ReplaceAll(rules, []byte("count without (node) (avax:node_down_together)"), fmt.Appendf(nil,
+			"count without (node) (avax:node_down_together * on (job, node) group_left (%s) topk by (job, node) (1, avax:labels_of_nodes)"+
+				" or avax:node_down_together unless on (job, node) avax:labels_of_nodes)", strings.Join(names, ", ")))
+		rules = bytes.ReplaceAll(rules, []byte(`match "^(__name__|`), []byte(`match "^(`+strings.Join(names, "|")+`|__name__|`))
+	}
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
 		return nil, err
