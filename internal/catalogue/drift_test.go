@@ -227,7 +227,7 @@ func TestRulesListTheCollectorsOfTheDataService(t *testing.T) {
 // dashboardURL is a path to a dashboard, or a link if there is an external label grafana_url.
 var (
 	dashboardURL = regexp.MustCompile(`^\{\{ \$externalLabels\.grafana_url \}\}/d/([a-z0-9-]+)(?:\?(.+))?$`)
-	dashboardVar = regexp.MustCompile(`^var-([a-z0-9_]+)=\{\{ \$labels\.([a-z0-9_]+) \}\}$`)
+	dashboardVar = regexp.MustCompile(`^var-([a-z0-9_]+)=\{\{ \$labels\.([a-z0-9_]+)( \| urlquery)? \}\}$`)
 )
 
 func TestAlertsLinkToExistingDashboards(t *testing.T) {
