@@ -25,6 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -129,11 +130,18 @@ func collect(ctx context.Context, t *testing.T, spec *collector.Spec, ups *colle
 		}
 		store.Put(metric.Run{
 			Key: metric.Key{Collector: spec.Name, Target: j.Target}, At: time.Now(),
-			Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(),
+			Until: time.Now().Add(time.Hour), Chunks: batch.Chunks(), Facts: batch.Facts,
 		})
 	}
+	// What each scrape computes.
+	registry, none := prometheus.NewRegistry(), func() []string { return nil }
+	registry.MustRegister(status.StopMetric(func() (*status.Status, status.Pool) {
+		return status.OfNodes(store.Jobs(), time.Now(), status.Given{}), status.Pool{
+			Chains: none, Unreachable: func(time.Duration) []string { return nil }, Progress: func() (ran, of int) { return 1, 1 },
+		}
+	}))
 	w := httptest.NewRecorder()
-	store.Handler(prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	store.Handler(registry, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return aboutJobs.ReplaceAllString(w.Body.String(), "")
 }
 

@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -26,20 +27,21 @@ var (
 		"chain", "node_id")
 	nodeStopLeaves = metric.New("avax_node_stop_leaves_ratio",
 		"Share of a validator set's weight (0 to 1) that stays active and connected when this node stops. The sets are the primary network (chain P) and each "+
-			"monitored L1 that the node validates. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a "+
+			"monitored L1, if the node validates it. Configured nodes and observers report which validators are connected. The report with the lowest share counts; a "+
 			"node that is connected to less than half of the primary network's stake has no say if most others are well connected. A configured node that does "+
 			"not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
-		"1 if avax_node_stop_leaves_ratio of this node is at least 0.8 for each of its validator sets, 0 if not. Absent if the share of one of the sets is not "+
-			"known.", "node").
-		By("min without (chain) (avax_node_stop_leaves_ratio) >= bool 0.8")
+		"1 if /safe-to-stop says yes about the node, 0 if it says no. Absent if the answer is not known. Each scrape asks.", "node").ByScrape()
 )
 
 var safeToStop = &collector.Spec{
-	Name:          "safe_to_stop",
-	Help:          "Whether each node and L1 validator can stop without a loss of quorum.",
-	Calls:         []string{"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains"},
+	Name: "safe_to_stop",
+	Help: "Whether each node and L1 validator can stop without a loss of quorum.",
+	Calls: []string{
+		"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains",
+		"platform.getValidatorFeeState",
+	},
 	Every:         time.Minute,
 	ReusesAnswers: true,
 	OnChange:      true,
@@ -74,10 +76,12 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 	for i, c := range monitored {
 		wg.Go(func() { sets[i] = l1StateOf(ctx, ups, c, ids, viewers) })
 	}
-	primary, err := primaryViews(ctx, ups, ids, own, viewers)
+	var uncounted map[string]string
+	wg.Go(func() { uncounted = uncountedSets(ctx, ups, known) })
+	primary, staked, err := primaryViews(ctx, ups, ids, own, viewers)
 	wg.Wait()
 	down := ups.Unreachable(maxAge)
-	out.Facts.Unreachable, out.Facts.StopViews = down.Counted(), map[[2]string]string{}
+	out.Facts.Unreachable = down.Counted()
 	for _, c := range monitored {
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)
 	}
@@ -99,52 +103,138 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 	for name := range isolated {
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
+	stops := &staking.Stops{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
+	ahead := time.Now().Add(staking.StopAhead)
+	for n, id := range ids {
+		if !down.Has(n) {
+			stops.Nodes[n.Name()] = id
+		}
+	}
+	stops.Sets = append(stops.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked})
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, metric.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
+		counted := staking.StopSet{Chain: monitored[i].Name, Views: set.seen, Members: set.running(ids), Ends: set.ends}
 		for id := range set.members {
-			if left, by := set.seen.AfterStop(id, isolated); by != "" {
+			if left, by := counted.After([]string{id}, isolated, ahead); by != "" {
 				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
 			}
 		}
+		counted.Views = counted.Views.Only(own, counted.Ends)
+		stops.Sets = append(stops.Sets, counted)
 	}
-	for n, id := range ids {
-		if down.Has(n) {
-			continue
-		}
-		left, by := primary.AfterStop(id, isolated)
-		known, safe := by != "", left >= staking.Quorum
-		if known {
-			out.Set(nodeStopLeaves, left, n.Name(), "P")
-			out.Facts.StopViews[[2]string{n.Name(), "P"}] = by
-		}
-		for i, set := range sets {
-			if set.members != nil && (!set.members[id] || set.absent[id] && !set.seen.Up(id)) {
-				continue
-			}
-			left, by := set.seen.AfterStop(id, isolated)
-			if known, safe = known && by != "", safe && left >= staking.Quorum; by != "" {
-				out.Set(nodeStopLeaves, left, n.Name(), monitored[i].Name)
-				out.Facts.StopViews[[2]string{n.Name(), monitored[i].Name}] = by
+	for name, id := range stops.Nodes {
+		validated, _ := stops.Of(id)
+		for _, set := range validated {
+			if left, by := set.After([]string{id}, isolated, time.Time{}); by != "" {
+				out.Set(nodeStopLeaves, left, name, set.Chain)
 			}
 		}
-		if known {
-			out.SetBool(nodeSafeToStop, safe, n.Name())
-		}
 	}
+	out.Facts.Stops = stops
 	return nil
 }
 
-// primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
-// has only the configured nodes (own).
-func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (staking.SetViews,
-	error) {
-	stake, all, err := primaryStake(ctx, ups)
+// uncountedSets returns why a node may validate a set that is not counted, by its name: it tracks and validates a chain that is not monitored, or this
+// is not known.
+func uncountedSets(ctx context.Context, ups *collector.Upstreams, known []*nodes.Node) map[string]string {
+	uncounted := map[string]string{}
+	others, err := ups.Unmonitored(ctx)
 	if err != nil {
+		for _, n := range known {
+			uncounted[n.Name()] = "whether it validates chains that are not monitored: " + err.Error()
+		}
+		return uncounted
+	}
+	if len(others) == 0 {
+		return uncounted
+	}
+	type tracker struct {
+		node   *nodes.Node
+		chains []node.Blockchain
+	}
+	tracked, _ := nodes.Each(ctx, known, func(ctx context.Context, n *nodes.Node) (tracker, error) {
+		chains, err := n.TracksOf(ctx, others)
+		return tracker{n, chains}, err
+	})
+	for _, n := range known {
+		i := slices.IndexFunc(tracked, func(t tracker) bool { return t.node == n })
+		if i < 0 {
+			uncounted[n.Name()] = "which chains it tracks is not known: its health checks cannot be read"
+			continue
+		}
+		for _, b := range tracked[i].chains {
+			set, err := subnetSet(scrape.MaxAge(ctx, endsAge), ups, b.SubnetID)
+			switch {
+			case err != nil:
+				uncounted[n.Name()] = "whether it validates " + cmp.Or(b.Name, b.ID) + ": " + err.Error()
+			case slices.ContainsFunc(set, func(v node.Validator) bool { return v.NodeID == n.KnownID() }):
+				uncounted[n.Name()] = cmp.Or(b.Name, b.ID) + " is not monitored: set AVAX_CHAINS=C,auto, or add " + b.ID + " to AVAX_CHAINS"
+			}
+		}
+	}
+	return uncounted
+}
+
+// endsWithin is how long before their end balances are looked at. The answer with the balances may be as old as endsAge: other collectors need it, too.
+const (
+	endsWithin = 15 * time.Minute
+	endsAge    = 8 * time.Minute
+)
+
+// endsOf returns the validators of a subnet whose balances end within minutes. For a node that does not report the fee, it is the minimum fee of Mainnet.
+func endsOf(ctx context.Context, ups *collector.Upstreams, subnetID string) (ends []staking.Ending, err error) {
+	recently := scrape.MaxAge(ctx, endsAge)
+	set, err := subnetSet(recently, ups, subnetID)
+	pays := func(v node.Validator) bool { return v.Balance != nil && *v.Balance > 0 }
+	if err != nil || !slices.ContainsFunc(set, pays) {
 		return nil, err
 	}
-	return nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
+	burn := float64(staking.MainnetFloor)
+	if fees, err := validatorFee(recently, ups); err == nil {
+		burn = float64(fees.Price)
+	} else if !errors.Is(err, metric.ErrNotOffered) {
+		return nil, err
+	}
+	soon := func(v node.Validator) bool {
+		lasts, runsOut := time.Duration(0), false
+		if pays(v) {
+			lasts, runsOut = staking.Runway(uint64(*v.Balance), burn)
+		}
+		return runsOut && lasts < endsWithin
+	}
+	if !slices.ContainsFunc(set, soon) {
+		return nil, nil
+	}
+	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
+	found, err := nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
+		return timedSetOf(ctx, n, subnetID)
+	})
+	for _, v := range found.set {
+		if soon(v) {
+			lasts, _ := staking.Runway(uint64(*v.Balance), burn)
+			ends = append(ends, staking.Ending{NodeID: v.NodeID, Weight: uint64(v.Weight), At: found.at.Add(lasts)})
+		}
+	}
+	return ends, err
+}
+
+// primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
+// has only the configured nodes (own). It also returns which of these validate.
+func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (
+	views staking.SetViews, staked map[string]bool, err error) {
+	stake, all, err := primaryStake(ctx, ups)
+	if err != nil {
+		return nil, nil, err
+	}
+	staked = map[string]bool{}
+	for id := range own {
+		if stake[id] > 0 {
+			staked[id] = true
+		}
+	}
+	views, err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
 		connected, err := connectedTo(ctx, n, own)
 		self := ids[n]
 		o := staking.SetView{By: n.Name(), ID: self, Sum: staking.Weights{Up: stake[self], Total: all}, Up: map[string]uint64{self: stake[self]}}
@@ -159,6 +249,7 @@ func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.
 		}
 		return o, err
 	})
+	return views, staked, err
 }
 
 // connectedTo returns the IDs of the nodes that a node is connected to. For a configured node, these are its peers. An
@@ -200,12 +291,27 @@ type l1State struct {
 	seen    staking.SetViews
 	members map[string]bool // by node ID; nil if unknown
 	absent  map[string]bool // own nodes that answered that they do not run the chain, by node ID: if no view contradicts, their stop changes nothing
-	err     error           // why there are no views
+	ends    []staking.Ending
+	err     error // why there are no views
+}
+
+// running returns the own nodes that validate the chain and run it; nil if unknown.
+func (at l1State) running(ids map[*nodes.Node]string) map[string]bool {
+	if at.members == nil {
+		return nil
+	}
+	members := map[string]bool{}
+	for _, id := range ids {
+		if at.members[id] && (!at.absent[id] || at.seen.Up(id)) {
+			members[id] = true
+		}
+	}
+	return members
 }
 
 // l1StateOf requests a view from each viewer, as nodes.Each does. Nodes that do not track the chain have no view. If
 // a view is missing, l1StateOf also requests the members of the set from the P-Chain.
-func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) l1State {
+func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids map[*nodes.Node]string, viewers []*nodes.Node) (state l1State) {
 	at := l1State{members: map[string]bool{}, absent: map[string]bool{}}
 	var mu sync.Mutex
 	b, err := ups.Blockchain(ctx, c)
@@ -215,6 +321,16 @@ func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids
 	if b.SubnetID == node.PrimaryNetworkID {
 		return at
 	}
+	var endings sync.WaitGroup
+	var endsErr error
+	endings.Go(func() { at.ends, endsErr = endsOf(ctx, ups, b.SubnetID) })
+	defer func() {
+		if endings.Wait(); endsErr != nil {
+			state = l1State{err: endsErr}
+		} else {
+			state.ends = at.ends
+		}
+	}()
 	stopped := ups.ChainStopped(c.Ref)
 	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool { return n.ChainStopped(c.Ref) })
 	at.seen, at.err = nodes.Each(ctx, viewers, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {

@@ -31,7 +31,7 @@ func TestWeightOfOtherMembersStaysAfterAStop(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 270/370.0) {
 			t.Errorf("without alpha, the share of the L1 is %v", got)
 		}
-		wantSeries(t, page, leaves("foxtrot", "P"), "1") // foxtrot has no stake
+		wantNoSeries(t, page, leaves("foxtrot", "P")) // foxtrot has no stake: its stop changes nothing there
 		wantNoSeries(t, page, `node="echo",chain="examplepoa"`)
 		wantSeries(t, page, `avax_node_safe_to_stop{node="alpha"}`, "0")
 		wantSeries(t, page, `avax_node_safe_to_stop{node="foxtrot"}`, "0")
@@ -376,5 +376,65 @@ func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 				t.Errorf("without %s, the share is %v, want alpha's view", name, got)
 			}
 		}
+	})
+}
+
+// A node may stop only if every set that it validates is counted, also those that are not monitored.
+func TestValidatedChainMustBeMonitored(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "delta", "echo")
+		w.page(t, "up")
+		for _, c := range []struct {
+			chains []nodes.Chain
+			echo   string
+		}{
+			{[]nodes.Chain{{Name: "C", Ref: "C"}}, "examplel1 is not monitored: set AVAX_CHAINS=C,auto"},
+			{[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "mine", Ref: w.network.Chain("examplel1").ID}}, ""},
+		} {
+			w.ups.SetChains(c.chains)
+			facts := w.batch(t, "safe_to_stop", "network").Facts.Stops
+			if got := facts.Uncounted["echo"]; !strings.HasPrefix(got, c.echo) || c.echo == "" && got != "" {
+				t.Errorf("%v: echo: %q, want %q", c.chains, got, c.echo)
+			}
+			if got := facts.Uncounted["delta"]; got != "" { // validates no L1
+				t.Errorf("%v: delta: %q", c.chains, got)
+			}
+		}
+		w.ups.SetChains([]nodes.Chain{{Name: "C", Ref: "C"}})
+		w.network.Node("echo").Inject(simnet.Unavailable(), "GET /ext/health")
+		if got := w.batch(t, "safe_to_stop", "network").Facts.Stops.Uncounted["echo"]; got == "" {
+			t.Error("without its health checks, nothing says which chains echo tracks")
+		}
+	})
+}
+
+// A validator whose balance ends within a minute does not count.
+func TestBalanceThatEndsWithinAMinuteDoesNotCount(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		for _, validator := range []string{"alpha", "bravo", "foxtrot", "charlie", "echo"} {
+			w.network.SetWeight("examplel1", validator, 100)
+		}
+		time.Sleep(5 * time.Minute)
+		w.setNodes(t, "echo", "delta")
+		w.page(t, "up")
+		w.network.SetBalance("examplel1", "bravo", 512*150) // 150 s
+		end := time.Now().Add(150 * time.Second)
+		time.Sleep(time.Second)
+		stops := w.batch(t, "safe_to_stop", "network").Facts.Stops
+		for _, set := range stops.Sets {
+			if set.Chain != "examplel1" {
+				continue
+			}
+			for _, c := range []struct {
+				at   time.Time
+				want float64
+			}{{end.Add(-20 * time.Second), 0.8}, {end.Add(20 * time.Second), 0.6}} {
+				if left, _ := set.After([]string{w.network.NodeID("echo")}, nil, c.at); !near(left, c.want) {
+					t.Errorf("%s: %v stays, want %v; ends %v", c.at, left, c.want, set.Ends)
+				}
+			}
+			return
+		}
+		t.Errorf("no set of examplel1: %+v", stops)
 	})
 }

@@ -109,6 +109,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 		site.Undiscovered = targets.ups.Undiscovered
 	}
 	a.handler = site.Handler()
+	registry.MustRegister(site.StopMetric())
+	go site.FollowRestarts(ctx)
 	var put func(context.Context, ...model.Alert) error
 	if cfg.Notify.On() {
 		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log}); err != nil {

@@ -126,7 +126,7 @@ func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(4 * time.Minute)
+		time.Sleep(6 * time.Minute) // longer than the period of the collector variants
 		for series := range w.Samples(t) {
 			if strings.Contains(series, `"bravo`) {
 				t.Errorf("%s left", series)
@@ -136,7 +136,7 @@ func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 		if err := w.Reload(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(4 * time.Minute) // three periods of the collector that compares nodes
+		time.Sleep(6 * time.Minute)
 		page := w.Samples(t)
 		for series := range page {
 			if strings.Contains(series, `"alpha`) {

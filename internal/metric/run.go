@@ -45,8 +45,8 @@ type Facts struct {
 	Unreachable []string
 	// Chains lists the chains of subnets that the run counted.
 	Chains []string
-	// StopViews are the names of the nodes whose views decide whether a node can stop, by the names of the node and of the chain.
-	StopViews map[[2]string]string
+	// Stops has the validator sets that decide whether nodes can stop.
+	Stops *staking.Stops
 }
 
 // Table holds facts that are not series, such as the peers that observed too little uptime. A table never changes. Each run

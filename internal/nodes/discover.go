@@ -57,7 +57,7 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 	var wg sync.WaitGroup
 	for i, n := range nodes { // concurrently, so that a node that does not answer does not delay the others
 		wg.Go(func() {
-			tracked[i], failed[i] = n.tracked(ctx, others)
+			tracked[i], failed[i] = n.tracked(ctx, others, 0)
 			if failed[i] == nil {
 				n.discovered.Store(true)
 			}
@@ -88,14 +88,38 @@ func (p *Pool) Undiscovered() []string {
 	return missing
 }
 
+// Unmonitored returns the chains of subnets that are not monitored.
+func (p *Pool) Unmonitored(ctx context.Context) ([]node.Blockchain, error) {
+	all, err := First(scrape.MaxAge(ctx, StaticAge), p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	monitored := map[string]bool{}
+	for _, c := range p.Chains() {
+		if monitored[c.Ref] = true; c.Ref != "C" && !slices.ContainsFunc(all, func(b node.Blockchain) bool { return b.ID == c.Ref }) { // an alias
+			b, err := p.Blockchain(ctx, c)
+			if err != nil && scrape.OutcomeOf(err) != scrape.NotFound {
+				return nil, err
+			}
+			monitored[b.ID] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(b node.Blockchain) bool { return b.SubnetID == node.PrimaryNetworkID || monitored[b.ID] }), nil
+}
+
+// TracksOf returns those of the chains that the node tracks. Without the health API, an answer may be as old as StaticAge.
+func (n *Node) TracksOf(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
+	return n.tracked(ctx, chains, StaticAge)
+}
+
 // ownChecks are the names of the health checks that do not belong to a chain of a subnet.
 var ownChecks = []string{
 	"bls", "bootstrapped", "database", "diskspace", "futureupgrade", "network", "router", "shuttingDown", "validation", "P", "X", "C",
 }
 
 // tracked returns those of the chains that the node tracks, in the same order. If it returns an error, the list is
-// incomplete.
-func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Blockchain, error) {
+// incomplete. Without the health API, answers of the P-Chain may be as old as maxAge.
+func (n *Node) tracked(ctx context.Context, chains []node.Blockchain, maxAge time.Duration) ([]node.Blockchain, error) {
 	if len(chains) == 0 {
 		return nil, nil
 	}
@@ -103,7 +127,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain) ([]node.Bl
 	switch scrape.OutcomeOf(err) {
 	case scrape.OK:
 	case scrape.Forbidden, scrape.NotFound: // a proxy in front of the node blocks the health API
-		return n.syncing(scrape.MaxAge(ctx, 0), chains)
+		return n.syncing(scrape.MaxAge(ctx, maxAge), chains)
 	default:
 		return nil, err
 	}

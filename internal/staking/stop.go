@@ -3,6 +3,7 @@ package staking
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // Member is a validator of any set, of which only the weight counts. A Validator of an L1 also has a balance and a period.
@@ -23,15 +24,15 @@ func (w Weights) Without(m Member) float64 {
 	return Share(w.Up, w.Total)
 }
 
-// IsolatedBy returns the nodes that are connected to less than half of the stake, if more than half of the others are connected to at least a
-// Quorum: then they have a problem of their own, and what they report about others does not count.
+// IsolatedBy returns the nodes that are connected to less than half of the stake, if more than half of the others are connected to at least
+// two thirds: then they have a problem of their own, and what they report about others does not count.
 func IsolatedBy[N comparable](connected map[N]float64) map[N]bool {
 	alone, well := map[N]bool{}, 0
 	for n, share := range connected {
 		if share < 0.5 {
 			alone[n] = true
 		}
-		if share >= Quorum {
+		if share >= 2.0/3 {
 			well++
 		}
 	}
@@ -99,21 +100,65 @@ func (all SetViews) Up(id string) bool {
 	return slices.ContainsFunc(all, func(v SetView) bool { return v.ID != id && v.Up[id] > 0 })
 }
 
-// AfterStop returns the share of the weight that stays active and connected when the node with this ID stops. It is the minimum over the views
-// of all other nodes that are not isolated. If there is no other view, the node's own view counts. It also returns the name of the node whose
-// view counts; empty if there is none.
+// Only returns the views with the weights of these nodes and validators only; the sums stay.
+func (all SetViews) Only(ids map[string]bool, ends []Ending) SetViews {
+	few := slices.Clone(all)
+	for i := range few {
+		up := map[string]uint64{}
+		for id := range ids {
+			if weight := few[i].Up[id]; weight > 0 {
+				up[id] = weight
+			}
+		}
+		for _, e := range ends {
+			up[e.NodeID] = few[i].Up[e.NodeID]
+		}
+		few[i].Up = up
+	}
+	return few
+}
+
+// StopAhead is how far the answer whether a node can stop looks ahead: an L1 validator whose balance ends before that does not count.
+const StopAhead = time.Minute
+
+// AfterStop returns the share of the weight that stays active and connected when the node with this ID stops, as After says.
 func (all SetViews) AfterStop(id string, isolated map[string]string) (share float64, by string) {
+	return StopSet{Views: all}.After([]string{id}, isolated, time.Time{})
+}
+
+// StopSet is a validator set with what counts for the question whether nodes can stop.
+type StopSet struct {
+	Chain string
+	Views SetViews // weights of own nodes and of validators in Ends only
+	// Members are the own nodes whose stop counts, by node ID: they validate the chain and run it. Nil: not known.
+	Members map[string]bool
+	Ends    []Ending
+}
+
+// Ending is an L1 validator whose balance ends soon.
+type Ending struct {
+	NodeID string
+	Weight uint64
+	At     time.Time
+}
+
+// After returns the share of the weight that is active and connected at a time, after the nodes with these IDs stopped. A validator whose balance has
+// ended then does not count. The share is the minimum over the views of all other nodes that are not isolated. If there is no other view, the
+// views of the stopped nodes count. It also returns the name of the node whose view counts; empty if there is none.
+func (s StopSet) After(ids []string, isolated map[string]string, at time.Time) (share float64, by string) {
 	var alone float64
 	var itself string
-	for _, v := range all {
+	for _, v := range s.Views {
 		if v.Sum.Total == 0 {
 			continue
 		}
-		left := v.Sum.Without(Member{ID: id, Weight: v.Up[id], Up: true})
+		left := Share(v.Sum.Up-v.lost(ids, s.Ends, at), v.Sum.Total)
 		_, ignored := isolated[v.By]
 		switch {
-		case v.ID == id:
-			alone, itself = left, v.By
+		case v.ID != "" && slices.Contains(ids, v.ID):
+			if itself == "" || left < alone || left == alone && v.By < itself {
+				alone, itself = left, v.By
+			}
 		case ignored:
 		case by == "" || left < share || left == share && v.By < by:
 			share, by = left, v.By
@@ -123,4 +168,39 @@ func (all SetViews) AfterStop(id string, isolated map[string]string) (share floa
 		return alone, itself
 	}
 	return share, by
+}
+
+// lost returns the weight that is up in the view, and is not after these nodes stopped and these balances ended.
+func (v SetView) lost(ids []string, ends []Ending, at time.Time) (weight uint64) {
+	for _, id := range ids {
+		weight += v.Up[id]
+	}
+	for _, e := range ends {
+		if !e.At.After(at) && !slices.Contains(ids, e.NodeID) {
+			weight += min(e.Weight, v.Up[e.NodeID])
+		}
+	}
+	return min(weight, v.Sum.Up)
+}
+
+// Stops is what one run knows about the question whether nodes can stop.
+type Stops struct {
+	Nodes    map[string]string // node IDs of the nodes that it is about, by name
+	Sets     []StopSet
+	Isolated map[string]string // node IDs of the nodes whose views do not count, by name
+	// Uncounted is why a node may validate further sets, by its name.
+	Uncounted map[string]string
+}
+
+// Of returns the sets that a node validates, and the chains of which this is not known.
+func (s *Stops) Of(id string) (sets []StopSet, unknown []string) {
+	for _, set := range s.Sets {
+		switch {
+		case set.Members == nil:
+			unknown = append(unknown, set.Chain)
+		case set.Members[id]:
+			sets = append(sets, set)
+		}
+	}
+	return sets, unknown
 }

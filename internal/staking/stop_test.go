@@ -80,14 +80,15 @@ func without(set []staking.Member, id string) (share float64) {
 	return sumOf(set).Without(staking.Member{})
 }
 
-func TestIsolatedNodesSeeLessThanHalfWhileMostOthersSeeAQuorum(t *testing.T) {
+func TestIsolatedNodesSeeLessThanHalfWhileMostOthersSeeTwoThirds(t *testing.T) {
 	for _, c := range []struct{ connected, isolated map[string]float64 }{
 		{map[string]float64{"a": 0.8, "b": 0.5, "c": 0.49, "d": 0.8}, map[string]float64{"c": 1}},
 		{map[string]float64{"a": 0.8, "b": 0}, map[string]float64{"b": 1}},
-		{map[string]float64{"a": 0.8, "b": 0.5, "c": 0.49, "d": 0}, nil},     // one of three others sees a quorum
-		{map[string]float64{"liar": 1, "b": 0.45, "c": 0.45}, nil},           // one node may be wrong
-		{map[string]float64{"a": 1, "b": 1, "c": 0, "d": 0, "e": 0.45}, nil}, // and two of five
-		{map[string]float64{"a": 0.79, "b": 0.1}, nil},                       // nobody is well connected: the network may have split
+		{map[string]float64{"a": 0.79, "b": 0.1, "c": 0.78}, map[string]float64{"b": 1}}, // the others are just below a quorum
+		{map[string]float64{"a": 0.8, "b": 0.5, "c": 0.49, "d": 0}, nil},                 // one of three others is well connected
+		{map[string]float64{"liar": 1, "b": 0.45, "c": 0.45}, nil},                       // one node may be wrong
+		{map[string]float64{"a": 1, "b": 1, "c": 0, "d": 0, "e": 0.45}, nil},             // and two of five
+		{map[string]float64{"a": 0.66, "b": 0.1}, nil},                                   // nobody is well connected: the network may have split
 		{map[string]float64{"a": 0.1}, nil},
 		{nil, nil},
 	} {

@@ -25,7 +25,8 @@ type Node struct {
 	Votes                                      Value // share of all stake that would vote for its reward
 	WeightedUptime, ConnectedStake, NewerStake Value
 	Peers, InboundPeers                        Value
-	SafeToStop                                 Value
+	SafeToStop                                 Value // absent; it has the family of SafeToStop
+	Healthy                                    Value
 	Duplicate, NetworkMismatch, PartialSync    Value
 	Chains                                     []*NodeChain // that the node reports, those of the primary network first
 	FailingChecks                              []FailingCheck
@@ -41,8 +42,6 @@ type NodeChain struct {
 	Forked, StartFailed   Value
 	// Behind is the number of blocks behind a height that another node reported before.
 	Behind Value
-	// StopLeaves is the share of the chain's weight, or of the stake for P, that stays active and connected when the node stops.
-	StopLeaves Value
 }
 
 // FailingCheck is a failing health check of a node.
@@ -69,7 +68,8 @@ var nodeFields = []field[Node]{
 	{read("avax_node_newer_version_stake_ratio", "node"), func(n *Node) *Value { return &n.NewerStake }},
 	{read("avax_node_peers", "node"), func(n *Node) *Value { return &n.Peers }},
 	{read("avax_node_peers_inbound", "node"), func(n *Node) *Value { return &n.InboundPeers }},
-	{read("avax_node_safe_to_stop", "node"), func(n *Node) *Value { return &n.SafeToStop }},
+	{safeToStopFamily, func(n *Node) *Value { return &n.SafeToStop }},
+	{read("avax_node_healthy", "node"), func(n *Node) *Value { return &n.Healthy }},
 	{read("avax_node_duplicate", "node"), func(n *Node) *Value { return &n.Duplicate }},
 	{read("avax_node_network_mismatch", "node"), func(n *Node) *Value { return &n.NetworkMismatch }},
 	{read("avax_node_partial_sync", "node"), func(n *Node) *Value { return &n.PartialSync }},
@@ -82,7 +82,17 @@ var nodeChainFields = []field[NodeChain]{
 	{read("avax_chain_head_timestamp_seconds", "node", "chain"), func(c *NodeChain) *Value { return &c.Head }},
 	{read("avax_chain_fork_detected", "node", "chain"), func(c *NodeChain) *Value { return &c.Forked }},
 	{read("avax_node_chain_start_failed", "node", "chain"), func(c *NodeChain) *Value { return &c.StartFailed }},
-	{read("avax_node_stop_leaves_ratio", "node", "chain"), func(c *NodeChain) *Value { return &c.StopLeaves }},
+}
+
+func nodeFamilies() []family {
+	all := []family{nodeInfo, failingCheck}
+	for _, f := range nodeFields {
+		all = append(all, f.family)
+	}
+	for _, f := range nodeChainFields {
+		all = append(all, f.family)
+	}
+	return all
 }
 
 // Names of families whose history pages show.

@@ -25,6 +25,7 @@ type Status struct {
 	nodes      map[string]*Node // of every node and observer with a sample
 	l1s        map[string]*L1   // of every chain with a sample about its validators
 	validators map[string]*Validator
+	restarts   *Restarts
 }
 
 // Given is what the user and the pool know besides the samples. Each part may be nil.
@@ -33,19 +34,32 @@ type Given struct {
 	Labels map[string]map[string]string
 	// Answered returns when a node last answered a call; zero if it never did.
 	Answered func(node string) time.Time
+	// Restarts knows which nodes have restarted.
+	Restarts *Restarts
 }
 
 // Of returns the status at a time. At the zero time, no sample has expired.
 func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels), samples: samplesAt(jobs, now),
-		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{},
+		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts,
 	}
 	st.readNodes()
 	st.readValidators()
 	st.readL1s()
 	st.readDelegations()
 	st.readObservers()
+	st.readStates(given.Answered)
+	return st
+}
+
+// OfNodes returns the status with what nodes report about themselves and their chains only. It is cheap.
+func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
+	st := &Status{
+		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels), samples: samplesAt(jobs, now, nodeFamilies()...), nodes: map[string]*Node{},
+		restarts: given.Restarts,
+	}
+	st.readNodes()
 	st.readStates(given.Answered)
 	return st
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -161,17 +162,37 @@ func TestStatesOfNodes(t *testing.T) {
 
 // stopping are the samples of three nodes: free can stop, needed cannot, and about half nothing is known but its stake.
 const stopping = `
-	avax_node_safe_to_stop{node="free"} 1
-	avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
-	avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
-	avax_node_safe_to_stop{node="needed"} 0
-	avax_node_stop_leaves_ratio{node="needed",chain="P"} 0.99
-	avax_node_stop_leaves_ratio{node="needed",chain="one"} 0.7999
-	avax_node_stop_leaves_ratio{node="half",chain="P"} 0.99
-	avax_node_safe_to_stop{node="odd"} 0
 	avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
 	avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 	avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`
+
+// stopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. An empty share is not known.
+func stopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
+	stops := &staking.Stops{Nodes: map[string]string{}}
+	sets := map[string]*staking.StopSet{}
+	for node, chains := range shares {
+		id := "NodeID-" + node
+		stops.Nodes[node] = id
+		for chain, share := range chains {
+			if sets[chain] == nil {
+				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
+			}
+			set := sets[chain]
+			set.Members[id] = true
+			if share == 0 {
+				continue
+			}
+			if len(set.Views) == 0 {
+				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
+			}
+			set.Views[0].Up[id] = 10_000 - uint64(math.Round(10_000*share))
+		}
+	}
+	for _, set := range sets {
+		stops.Sets = append(stops.Sets, *set)
+	}
+	return stops
+}
 
 func TestSafeToStop(t *testing.T) {
 	up := run(t, "up", `
@@ -182,7 +203,10 @@ func TestSafeToStop(t *testing.T) {
 		avax_node_info{node="free",node_id="NodeID-free"} 1
 		avax_node_info{node="half",node_id="NodeID-half"} 1`)
 	stop := run(t, stopCollector, stopping)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, StopViews: map[[2]string]string{{"free", "one"}: "needed"}}
+	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: stopsOf("needed", map[string]map[string]float64{
+		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99},
+	})}
+	stop.Facts.Stops.Uncounted = map[string]string{"more": "two is not monitored: set AVAX_CHAINS=C,auto"}
 	given := map[string]map[string]string{"NodeID-outsider": {"name": "out"}}
 	late := settled
 	late.Progress = func() (int, int) { return 3, 7 }
@@ -202,10 +226,13 @@ func TestSafeToStop(t *testing.T) {
 		{"enough stays", "free", settled, now, Yes, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
 		{"by node ID", "NodeID-free", settled, now, Yes, "yes: without it 80 %"},
 		{"too little stays", "needed", settled, now, No, "no: one: 79.99 % of weight would stay connected, 80 % is needed"},
-		{"no known share is too small", "odd", settled, now, No, "no: avax_node_safe_to_stop is 0"},
+		{"not counted yet", "odd", settled, now, Unknown, "not known: how much of P would stay connected: the last runs did not report it"},
+		{"no validator of P", "rpc", settled, now, Yes, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it; " +
+			"it does not validate P: its stop changes nothing there"},
+		{"validates a chain that is not monitored", "more", settled, now, Unknown, "not known: two is not monitored: set AVAX_CHAINS=C,auto"},
 		{"validator by its name", "out", settled, now, No, "no: two: less than 80 % of weight would stay connected"},
 		{"stake of a stranger", "NodeID-stranger", settled, now, Unknown, "not known: its L1s would stay above 80 %"},
-		{"share not known", "half", settled, now, Unknown, "not known: how much of one would stay connected: the last runs did not report it"},
+		{"share not known", "half", settled, now, Unknown, "not known: how much of three would stay connected: the last runs did not report it"},
 		{"chains of a node not known", "free", undiscovered, now, Unknown, "not known: the chains of half are not known yet"},
 		{"a chain was added", "free", added, now, Unknown, "not known: chain three is not counted yet"},
 		{"a node has stopped answering", "free", silent, now, Unknown, "not known: needed stopped answering and still counts as connected"},

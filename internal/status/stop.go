@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -60,25 +62,47 @@ func stopRun(jobs []*metric.Job) *metric.Run {
 // CountedAsSilent returns the nodes that the last good run of safe_to_stop counted as not connected, because they did not answer.
 func (st *Status) CountedAsSilent() []string { return stopRun(st.Jobs).Facts.Unreachable }
 
-// shares returns the shares that remain when a node stops, smallest first.
-func (st *Status) shares(node string) (shares []Share) {
-	n := st.nodes[node]
-	if n == nil {
-		return nil
+// stops returns the validator sets of the last good run; without sets if it has expired.
+func (st *Status) stops() *staking.Stops {
+	if run := stopRun(st.Jobs); run.Facts.Stops != nil && st.At.Before(run.Until) {
+		return run.Facts.Stops
 	}
-	for _, c := range n.chains {
-		if c.StopLeaves.Known {
-			shares = append(shares, Share{c.Name, c.StopLeaves.V, stopRun(st.Jobs).Facts.StopViews[[2]string{node, c.Name}]})
+	return &staking.Stops{}
+}
+
+// shares returns the shares that remain when nodes stop, smallest first, and the chains of which this is not known. A validator whose balance ends
+// within staking.StopAhead does not count.
+func (st *Status) shares(stops *staking.Stops, ids ...string) (shares []Share, unknown []string) {
+	for _, set := range stops.Sets {
+		if set.Members != nil && !slices.ContainsFunc(ids, func(id string) bool { return set.Members[id] }) {
+			continue
 		}
+		left, by := set.After(ids, stops.Isolated, st.At.Add(staking.StopAhead))
+		if set.Members == nil || by == "" {
+			unknown = append(unknown, set.Chain)
+			continue
+		}
+		shares = append(shares, Share{set.Chain, left, by})
 	}
 	slices.SortFunc(shares, func(a, b Share) int {
 		return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), CompareChains(a.Chain, b.Chain))
 	})
-	return shares
+	return shares, unknown
+}
+
+// against returns the shares that are too small.
+func against(shares []Share) (texts []string) {
+	for _, s := range shares {
+		if s.Leaves < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Leaves), s.whole(), s.seen()))
+		}
+	}
+	return texts
 }
 
 // SafeToStop tells whether a node can stop: at least 80 % of the weight of each of its L1s, and of the primary network's stake, stays active and
-// connected. nameOrID is the configured name or the node ID of a node, or the name of a validator.
+// connected, and no other node that restarted is still away. nameOrID is the configured name or the node ID of a node, or the name of a validator.
+// The endpoint, the command, the pages and avax_node_safe_to_stop give this answer.
 func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
 	a := Stop{}
 	if nameOrID == "" {
@@ -95,69 +119,96 @@ func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
 		}
 		a.Node = cmp.Or(st.NameOf(a.NodeID, ""), nameOrID)
 	}
-	a.Chains = st.shares(node)
 	if run := stopRun(st.Jobs); st.At.Before(run.Until) {
 		a.AsOf = &run.At
 	}
-	var against []string
-	known := map[string]bool{}
-	for _, s := range a.Chains {
-		if known[s.Chain] = true; s.Leaves < staking.Quorum {
-			against = append(against, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Leaves), s.whole(), s.seen()))
-		}
+	stops := st.stops()
+	id, counted := stops.Nodes[node]
+	if !own && !counted {
+		return st.safeToStopOther(p, a)
 	}
-	var l1s []string // whose validator it is
-	for _, l := range st.chains {
-		safe, is := l.safe[a.NodeID]
-		if !is {
-			continue
-		}
-		l1s = append(l1s, l.Chain)
-		if !known[l.Chain] && safe.Is(0) {
-			against = append(against, l.Chain+": less than 80 % of weight would stay connected")
-		}
+	var unknown []string
+	if counted {
+		a.Chains, unknown = st.shares(stops, id)
 	}
-	var safe Value
-	if n := st.nodes[node]; n != nil {
-		safe = n.SafeToStop
-	}
+	reasons := append(against(a.Chains), st.restarts.away(node, st)...)
 	yes, no := true, false
 	switch {
-	case len(against) > 0:
-		a.Safe, a.Reason = &no, "no: "+strings.Join(against, "; ")
+	case len(reasons) > 0:
+		a.Safe, a.Reason = &no, "no: "+strings.Join(reasons, "; ")
 		return No, a
-	case safe.Is(1):
-		if missed := st.uncounted(p); missed != "" {
-			a.Reason = "not known: " + missed
-			break
-		}
-		a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
-		if len(a.Chains) > 0 {
-			least := a.Chains[0]
-			a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
-				words.Percent(least.Leaves), least.whole(), least.Chain, least.seen())
-		}
-		return Yes, a
-	case safe.Known: // 0, although no known share is too small
-		a.Safe, a.Reason = &no, "no: "+safe.Family.Name+" is 0"
-		return No, a
-	case own:
-		unknown := slices.DeleteFunc(append([]string{"P"}, l1s...), func(chain string) bool { return known[chain] })
-		what := "whether it validates further chains"
-		if len(unknown) > 0 {
-			what = "how much of " + strings.Join(unknown, ", ") + " would stay connected"
-		}
-		a.Reason = "not known: " + what + ": " + st.why(isStop)
-	case len(l1s) > 0:
-		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
-	default:
-		if a.Reason = p.starting(); a.Reason != "" {
-			break
-		}
-		a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
-		return NotFound, a
+	case !counted:
+		a.Reason = "not known: how much of P would stay connected: " + st.why(isStop)
+		return Unknown, a
+	case len(unknown) > 0:
+		a.Reason = "not known: how much of " + strings.Join(unknown, ", ") + " would stay connected: " + st.why(isStop)
+		return Unknown, a
 	}
-	return Unknown, a
+	if missed := cmp.Or(st.uncounted(p), stops.Uncounted[node]); missed != "" {
+		a.Reason = "not known: " + missed
+		return Unknown, a
+	}
+	a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
+	if len(a.Chains) > 0 {
+		least := a.Chains[0]
+		a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
+			words.Percent(least.Leaves), least.whole(), least.Chain, least.seen())
+		if !slices.ContainsFunc(a.Chains, func(s Share) bool { return s.Chain == "P" }) {
+			a.Reason += "; it does not validate P: its stop changes nothing there"
+		}
+	}
+	return Yes, a
+}
+
+// safeToStopOther answers about a node that is not configured. At most the L1s that it validates are known.
+func (st *Status) safeToStopOther(p Pool, a Stop) (Verdict, Stop) {
+	var reasons []string
+	is := false
+	for _, l := range st.chains {
+		if safe, validates := l.safe[a.NodeID]; validates {
+			if is = true; safe.Is(0) {
+				reasons = append(reasons, l.Chain+": less than 80 % of weight would stay connected")
+			}
+		}
+	}
+	no := false
+	switch {
+	case len(reasons) > 0:
+		a.Safe, a.Reason = &no, "no: "+strings.Join(reasons, "; ")
+		return No, a
+	case is:
+		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
+		return Unknown, a
+	}
+	if a.Reason = p.starting(); a.Reason != "" {
+		return Unknown, a
+	}
+	a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+	return NotFound, a
 }
 
 func isNodeID(id string) bool { return strings.HasPrefix(id, "NodeID-") }
+
+var safeToStopFamily = read("avax_node_safe_to_stop", "node")
+
+// StopMetric exports the answers of SafeToStop to each scrape.
+type StopMetric func() (*Status, Pool)
+
+var stopDesc = prometheus.NewDesc(safeToStopFamily.Name, safeToStopFamily.Help, safeToStopFamily.Labels, nil)
+
+// Describe implements prometheus.Collector.
+func (StopMetric) Describe(out chan<- *prometheus.Desc) { out <- stopDesc }
+
+// Collect implements prometheus.Collector.
+func (m StopMetric) Collect(out chan<- prometheus.Metric) {
+	st, p := m()
+	p = p.Once()
+	for node := range st.stops().Nodes {
+		switch verdict, _ := st.SafeToStop(p, node); verdict {
+		case Yes:
+			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 1, node)
+		case No:
+			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 0, node)
+		}
+	}
+}

@@ -33,6 +33,7 @@ var codes = map[status.Verdict]int{
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	st := s.statusAt(time.Now())
+	s.restarts.See(st)
 	verdict, answer := st.SafeToStop(s.pool(), r.URL.Query().Get("node"))
 	if verdict == status.Yes {
 		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
@@ -54,6 +55,29 @@ func (s *Site) probeSilent(ctx context.Context, st *status.Status) []string {
 
 // probedWithin is how long the answer of a probe serves other requests: any client may ask, and each probe calls all nodes.
 const probedWithin = 5 * time.Second
+
+// isBack answers GET /is-back?node=…, with the configured name or the node ID of a node. Statuses:
+//
+//   - 200: the node is back. It answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes. With
+//     after=UNIX, the two minutes begin then at the earliest.
+//   - 409: something is missing.
+//   - 503: currently unknown.
+//   - 400: no node parameter, or after is not a time. 404: unknown node.
+func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
+	var after time.Time
+	if text := r.URL.Query().Get("after"); text != "" {
+		unix, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			http.Error(w, "after: write Unix seconds, such as 1790000000", http.StatusBadRequest)
+			return
+		}
+		after = time.Unix(unix, 0)
+	}
+	st := s.nodesAt(time.Now())
+	s.restarts.See(st)
+	verdict, answer := st.IsBack(s.pool(), r.URL.Query().Get("node"), after)
+	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
 
 // safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
 // subnet. Statuses:

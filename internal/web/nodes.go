@@ -83,7 +83,10 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	by := v.query.Get("sort")
 	value := map[string]func(n *status.Node) status.Value{
 		"votes": func(n *status.Node) status.Value { return n.Votes }, "stake": func(n *status.Node) status.Value { return n.ConnectedStake },
-		"peers": func(n *status.Node) status.Value { return n.Peers }, "safe": func(n *status.Node) status.Value { return n.SafeToStop },
+		"peers": func(n *status.Node) status.Value { return n.Peers }, "safe": func(n *status.Node) status.Value {
+			safe, _ := v.SafeToStop(v.pool, n.Name)
+			return status.Value{V: float64(slices.Index([]status.Verdict{status.No, status.Unknown, status.Yes}, safe))}
+		},
 	}[by]
 	slices.SortStableFunc(rows, func(a, b nodeRow) int {
 		switch {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -138,7 +139,37 @@ type view struct {
 
 // statusAt returns the status at a time.
 func (s *Site) statusAt(now time.Time) *status.Status {
-	return status.Of(s.Store.Jobs(), now, status.Given{Labels: s.Labels(), Answered: s.Answered})
+	return status.Of(s.Store.Jobs(), now, s.given())
+}
+
+func (s *Site) given() status.Given {
+	return status.Given{Labels: s.Labels(), Answered: s.Answered, Restarts: &s.restarts}
+}
+
+// StopMetric exports the answers of /safe-to-stop.
+func (s *Site) StopMetric() prometheus.Collector {
+	return status.StopMetric(func() (*status.Status, status.Pool) { return s.nodesAt(time.Now()), s.pool() })
+}
+
+func (s *Site) nodesAt(now time.Time) *status.Status {
+	return status.OfNodes(s.Store.Jobs(), now, s.given())
+}
+
+// seeEvery is how often restarts of nodes are looked for.
+const seeEvery = 5 * time.Second
+
+// FollowRestarts remembers which nodes restart, until ctx ends.
+func (s *Site) FollowRestarts(ctx context.Context) {
+	every := time.NewTicker(seeEvery)
+	defer every.Stop()
+	for {
+		s.restarts.See(s.nodesAt(time.Now()))
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // pool returns what the pool knows now.

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -30,29 +32,47 @@ func stopping(t *testing.T) *Site {
 		avax_node_info{node="needed",node_id="NodeID-needed",version="v"} 1
 		avax_node_info{node="half",node_id="NodeID-half",version="v"} 1`)
 	put(t, s, metric.Key{Collector: "safe_to_stop", Target: metric.Target{}}, `
-		avax_node_safe_to_stop{node="free"} 1
-		avax_node_stop_leaves_ratio{node="free",chain="P"} 0.99
-		avax_node_stop_leaves_ratio{node="free",chain="one"} 0.8
-		avax_node_safe_to_stop{node="needed"} 0
-		avax_node_stop_leaves_ratio{node="needed",chain="P"} 0.99
-		avax_node_stop_leaves_ratio{node="needed",chain="one"} 0.75
-		avax_node_stop_leaves_ratio{node="needed",chain="two"} 0.7999
-		avax_node_safe_to_stop{node="idle"} 1
-		avax_node_safe_to_stop{node="sharded"} 1
-		avax_node_stop_leaves_ratio{node="sharded",chain="P"} 0.99
-		avax_node_safe_to_stop{node="odd"} 0
-		avax_node_stop_leaves_ratio{node="odd",chain="P"} 0.99
-		avax_node_stop_leaves_ratio{node="half",chain="P"} 0.99
-		avax_node_safe_to_stop{node="torn"} 1
-		avax_node_stop_leaves_ratio{node="torn",chain="P"} 0.99
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-torn"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-free"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-needed"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`)
-	counts(s, metric.Facts{StopViews: map[[2]string]string{{"free", "one"}: "needed"}})
+	counts(s, metric.Facts{Stops: stopsOf("needed", map[string]map[string]float64{
+		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.75, "two": 0.7999}, "idle": {}, "sharded": {"P": 0.99},
+		"half": {"P": 0.99, "three": 0}, "torn": {"one": 0.79},
+	})})
 	return s
+}
+
+const seen = ", as needed sees it"
+
+// stopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. An empty share is not known.
+func stopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
+	stops := &staking.Stops{Nodes: map[string]string{}}
+	sets := map[string]*staking.StopSet{}
+	for node, chains := range shares {
+		id := "NodeID-" + node
+		stops.Nodes[node] = id
+		for chain, share := range chains {
+			if sets[chain] == nil {
+				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
+			}
+			set := sets[chain]
+			set.Members[id] = true
+			if share == 0 {
+				continue
+			}
+			if len(set.Views) == 0 {
+				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
+			}
+			set.Views[0].Up[id] = 10_000 - uint64(math.Round(10_000*share))
+		}
+	}
+	for _, set := range sets {
+		stops.Sets = append(stops.Sets, *set)
+	}
+	return stops
 }
 
 // counts repeats the last good run of the collector now, with these facts.
@@ -83,14 +103,13 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
 			{"?node=NodeID-free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
 			{"?node=idle", 200, "yes: it validates no monitored chain"},
-			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
-			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed"},
+			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed" + seen + "; two: 79.99 % of weight would stay connected, 80 % is needed" + seen},
+			{"?node=NodeID-needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed" + seen + "; two: 79.99 % of weight would stay connected, 80 % is needed" + seen},
 			{"?node=NodeID-outsider", 409, "no: two: less than 80 % of weight would stay connected"},
 			{"?node=NodeID-stranger", 503, "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"},
-			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % is needed"},
-			{"?node=odd", 409, "no: avax_node_safe_to_stop is 0"},
-			{"?node=torn", 409, "no: one: less than 80 % of weight would stay connected"},
-			{"?node=half", 503, "not known: how much of one would stay connected: the last runs did not report it"},
+			{"?node=sharded", 200, "yes: without it 99 % of the stake of P would stay connected, 80 % is needed" + seen},
+			{"?node=torn", 409, "no: one: 79 % of weight would stay connected, 80 % is needed, as needed sees it"},
+			{"?node=half", 503, "not known: how much of three would stay connected: the last runs did not report it"},
 			{"?node=silent", 503, "not known: how much of P would stay connected: the last runs did not report it"},
 			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 3 more"},
 			{"?node=", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
@@ -128,11 +147,12 @@ func TestSafeToStopAnswersInJSON(t *testing.T) {
 		s := stopping(t)
 		for node, want := range map[string]string{
 			"needed": `{"node": "needed", "node_id": "NodeID-needed", "safe": false,
-				"reason": "no: one: 75 % of weight would stay connected, 80 % is needed; two: 79.99 % of weight would stay connected, 80 % is needed",
-				"chains": [{"chain": "one", "leaves": 0.75}, {"chain": "two", "leaves": 0.7999}, {"chain": "P", "leaves": 0.99}],
+				"reason": "no: one: 75 % of weight would stay connected, 80 % is needed, as needed sees it; two: 79.99 % of weight would stay connected, 80 % is needed, as needed sees it",
+				"chains": [{"chain": "one", "leaves": 0.75, "view": "needed"}, {"chain": "two", "leaves": 0.7999, "view": "needed"},
+					{"chain": "P", "leaves": 0.99, "view": "needed"}],
 				"as_of": "2000-01-01T00:00:00Z"}`,
-			"half": `{"node": "half", "node_id": "NodeID-half", "reason": "not known: how much of one would stay connected: the last runs did not report it",
-				"chains": [{"chain": "P", "leaves": 0.99}], "as_of": "2000-01-01T00:00:00Z"}`,
+			"half": `{"node": "half", "node_id": "NodeID-half", "reason": "not known: how much of three would stay connected: the last runs did not report it",
+				"chains": [{"chain": "P", "leaves": 0.99, "view": "needed"}], "as_of": "2000-01-01T00:00:00Z"}`,
 		} {
 			answer := ask(t, s, http.MethodGet, "/safe-to-stop?node="+node, "Accept", "application/json, */*")
 			if kind := answer.Header.Get("Content-Type"); kind != "application/json" || answer.Header.Get("Vary") != "Accept" {
@@ -178,8 +198,8 @@ func TestSafeToStopIsUnknownWithoutARun(t *testing.T) {
 func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
-		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_node_safe_to_stop{node="a"} 1`)
-		all := metric.Facts{Unreachable: []string{"down"}, Chains: []string{"one"}}
+		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
+		all := metric.Facts{Stops: stopsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
 		counts(s, all)
 		undiscovered, chains, unreachable, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "d"}, []string{"down", "c"}
 		s.Undiscovered = func() []string { return undiscovered }

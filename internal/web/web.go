@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
@@ -77,6 +78,7 @@ type Site struct {
 	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
 	answers        *answers
+	restarts       status.Restarts
 	probes         *shared[[]string]
 	queries        work // of clients
 	changes        work // also requests of Alertmanager's API
@@ -134,6 +136,7 @@ func (s *Site) endpoints() []endpoint {
 		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
 		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
+		page("/is-back", "/is-back?node=NODE", s.isBack),
 		page("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
 		page("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
 		{"GET", "/api/v2/", "", notifier}, {"POST", "/api/v2/", "", notifier}, {"DELETE", "/api/v2/", "", notifier},

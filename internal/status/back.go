@@ -1,0 +1,277 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+const (
+	// backFor is how long nothing may be missing until a node that restarted is back.
+	backFor = 2 * time.Minute
+	// awayAtMost is how long a node that restarted and is not back forbids that others stop. Then it counts as given up.
+	awayAtMost = 24 * time.Hour
+)
+
+// Restarts remembers which nodes have restarted, and since when nothing is missing on a node. The zero value is ready. It needs a call of See every few
+// seconds.
+type Restarts struct {
+	mu    sync.Mutex
+	nodes map[string]*presence
+}
+
+// presence is what is remembered about a node.
+type presence struct {
+	up, seenUp bool
+	version    string
+	chains     map[string]bool // that were bootstrapped when nothing was missing
+	health     bool            // whether it reported its health
+	connected  Value           // share of the stake when nothing was missing
+	left       time.Time       // when it was seen to restart; zero if it did not, or is back
+	returned   time.Time       // older samples are from before the restart
+	whole      time.Time       // since when nothing is missing; zero if something is
+}
+
+// See remembers what the nodes report.
+func (r *Restarts) See(st *Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodes == nil {
+		r.nodes = map[string]*presence{}
+	}
+	maps.DeleteFunc(r.nodes, func(name string, _ *presence) bool { return !st.IsNode(name) })
+	for _, n := range st.Nodes {
+		p := r.nodes[n.Name]
+		first := p == nil
+		if first {
+			p = &presence{up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}}
+			r.nodes[n.Name] = p
+		}
+		p.see(st, n, first)
+	}
+}
+
+func (p *presence) see(st *Status, n *Node, first bool) {
+	leave := func() {
+		if p.left.IsZero() || !p.whole.IsZero() {
+			p.left = st.At
+		}
+		p.whole = time.Time{}
+	}
+	if n.Down() {
+		if p.up || first {
+			leave()
+		}
+		p.up, p.whole = false, time.Time{}
+		return
+	}
+	if !p.up {
+		p.up, p.seenUp, p.returned = true, true, n.Up.At
+	}
+	if version := n.Version(); version != "" && len(n.Versions) == 1 {
+		if p.version != "" && p.version != version {
+			if leave(); p.returned.Before(n.Up.At) {
+				p.returned = n.Up.At
+			}
+		}
+		p.version = version
+	}
+	for chain := range p.chains {
+		if c := n.chains[chain]; c != nil && c.Bootstrapped.Is(0) && !p.whole.IsZero() {
+			leave()
+		}
+	}
+	if len(p.missing(n)) > 0 {
+		p.whole = time.Time{}
+		return
+	}
+	if p.whole.IsZero() {
+		if p.whole = st.At; first {
+			p.whole = st.At.Add(-backFor)
+		}
+	}
+	for name, c := range n.chains {
+		if c.Bootstrapped.Is(1) {
+			p.chains[name] = true
+		}
+	}
+	p.health = p.health || n.Healthy.Known
+	if n.ConnectedStake.Known {
+		p.connected = n.ConnectedStake
+	}
+	if st.At.Sub(p.whole) >= backFor {
+		p.left = time.Time{}
+	}
+}
+
+// missing returns what the node lacks. Samples from before its restart do not count.
+func (p *presence) missing(n *Node) (missing []string) {
+	if !n.Up.Is(1) {
+		return []string{"it does not answer"}
+	}
+	recent := func(v Value) bool { return v.Known && !v.At.Before(p.returned) }
+	var bootstrapping, failed, absent, unknown []string
+	names := slices.Collect(maps.Keys(p.chains))
+	for name := range n.chains {
+		names = appendNew(names, name)
+	}
+	slices.SortFunc(names, CompareChains)
+	some := len(p.chains) > 0 || p.returned.IsZero()
+	for _, name := range names {
+		c := cmp.Or(n.chains[name], &NodeChain{})
+		some = some || recent(c.Bootstrapped)
+		switch {
+		case c.StartFailed.Is(1) && recent(c.StartFailed):
+			failed = append(failed, name)
+		case recent(c.Bootstrapped) && c.Bootstrapped.V == 0:
+			bootstrapping = append(bootstrapping, name)
+		case recent(c.Bootstrapped):
+		case !p.chains[name]:
+		case recent(c.Present) && c.Present.V == 0:
+			absent = append(absent, name)
+		default:
+			unknown = append(unknown, name)
+		}
+	}
+	for _, part := range []struct {
+		names []string
+		text  string
+	}{{failed, "%s did not start"}, {bootstrapping, "%s: bootstrapping"}, {absent, "it does not run %s"}, {unknown, "not known yet whether %s is bootstrapped"}} {
+		if len(part.names) > 0 {
+			missing = append(missing, fmt.Sprintf(part.text, words.Brief(part.names)))
+		}
+	}
+	if !some {
+		missing = append(missing, "not known yet which chains are bootstrapped")
+	}
+	switch {
+	case recent(n.Healthy) && n.Healthy.V == 0:
+		text := "it is unhealthy"
+		var checks []string
+		for _, check := range n.FailingChecks {
+			checks = append(checks, check.Name)
+		}
+		if len(checks) > 0 {
+			text += ": " + words.Brief(checks)
+		}
+		missing = append(missing, text)
+	case !recent(n.Healthy) && p.health:
+		missing = append(missing, "its health is not known yet")
+	}
+	needed := staking.Quorum
+	if p.connected.Known {
+		needed = min(needed, 0.95*p.connected.V)
+	}
+	switch {
+	case recent(n.ConnectedStake) && n.ConnectedStake.V < needed:
+		missing = append(missing, "it is connected to "+words.Percent(n.ConnectedStake.V)+" of the stake")
+	case !recent(n.ConnectedStake) && p.connected.Known:
+		missing = append(missing, "its connected stake is not known yet")
+	}
+	return missing
+}
+
+// away returns the nodes except one that restarted and are not back, as sentences.
+func (r *Restarts) away(except string, st *Status) (texts []string) {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		p := r.nodes[name]
+		if name == except || p.left.IsZero() || st.At.Sub(p.left) >= awayAtMost || !p.whole.IsZero() && st.At.Sub(p.whole) >= backFor || !st.IsNode(name) {
+			continue
+		}
+		ago := words.Seconds(st.At.Sub(p.left).Seconds())
+		text := name + " restarted " + ago + " ago and is not back"
+		if !p.seenUp {
+			text = name + " has not answered since the exporter started " + ago + " ago and is not back"
+		}
+		missing := p.missing(st.Node(name))
+		if len(missing) == 0 {
+			missing = []string{"nothing has been missing for " + words.Exact(st.At.Sub(cmp.Or(p.whole, st.At))) + ", two minutes are needed"}
+		}
+		texts = append(texts, text+": "+strings.Join(missing, ", "))
+	}
+	return texts
+}
+
+// Back is the answer whether a node is back after a restart, as JSON. Back is absent if it is unknown.
+type Back struct {
+	Node      string     `json:"node"`
+	Back      *bool      `json:"back,omitempty"`
+	Reason    string     `json:"reason"`
+	Missing   []string   `json:"missing,omitempty"`
+	Restarted *time.Time `json:"restarted,omitempty"` // when the exporter saw the restart; absent if the node is back
+	Whole     *time.Time `json:"whole_since,omitempty"`
+}
+
+// IsBack tells whether a node is back: it answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes
+// after the time after.
+func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
+	a := Back{Node: name}
+	switch {
+	case name == "":
+		a.Reason = "no node: write /is-back?node=NAME with a name of AVAX_NODES"
+		return Invalid, a
+	case !st.IsNode(name) && st.NodeOf(name) != "":
+		name = st.NodeOf(name)
+		a.Node = name
+	case !st.IsNode(name):
+		if a.Reason = p.starting(); a.Reason != "" {
+			return Unknown, a
+		}
+		a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+		return NotFound, a
+	}
+	var was *presence
+	if st.restarts != nil {
+		st.restarts.mu.Lock()
+		defer st.restarts.mu.Unlock()
+		was = st.restarts.nodes[name]
+	}
+	n := st.Node(name)
+	if was == nil || !n.Up.Known {
+		a.Reason = "not known: " + name + " has no recent answer of the collector up"
+		return Unknown, a
+	}
+	yes, no := true, false
+	if !was.left.IsZero() {
+		a.Restarted = &was.left
+	}
+	since := was.whole
+	if since.Before(after) && !since.IsZero() {
+		since = after
+	}
+	a.Missing = was.missing(n)
+	switch {
+	case len(a.Missing) > 0:
+		a.Back, a.Reason = &no, "no: "+name+": "+strings.Join(a.Missing, ", ")
+		return No, a
+	case since.IsZero() || st.At.Sub(since) < backFor:
+		a.Back, a.Reason = &no, "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
+		return No, a
+	}
+	a.Whole = &was.whole
+	var chains []string
+	for chain := range was.chains {
+		chains = append(chains, chain)
+	}
+	slices.SortFunc(chains, CompareChains)
+	a.Back, a.Reason = &yes, "yes: "+name+" is back: bootstrapped on "+words.Brief(chains)
+	if n.Healthy.Known {
+		a.Reason += ", healthy"
+	}
+	if n.ConnectedStake.Known {
+		a.Reason += ", connected to " + words.Percent(n.ConnectedStake.V) + " of the stake"
+	}
+	return Yes, a
+}
