@@ -26,9 +26,10 @@ var (
 )
 
 var addresses = &collector.Spec{
-	Name:     "addresses",
-	Help:     "Balances of the monitored P- and X-Chain addresses. Needs AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{"platform.getBalance", "avm.getUTXOs", "avm.getBalance", "avm.getAssetDescription"},
+	Name: "addresses",
+	Help: "Balances of the monitored P- and X-Chain addresses. Needs AVAX_WATCH_ADDRESSES.",
+	Calls: []string{"platform.getBalance", "platform.getUTXOs", "platform.getStakingAssetID", "avm.getUTXOs", "avm.getBalance",
+		"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
 	Bind:     collector.PerItem(collector.Watchlist.AddressList, collectAddress),
@@ -43,7 +44,7 @@ func collectAddress(ctx context.Context, ups *collector.Upstreams, address strin
 
 func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
-		return nodes.Optional(n.PlatformBalance(ctx, address)) //nolint:staticcheck // deprecated without a replacement
+		return nodes.Optional(n.PlatformBalance(ctx, address))
 	})
 	if err != nil {
 		return collector.IfRejected(err, "AVAX_WATCH_ADDRESSES")
@@ -76,7 +77,7 @@ func collectXAddress(ctx context.Context, ups *collector.Upstreams, address stri
 	}
 	for _, a := range monitored {
 		has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
-			return nodes.Optional(n.AVMBalance(ctx, "X", address, a.AssetID)) //nolint:staticcheck // deprecated without a replacement for sums
+			return nodes.Optional(n.AVMBalance(ctx, "X", address, a.AssetID))
 		})
 		if err != nil {
 			return err

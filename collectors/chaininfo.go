@@ -18,7 +18,7 @@ var chainInfoFamily = metric.New("avax_chain_info",
 var chainInfo = &collector.Spec{
 	Name:     "chain_info",
 	Help:     "IDs and VM of the chain.",
-	Calls:    []string{"platform.getBlockchains", "info.getBlockchainID", "eth_chainId"},
+	Calls:    []string{"platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
 	Bind: collector.PerChainOf((*nodes.Pool).Chains, func() collector.ChainCollect {

@@ -193,10 +193,15 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					time.Sleep(3 * 24 * time.Hour) // longer than lists are read again
 					collect(t.Context(), t, spec, ups)
 				}
-				for _, name := range []string{"alpha", "foxtrot"} { // the Data service replaces what no node reports
-					network.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getSubnet", "eth_getBalance", "platform.getRewardUTXOs")
-				}
-				ups.Watch.Validators.IDs = nil // so that the collectors request the node IDs from the nodes
+				// The Data service or other methods replace what no node reports.
+				refused := simnet.Refused(-32601, "the method is not available")
+				methods := []string{"platform.getSubnet", "eth_getBalance", "platform.getRewardUTXOs", "platform.getBlockchains", "platform.getBalance", "avm.getBalance"}
+				network.Node("alpha").Inject(refused, methods...)
+				network.Node("foxtrot").Inject(refused, methods...)
+				network.Observer().Inject(refused, methods...)
+				time.Sleep(collector.StaticAge + time.Minute)
+				ups.Pool = nodes.NewPool(slices.Concat(ups.Nodes(), ups.Observers()), ups.Chains()) // which knows no chain yet
+				ups.Watch.Validators.IDs = nil                                                      // so that the collectors request the node IDs from the nodes
 				collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				asked := map[string]bool{}
 				for _, c := range network.Calls() {

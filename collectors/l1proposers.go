@@ -43,7 +43,7 @@ var l1Proposers = &collector.Spec{
 	Help: "Who may build the next block of an L1 or a permissioned subnet, and who of them still can.",
 	Calls: []string{
 		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
-		"info.peers", "info.getNodeID", "platform.getBlockchains",
+		"info.peers", "info.getNodeID", "platform.getBlockchains", "platform.getTx",
 	},
 	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
 	OnChange: true,

@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -36,7 +35,7 @@ var l1Runway = &collector.Spec{
 	Critical: true,
 	Help:     "How long the balances of L1 validators last, and when the quorum is lost.",
 	Calls: []string{
-		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains",
+		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains", "platform.getTx",
 		"info.getBlockchainID",
 	},
 	Every:    collector.FullSetEvery,
@@ -136,7 +135,7 @@ func (m burnMeters) price(ctx context.Context, ups *collector.Upstreams, l1Set *
 		}
 		return nil
 	}
-	if !errors.Is(err, metric.ErrNotOffered) {
+	if !nodes.NotServed(err) {
 		return err
 	}
 	network, err := ups.Network(ctx)

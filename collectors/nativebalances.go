@@ -26,7 +26,8 @@ var nativeBalances = &collector.Spec{
 	Name: "native_balances",
 	Help: "Balances of the monitored EVM addresses, from a node or an observer that serves the chain. Values are from the Data service, and balances too " +
 		"if no node or observer reports them. Needs AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{"eth_getBalance", data.GetNativeBalance.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Calls: []string{"eth_getBalance", data.GetNativeBalance.Op(), "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
 	Bind:     collector.PerItemAndChain(collector.Watchlist.EVMList, collectNativeBalance),
@@ -44,7 +45,7 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 		switch {
 		case listedErr == nil && err != nil:
 			tokens, err = b.Tokens(), nil
-		case listedErr != nil && (ups.IsEmpty() || errors.Is(err, metric.ErrNotOffered)):
+		case listedErr != nil && (ups.IsEmpty() || nodes.NotServed(err)):
 			err = listedErr
 		case listedErr != nil && err == nil && !errors.Is(listedErr, metric.ErrNotOffered):
 			out.Note("no value in a currency: %v", listedErr)

@@ -26,7 +26,7 @@ var (
 var network = &collector.Spec{
 	Name:     "network",
 	Help:     "Size and stake of the validator sets.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
 	Bind: func(ups *collector.Upstreams) []collector.Job {

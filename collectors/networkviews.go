@@ -15,9 +15,10 @@ var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
 	"node", "subnet_id")
 
 var networkViews = &collector.Spec{
-	Name:          "network_views",
-	Help:          "Share of each validator set that the node is connected to.",
-	Calls:         []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains", "info.getNodeID"},
+	Name: "network_views",
+	Help: "Share of each validator set that the node is connected to.",
+	Calls: []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains",
+		"platform.getTx", "info.getNodeID"},
 	Every:         collector.FullSetEvery,
 	ReusesAnswers: true,
 	Families:      []*metric.Family{networkConnectedStake},

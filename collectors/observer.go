@@ -15,7 +15,7 @@ var (
 		"An observer: an endpoint that is not one of your nodes; always 1. A series with an observer's name in the label node shows what the observer reports.",
 		"node")
 	observerUp = metric.New("avax_observer_up",
-		"1 if the observer answered a request within the last 5 minutes, 0 if not.", "node")
+		"1 if a request to the observer had a result within the last 5 minutes, 0 if not. An error is not a result.", "node")
 	observerMismatch = metric.New("avax_observer_network_mismatch",
 		"1 if the observer belongs to another network than the nodes, 0 if not. If 1, the exporter makes no other calls to it. Absent if the network of the "+
 			"observer or of the nodes is not known.", "node")
@@ -34,7 +34,7 @@ var observer = &collector.Spec{
 	Bind:     collector.PerObserver(collectObserver),
 }
 
-// observerTimeout is the time without an answer after which an observer counts as down.
+// observerTimeout is the time without a result after which an observer counts as down.
 const observerTimeout = 5 * time.Minute
 
 func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
@@ -42,7 +42,7 @@ func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Nod
 	if err := findNetwork(ctx, ups, n, out); err != nil {
 		out.Note("network of %s not known: %v", n.Name(), err)
 	}
-	out.SetBool(observerUp, !n.Answered().IsZero() && time.Since(n.Answered()) < observerTimeout, n.Name())
+	out.SetBool(observerUp, !n.Succeeded().IsZero() && time.Since(n.Succeeded()) < observerTimeout, n.Name())
 	offered := map[string]bool{}
 	missing := metric.Table{About: "Methods that observers do not offer.", Columns: []string{"Observer", "Method", "Why"}}
 	for _, o := range n.Offers() {

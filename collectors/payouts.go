@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -112,7 +111,7 @@ func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payo
 			}
 			return sum, err
 		})
-		if err == nil || ups.Data == nil || name == "" || !errors.Is(err, metric.ErrNotOffered) {
+		if err == nil || ups.Data == nil || name == "" || !nodes.NotServed(err) {
 			return sum, err
 		}
 	}

@@ -36,7 +36,7 @@ var (
 var peers = &collector.Spec{
 	Name:     "peers",
 	Help:     "Peers of the node.",
-	Calls:    []string{"info.peers", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{"info.peers", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodeSubnetPeers, nodePeersSilent},
 	Bind:     collector.PerNode(collectPeers),

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -15,7 +16,7 @@ var (
 		"Upper bound of the AVAX supply. Burned AVAX, such as fees, is not subtracted. The label subnet_id always has the ID of the primary network.",
 		"subnet_id")
 	networkBlockchains = metric.New("avax_network_blockchains",
-		"Number of blockchains ever created, without the P-Chain.")
+		"Number of blockchains ever created, without the P-Chain. Absent if no node offers platform.getBlockchains, which is deprecated.")
 	platformGasPrice = metric.New("avax_platform_gas_price_avax",
 		"Price of a unit of gas on the P-Chain, in AVAX. Absent if the node's release does not report this price.")
 	platformValidatorFee = metric.New("avax_platform_validator_fee_avax_per_day",
@@ -54,16 +55,6 @@ func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Ba
 	}
 	out.Set(networkSupply, wire.NanoAVAX(s.Supply).AVAX(), node.PrimaryNetworkID)
 
-	closeCounts := func(a, b int) bool { return closely(float64(a), float64(b)) }
-	count, err := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
-		all, err := n.PlatformBlockchains(ctx)
-		return len(all), err
-	})
-	if err != nil {
-		return err
-	}
-	out.Set(networkBlockchains, float64(count))
-
 	// The price of gas changes with each block.
 	samePrice := func(a, b node.FeeState) bool { return a.Price <= 2*b.Price && b.Price <= 2*a.Price }
 	gas, err := nodes.Agreed(ctx, ups.Pool, "fees", samePrice, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
@@ -79,5 +70,18 @@ func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Ba
 	}
 	const day = 24 * 60 * 60
 	out.Set(platformValidatorFee, fee.Price.AVAX()*day)
+
+	closeCounts := func(a, b int) bool { return closely(float64(a), float64(b)) }
+	count, err := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
+		all, err := n.PlatformBlockchains(ctx)
+		return len(all), err
+	})
+	if node.IsNotServed(err) { // only this deprecated method counts them, and no alert needs the number
+		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
+	}
+	if err != nil {
+		return err
+	}
+	out.Set(networkBlockchains, float64(count))
 	return nil
 }

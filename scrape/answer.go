@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -77,7 +79,7 @@ func (u *Upstream) decode(r request, body io.Reader) (any, error) {
 		return value, nil
 	case refusal != nil:
 		refusal.Message = u.clean(refusal.Message)
-		return nil, &Error{r.op, Rejected, refusal}
+		return nil, &Error{r.op, classify(http.StatusOK, refusal.Code, refusal.Message).outcome, refusal}
 	}
 	return nil, &Error{r.op, Malformed, &reason{u.clean(shape(err)), err}}
 }
@@ -99,6 +101,7 @@ const rpcID = 1
 // requires the id null in the error. decodeRPC also accepts an error without an id.
 func (r request) decodeRPC(d *jsontext.Decoder) (result any, err error) {
 	var refusal *RPCError
+	var alone RPCError // of a gateway that sends the error without an envelope
 	var hasResult, hasID bool
 	err = wire.Members(d, func(name string) (err error) {
 		switch name {
@@ -112,6 +115,10 @@ func (r request) decodeRPC(d *jsontext.Decoder) (result any, err error) {
 			refusal, err = readRefusal(d)
 		case "id":
 			hasID, err = readID(d)
+		case "message":
+			err = wire.Decode(d, (*lenientText)(&alone.Message))
+		case "code":
+			err = wire.Decode(d, (*lenientCode)(&alone.Code))
 		default:
 			err = d.SkipValue()
 		}
@@ -122,6 +129,8 @@ func (r request) decodeRPC(d *jsontext.Decoder) (result any, err error) {
 		return nil, err
 	case refusal != nil:
 		return nil, refusal
+	case !hasResult && alone.Message != "":
+		return nil, &alone
 	case !hasResult:
 		return nil, errors.New("the answer has neither result nor error")
 	case !hasID:
@@ -148,14 +157,42 @@ func readRefusal(d *jsontext.Decoder) (*RPCError, error) {
 		message, err := d.ReadToken()
 		return &RPCError{Message: message.String()}, err
 	}
-	var body *struct {
-		Code    int    `json:"code,omitzero"`
-		Message string `json:"message,omitzero"`
-	}
+	var body *rpcErrorBody
 	if err := wire.Decode(d, &body); err != nil || body == nil {
 		return nil, err
 	}
-	return &RPCError{body.Code, body.Message}, nil
+	return &RPCError{int(body.Code), string(body.Message)}, nil
+}
+
+// rpcErrorBody is the error of JSON-RPC, as servers and gateways write it.
+type rpcErrorBody struct {
+	Code    lenientCode `json:"code,omitzero"`
+	Message lenientText `json:"message,omitzero"`
+}
+
+// lenientCode is a number, or a text with a number. Anything else is 0: the outcome of an error must not depend on its form.
+type lenientCode int
+
+// UnmarshalJSON decodes a code.
+func (c *lenientCode) UnmarshalJSON(value []byte) error {
+	n, _ := strconv.ParseFloat(strings.Trim(string(value), `"`), 64)
+	if n >= math.MinInt32 && n <= math.MaxInt32 {
+		*c = lenientCode(n)
+	}
+	return nil
+}
+
+// lenientText is a text. Any other value is kept as JSON.
+type lenientText string
+
+// UnmarshalJSON decodes a text.
+func (t *lenientText) UnmarshalJSON(value []byte) error {
+	var text string
+	if json.Unmarshal(value, &text) != nil && string(value) != "null" {
+		text = string(value)
+	}
+	*t = lenientText(text)
+	return nil
 }
 
 // shape returns where and how an answer differs from the expected type, such as

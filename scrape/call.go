@@ -79,13 +79,14 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	if outcome != LocalLimit {
 		u.ended(outcome)
 	}
+	u.limiter.saw(r, outcome)
 	return value, err
 }
 
 // answered reports whether the upstream itself answered.
 func answered(o Outcome) bool {
 	switch o {
-	case OK, Rejected, NotFound, Bootstrapping, TooLarge:
+	case OK, Rejected, NotOffered, NotFound, Bootstrapping, TooLarge:
 		return true
 	}
 	return false
@@ -130,9 +131,15 @@ func (u *Upstream) exchange(ctx context.Context, r request) (any, error) {
 		u.metrics.presented(response.TLS.PeerCertificates)
 	}
 	defer drain(response.Body)
-	if paused, until := u.limiter.obey(r.op, r.once(), response.StatusCode, response.Header); !until.IsZero() {
+	value, err := u.answer(r, response)
+	if paused, until := u.limiter.obey(r.op, r.once(), response, err); !until.IsZero() {
 		u.metrics.waits(cmp.Or(paused, "all"), until)
 	}
+	return value, err
+}
+
+// answer returns the answer in a response, or the error for a refusal.
+func (u *Upstream) answer(r request, response *http.Response) (any, error) {
 	if response.StatusCode == r.AnswerStatus {
 		var read bytes.Buffer // kept for the error message, if the body is not an answer
 		value, err := u.decode(r, io.TeeReader(response.Body, &read))

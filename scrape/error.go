@@ -20,7 +20,8 @@ const (
 	Unreachable   Outcome = "unreachable"   // no connection, or the connection broke before the answer was complete
 	Timeout       Outcome = "timeout"       // no complete answer in time, or the caller cancelled
 	Forbidden     Outcome = "forbidden"     // credentials missing, wrong or without this permission; or host name not allowed
-	Rejected      Outcome = "rejected"      // the upstream rejected the request: a JSON-RPC error (RPCError), or HTTP 400, 405, 415, …
+	Rejected      Outcome = "rejected"      // the upstream rejected the request: a JSON-RPC error (RPCError), or HTTP 400, 415, …
+	NotOffered    Outcome = "not_offered"   // the upstream, or a proxy in front of it, does not offer this method
 	RateLimited   Outcome = "rate_limited"  // too many requests, a pause that the upstream requested, or a spent budget
 	Unavailable   Outcome = "unavailable"   // the upstream, or a proxy in front of it, is temporarily unavailable
 	Bootstrapping Outcome = "bootstrapping" // the node tracks the chain and has not bootstrapped it yet
@@ -32,7 +33,7 @@ const (
 
 // Outcomes lists all outcomes, OK first. Callers must not change the slice.
 var Outcomes = []Outcome{
-	OK, Unreachable, Timeout, Forbidden, Rejected, RateLimited,
+	OK, Unreachable, Timeout, Forbidden, Rejected, NotOffered, RateLimited,
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
@@ -43,6 +44,17 @@ type Error struct {
 	Outcome Outcome
 	Err     error
 }
+
+// lost is the cause of a call that the upstream does not offer, but answered before.
+type lost struct{ error }
+
+func (l *lost) Error() string { return l.error.Error() + "; it answered this call before" }
+
+// Unwrap returns the upstream's refusal.
+func (l *lost) Unwrap() error { return l.error }
+
+// IsLost reports whether the upstream does not offer a call that it answered before.
+func IsLost(err error) bool { return errors.As(err, new(*lost)) }
 
 // advised is an error with its own remedy.
 type advised struct {
@@ -94,7 +106,7 @@ type StatusError struct {
 // Error returns the status, what it means, and the message of the upstream.
 func (e *StatusError) Error() string { return e.text }
 
-// RPCError is the error of a JSON-RPC answer. An Error with the outcome Rejected wraps it.
+// RPCError is the error of a JSON-RPC answer. An Error wraps it, whose outcome is that of the table of refusals.
 type RPCError struct {
 	Code    int    // a node's own services use one code, -32000, for almost every error
 	Message string // as the upstream wrote it, shortened to longestText
@@ -107,9 +119,6 @@ func (e *RPCError) Error() string {
 	}
 	return e.Message
 }
-
-// CodeMethodNotFound is the RPCError.Code of an EVM chain that does not offer the method.
-const CodeMethodNotFound = -32601
 
 // OutcomeOf returns the outcome for an error. For nil it is OK. For an Error, wrapped or not, it is the outcome of the Error.
 // For other errors it is LocalLimit if this host lacks a resource, Timeout if a context ended, Unreachable if the network

@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,6 +18,44 @@ type holds struct {
 
 	mu    sync.Mutex
 	known map[heldCall]hold
+	// denied is when a method was denied (HTTP 403 or 404) and had no result since. results is when any method had one: at a path, and at an
+	// empty path for all paths.
+	denied  map[heldCall]time.Time
+	results map[string]time.Time
+}
+
+// saw stores when a method had a result, or was denied: see onlyThis.
+func (h *holds) saw(r request, outcome Outcome) {
+	if h.repeatAfter == nil || r.Verb != "" {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.denied == nil {
+		h.denied, h.results = map[heldCall]time.Time{}, map[string]time.Time{}
+	}
+	key := heldAt(r.op, r.path)
+	switch outcome {
+	case OK:
+		delete(h.denied, key)
+		h.results[""] = time.Now()
+		if _, exists := h.results[r.path]; exists || len(h.results) < maxHolds {
+			h.results[r.path] = time.Now()
+		}
+	case Forbidden, NotFound, NotOffered:
+		if _, exists := h.denied[key]; exists || outcome != NotOffered && len(h.denied) < maxHolds {
+			h.denied[key] = time.Now()
+		}
+	}
+}
+
+// onlyThis reports whether a method was denied before, and another method at the path has had a result since; at any path if it is empty. Then
+// a refusal concerns only this method, not the whole upstream.
+func (h *holds) onlyThis(r request, path string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, denied := h.denied[heldAt(r.op, r.path)]
+	return r.Verb == "" && denied && h.results[path].After(at)
 }
 
 // heldCall is a method at a path. An empty path means every path. An empty op means every method.
@@ -30,8 +69,7 @@ type hold struct {
 }
 
 const (
-	// maxRepeat is the maximum time for which a refused call is not sent. An hour is short enough, because an upstream offers a
-	// new method only after an upgrade.
+	// maxRepeat is the maximum time for which a refused call is not sent. ForgetAnswers ends it, as after a new version of the upstream.
 	maxRepeat = time.Hour
 	// maxHolds is the maximum number of stored calls of an upstream, to limit memory.
 	maxHolds = 4096
@@ -82,10 +120,10 @@ func (h *holds) pause(op string, d time.Duration) time.Time {
 }
 
 // ended stores the result of a call. The first refusal holds the call for the time that repeatAfter returns. Each further refusal
-// in a row doubles this time, up to maxRepeat.
-func (h *holds) ended(op, path string, err error) {
+// in a row doubles this time, up to maxRepeat. The error that it returns says whether the call was answered before.
+func (h *holds) ended(op, path string, err error) error {
 	if h.repeatAfter == nil {
-		return
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,14 +133,19 @@ func (h *holds) ended(op, path string, err error) {
 		if !exists || before.err != nil {
 			h.set(key, hold{})
 		}
-		return
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Outcome == NotOffered && (exists && before.err == nil || IsLost(before.err)) && !IsLost(err) {
+		err = &Error{e.Op, NotOffered, &lost{e.Err}}
 	}
 	wait := h.repeatAfter(key.path, err, exists && before.err == nil)
 	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused
-		return
+		return err
 	}
 	wait = min(max(wait, 2*before.wait), maxRepeat)
 	h.set(key, hold{time.Now().Add(wait), err, wait})
+	return err
 }
 
 func (h *holds) set(key heldCall, to hold) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -79,28 +80,54 @@ func notSent(ctx context.Context, op, text string) error {
 	return &Error{op, Timeout, &reason{text, ctx.Err()}}
 }
 
-// obey stores the pause that an answer requests. It returns the paused op, or an empty op for all, and the end of the pause. If
-// the answer requests no pause, the end is zero. Status 429 pauses all ops, because it concerns the caller. Status 503 pauses
-// only this op, because it concerns the method. After a request that changes something (once), status 429 also pauses only this
+// obey stores the pause that a refusal requests. It returns the paused op, or an empty op for all, and the end of the pause. If
+// the answer requests no pause, the end is zero. Too many requests pause all ops, because they concern the caller. Status 503 pauses
+// only this op, because it concerns the method. After a request that changes something (once), too many requests also pause only this
 // op, because the upstream has a lower limit for such requests.
-func (l *limiter) obey(op string, once bool, status int, h http.Header) (paused string, until time.Time) {
+func (l *limiter) obey(op string, once bool, r *http.Response, err error) (paused string, until time.Time) {
 	var d time.Duration
-	switch requested, ok := l.parseWait(h.Get("Retry-After")); {
-	case ok && (status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable):
+	limited := r.StatusCode == http.StatusTooManyRequests || OutcomeOf(err) == RateLimited
+	switch requested, ok := l.parseWait(r.Header.Get("Retry-After")); {
+	case ok && (limited || r.StatusCode == http.StatusServiceUnavailable):
 		d = requested
-	case status == http.StatusTooManyRequests:
-		if d, ok = l.parseWait(h.Get("Ratelimit-Reset")); !ok {
-			d = defaultPause
-		}
+	case limited:
+		d = l.defaultPause(r, err)
 	}
 	if d <= 0 {
 		return "", time.Time{}
 	}
-	if status != http.StatusTooManyRequests || once {
+	if !limited || once {
 		paused = op
 	}
 	return paused, l.pause(paused, d)
 }
+
+// defaultPause returns the pause after too many requests without Retry-After: as another header or the text of the answer requests it, else
+// maxWait if a quota is spent, and defaultPause otherwise.
+func (l *limiter) defaultPause(r *http.Response, err error) time.Duration {
+	if d, ok := l.parseWait(r.Header.Get("Ratelimit-Reset")); ok {
+		return d
+	}
+	var refusal *RPCError
+	words, code := "", 0
+	if errors.As(err, &refusal) {
+		words, code = refusal.Message, refusal.Code
+	} else if err != nil {
+		words = err.Error()
+	}
+	if found := tryAgain.FindStringSubmatch(words); found != nil {
+		if d, err := time.ParseDuration(found[1] + found[2]); err == nil {
+			return min(d, l.maxWait)
+		}
+	}
+	if classify(r.StatusCode, code, words).spent {
+		return l.maxWait
+	}
+	return min(defaultPause, l.maxWait)
+}
+
+// tryAgain finds the pause in texts such as "retry in 10s" and "try again after 3 seconds".
+var tryAgain = regexp.MustCompile(`(?i)(?:retry|try again) (?:in|after) (\d{1,6}(?:\.\d+)?) ?(ms|s|m|h)`)
 
 // parseWait parses a number of seconds or an HTTP date. It returns at most maxWait.
 func (l *limiter) parseWait(s string) (time.Duration, bool) {

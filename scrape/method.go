@@ -23,6 +23,7 @@ type Method struct {
 	Positional   bool     // the parameters are a list, not an object
 	Changes      string   // what the call does, as an infinitive; empty for a method that only reads
 	Deprecated   string   // since which version, or the replacement; empty if the method is not deprecated
+	Lacking      string   // which upstreams do not offer the method; empty if each one does
 	AnswerStatus int      // a status other than 2xx that may carry an answer
 	MayBeEmpty   bool     // an answer without a body is valid
 	MaxBody      int64    // maximum size of an answer in bytes, after decompression; 0: 1 MiB

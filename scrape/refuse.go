@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -15,40 +17,100 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// rule is a row of the table of refusals. A refusal matches if each part that the row has matches. A refusal is an HTTP status other than 2xx,
+// with the text of its body, or a JSON-RPC error of any status.
+type rule struct {
+	statuses []int
+	codes    []int          // of the JSON-RPC error
+	words    *regexp.Regexp // found in the text of the upstream
+	outcome  Outcome
+	say      string // what it means, before the text of the upstream
+	spent    bool   // a quota of a day or a month is spent, so a short pause is useless
+}
+
+// rules is the table of refusals: the first row that matches decides. Gateways of several providers answer with status 200, and use the codes
+// of JSON-RPC in different ways, so texts come before codes, and codes before statuses. The outcome decides whether the upstream counts as answering
+// (answered), whether a call is repeated (retryDelay) and what the operator can do (package remedy).
+var rules = []rule{
+	{statuses: []int{403}, words: text(`invalid host specified`), outcome: Forbidden},
+	{words: text(`not done bootstrapping`), outcome: Bootstrapping, say: "the chain is not done bootstrapping"},
+
+	{words: text(`query returned more than|response (size|too large)|block range|ranges? over`), outcome: Rejected},
+	{words: text(`(daily|monthly) (request|quota|limit|usage)|request count exceeded|quota|usage limit|payment required|(out of|insufficient|no) (api )?credits?`),
+		outcome: RateLimited, say: "the quota is spent", spent: true},
+	{statuses: []int{402}, outcome: RateLimited, say: "the quota is spent", spent: true},
+	{words: text(`rate.?limit|too many (requests?|calls)|requests? (limit|rate)|limit (exceeded|reached)|(requests|units|calls)( per |/)(second|minute)|throttl|rps limit|` +
+		`over (rate|capacity)|call rate`), outcome: RateLimited, say: "too many requests"},
+
+	{statuses: []int{200, 400, 403, 500, 502, 503, 504}, words: text(`no (healthy |available )?(backend|upstream|provider)s?\b|no (healthy|available) nodes?\b|backend (is )?(currently )?(offline|not healthy|unhealthy)|bad gateway|` +
+		`gateway time-?out|service (is )?(temporarily )?unavailable|upstream (connect|request) |relay attempts exhausted`), outcome: Unavailable},
+
+	{words: text(`can't find (method|service)|method\b.{0,80}\b(does not exist|not (been )?(found|whitelisted|available|supported|allowed|enabled|exposed|permitted)|` +
+		`unsupported|disabled|blocked|deprecated|removed|unavailable)|(unsupported|unknown|unrecognized|disallowed|forbidden|no such) (rpc )?method|whitelist`),
+		outcome: NotOffered},
+	{words: text(`api.?key|unauthori[sz]ed|authenticat|access denied|project id|not authori[sz]ed`), statuses: []int{200, 400}, codes: notNode, outcome: Forbidden,
+		say: "credentials missing or wrong: check the headers and the key"},
+
+	{codes: []int{429, -32005, -32012, -32029, -32090}, outcome: RateLimited, say: "too many requests"},
+	{codes: []int{402}, outcome: RateLimited, say: "the quota is spent", spent: true},
+	{codes: []int{502, 503, 504, -32010, -32011, -32013, -32018, -32050}, outcome: Unavailable},
+	{codes: []int{-32001, -32004, -32601, 405, 501}, outcome: NotOffered},
+	{codes: []int{401, 403}, outcome: Forbidden, say: "credentials missing or wrong: check the headers and the key"},
+
+	{statuses: []int{401}, outcome: Forbidden, say: "credentials missing or wrong: check the headers and the key"},
+	{statuses: []int{403, 451}, outcome: Forbidden, say: "not allowed"},
+	{statuses: []int{404}, words: text(`^(404 page not found)?$`), outcome: NotFound,
+		say: "no such path: the chain is not tracked or not created yet, or the API is disabled"},
+	{statuses: []int{404}, outcome: NotFound},
+	{statuses: []int{405, 501}, outcome: NotOffered},
+	{statuses: []int{408}, outcome: Timeout},
+	{statuses: []int{429}, outcome: RateLimited, say: "too many requests"},
+}
+
+// notNode are the codes of JSON-RPC errors of which a gateway says that a key is wrong. A node uses -32000 for all its errors.
+var notNode = []int{-32000, -32001, -32002, -32003, -32600, -32602, -32603}
+
+func text(pattern string) *regexp.Regexp { return regexp.MustCompile("(?i)" + pattern) }
+
+// classify returns the row for a refusal. Code is 0 without a JSON-RPC error.
+func classify(status, code int, words string) rule {
+	for _, r := range rules {
+		if (r.statuses == nil || slices.Contains(r.statuses, status)) && (r.codes == nil || slices.Contains(r.codes, code)) &&
+			(r.words == nil || r.words.MatchString(words)) {
+			return r
+		}
+	}
+	if status >= 500 {
+		return rule{outcome: Unavailable}
+	}
+	return rule{outcome: Rejected} // also 413 and 415, wrong parameters and internal errors: the upstream itself rejected the request
+}
+
 // refusal returns the error for a status other than 2xx. It uses the body only as a message. With such a status, a node
 // usually sends plain text, a service sends JSON, and a proxy sends HTML.
 func (u *Upstream) refusal(asked request, r *http.Response) error {
 	start, _ := io.ReadAll(io.LimitReader(r.Body, 4<<10))
-	words := u.clean(wordsOf(start))
-	outcome, say := Unavailable, ""
-	switch status := r.StatusCode; {
-	case status == http.StatusUnauthorized:
-		outcome, say = Forbidden, "credentials missing or wrong: check the headers and the key"
-	case status == http.StatusForbidden && strings.Contains(words, "invalid host specified"):
-		outcome, say = Forbidden, fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it "+
-			"allows", u.hostname())
-		words = ""
-	case status == http.StatusForbidden && !u.HasCredentials():
-		outcome, say = Forbidden, "not allowed without credentials"
-	case status == http.StatusForbidden:
-		outcome, say = Forbidden, "the credentials do not allow this"
-	case status == http.StatusNotFound && (words == "" || words == "404 page not found"):
-		outcome, say = NotFound, "no such path: the chain is not tracked or not created yet, or the API is disabled"
-		words = ""
-	case status == http.StatusNotFound:
-		outcome = NotFound
-	case status == http.StatusRequestTimeout:
-		outcome = Timeout
-	case status == http.StatusTooManyRequests:
-		outcome, say = RateLimited, "too many requests"
-	case status == http.StatusServiceUnavailable && strings.Contains(words, "not done bootstrapping"):
-		outcome, say = Bootstrapping, "the chain is not done bootstrapping"
-		words = ""
-	case status >= 500:
-	case status >= 400: // also 405 and 415: the upstream itself rejected the request
-		outcome = Rejected
-	default:
+	words, code := wordsOf(start)
+	words = u.clean(words)
+	row := classify(r.StatusCode, code, words)
+	outcome, say := row.outcome, row.say
+	switch {
+	case r.StatusCode < 400:
 		outcome, say = Malformed, "redirects"+u.target(r)+" are not followed: configure the final address"
+		words = ""
+	case outcome == Forbidden && strings.Contains(words, "invalid host specified"):
+		say = fmt.Sprintf("the node does not serve the host name %s: start it with --http-allowed-hosts=%[1]s, or send a host name that it allows", u.hostname())
+		words = ""
+	case r.StatusCode == http.StatusForbidden && u.limiter.onlyThis(asked, ""):
+		outcome, say = NotOffered, "this method is blocked, other methods are answered"
+	case outcome == Forbidden && r.StatusCode != http.StatusUnauthorized && u.HasCredentials():
+		say = "the credentials do not allow this"
+	case outcome == Forbidden && r.StatusCode != http.StatusUnauthorized:
+		say = "not allowed without credentials"
+	case outcome == NotFound && u.limiter.onlyThis(asked, asked.path):
+		outcome, say = NotOffered, "this method is not offered, others at this path are"
+		words = ""
+	case outcome == Bootstrapping, outcome == NotFound && say != "":
 		words = ""
 	}
 	text := fmt.Sprintf("HTTP %d", r.StatusCode)
@@ -76,38 +138,37 @@ func (u *Upstream) target(r *http.Response) string {
 	return " to " + to.Scheme + "://" + to.Host
 }
 
-// wordsOf returns the message in the body of an error: {"message": "…"}, {"message": ["…"]}, a JSON-RPC error, or text.
-func wordsOf(body []byte) string {
+// wordsOf returns the message in the body of an error, and the code of a JSON-RPC error: {"message": "…"}, {"message": ["…"]}, a JSON-RPC error, or
+// text.
+func wordsOf(body []byte) (words string, code int) {
 	body = bytes.TrimSpace(body)
 	if len(body) > 0 && body[0] == '<' {
-		return "an HTML page of a proxy"
+		return "an HTML page of a proxy", 0
 	}
 	var rest struct {
 		Message jsontext.Value `json:"message"`
 		Error   jsontext.Value `json:"error"`
 	}
 	if len(body) == 0 || body[0] != '{' {
-		return string(body)
+		return string(body), 0
 	}
 	if json.Unmarshal(body, &rest, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-		return ""
+		return "", 0
 	}
 	for _, value := range []jsontext.Value{rest.Message, rest.Error} {
 		var one string
 		var many []string
-		var inner struct {
-			Message string `json:"message"`
-		}
+		var inner rpcErrorBody
 		switch {
 		case json.Unmarshal(value, &one) == nil && one != "":
-			return one
+			return one, 0
 		case json.Unmarshal(value, &many) == nil && len(many) > 0:
-			return strings.Join(many, "; ")
-		case json.Unmarshal(value, &inner) == nil && inner.Message != "":
-			return inner.Message
+			return strings.Join(many, "; "), 0
+		case json.Unmarshal(value, &inner) == nil && (inner.Message != "" || inner.Code != 0):
+			return string(inner.Message), int(inner.Code)
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // broken returns the Error for an error of the connection.

@@ -85,6 +85,7 @@ type Upstream struct {
 	answers        answers
 	unhealthy      atomic.Bool
 	answered       atomic.Pointer[time.Time] // time of the last answer; see Answered
+	succeeded      atomic.Pointer[time.Time] // time of the last result; see Succeeded
 	changed        func()
 
 	renewing sync.Mutex // locked while access is replaced
@@ -146,6 +147,15 @@ func (u *Upstream) Answered() time.Time {
 	return time.Time{}
 }
 
+// Succeeded returns the time of the last call with a result. Before the first one the time is zero. A gateway answers, with errors, even if
+// none of its nodes does.
+func (u *Upstream) Succeeded() time.Time {
+	if at := u.succeeded.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
 // ended updates Healthy and Answered after a request. The caller does not call it with LocalLimit or after a cancellation,
 // because these say nothing about the upstream.
 func (u *Upstream) ended(outcome Outcome) {
@@ -153,6 +163,9 @@ func (u *Upstream) ended(outcome Outcome) {
 	if good {
 		now := time.Now()
 		u.answered.Store(&now)
+		if outcome == OK {
+			u.succeeded.Store(&now)
+		}
 	}
 	if u.unhealthy.Swap(!good) == good && u.changed != nil {
 		u.changed()
@@ -182,8 +195,7 @@ func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (
 		if err != nil {
 			err = u.explain(r.op, err)
 		}
-		u.limiter.ended(r.op, r.path, err)
-		return value, err
+		return value, u.limiter.ended(r.op, r.path, err)
 	}
 	d := maxAge(ctx)
 	if d <= 0 || r.once() {

@@ -82,7 +82,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"an error of the node", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"argument 'chain' not given","data":null},"id":1}`,
 			`rejected: argument 'chain' not given`},
 		{"an error of an EVM chain", callRPC, 200, "", `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist/is not ` +
-			`available"}}`, `rejected: the method eth_nope does not exist/is not available`},
+			`available"}}`, `not_offered: the method eth_nope does not exist/is not available`},
 		{"a parse error with the request in it", callRPC, 200, "", `{"jsonrpc":"2.0","error":{"code":-32700,"message":"EOF","data":{"jsonrpc":"","method":"",` +
 			`"params":null,"id":null}},"id":null}`, `rejected: EOF`},
 		{"an error without a message", callRPC, 200, "", `{"error":{}}`, `rejected: an error without a message`},
@@ -108,7 +108,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 			`not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled`},
 		{"an unknown resource of a service", callREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`,
 			`not_found: HTTP 404: Chain 5 not found`},
-		{"a wrong method", callRPC, 405, "", "rpc: POST method required, received GET\n", `rejected: HTTP 405: rpc: POST method required, received GET`},
+		{"a wrong method", callRPC, 405, "", "rpc: POST method required, received GET\n", `not_offered: HTTP 405: rpc: POST method required, received GET`},
 		{"a wrong content type", callRPC, 415, "", "rpc: unrecognized Content-Type: text/plain\n", `rejected: HTTP 415: rpc: unrecognized Content-Type: text/plain`},
 		{"a bad request with several messages", callREST, 400, "", `{"message":["a must be b","c\u0000\u001b[31m must\n be d"],"error":"Bad Request",` +
 			`"statusCode":400}`, `rejected: HTTP 400: a must be b; c [31m must be d`},
@@ -166,7 +166,7 @@ func TestRPCErrorKeepsItsCode(t *testing.T) {
 	server := answering(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method eth_nope does not exist"}}`)
 	err := callRPC(open(t, scrape.Options{URL: "http://node", Transport: server}))
 	var refusal *scrape.RPCError
-	if !errors.As(err, &refusal) || refusal.Code != scrape.CodeMethodNotFound || refusal.Message != "the method eth_nope does not exist" {
+	if !errors.As(err, &refusal) || refusal.Code != -32601 || refusal.Message != "the method eth_nope does not exist" {
 		t.Errorf("got %#v", refusal)
 	}
 }
@@ -463,7 +463,7 @@ func TestOutcomeOfClassifiesAnyError(t *testing.T) {
 			t.Errorf("%v: got %s, want %s", c.err, got, c.want)
 		}
 	}
-	if all := scrape.Outcomes; len(all) != 12 || all[0] != scrape.OK {
+	if all := scrape.Outcomes; len(all) != 13 || all[0] != scrape.OK {
 		t.Errorf("outcomes: %v", all)
 	}
 }

@@ -17,7 +17,7 @@ var addressCollectibles = metric.New("avax_address_collectibles",
 var Collectibles = &collector.Spec{
 	Name:     "collectibles",
 	Help:     "ERC-721 (NFT) and ERC-1155 tokens of the monitored EVM addresses.",
-	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
 	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectCollectibles)),

@@ -31,9 +31,10 @@ var (
 )
 
 var DataIndex = &collector.Spec{
-	Name:     "data_index",
-	Help:     "Newest block that the Data service has indexed, for each EVM chain.",
-	Calls:    []string{data.GetBlock.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
+	Name: "data_index",
+	Help: "Newest block that the Data service has indexed, for each EVM chain.",
+	Calls: []string{data.GetBlock.Op(), "eth_getBlockByNumber", "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
 	Bind:     collector.WithData(collector.PerChain(collectDataIndex)),

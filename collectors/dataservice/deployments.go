@@ -16,7 +16,7 @@ var addressDeployments = metric.NewCounter("avax_address_deployments_total",
 var Deployments = &collector.Spec{
 	Name:     "deployments",
 	Help:     "Contracts that monitored addresses have deployed. Needs AVAX_WATCH_CONTRACTS.",
-	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
 	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.ContractList, collectDeployments)),

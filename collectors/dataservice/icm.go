@@ -39,9 +39,10 @@ var (
 var icmRead = newRead("avax_icm_read_timestamp_seconds", "messages of a monitored address", "address")
 
 var ICM = &collector.Spec{
-	Name:     "icm",
-	Help:     "Cross-chain messages that the monitored EVM addresses sent or received.",
-	Calls:    []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Name: "icm",
+	Help: "Cross-chain messages that the monitored EVM addresses sent or received.",
+	Calls: []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
 	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.EVMList, collectICM)),

@@ -18,9 +18,10 @@ var addressInternals = metric.NewCounter("avax_address_internal_transactions_tot
 var internalsRead = newRead("avax_address_internal_transactions_read_timestamp_seconds", "internal transactions of a monitored address", "chain", "address")
 
 var InternalTransactions = &collector.Spec{
-	Name:     "internal_transactions",
-	Help:     "Internal transactions of the monitored EVM addresses.",
-	Calls:    []string{data.ListInternals.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Name: "internal_transactions",
+	Help: "Internal transactions of the monitored EVM addresses.",
+	Calls: []string{data.ListInternals.Op(), "eth_getBlockByNumber", "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
 	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectInternalTransactions)),

@@ -24,9 +24,10 @@ var (
 )
 
 var NFTMetadata = &collector.Spec{
-	Name:     "nft_metadata",
-	Help:     "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS. The holder of each token must be in AVAX_WATCH_ADDRESSES.",
-	Calls:    []string{data.ListCollectibles.Op(), data.PostReindex.Op(), "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Name: "nft_metadata",
+	Help: "Metadata of NFTs in the Data service. Needs AVAX_WATCH_TOKENS. The holder of each token must be in AVAX_WATCH_ADDRESSES.",
+	Calls: []string{data.ListCollectibles.Op(), data.PostReindex.Op(), "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
 	Bind:     collector.WithData(bindNFTMetadata),

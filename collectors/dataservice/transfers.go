@@ -17,9 +17,10 @@ var addressTransfers = metric.NewCounter("avax_address_transfers_total",
 var transfersRead = newRead("avax_address_transfers_read_timestamp_seconds", "NFT transfers of a monitored address", "chain", "address")
 
 var Transfers = &collector.Spec{
-	Name:     "transfers",
-	Help:     "NFT transfers of the monitored EVM addresses.",
-	Calls:    []string{data.ListERC721Transfers.Op(), "eth_getBlockByNumber", "platform.getBlockchains", "info.getBlockchainID", "info.getNetworkID"},
+	Name: "transfers",
+	Help: "NFT transfers of the monitored EVM addresses.",
+	Calls: []string{data.ListERC721Transfers.Op(), "eth_getBlockByNumber", "platform.getBlockchains",
+		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
 	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectTransfers)),

@@ -54,8 +54,10 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		votes.ask(ctx, slices.Concat(rest, observers), call)
 	}
 	if len(votes.from) == 0 {
-		if i := slices.IndexFunc(votes.errs, node.IsNotOffered); i >= 0 {
+		if i := slices.IndexFunc(votes.errs, node.MayLack); i >= 0 {
 			return nil, votes.errs[i]
+		} else if len(votes.errs) >= compared && !slices.ContainsFunc(votes.errs, func(err error) bool { return !node.IsNotOffered(err) }) {
+			return nil, votes.errs[0]
 		}
 		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
 		if len(others) == 0 {

@@ -22,8 +22,9 @@ func divideTime(ctx context.Context, n int) (context.Context, context.CancelFunc
 }
 
 // First calls the nodes and observers of the expected network one after the other, and returns the first answer.
-// Healthy nodes are called first, then healthy observers, then all others. If a node does not know the method, this
-// error counts as an answer. If a node does not run the chain, First calls the next node. Each call except the last may
+// Healthy nodes are called first, then healthy observers, then all others. If a node does not offer the method, or does not run the chain, First calls
+// the next node. After three nodes that do not offer the method, or one if some nodes or chains lack it, this
+// error is the result. Each call except the last may
 // take half of the remaining time, so that a hanging node leaves time for the next call.
 func First[T any](ctx context.Context, p *Pool, call func(context.Context, *Node) (T, error)) (T, error) {
 	own, observers := p.OfNetwork()
@@ -35,6 +36,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 	slices.SortStableFunc(order, func(a, b *Node) int { return rank(a) - rank(b) })
 	var zero T
 	var errs []error
+	missing := 0
 	for i, n := range order {
 		parts := 2
 		if i == len(order)-1 {
@@ -45,11 +47,14 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		v, err := checked(wait, n, call)
 		stop()
 		cancel()
-		if err == nil || node.IsNotOffered(err) && !n.Observer {
+		if err == nil || node.MayLack(err) && !n.Observer {
 			return v, err
 		}
 		errs = append(errs, &CallError{n, n.explain(err)})
-		if ctx.Err() != nil {
+		if node.IsNotOffered(err) && !n.Observer {
+			missing++
+		}
+		if ctx.Err() != nil || missing == compared {
 			break
 		}
 	}

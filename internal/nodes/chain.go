@@ -48,14 +48,11 @@ func (p *Pool) ChainName(ref string) string {
 func (p *Pool) Blockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
 	same := func(a, b node.Blockchain) bool { return a == b }
 	return Agreed(scrape.MaxAge(ctx, StaticAge), p, "blockchains", same, func(ctx context.Context, n *Node) (node.Blockchain, error) {
-		all, err := n.PlatformBlockchains(ctx)
-		if err != nil {
-			return node.Blockchain{}, err
-		}
 		id := c.Ref
 		for range 2 { // the first pass assumes that c.Ref is a blockchain ID, the second that it is an alias
-			if i := slices.IndexFunc(all, func(b node.Blockchain) bool { return b.ID == id }); i >= 0 {
-				return all[i], nil
+			b, exists, err := n.PlatformBlockchain(ctx, id)
+			if err != nil || exists {
+				return b, err
 			}
 			if id, err = n.BlockchainID(ctx, c.Ref); node.IsNoSuchChain(err) {
 				break

@@ -39,9 +39,7 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 		ids[b.ID] = true
 	}
 	nodes := p.Nodes()
-	all, err := First(scrape.MaxAge(ctx, 0), p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
-		return n.PlatformBlockchains(ctx)
-	})
+	all, err := p.blockchains(scrape.MaxAge(ctx, 0))
 	if err != nil {
 		return found, errors.Join(append(errs, err)...)
 	}
@@ -90,7 +88,7 @@ func (p *Pool) Undiscovered() []string {
 
 // Unmonitored returns the chains of subnets that are not monitored.
 func (p *Pool) Unmonitored(ctx context.Context) ([]node.Blockchain, error) {
-	all, err := First(scrape.MaxAge(ctx, StaticAge), p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	all, err := p.blockchains(scrape.MaxAge(ctx, StaticAge))
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +143,47 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain, maxAge tim
 		ids[id] = true
 	}
 	return slices.DeleteFunc(slices.Clone(chains), func(b node.Blockchain) bool { return !ids[b.ID] }), nil
+}
+
+// blockchains returns the chains of the network. If no node lists them, it returns those that your nodes track.
+func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
+	all, err := First(ctx, p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	if !node.IsNotServed(err) {
+		return all, err
+	}
+	lists, err := Each(ctx, Reachable(p.Nodes(), 0), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.named(ctx) })
+	all = slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.Compact(all), err
+}
+
+// named returns the chains that the health checks of the node name.
+func (n *Node) named(ctx context.Context) ([]node.Blockchain, error) {
+	health, err := n.Health(scrape.MaxAge(ctx, time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	var tracked []node.Blockchain
+	ctx = scrape.MaxAge(ctx, StaticAge)
+	for name := range health.Checks {
+		if slices.Contains(ownChecks, name) {
+			continue
+		}
+		id, err := n.BlockchainID(ctx, name)
+		if node.IsNoSuchChain(err) {
+			id = name // of a chain that the node could not start
+		} else if err != nil {
+			return tracked, err
+		}
+		b, exists, err := n.PlatformBlockchain(ctx, id)
+		if err != nil {
+			return tracked, err
+		}
+		if exists {
+			tracked = append(tracked, b)
+		}
+	}
+	return tracked, nil
 }
 
 // syncing returns the chains that the node tracks, without the health API. It calls the node's P-Chain once for each

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -8,14 +9,18 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// Optional returns the result of a call that an upstream need not offer. If the node does not know the method, or the path
-// does not exist, the error is metric.ErrNotOffered: a starting node has no chains yet.
+// Optional returns the result of a call that an upstream need not offer. If the method is one that some upstreams do not offer, or the path
+// does not exist, the error is metric.ErrNotOffered: a starting node has no chains yet. A method that the upstream offered before, or that every
+// upstream offers, is an ordinary error: its samples must not end without a failure.
 func Optional[T any](answer T, err error) (T, error) {
-	if node.IsNotOffered(err) || scrape.OutcomeOf(err) == scrape.NotFound {
+	if node.MayLack(err) || scrape.OutcomeOf(err) == scrape.NotFound {
 		err = fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return answer, err
 }
+
+// NotServed reports whether the upstreams do not serve a call, so that another source may answer.
+func NotServed(err error) bool { return errors.Is(err, metric.ErrNotOffered) || node.IsNotServed(err) }
 
 // SettingError is an error that the operator can resolve by correcting a variable of the configuration.
 type SettingError struct {

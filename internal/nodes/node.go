@@ -34,7 +34,8 @@ type Node struct {
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
-	failed       map[string]int // failed calls of a chain in a row, by its reference
+	failed       map[string]int    // failed calls of a chain in a row, by its reference
+	states       map[string]string // what may change which methods the node offers: see noteState
 	// answering ends when the node does not answer an up probe. stop ends it.
 	answering context.Context
 	stop      context.CancelFunc
@@ -84,6 +85,51 @@ func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	defer n.mu.Unlock()
 	n.id = who.NodeID
 	return who, nil
+}
+
+// NodeVersion requests the versions of the node and its VMs.
+func (n *Node) NodeVersion(ctx context.Context) (node.Version, error) {
+	v, err := n.Client.NodeVersion(ctx)
+	n.noteState("version", fmt.Sprint(v.Version, v.VMVersions), err)
+	return v, err
+}
+
+// Upgrades requests the upgrade schedule of the node.
+func (n *Node) Upgrades(ctx context.Context) (node.Upgrades, error) {
+	u, err := n.Client.Upgrades(ctx)
+	active := map[string]time.Time{}
+	for name, at := range u.Scheduled() {
+		if at.Before(time.Now()) {
+			active[name] = at.UTC()
+		}
+	}
+	n.noteState("upgrades", fmt.Sprint(active), err)
+	return u, err
+}
+
+// IsBootstrapped requests whether the node has bootstrapped a chain.
+func (n *Node) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
+	is, err := n.Client.IsBootstrapped(ctx, chain)
+	n.noteState("bootstrapped "+chain, fmt.Sprint(is), err)
+	return is, err
+}
+
+// noteState stores a state of the node. If it changed, the node may offer other methods, so those that it refused are called again. Observers are
+// several machines with different states.
+func (n *Node) noteState(name, state string, err error) {
+	if err != nil || n.Observer {
+		return
+	}
+	n.mu.Lock()
+	before, known := n.states[name]
+	if n.states == nil {
+		n.states = map[string]string{}
+	}
+	n.states[name] = state
+	n.mu.Unlock()
+	if known && before != state {
+		n.ForgetAnswers()
+	}
 }
 
 // Probed reports whether the collector "up" has called the node.
@@ -191,9 +237,9 @@ func (n *Node) Run(ctx context.Context, collect func() error) error {
 	return n.explain(collect())
 }
 
-// explain converts the error of an observer that does not offer a method into metric.ErrNotOffered.
+// explain converts the error of an observer that does not offer a method, and never did, into metric.ErrNotOffered.
 func (n *Node) explain(err error) error {
-	if n.Observer && node.IsNotServed(err) && !errors.Is(err, metric.ErrNotOffered) {
+	if n.Observer && node.IsNotServed(err) && !scrape.IsLost(err) && !errors.Is(err, metric.ErrNotOffered) {
 		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return err

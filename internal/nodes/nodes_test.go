@@ -101,12 +101,50 @@ func TestHangingNodeLeavesTimeForOthers(t *testing.T) {
 	})
 }
 
-// That a node does not know a call is its answer: the others have the same release, or the chain is of another kind.
-func TestNotOfferedIsAnAnswerOfANode(t *testing.T) {
-	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+// A node of another release lacks a method that the others have.
+func TestOneNodeWithoutAMethodIsReplaced(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie", "delta", "echo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		lacking := func(names ...string) {
+			for _, name := range names {
+				n.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getHeight")
+			}
+		}
+		lacking("alpha")
+		if got, err := who(within(t, 20*time.Second), p); got != "bravo" || err != nil {
+			t.Errorf("alpha lacks it: %s, %v", got, err)
+		}
+		lacking("bravo", "charlie")
+		if _, err := who(within(t, 20*time.Second), p); !node.IsNotOffered(err) {
+			t.Errorf("three nodes lack it: %v", err)
+		}
+	})
+}
+
+// After an upgrade, or an upgrade of the network, a node may offer a method that it refused.
+func TestRefusedMethodsAreCalledAgainAfterAnUpgrade(t *testing.T) {
+	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {
+		alpha := p.Nodes()[0]
+		sent := func() (count int) {
+			_, _ = alpha.NodeVersion(t.Context())
+			_, _ = alpha.Upgrades(t.Context())
+			_, _ = alpha.IsBootstrapped(t.Context(), "C")
+			before := len(n.Calls())
+			_, _ = alpha.PlatformHeight(t.Context())
+			return len(n.Calls()) - before
+		}
 		n.Node("alpha").Inject(simnet.Refused(-32601, "the method is not available"), "platform.getHeight")
-		if got, err := who(within(t, 20*time.Second), p); got != "alpha" || !node.IsNotOffered(err) {
-			t.Errorf("%s, %v", got, err)
+		if got := []int{sent(), sent()}; !slices.Equal(got, []int{1, 0}) {
+			t.Errorf("a refused call was sent %v times", got)
+		}
+		n.SetVersion("alpha", "9.9.9")
+		if got := []int{sent(), sent()}; !slices.Equal(got, []int{1, 0}) {
+			t.Errorf("with a new version: sent %v times", got)
+		}
+		n.SetUpgrade("next", time.Now().Add(time.Minute))
+		sent()
+		time.Sleep(2 * time.Minute)
+		if got := []int{sent(), sent()}; !slices.Equal(got, []int{1, 0}) {
+			t.Errorf("after an upgrade of the network: sent %v times", got)
 		}
 	})
 }
@@ -314,6 +352,27 @@ func TestUnreachableNodesAreKnownByTheirIDs(t *testing.T) {
 		}
 		if got := p.Silent(within(t, 2*time.Second)); !slices.Equal(got, []string{"bravo"}) {
 			t.Errorf("silent: %v", got)
+		}
+	})
+}
+
+// Without platform.getBlockchains, the health checks name the chains of each node.
+func TestChainsAreDiscoveredWithoutAList(t *testing.T) {
+	inPool(t, []string{"alpha", "foxtrot"}, func(t *testing.T, n network, p *nodes.Pool) {
+		before, err := p.Discover(within(t, 20*time.Second), nil)
+		if err != nil || len(before) < 2 {
+			t.Fatalf("%v, %v", before, err)
+		}
+		for _, name := range []string{"alpha", "foxtrot", "observer"} {
+			if name == "observer" {
+				n.Observer().Inject(simnet.Refused(-32601, "the method is not available"), "platform.getBlockchains")
+			} else {
+				n.Node(name).Inject(simnet.Refused(-32601, "the method is not available"), "platform.getBlockchains")
+			}
+		}
+		time.Sleep(nodes.StaticAge)
+		if after, err := p.Discover(within(t, 20*time.Second), nil); err != nil || !slices.Equal(after, before) {
+			t.Errorf("%v, %v, want %v", after, err, before)
 		}
 	})
 }

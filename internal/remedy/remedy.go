@@ -42,12 +42,20 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.Rejected: {
 		What:   "The call was rejected",
-		Do:     "The error above has the node's reason. If this release does not offer the method, disable the collector with AVAX_COLLECTORS=-name.",
+		Do:     "The error above has the reason. Search the node's log for it. If the error is in the call, report it.",
 		ByText: true,
 	},
+	scrape.NotOffered: {
+		What: "The method is not offered",
+		Do: "Alerts that need this data cannot fire. Allow the method in the proxy or gateway. If the node itself has no such method, upgrade the exporter, or " +
+			"keep one node on a release that has it.",
+		service: "Alerts that need this data cannot fire. Upgrade the exporter, or use a service that offers the method.",
+		ByText:  true,
+	},
 	scrape.RateLimited: {
-		What:    "Too many requests",
-		Do:      "The exporter pauses as requested. If it persists, raise the rate limit of the proxy, or give the collectors longer periods in AVAX_SCHEDULES.",
+		What: "Too many requests",
+		Do: "The exporter pauses as requested. If it persists, raise the rate limit or the quota of the proxy or gateway, or give the collectors longer periods " +
+			"in AVAX_SCHEDULES.",
 		service: "The exporter pauses as requested. If it persists, give the collector a longer period in AVAX_SCHEDULES.",
 	},
 	scrape.Unavailable: {
@@ -78,8 +86,7 @@ var remedies = map[scrape.Outcome]Remedy{
 	},
 	scrape.TooLarge: {
 		What: "The answer is too large",
-		Do: "The error names the limit. Check the address: a proxy may answer. If a node or service sends such answers, report it, and disable the collector " +
-			"until then.",
+		Do:   "The error names the limit. Check the address: a proxy may answer. If a node or service sends such answers, report it.",
 	},
 }
 

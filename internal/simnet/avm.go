@@ -177,18 +177,23 @@ type utxoIndex struct {
 // maxUTXOs is the maximum page size.
 const maxUTXOs = 1024
 
-// avmUTXOs returns a page of the outputs of addresses. None was exported from another chain.
-func (v *view) avmUTXOs(p struct {
+type utxoParams struct {
 	Addresses   []string
 	SourceChain string
 	Limit       uintParam
 	StartIndex  utxoIndex
-}) (any, error) {
+}
+
+func (v *view) avmUTXOs(p utxoParams) (any, error)      { return v.utxoPage("X", p) }
+func (v *view) platformUTXOs(p utxoParams) (any, error) { return v.utxoPage("P", p) }
+
+// utxoPage returns a page of the outputs of addresses. None was exported from another chain.
+func (v *view) utxoPage(chain string, p utxoParams) (any, error) {
 	if len(p.Addresses) == 0 {
 		return nil, errors.New("no addresses provided")
 	}
 	for _, a := range p.Addresses {
-		if err := parseAddress("X", a); err != nil {
+		if err := parseAddress(chain, a); err != nil {
 			return nil, err
 		}
 	}
@@ -198,9 +203,12 @@ func (v *view) avmUTXOs(p struct {
 	}
 	end := utxoIndex{p.Addresses[0], primaryNetworkID}
 	list := []string{}
-	if slices.Contains(p.Addresses, "X-"+Owner) && p.SourceChain == "" {
-		end.Address = "X-" + Owner
+	if slices.Contains(p.Addresses, chain+"-"+Owner) && p.SourceChain == "" {
+		end.Address = chain + "-" + Owner
 		for _, u := range v.utxos() {
+			if chain == "P" && u.asset != v.avaxAsset() {
+				continue
+			}
 			if len(list) < limit && u.id > p.StartIndex.UTXO {
 				list = append(list, u.hex())
 				end.UTXO = u.id

@@ -21,7 +21,10 @@ var platformService = service{"platform", map[string]method{
 	"getHeight":            on((*view).platformHeight),
 	"getRewardUTXOs":       on((*view).platformRewardUTXOs),
 	"getSubnet":            on((*view).platformSubnet),
+	"getStakingAssetID":    on((*view).platformStakingAssetID),
 	"getTimestamp":         on((*view).platformTimestamp),
+	"getTx":                on((*view).platformTxByID),
+	"getUTXOs":             on((*view).platformUTXOs),
 	"getValidatorsAt":      on((*view).platformValidatorsAt),
 	"getValidatorFeeState": on((*view).platformValidatorFeeState),
 }}

@@ -126,3 +126,36 @@ func (v *view) platformBalance(p struct{ Addresses []string }) (any, error) {
 		UTXOIDs             []utxoID          `json:"utxoIDs"`
 	}{u64(sum), u64(sum), "0", "0", byAsset, byAsset, map[string]string{}, map[string]string{}, ids}, nil
 }
+
+type createChainTx struct {
+	NetworkID    int      `json:"networkID"`
+	BlockchainID string   `json:"blockchainID"`
+	SubnetID     string   `json:"subnetID"`
+	ChainName    string   `json:"chainName"`
+	VMID         string   `json:"vmID"`
+	FxIDs        []string `json:"fxIDs"`
+	GenesisData  string   `json:"genesisData"`
+}
+
+// platformTxByID knows the transactions that created the chains. The ID of such a transaction is that of the chain.
+func (v *view) platformTxByID(p struct {
+	TxID     idParam
+	Encoding string
+}) (any, error) {
+	c := v.chain(string(p.TxID))
+	if c == nil || c == v.pChain() {
+		return nil, errors.New("couldn't get tx: not found")
+	}
+	var made struct {
+		UnsignedTx createChainTx `json:"unsignedTx"`
+		ID         string        `json:"id"`
+	}
+	made.UnsignedTx, made.ID = createChainTx{networkID, primaryNetworkID, c.subnet.id, c.name, c.vm, []string{secpFx}, ""}, c.id
+	return encoded{Tx: made, Encoding: "json"}, nil
+}
+
+func (v *view) platformStakingAssetID(noParams) (any, error) {
+	return struct {
+		AssetID string `json:"assetID"`
+	}{v.avaxAsset()}, nil
+}

@@ -96,7 +96,7 @@ func offered[T any](chainID string, call func(series) (T, error)) (T, error) {
 // message that contains deprecated.
 func saysGone(err error) bool {
 	switch scrape.OutcomeOf(err) {
-	case scrape.NotFound:
+	case scrape.NotFound, scrape.NotOffered:
 		return true
 	case scrape.Rejected:
 		return strings.Contains(err.Error(), "HTTP 410") || strings.Contains(strings.ToLower(err.Error()), "deprecated")

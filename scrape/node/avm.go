@@ -39,12 +39,25 @@ type AVMBalance struct {
 	Balance wire.Uint64 `json:"balance"` // in the asset's smallest unit
 }
 
-// AVMBalance calls avm.getBalance for an address and an asset ID, or AVAX.
-//
-// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered. AVMUTXOs returns the same information and
-// more.
+// AVMBalance calls avm.getBalance for an address and an asset ID. If the node does not serve that deprecated method, it adds up the unspent outputs
+// of the address that it can spend now, without other signers.
 func (c *Client) AVMBalance(ctx context.Context, chain, address, assetID string) (AVMBalance, error) {
-	return call(ctx, c, getAVMBalance, chain, map[string]string{"address": address, "assetID": assetID})
+	answer, err := call(ctx, c, getAVMBalance, chain, map[string]string{"address": address, "assetID": assetID})
+	if !IsNotServed(err) {
+		return answer, err
+	}
+	all, listErr := c.unspent(ctx, getUTXOs, chain, address)
+	if IsNotServed(listErr) {
+		return answer, err
+	} else if listErr != nil {
+		return answer, listErr
+	}
+	for _, o := range all {
+		if o.asset == assetID && o.transfer && o.locktime <= uint64(time.Now().Unix()) && o.owners == 1 {
+			answer.Balance += wire.Uint64(o.amount)
+		}
+	}
+	return answer, nil
 }
 
 // encoded is a block or a transaction, in hex or JSON.
@@ -110,27 +123,50 @@ type utxoPage struct {
 // maxUTXOPages is the maximum number of pages of one list of unspent outputs. A page has 1,024 outputs.
 const maxUTXOPages = 100
 
-// AVMUTXOs calls avm.getUTXOs page by page and returns the number of unspent outputs of an address. The last page is empty, or its
-// end equals its start. More than a hundred pages are an error. Two pages may contain the same output, which counts once.
+// AVMUTXOs calls avm.getUTXOs page by page and returns the number of unspent outputs of an address.
 func (c *Client) AVMUTXOs(ctx context.Context, chain, address string) (int, error) {
+	all, err := c.listUnspent(ctx, getUTXOs, chain, address)
+	return len(all), err
+}
+
+// unspent returns the unspent outputs of an address.
+func (c *Client) unspent(ctx context.Context, m scrape.Typed[utxoPage], chain, address string) ([]output, error) {
+	texts, err := c.listUnspent(ctx, m, chain, address)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]output, 0, len(texts))
+	for text := range texts {
+		o, err := parseOutput(text)
+		if err != nil {
+			return nil, &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: err}
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// listUnspent requests the unspent outputs of an address page by page. The last page is empty, or its end equals its start. More than a hundred
+// pages are an error. Two pages may contain the same output, which counts once.
+func (c *Client) listUnspent(ctx context.Context, m scrape.Typed[utxoPage], chain, address string) (map[string]bool, error) {
 	seen := make(map[string]bool)
 	var start *utxoIndex
 	for range maxUTXOPages {
-		page, err := call(ctx, c, getUTXOs, chain, struct {
+		page, err := call(ctx, c, m, chain, struct {
 			Addresses  []string   `json:"addresses"`
 			StartIndex *utxoIndex `json:"startIndex,omitempty"`
 		}{[]string{address}, start})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		for _, utxo := range page.UTXOs {
 			seen[utxo] = true
 		}
 		if len(page.UTXOs) == 0 || start != nil && *start == page.EndIndex {
-			return len(seen), nil
+			return seen, nil
 		}
 		start = &page.EndIndex
 	}
-	return 0, &scrape.Error{Op: getUTXOs.Name, Outcome: scrape.TooLarge,
+	return nil, &scrape.Error{Op: m.Name, Outcome: scrape.TooLarge,
 		Err: errors.New("more than a hundred pages: monitor addresses with fewer unspent outputs")}
 }

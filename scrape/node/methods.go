@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -79,7 +80,7 @@ var (
 	getBlockByHeight = declare[encoded](scrape.Method{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}})
 	getAVMHeight     = declare[height](scrape.Method{Name: "avm.getHeight", Path: avmPath})
 	_                = declare[encoded](scrape.Method{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}})
-	getAVMTxFee      = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath})
+	getAVMTxFee      = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath, Lacking: "old releases"})
 	_                = declare[status](scrape.Method{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"})
 	getUTXOs         = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath,
 		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
@@ -90,34 +91,40 @@ var (
 	_              = declare[encoded](scrape.Method{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}})
 	getBlockchains = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12",
 		MaxBody: largeList})
+	getStakingAssetID = declare[assetID](scrape.Method{Name: "platform.getStakingAssetID", Path: platformPath, Params: []string{"subnetID?"}})
+	getPlatformTx     = declare[createChainTx](scrape.Method{Name: "platform.getTx", Path: platformPath, Params: []string{"txID", "encoding?"}, MaxBody: largeList})
+	getPlatformUTXOs  = declare[utxoPage](scrape.Method{Name: "platform.getUTXOs", Path: platformPath,
+		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
 	getBlockchainStatus  = declare[status](scrape.Method{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}})
 	getCurrentSupply     = declare[Supply](scrape.Method{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}})
 	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath,
 		Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
-	getFeeState       = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath})
+	getFeeState       = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath, Lacking: "old releases"})
 	getPlatformHeight = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath})
 	getRewardUTXOs    = declare[rewardUTXOs](scrape.Method{Name: "platform.getRewardUTXOs", Path: platformPath, Params: []string{"txID", "encoding?"}})
 	getSubnet         = declare[Subnet](scrape.Method{Name: "platform.getSubnet", Path: platformPath, Params: []string{"subnetID"}})
 	getTimestamp      = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath})
 	getValidatorsAt   = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath,
 		Params: []string{"height", "subnetID?"}, MaxBody: largeList})
-	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath})
+	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath, Lacking: "old releases"})
 
 	_            = declare[wire.BigInt](scrape.Method{Name: "eth_baseFee", Path: evmPath, Positional: true})
 	_            = declare[wire.Height](scrape.Method{Name: "eth_blockNumber", Path: evmPath, Positional: true})
 	getChainID   = declare[wire.HexUint64](scrape.Method{Name: "eth_chainId", Path: evmPath, Positional: true})
-	getFeeConfig = declare[FeeConfig](scrape.Method{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}})
+	getFeeConfig = declare[FeeConfig](scrape.Method{Name: "eth_feeConfig", Path: evmPath, Positional: true, Params: []string{"blk?"}, Lacking: "the C-Chain"})
 	_            = declare[map[string]jsontext.Value](scrape.Method{Name: "eth_getActivePrecompilesAt", Path: evmPath, Positional: true,
 		Params: []string{"timestamp?"}, Deprecated: "use eth_getActiveRulesAt"})
-	getActiveRulesAt = declare[Rules](scrape.Method{Name: "eth_getActiveRulesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"}})
+	getActiveRulesAt = declare[Rules](scrape.Method{Name: "eth_getActiveRulesAt", Path: evmPath, Positional: true, Params: []string{"timestamp?"},
+		Lacking: "other VMs"})
 	getBalance       = declare[wire.BigInt](scrape.Method{Name: "eth_getBalance", Path: evmPath, Positional: true, Params: []string{"address", "number"}})
 	_                = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}})
 	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}})
-	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true})
+	getChainConfig   = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true, Lacking: "other VMs"})
 
-	getPoolStatus = declare[PoolStatus](scrape.Method{Name: "txpool_status", Path: evmPath, Positional: true})
+	getPoolStatus = declare[PoolStatus](scrape.Method{Name: "txpool_status", Path: evmPath, Positional: true,
+		Lacking: "chains whose configuration does not enable it"})
 
-	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath})
+	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath, Lacking: "old releases"})
 	_               = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath})
 
 	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"},
@@ -140,6 +147,14 @@ func at(path, chain string) string {
 // OfChain reports whether a method needs a chain.
 func OfChain(m *scrape.Method) bool { return strings.Contains(m.Path, "{chain}") }
 
+// MayLack reports whether err means that the node or the chain does not offer a method that some do not offer. It is false for a call that
+// was answered before.
+func MayLack(err error) bool {
+	var e *scrape.Error
+	return IsNotOffered(err) && !scrape.IsLost(err) && errors.As(err, &e) &&
+		slices.ContainsFunc(methods, func(m *scrape.Method) bool { return m.Name == e.Op && m.Lacking != "" })
+}
+
 // Call calls a method and returns the result as JSON, unchanged. Params are JSON; nil sends none. Chain is an alias or
 // blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
 // malformed. A call that changes something is sent at most once. An address without a chain, such as avax1…, is one of the called chain.
@@ -154,8 +169,8 @@ func (c *Client) Call(ctx context.Context, m *scrape.Method, chain string, param
 // withoutChain finds addresses of the P- and X-Chain without the chain that a node requires.
 var withoutChain = regexp.MustCompile(`"([a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38})"`)
 
-// RepeatAfter is scrape.Options.RepeatAfter of a node. A node that does not know a method is not asked again for an hour,
-// because only an upgrade changes that.
+// RepeatAfter is scrape.Options.RepeatAfter of a node. A node that does not know a method is not asked again for an hour, unless its version,
+// its upgrades or its bootstrap state change before: see nodes.Node.
 func RepeatAfter(_ string, err error, _ bool) time.Duration {
 	if IsNotOffered(err) {
 		return time.Hour

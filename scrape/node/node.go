@@ -11,7 +11,6 @@ package node
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -39,33 +38,26 @@ func (c *Client) Answered() time.Time { return c.u.Answered() }
 // Offers returns the methods that were called, and whether the node offers them: see scrape.Options.RepeatAfter.
 func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
 
-// IsNotOffered reports whether the node or chain does not know the method. Possible causes are the release of the node and the
-// VM of the chain. A retry does not help.
-func IsNotOffered(err error) bool {
-	var refusal *scrape.RPCError
-	return errors.As(err, &refusal) && refusal.Code == scrape.CodeMethodNotFound ||
-		refused(err, "rpc: can't find method") || refused(err, "rpc: can't find service")
-}
+// Succeeded returns the time of the node's last result. Before the first result the time is zero.
+func (c *Client) Succeeded() time.Time { return c.u.Succeeded() }
+
+// ForgetAnswers makes the next calls be sent, also those that the node refused: see scrape.Upstream.ForgetAnswers.
+func (c *Client) ForgetAnswers() { c.u.ForgetAnswers() }
+
+// IsNotOffered reports whether the node or chain does not know the method, or a proxy in front of it blocks the method. Possible causes are the
+// release of the node and the VM of the chain. A retry does not help.
+func IsNotOffered(err error) bool { return scrape.OutcomeOf(err) == scrape.NotOffered }
 
 // IsNotServed reports whether an endpoint, or a proxy in front of it, does not serve a call: the method or path is unknown or
 // not allowed. A public endpoint offers only some of a node's methods. Other errors, such as status 400, concern only
 // one request.
 func IsNotServed(err error) bool {
 	switch scrape.OutcomeOf(err) {
-	case scrape.Forbidden, scrape.NotFound:
+	case scrape.Forbidden, scrape.NotFound, scrape.NotOffered:
 		return true
-	case scrape.Rejected:
-		var status *scrape.StatusError
-		var refusal *scrape.RPCError
-		return IsNotOffered(err) ||
-			errors.As(err, &status) && status.Status == http.StatusMethodNotAllowed ||
-			errors.As(err, &refusal) && refusal.Code == codeMethodNotSupported
 	}
 	return false
 }
-
-// codeMethodNotSupported is the code of a provider that does not offer a method (EIP-1474).
-const codeMethodNotSupported = -32004
 
 // IsNoSuchChain reports whether an error of info.isBootstrapped or info.getBlockchainID means that the node does not run the
 // chain. Possible causes: the name is wrong, the chain is not tracked or not created yet, or its VM failed.

@@ -116,7 +116,7 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 		"platform.getBlockchainStatus, x": {got(c.PlatformBlockchainStatus(ctx, "nope")),
 			`platform.getBlockchainStatus: rejected: problem parsing blockchainID "nope": input string is smaller than the checksum size`},
 		"eth_feeConfig":          {got(c.EthFeeConfig(ctx, l1Chain)), feeConfig},
-		"eth_feeConfig, C-Chain": {got(c.EthFeeConfig(ctx, "C")), "eth_feeConfig: rejected: the method eth_feeConfig does not exist/is not available"},
+		"eth_feeConfig, C-Chain": {got(c.EthFeeConfig(ctx, "C")), "eth_feeConfig: not_offered: the method eth_feeConfig does not exist/is not available"},
 		"eth_chainId":            {got(c.EthChainID(ctx, l1Chain)), uint64(99999)},
 		"info.getNodeVersion": {got(c.NodeVersion(ctx)), node.Version{
 			Version: "avalanchego/1.15.0", DatabaseVersion: "v1.4.5", RPCProtocolVersion: new(wire.Uint64(46)), GitCommit: "1cf1fc3d1711a09fde7319d2b48609c8cba93680",
@@ -260,8 +260,10 @@ func TestEmptyAnswerIsMalformed(t *testing.T) {
 var notRecorded = map[string]string{
 	"admin.alias": noCollector, "admin.aliasChain": noCollector, "admin.lockProfile": noCollector, "admin.memoryProfile": noCollector,
 	"admin.startCPUProfiler": noCollector, "admin.stopCPUProfiler": noCollector, "avm.getBlock": noCollector, "eth_getBlockByHash": noCollector,
-	"platform.getRewardUTXOs": "the type is written from the source of AvalancheGo 1.15.0",
+	"platform.getRewardUTXOs": fromSource, "platform.getStakingAssetID": fromSource, "platform.getTx": fromSource, "platform.getUTXOs": fromSource,
 }
+
+const fromSource = "the type is written from the source of AvalancheGo"
 
 const noCollector = "only the command call makes the call"
 
@@ -329,18 +331,14 @@ func TestIsNotServed(t *testing.T) {
 	status := func(outcome scrape.Outcome, code int) error {
 		return &scrape.Error{Op: "platform.getHeight", Outcome: outcome, Err: &scrape.StatusError{Status: code}}
 	}
-	rpc := func(code int) error {
-		return &scrape.Error{Op: "platform.getHeight", Outcome: scrape.Rejected, Err: &scrape.RPCError{Code: code}}
-	}
 	for _, c := range []struct {
 		err  error
 		want bool
 	}{
-		{status(scrape.Forbidden, 401), true}, {status(scrape.Forbidden, 403), true}, {status(scrape.NotFound, 404), true}, {status(scrape.Rejected, 405), true},
-		{rpc(-32601), true}, {rpc(-32004), true},
+		{status(scrape.Forbidden, 401), true}, {status(scrape.Forbidden, 403), true}, {status(scrape.NotFound, 404), true}, {status(scrape.NotOffered, 405), true},
 		{status(scrape.Rejected, 400), false}, {status(scrape.Rejected, 413), false}, {status(scrape.RateLimited, 429), false},
 		{status(scrape.Unavailable, 502), false},
-		{rpc(-32602), false}, {rpc(-32000), false}, {errors.New("broken"), false},
+		{errors.New("broken"), false},
 	} {
 		if got := node.IsNotServed(c.err); got != c.want {
 			t.Errorf("%v: not served %v, want %v", c.err, got, c.want)

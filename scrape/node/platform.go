@@ -1,13 +1,15 @@
 package node
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
-	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -120,6 +122,47 @@ func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) 
 	return answer.Blockchains, err
 }
 
+// createChainTx is a transaction. Only one that created a chain has these members.
+type createChainTx struct {
+	Tx struct {
+		UnsignedTx struct {
+			SubnetID       string `json:"subnetID,omitzero"`
+			ChainName      string `json:"chainName,omitzero"`
+			BlockchainName string `json:"blockchainName,omitzero"` // of a later release
+			VMID           string `json:"vmID,omitzero"`
+		} `json:"unsignedTx"`
+	} `json:"tx"`
+}
+
+// PlatformBlockchain returns the chain with this ID, and whether there is one. It calls platform.getBlockchains. If the node does not serve that
+// deprecated method, it calls platform.getTx for the transaction that created the chain, which has the ID of the chain.
+func (c *Client) PlatformBlockchain(ctx context.Context, id string) (b Blockchain, exists bool, err error) {
+	all, err := c.PlatformBlockchains(ctx)
+	if err == nil {
+		i := slices.IndexFunc(all, func(b Blockchain) bool { return b.ID == id })
+		if i < 0 {
+			return b, false, nil
+		}
+		return all[i], true, nil
+	}
+	if !IsNotServed(err) {
+		return b, false, err
+	}
+	answer, txErr := call(ctx, c, getPlatformTx, "", map[string]string{"txID": id, "encoding": "json"})
+	switch made := answer.Tx.UnsignedTx; {
+	case scrape.OutcomeOf(txErr) == scrape.Rejected: // no such transaction, or not an ID
+		return b, false, nil
+	case IsNotServed(txErr):
+		return b, false, err
+	case txErr != nil:
+		return b, false, txErr
+	case made.SubnetID == "" || made.VMID == "": // another transaction
+		return b, false, nil
+	default:
+		return Blockchain{ID: id, Name: cmp.Or(made.ChainName, made.BlockchainName), SubnetID: made.SubnetID, VMID: made.VMID}, true, nil
+	}
+}
+
 // PlatformBlockchainStatus calls platform.getBlockchainStatus for a chain by alias or ID: Validating, Created, Preferred,
 // Syncing or Unknown. Created means that the chain is not tracked or that its VM failed.
 func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID string) (string, error) {
@@ -163,11 +206,43 @@ type PlatformBalance struct {
 	UTXOs              wire.Count     `json:"utxoIDs"`
 }
 
-// PlatformBalance calls platform.getBalance for addresses such as P-avax1…, at least one.
-//
-// Deprecated: since node version 1.9.12. A release may remove it: see IsNotOffered.
-func (c *Client) PlatformBalance(ctx context.Context, addresses ...string) (PlatformBalance, error) {
-	return call(ctx, c, getPlatformBalance, "", map[string][]string{"addresses": addresses})
+// PlatformBalance calls platform.getBalance for an address such as P-avax1…. If the node does not serve that deprecated method, it adds up the
+// unspent outputs of the address.
+func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformBalance, error) {
+	answer, err := call(ctx, c, getPlatformBalance, "", map[string][]string{"addresses": {address}})
+	if !IsNotServed(err) {
+		return answer, err
+	}
+	avax, assetErr := call(scrape.MaxAge(ctx, 10*time.Minute), c, getStakingAssetID, "", nil)
+	if IsNotServed(assetErr) {
+		return answer, err
+	} else if assetErr != nil {
+		return answer, assetErr
+	}
+	all, listErr := c.unspent(ctx, getPlatformUTXOs, "", address)
+	if IsNotServed(listErr) {
+		return answer, err
+	} else if listErr != nil {
+		return answer, listErr
+	}
+	var unlocked, stakeable, notStakeable wire.NanoAVAX
+	now := uint64(time.Now().Unix())
+	for _, o := range all {
+		switch {
+		case o.asset != avax.AssetID:
+		case o.locktime > now:
+			notStakeable += wire.NanoAVAX(o.amount)
+		case o.stakeableUntil > now:
+			stakeable += wire.NanoAVAX(o.amount)
+		default:
+			unlocked += wire.NanoAVAX(o.amount)
+		}
+	}
+	return PlatformBalance{&unlocked, &stakeable, &notStakeable, wire.Count(len(all))}, nil
+}
+
+type assetID struct {
+	AssetID string `json:"assetID"`
 }
 
 // RewardUTXO is an output that paid a reward. One transaction can pay several.
@@ -180,22 +255,16 @@ type rewardUTXOs struct {
 	UTXOs []RewardUTXO `json:"utxos"`
 }
 
-// UnmarshalJSON decodes an output in the codec of the P-Chain: version, transaction, index, asset, the type of the output, amount. An
-// output that can be staked before it is unlocked (type 22) has a time before the amount.
+// UnmarshalJSON decodes an output.
 func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
-	const index, kind, stakeable = 2 + 32, 2 + 32 + 4 + 32, 22
-	raw, err := hex.DecodeString(strings.TrimPrefix(strings.Trim(string(text), `"`), "0x"))
+	o, err := parseOutput(strings.Trim(string(text), `"`))
+	if err == nil && !o.transfer {
+		err = errors.New("not an amount")
+	}
 	if err != nil {
 		return fmt.Errorf("reward output: %w", err)
 	}
-	amount := kind + 4
-	if len(raw) >= amount && binary.BigEndian.Uint32(raw[kind:]) == stakeable {
-		amount += 8 + 4
-	}
-	if len(raw) < amount+8 {
-		return fmt.Errorf("reward output of %d bytes is too short", len(raw))
-	}
-	u.Index, u.Amount = uint64(binary.BigEndian.Uint32(raw[index:])), binary.BigEndian.Uint64(raw[amount:])
+	u.Index, u.Amount = uint64(o.index), o.amount
 	return nil
 }
 

@@ -1,0 +1,80 @@
+package node
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// output is an unspent output of the P- or X-Chain.
+type output struct {
+	index    uint32
+	asset    string
+	transfer bool // has an amount and owners, unlike an output for an NFT
+	amount   uint64
+
+	stakeableUntil uint64 // Unix seconds until which it can be staked but not spent; 0 for none
+	locktime       uint64 // Unix seconds until which it can be neither staked nor spent; 0 for none
+	threshold      uint32
+	owners         uint32
+}
+
+// The types of outputs, in the codecs of the P- and X-Chain.
+const (
+	typeTransfer  = 7
+	typeStakeable = 22 // of the P-Chain
+)
+
+// parseOutput decodes an output: version, transaction, index, asset, the type of the output, and for an amount: amount, locktime, threshold, number
+// of owners and owners. An output that can be staked before it is unlocked has a time and the type of the inner output before that.
+func parseOutput(text string) (o output, err error) {
+	raw, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil {
+		return o, fmt.Errorf("output: %w", err)
+	}
+	if len(raw) < 2+32+4+32+4 {
+		return o, fmt.Errorf("output of %d bytes is too short", len(raw))
+	}
+	o.index = binary.BigEndian.Uint32(raw[34:])
+	o.asset = cb58(raw[38:70])
+	kind, raw := binary.BigEndian.Uint32(raw[70:]), raw[74:]
+	if kind == typeStakeable && len(raw) >= 12 {
+		o.stakeableUntil = binary.BigEndian.Uint64(raw)
+		kind, raw = binary.BigEndian.Uint32(raw[8:]), raw[12:]
+	}
+	if kind != typeTransfer {
+		return o, nil
+	}
+	if len(raw) < 8 {
+		return o, errors.New("output is too short for an amount")
+	}
+	o.transfer, o.amount = true, binary.BigEndian.Uint64(raw)
+	if raw = raw[8:]; len(raw) >= 16 {
+		o.locktime, o.threshold, o.owners = binary.BigEndian.Uint64(raw), binary.BigEndian.Uint32(raw[8:]), binary.BigEndian.Uint32(raw[12:])
+	}
+	return o, nil
+}
+
+const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+
+// cb58 returns the text form of an ID: base 58 with a checksum of four bytes.
+func cb58(id []byte) string {
+	sum := sha256.Sum256(id)
+	id = slices.Concat(id, sum[28:])
+	x, base, digit := new(big.Int).SetBytes(id), big.NewInt(58), new(big.Int)
+	var text []byte
+	for x.Sign() > 0 {
+		x.DivMod(x, base, digit)
+		text = append(text, base58Digits[digit.Int64()])
+	}
+	for i := 0; i < len(id) && id[i] == 0; i++ {
+		text = append(text, base58Digits[0])
+	}
+	slices.Reverse(text)
+	return string(text)
+}
