@@ -17,17 +17,18 @@ import (
 
 // PrometheusConfig configures what a Prometheus scrapes, evaluates and notifies.
 type PrometheusConfig struct {
-	Program            string              // prometheus or prometheus-3; prometheus if empty
-	Targets            []string            // base URLs; scraped at /metrics under the job avax-exporter
-	Jobs               map[string][]string // base URLs by further job
-	RuleFiles          []string            // paths
-	Alertmanagers      []string            // base URLs
-	ScrapeInterval     time.Duration       // 200 ms if zero
-	EvaluationInterval time.Duration       // 200 ms if zero
-	ExternalLabels     map[string]string   // set on every alert
-	ResendDelay        time.Duration       // 5 s if zero; Alertmanager takes an alert for resolved four of them after the last message
-	Replica            string              // value of the external label replica, which alerts are sent without
-	Data               string              // directory of its database; temporary if empty
+	Program            string                       // prometheus or prometheus-3; prometheus if empty
+	Targets            []string                     // base URLs; scraped at /metrics under the job avax-exporter
+	Jobs               map[string][]string          // base URLs by further job
+	Labels             map[string]map[string]string // labels of targets, by base URL
+	RuleFiles          []string                     // paths
+	Alertmanagers      []string                     // base URLs
+	ScrapeInterval     time.Duration                // 200 ms if zero
+	EvaluationInterval time.Duration                // 200 ms if zero
+	ExternalLabels     map[string]string            // set on every alert
+	ResendDelay        time.Duration                // 5 s if zero; Alertmanager takes an alert for resolved four of them after the last message
+	Replica            string                       // value of the external label replica, which alerts are sent without
+	Data               string                       // directory of its database; temporary if empty
 }
 
 // PrometheusServer is a running Prometheus.
@@ -48,7 +49,13 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 	maps.Copy(jobs, config.Jobs)
 	var scrapes []any
 	for job, targets := range jobs {
-		scrapes = append(scrapes, map[string]any{"job_name": job, "static_configs": static(targets)})
+		var configs []any
+		for _, target := range targets {
+			one := static([]string{target})[0].(map[string]any)
+			one["labels"] = config.Labels[target]
+			configs = append(configs, one)
+		}
+		scrapes = append(scrapes, map[string]any{"job_name": job, "static_configs": configs})
 	}
 	file := writeYAML(t, "prometheus.yml", map[string]any{
 		"global": map[string]any{
