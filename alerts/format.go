@@ -131,6 +131,8 @@ func WithLabels(rules []byte, names []string) ([]byte, error) {
 		rules = bytes.ReplaceAll(rules, []byte("count without (node) (avax:node_down_together)"), fmt.Appendf(nil,
 			"count without (node) (avax:node_down_together * on (job, node) group_left (%s) topk by (job, node) (1, avax:labels_of_nodes)"+
 				" or avax:node_down_together unless on (job, node) avax:labels_of_nodes)", strings.Join(names, ", ")))
+		// A rule that reads its own alert finds it under these labels too.
+		rules = bytes.ReplaceAll(rules, []byte("(alertname, alertstate, severity"), []byte("("+strings.Join(names, ", ")+", alertname, alertstate, severity"))
 		rules = bytes.ReplaceAll(rules, []byte(`match "^(__name__|`), []byte(`match "^(`+strings.Join(names, "|")+`|__name__|`))
 	}
 	var file yaml.Node

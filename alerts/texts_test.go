@@ -138,6 +138,11 @@ func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts
 				}
 				if found[name][of][state] == nil {
 					found[name][of][state] = a.Annotations.Map()
+					for of, text := range a.Annotations.Map() {
+						if strings.Contains(text, "no value") || strings.Contains(text, "no+value") {
+							t.Errorf("%s: %s reads a label that the alert does not have: %s", name, of, text)
+						}
+					}
 				}
 			}
 		}

@@ -673,3 +673,20 @@ func size(t testing.TB, dir, name string) (bytes float64) {
 	}
 	return bytes
 }
+
+func TestTheAgentOfTheFleetStartsWithPrometheus3(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	flags, err := fs.ReadFile(shipped, "agent.flags")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, address := t.TempDir(), testworld.Address(t)
+	for name, text := range map[string]string{"agent.yml": "scrape_configs: []\n", "web.yml": "{}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := strings.NewReplacer("/var/lib/avax-fleet", dir, "0.0.0.0:9090", address).Replace(string(flags))
+	testworld.Run(t, http.DefaultClient, "http://"+address, dir, "prometheus-3", strings.Fields(text)...)
+}
