@@ -40,7 +40,7 @@ var safeToStop = &collector.Spec{
 	Help: "Whether each node and L1 validator can stop without a loss of quorum.",
 	Calls: []string{
 		"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains",
-		"platform.getTx", "platform.getValidatorFeeState",
+		"platform.getTx", "platform.getValidatorFeeState", "GET /ext/health", "info.getBlockchainID",
 	},
 	Every:         time.Minute,
 	ReusesAnswers: true,

@@ -21,8 +21,16 @@ func MaxAge(ctx context.Context, d time.Duration) context.Context {
 
 func maxAge(ctx context.Context) time.Duration {
 	d, _ := ctx.Value(maxAgeKey{}).(time.Duration)
+	if fresh, _ := ctx.Value(freshKey{}).(bool); fresh {
+		d = min(d, time.Millisecond)
+	}
 	return d
 }
+
+type freshKey struct{}
+
+// Fresh lets no call with ctx use an older answer, whatever its MaxAge. The new answers are shared as MaxAge says.
+func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, freshKey{}, true) }
 
 // Aside is MaxAge for a call whose answer is not in the samples of the run: it does not change their time.
 func Aside(ctx context.Context, d time.Duration) context.Context {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -16,12 +17,14 @@ const (
 	compared = 3
 	// maxCompared is the number of nodes that are asked if they are not.
 	maxCompared = 25
+	// changeLasts is how far apart nodes are at a change, such as of an epoch.
+	changeLasts = 2 * time.Second
 	// contradictedFor is how long a node counts as contradicted: longer than the longest period of a collector that compares.
 	contradictedFor = 15 * time.Minute
 )
 
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
-// answers are the same, it returns the first. If they are not, it requests the fact from all healthy nodes and observers, and returns the
+// answers are the same, it returns the first. If they are not, it requests new answers, then the fact from all healthy nodes and observers, and returns the
 // answer of more than half of them. If there is no such answer, it returns an error that names the nodes. With a single healthy node there is
 // nothing to compare, and Agreed is First.
 // fact names the fact in errors and on the status page.
@@ -49,6 +52,10 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 	if len(votes.from) > 0 && len(votes.from) < min(compared, len(healthy)/2+1) && len(rest) > 0 {
 		votes.ask(ctx, rest, call)
 		rest = nil
+	}
+	votes.again(ctx, 0, call)
+	if votes.majority() == nil {
+		votes.again(ctx, changeLasts, call)
 	}
 	if len(votes.from) > 0 && !votes.unanimous() {
 		votes.ask(ctx, slices.Concat(rest, observers), call)
@@ -107,6 +114,23 @@ func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Cont
 			continue
 		}
 		b.from, b.values = append(b.from, n), append(b.values, values[i])
+	}
+}
+
+// again calls the nodes again after this time if they differ, and none of their answers may be older. Answers of different age differ after a
+// change, and nodes are a few seconds apart.
+func (b *ballot[T]) again(ctx context.Context, after time.Duration, call func(context.Context, *Node) (T, error)) {
+	if deadline, bounded := ctx.Deadline(); len(b.from) < 2 || b.unanimous() || bounded && time.Until(deadline) < 2*after {
+		return
+	}
+	select {
+	case <-time.After(after):
+	case <-ctx.Done():
+		return
+	}
+	newer := ballot[T]{same: b.same}
+	if newer.ask(scrape.Fresh(ctx), b.from, call); len(newer.from) == len(b.from) {
+		b.values = newer.values
 	}
 }
 

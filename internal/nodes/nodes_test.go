@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -375,4 +376,30 @@ func TestChainsAreDiscoveredWithoutAList(t *testing.T) {
 			t.Errorf("%v, %v, want %v", after, err, before)
 		}
 	})
+}
+
+// Nodes begin an epoch a few seconds apart, and one answer may be older than the other.
+func TestShortDifferencesContradictNobody(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"the answer of a node is old": 0, "a node is behind": 1500 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+				changed := time.Now()
+				asked := map[string]int{}
+				var mu sync.Mutex
+				epoch, err := nodes.Agreed(within(t, 10*time.Second), p, "epoch", func(a, b int) bool { return a == b },
+					func(_ context.Context, n *nodes.Node) (int, error) {
+						mu.Lock()
+						defer mu.Unlock()
+						asked[n.Name()]++
+						if n.Name() == "alpha" && (asked["alpha"] == 1 || time.Since(changed) < lasts) {
+							return 1, nil
+						}
+						return 2, nil
+					})
+				if epoch != 2 || err != nil || len(p.Contradicted()) > 0 {
+					t.Errorf("%d, %v, contradicted: %v", epoch, err, p.Contradicted())
+				}
+			})
+		})
+	}
 }
