@@ -80,7 +80,7 @@ func TestDocumentedLoopsEndOnlyForYes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loop := regexp.MustCompile(`(?:until|while|if) (.*safe-to-(?:stop|remove).*?); (?:do|then)`)
+	loop := regexp.MustCompile(`(?:until|while|if) (.*(?:safe-to-stop|safe-to-remove|is-back).*?); (?:do|then)`)
 	loops := 0
 	for _, name := range append(append(documents, more...), "../../README.md") {
 		text, err := os.ReadFile(name)
@@ -89,14 +89,14 @@ func TestDocumentedLoopsEndOnlyForYes(t *testing.T) {
 		}
 		for _, found := range loop.FindAllStringSubmatch(string(text), -1) {
 			condition := found[1]
-			if strings.HasPrefix(condition, "avax-exporter ") {
-				continue // TestOnlyTheExportersYesIsYes
+			if strings.HasPrefix(condition, "avax-exporter ") || strings.HasPrefix(condition, "ask ") {
+				continue // TestOnlyTheExportersYesIsYes, TestDocumentedStatefulSetWaitsForYes
 			}
 			loops++
 			for _, answer := range stopAnswers {
 				server := httptest.NewServer(answer.serve)
 				command := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(condition, "http://exporter:9865", server.URL))
-				command.Env = append(os.Environ(), "node=a", "http_proxy=", "HTTP_PROXY=")
+				command.Env = append(os.Environ(), "node=a", "began=1", "http_proxy=", "HTTP_PROXY=")
 				out, err := command.Output()
 				server.Close()
 				if (err == nil) != answer.yes {

@@ -112,3 +112,143 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 		})
 	}
 }
+
+// An operator upgrades 50 validators as docs/operating.md says. The release kills each node that restarts with it. The operator loses one node, also if
+// the script does not ask whether the node is back.
+func TestUpgradeThatKillsLosesOneOf50Nodes(t *testing.T) {
+	for name, asksBack := range map[string]bool{"asks whether it is back": true, "asks only whether the next may stop": false} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				var names []string
+				for i := range 50 {
+					names = append(names, fmt.Sprintf("validator%02d", i))
+				}
+				w.Use(simnet.New(simnet.Options{Seed: 1, Nodes: names}), names...)
+				w.Env["CHAINS"] = "C"
+				w.Start(t)
+				time.Sleep(3 * time.Minute)
+				lost := 0
+				var last string
+			upgrade:
+				for _, node := range names {
+					for asked := 0; ; asked++ {
+						status, reason := mayStop(t, w, node)
+						if last = reason; status == http.StatusOK {
+							break
+						}
+						if asked == 4*60 {
+							break upgrade // after an hour
+						}
+						time.Sleep(15 * time.Second)
+					}
+					w.Node(node).Stop()
+					lost++
+					began := time.Now()
+					time.Sleep(2 * time.Minute)
+					for asksBack {
+						status, reason := w.Get(t, fmt.Sprintf("/is-back?node=%s&after=%d", node, began.Unix()))
+						if last = reason; status == http.StatusOK {
+							t.Fatalf("a dead node is back: %s", reason)
+						}
+						if time.Since(began) > 20*time.Minute {
+							break upgrade
+						}
+						time.Sleep(5 * time.Second)
+					}
+				}
+				if lost != 1 || !strings.Contains(last, "validator00") {
+					t.Errorf("%d nodes lost; last answer: %s", lost, last)
+				}
+			})
+		})
+	}
+}
+
+// The groups of /waves may stop together: after each group stops, enough stays, and the groups have all nodes.
+func TestWavesMayStopTogether(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		names := []string{"n0", "n1", "n2", "n3", "n4", "n5"}
+		network := simnet.New(simnet.Options{Seed: 1, Nodes: names})
+		for i := range 20 {
+			network.AddValidator(fmt.Sprintf("large%d", i), 3_000_000e9, 300*24*time.Hour)
+		}
+		w.Use(network, append(names, "foxtrot")...)
+		w.Start(t)
+		time.Sleep(3 * time.Minute)
+		status, body := w.Get(t, "/waves")
+		if status != http.StatusConflict || !strings.HasPrefix(body, "no: 1 node cannot stop; 6 nodes may stop in 1 group") ||
+			!strings.Contains(body, "\n1: n0 n1 n2 n3 n4 n5 (leaves P 8") && !strings.Contains(body, "\n1: n0 n1 n2 n3 n4 n5 (leaves P 9") ||
+			!strings.Contains(body, "\ncannot stop: foxtrot: examplel1: ") {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := w.Get(t, "/waves?node=n0&node=n1"); status != http.StatusOK || !strings.HasPrefix(body, "yes: 2 nodes may stop in 1 group") {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := w.Get(t, "/waves?node=n0&node=nobody"); status != http.StatusNotFound {
+			t.Errorf("%d %s", status, body)
+		}
+		w.Node("n0").Stop()
+		time.Sleep(time.Minute)
+		if status, body := w.Get(t, "/waves?node=n1"); status != http.StatusConflict || !strings.HasPrefix(body, "no: n0 restarted ") {
+			t.Errorf("%d %s", status, body)
+		}
+	})
+}
+
+// Each way in which a node cannot serve clients takes it out of the load balancer within a minute and a half, and it comes back.
+func TestServingFollowsTheNode(t *testing.T) {
+	for name, c := range map[string]struct {
+		change, mend func(n *simnet.Node)
+		reason       string
+	}{
+		"stopped":               {(*simnet.Node).Stop, (*simnet.Node).Start, "no: "},
+		"hangs":                 {func(n *simnet.Node) { n.Inject(simnet.Hung()) }, (*simnet.Node).Recover, "no: "},
+		"bootstraps":            {func(n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping) }, func(n *simnet.Node) { n.SetChain("C", simnet.Running) }, "no: "},
+		"falls behind":          {func(n *simnet.Node) { n.FallBehind("C") }, func(n *simnet.Node) { n.CatchUp("C") }, "no: "},
+		"executes no block":     {func(n *simnet.Node) { n.StopExecuting("C") }, func(n *simnet.Node) { n.CatchUp("C") }, "no: "},
+		"does not answer for C": {func(n *simnet.Node) { n.Inject(simnet.Unavailable(), "eth_getBlockByNumber") }, (*simnet.Node).Recover, "no: collector heads fails: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.SetBlockPeriod("C", 2*time.Second)
+				w.Start(t)
+				calls := func() int { return len(w.Calls()) }
+				time.Sleep(3*time.Minute + 7*time.Second)
+				serving := func() (bool, string) {
+					status, body := w.Get(t, "/serving?node=bravo&chain=C")
+					if (status == http.StatusOK) != strings.HasPrefix(body, "yes: ") || status != http.StatusOK && status != http.StatusServiceUnavailable ||
+						strings.Count(body, "\n") != 1 {
+						t.Fatalf("%d %s", status, body)
+					}
+					return status == http.StatusOK, body
+				}
+				for range 3 * 60 { // never out while it is healthy
+					if yes, reason := serving(); !yes {
+						t.Fatalf("healthy: %s", reason)
+					}
+					time.Sleep(time.Second)
+				}
+				before := calls()
+				for range 100 {
+					serving()
+				}
+				if calls() != before {
+					t.Error("the answer calls nodes")
+				}
+				c.change(w.Node("bravo"))
+				time.Sleep(2 * time.Minute)
+				for range 3 * 60 { // and never in while it is not
+					if yes, reason := serving(); yes || !strings.HasPrefix(reason, c.reason) {
+						t.Fatalf("%v: %s", yes, reason)
+					}
+					time.Sleep(time.Second)
+				}
+				c.mend(w.Node("bravo"))
+				time.Sleep(4 * time.Minute)
+				if yes, reason := serving(); !yes {
+					t.Errorf("mended: %s", reason)
+				}
+			})
+		})
+	}
+}

@@ -38,7 +38,8 @@ type Node struct {
 type NodeChain struct {
 	Name                  string
 	Present, Bootstrapped Value
-	Height, Head          Value // of the newest block; Head is its time in Unix seconds
+	Height, Head          Value // of the newest executed block; Head is its time in Unix seconds
+	Accepted              Value // height of the newest accepted block
 	Forked, StartFailed   Value
 	// Behind is the number of blocks behind a height that another node reported before.
 	Behind Value
@@ -80,6 +81,7 @@ var nodeChainFields = []field[NodeChain]{
 	{read("avax_node_chain_bootstrapped", "node", "chain"), func(c *NodeChain) *Value { return &c.Bootstrapped }},
 	{read("avax_chain_height", "node", "chain"), func(c *NodeChain) *Value { return &c.Height }},
 	{read("avax_chain_head_timestamp_seconds", "node", "chain"), func(c *NodeChain) *Value { return &c.Head }},
+	{read("avax_node_chain_accepted_height", "node", "chain"), func(c *NodeChain) *Value { return &c.Accepted }},
 	{read("avax_chain_fork_detected", "node", "chain"), func(c *NodeChain) *Value { return &c.Forked }},
 	{read("avax_node_chain_start_failed", "node", "chain"), func(c *NodeChain) *Value { return &c.StartFailed }},
 }

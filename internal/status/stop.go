@@ -104,6 +104,11 @@ func against(shares []Share) (texts []string) {
 // connected, and no other node that restarted is still away. nameOrID is the configured name or the node ID of a node, or the name of a validator.
 // The endpoint, the command, the pages and avax_node_safe_to_stop give this answer.
 func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
+	return st.safeToStop(p, nameOrID, true)
+}
+
+// safeToStop is SafeToStop, also without regard to other nodes that are away.
+func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict, Stop) {
 	a := Stop{}
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
@@ -131,7 +136,10 @@ func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
 	if counted {
 		a.Chains, unknown = st.shares(stops, id)
 	}
-	reasons := append(against(a.Chains), st.restarts.away(node, st)...)
+	reasons := against(a.Chains)
+	if othersBack {
+		reasons = append(reasons, st.restarts.away(node, st)...)
+	}
 	yes, no := true, false
 	switch {
 	case len(reasons) > 0:

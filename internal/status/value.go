@@ -15,10 +15,14 @@ type Value struct {
 	Known  bool
 	At     time.Time // start of the run
 	Family *metric.Family
+	Period time.Duration // of the job
 }
 
 // Is reports whether the value is known and equals x.
 func (v Value) Is(x float64) bool { return v.Known && v.V == x }
+
+// Recent reports whether the value is known, and no later run is overdue: a run may take half a period.
+func (v Value) Recent(now time.Time) bool { return v.Known && now.Sub(v.At) <= v.Period*3/2 }
 
 // Or returns the value if it is known, else the other one.
 func (v Value) Or(other Value) Value {
@@ -105,7 +109,7 @@ func (all samples) each(f family, do func(sample)) {
 					labels[i] = s.Labels[from]
 				}
 			}
-			do(sample{Value{s.Value, true, c.run.At, f.Family}, labels, c.run})
+			do(sample{Value{s.Value, true, c.run.At, f.Family, c.run.Period}, labels, c.run})
 		}
 	}
 }

@@ -79,6 +79,67 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
+// wavesAnswer is an answer of /waves.
+type wavesAnswer struct {
+	status.Verdict
+	status.Waves
+}
+
+// serveWaves answers GET /waves?node=…&node=…, about all nodes without a node. It tells which nodes may stop together, in as few groups as possible, with
+// the share that stays of each set. Statuses:
+//
+//   - 200: each node is in a group.
+//   - 409: a node cannot stop now, or a node that restarted is not back.
+//   - 503: currently unknown. 404: unknown node.
+func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
+	names := r.URL.Query()["node"]
+	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
+		st := s.nodesAt(time.Now())
+		s.restarts.See(st)
+		verdict, found := st.Waves(s.pool().Once(), names)
+		return wavesAnswer{verdict, found}, nil
+	})
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	writeVerdict(w, r, codes[a.Verdict], a.Waves, a.Text())
+}
+
+// maxBehind is how many blocks a node may be behind in /serving without parameters.
+const maxBehind = 20
+
+// serving answers GET /serving?node=…&chain=… for load balancers. It calls nothing, and requests within a second share what it reads. blocks and seconds
+// limit how far the node may be behind the best own node or observer; without both, blocks is 20. Statuses:
+//
+//   - 200: the node answers, is bootstrapped, executes, and is not further behind.
+//   - 503: it does not, or this is not known from recent samples, with the reason.
+//   - 400: no node or chain, or a limit is not a number. 404: unknown node.
+func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	limits := map[string]float64{"blocks": -1, "seconds": -1}
+	if !query.Has("blocks") && !query.Has("seconds") {
+		limits["blocks"] = maxBehind
+	}
+	for name := range limits {
+		if text := query.Get(name); query.Has(name) {
+			limit, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				http.Error(w, name+": write a whole number, such as "+name+"=20", http.StatusBadRequest)
+				return
+			}
+			limits[name] = float64(limit)
+		}
+	}
+	st, err := s.ofNodes.get(r.Context(), "", s.patience(), func(context.Context) (*status.Status, error) { return s.nodesAt(time.Now()), nil })
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	verdict, answer := st.Serves(query.Get("node"), query.Get("chain"), limits["blocks"], limits["seconds"])
+	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
+
 // safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
 // subnet. Statuses:
 //

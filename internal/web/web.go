@@ -80,6 +80,8 @@ type Site struct {
 	answers        *answers
 	restarts       status.Restarts
 	probes         *shared[[]string]
+	waves          *shared[wavesAnswer]
+	ofNodes        *shared[*status.Status]
 	queries        work // of clients
 	changes        work // also requests of Alertmanager's API
 	alertsAPI      http.HandlerFunc
@@ -114,6 +116,7 @@ func (s *Site) endpoints() []endpoint {
 	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[[]byte](1, kept)
 	page := short
 	s.probes = newShared[[]string](1, probedWithin)
+	s.waves, s.ofNodes = newShared[wavesAnswer](1, kept), newShared[*status.Status](1, kept)
 	s.queries, s.changes = newWork(maxQueries), newWork(maxChanges)
 	changing := func(handler http.HandlerFunc) http.Handler {
 		return s.Access.Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,6 +140,8 @@ func (s *Site) endpoints() []endpoint {
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
 		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
 		page("/is-back", "/is-back?node=NODE", s.isBack),
+		page("/waves", "/waves?node=NODE&node=NODE", s.serveWaves),
+		page("/serving", "/serving?node=NODE&chain=CHAIN", s.serving),
 		page("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
 		page("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
 		{"GET", "/api/v2/", "", notifier}, {"POST", "/api/v2/", "", notifier}, {"DELETE", "/api/v2/", "", notifier},
