@@ -159,6 +159,10 @@ faults: build tools proxies ## Run all faults and crowds in full, and write thei
 
 FUZZTIME = 10s
 
+.PHONY: mutations
+mutations: ## Remove each method and each field of the nodes in turn, and write the counts into docs/reliability.md (five minutes)
+	go test -count=1 -timeout 10m -run MutatedUpstreams ./collectors -mutations -update
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder and the configuration, each for FUZZTIME=10s
 	@internal/tools/fuzz $(FUZZTIME)

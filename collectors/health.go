@@ -64,8 +64,8 @@ var health = &collector.Spec{
 }
 
 func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	answer, err := nodes.Optional(n.Health(ctx))
-	if scrape.OutcomeOf(err) == scrape.Forbidden { // a proxy in front of the node blocks the health API
+	answer, err := n.Health(ctx)
+	if before.since.IsZero() && node.IsNotServed(err) { // the API is disabled, or a proxy in front of the node blocks the health API
 		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	if err != nil {
@@ -80,12 +80,12 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		name := ups.ChainName(called)
 		waiting = waiting || check.Timestamp.IsZero()
 		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
-			out.SetBool(chainStartFailed, strings.Contains(check.Error, startFailed), n.Name(), name)
+			out.SetBool(chainStartFailed, strings.Contains(check.Failure(), startFailed), n.Name(), name)
 		}
 		if !check.Timestamp.IsZero() { // the check has run
-			out.SetBool(healthCheckFailing, check.Error != "", n.Name(), name)
-			if check.Error != "" {
-				failing[name] = check.Error
+			out.SetBool(healthCheckFailing, check.Failure() != "", n.Name(), name)
+			if check.Failure() != "" {
+				failing[name] = check.Failure()
 			}
 		}
 		if blocks := check.Message.ProcessingBlocks; blocks != nil {

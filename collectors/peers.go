@@ -83,7 +83,9 @@ func collectPeers(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, 
 		}
 	}
 	out.Set(nodePeers, float64(answer.NumPeers), n.Name())
-	out.Set(nodePeersInbound, float64(inbound), n.Name())
+	if known := func(p node.Peer) bool { return p.IP != "" && p.PublicIP != "" }; len(answer.Peers) == 0 || slices.ContainsFunc(answer.Peers, known) {
+		out.Set(nodePeersInbound, float64(inbound), n.Name())
+	}
 	out.Set(nodePeersSilent, float64(silent), n.Name())
 	for v, count := range collector.TopCounts(versions) {
 		out.Set(nodePeersByVersion, float64(count), n.Name(), v)

@@ -171,6 +171,8 @@ func l1Validator(c nodes.Chain, found node.Validator) (v staking.Validator, err 
 		v.End = found.EndTime.Time
 	}
 	switch {
+	case found.ValidationID == "" && found.TxID == "":
+		return v, fmt.Errorf("the P-Chain's answer has neither validationID nor txID of validator %s of %s", v.NodeID, c.Name)
 	case found.ValidationID == "":
 		v.ID, v.Legacy = found.TxID, true
 	case found.Balance == nil:

@@ -19,9 +19,10 @@ type holds struct {
 	mu    sync.Mutex
 	known map[heldCall]hold
 	// denied is when a method was denied (HTTP 403 or 404) and had no result since. results is when any method had one: at a path, and at an
-	// empty path for all paths.
-	denied  map[heldCall]time.Time
-	results map[string]time.Time
+	// empty path for all paths. Both are numbers of requests.
+	requests int
+	denied   map[heldCall]int
+	results  map[string]int
 }
 
 // saw stores when a method had a result, or was denied: see onlyThis.
@@ -32,19 +33,20 @@ func (h *holds) saw(r request, outcome Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.denied == nil {
-		h.denied, h.results = map[heldCall]time.Time{}, map[string]time.Time{}
+		h.denied, h.results = map[heldCall]int{}, map[string]int{}
 	}
 	key := heldAt(r.op, r.path)
+	h.requests++
 	switch outcome {
 	case OK:
 		delete(h.denied, key)
-		h.results[""] = time.Now()
+		h.results[""] = h.requests
 		if _, exists := h.results[r.path]; exists || len(h.results) < maxHolds {
-			h.results[r.path] = time.Now()
+			h.results[r.path] = h.requests
 		}
 	case Forbidden, NotFound, NotOffered:
 		if _, exists := h.denied[key]; exists || outcome != NotOffered && len(h.denied) < maxHolds {
-			h.denied[key] = time.Now()
+			h.denied[key] = h.requests
 		}
 	}
 }
@@ -55,7 +57,7 @@ func (h *holds) onlyThis(r request, path string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, denied := h.denied[heldAt(r.op, r.path)]
-	return r.Verb == "" && denied && h.results[path].After(at)
+	return r.Verb == "" && denied && h.results[path] > at
 }
 
 // heldCall is a method at a path. An empty path means every path. An empty op means every method.
@@ -66,6 +68,8 @@ type hold struct {
 	until time.Time
 	err   error         // the refusal; nil if the upstream answered the call, or requested a pause
 	wait  time.Duration // from the last refusal to until
+
+	answered bool // the upstream answered the call at least once
 }
 
 const (
@@ -131,12 +135,12 @@ func (h *holds) ended(op, path string, err error) error {
 	before, exists := h.known[key]
 	if err == nil {
 		if !exists || before.err != nil {
-			h.set(key, hold{})
+			h.set(key, hold{answered: true})
 		}
 		return nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Outcome == NotOffered && (exists && before.err == nil || IsLost(before.err)) && !IsLost(err) {
+	if errors.As(err, &e) && e.Outcome == NotOffered && before.answered && !IsLost(err) {
 		err = &Error{e.Op, NotOffered, &lost{e.Err}}
 	}
 	wait := h.repeatAfter(key.path, err, exists && before.err == nil)
@@ -144,7 +148,7 @@ func (h *holds) ended(op, path string, err error) error {
 		return err
 	}
 	wait = min(max(wait, 2*before.wait), maxRepeat)
-	h.set(key, hold{time.Now().Add(wait), err, wait})
+	h.set(key, hold{time.Now().Add(wait), err, wait, before.answered})
 	return err
 }
 
@@ -163,7 +167,7 @@ func (h *holds) release() {
 	defer h.mu.Unlock()
 	for key, known := range h.known {
 		if known.err != nil {
-			h.known[key] = hold{err: known.err}
+			h.known[key] = hold{err: known.err, answered: known.answered}
 		}
 	}
 }

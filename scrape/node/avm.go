@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -116,8 +117,9 @@ type utxoIndex struct {
 }
 
 type utxoPage struct {
-	UTXOs    []string  `json:"utxos"` // bytes and a checksum of four bytes, in hex after 0x
-	EndIndex utxoIndex `json:"endIndex"`
+	NumFetched *wire.Uint64 `json:"numFetched"`
+	UTXOs      []string     `json:"utxos"` // bytes and a checksum of four bytes, in hex after 0x
+	EndIndex   utxoIndex    `json:"endIndex"`
 }
 
 // maxUTXOPages is the maximum number of pages of one list of unspent outputs. A page has 1,024 outputs.
@@ -158,6 +160,9 @@ func (c *Client) listUnspent(ctx context.Context, m scrape.Typed[utxoPage], chai
 		}{[]string{address}, start})
 		if err != nil {
 			return nil, err
+		}
+		if page.NumFetched != nil && int(*page.NumFetched) != len(page.UTXOs) {
+			return nil, &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: fmt.Errorf("numFetched is %d, but the page has %d outputs", *page.NumFetched, len(page.UTXOs))}
 		}
 		for _, utxo := range page.UTXOs {
 			seen[utxo] = true

@@ -16,9 +16,18 @@ type Health struct {
 
 // HealthCheck is the last result of one check.
 type HealthCheck struct {
-	Message   healthMessage `json:"message,omitzero"` // of a chain, or of the check named diskspace
-	Error     string        `json:"error,omitzero"`   // empty while healthy; "not yet run" for up to half a minute after the start
-	Timestamp wire.PastTime `json:"timestamp"`        // time of the run; year 1 before the first run
+	Message   healthMessage `json:"message,omitzero"`   // of a chain, or of the check named diskspace
+	Failures  *wire.Uint64  `json:"contiguousFailures"` // absent while healthy
+	Error     string        `json:"error,omitzero"`     // empty while healthy; "not yet run" for up to half a minute after the start
+	Timestamp wire.PastTime `json:"timestamp"`          // time of the run; year 1 before the first run
+}
+
+// Failure returns the error text of a failing check, and an empty text if the check is healthy.
+func (c HealthCheck) Failure() string {
+	if c.Error == "" && c.Failures != nil && *c.Failures > 0 {
+		return "no text"
+	}
+	return c.Error
 }
 
 // healthMessage holds the facts in the message of a check. A message of another form is not an error.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -140,7 +141,12 @@ func (p Peer) id() string { return p.NodeID }
 
 // Peers calls info.peers.
 func (c *Client) Peers(ctx context.Context) (Peers, error) {
-	return call(ctx, c, getPeers, "", nil)
+	answer, err := call(ctx, c, getPeers, "", nil)
+	if err == nil && int(answer.NumPeers) != len(answer.Peers) { // such as a list that is null
+		err = &scrape.Error{Op: getPeers.Name, Outcome: scrape.Malformed,
+			Err: fmt.Errorf("numPeers is %d, but the answer lists %d peers", answer.NumPeers, len(answer.Peers))}
+	}
+	return answer, err
 }
 
 // Uptime is the uptime of this node as the connected validators of the primary network observe it.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -136,9 +137,10 @@ type distinct[T interface{ id() string }] []T
 
 // UnmarshalJSONFrom decodes the list.
 func (l *distinct[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	if *l = nil; d.PeekKind() == jsontext.KindBeginArray {
-		*l = distinct[T]{} // an empty list is not nil
+	if d.PeekKind() != jsontext.KindBeginArray {
+		return errors.Join(d.SkipValue(), errors.New("not a list"))
 	}
+	*l = distinct[T]{} // an empty list is not nil
 	return eachDistinct(d, func(item T) { *l = append(*l, item) })
 }
 

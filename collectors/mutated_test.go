@@ -1,0 +1,428 @@
+package collectors_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	allMutations = flag.Bool("mutations", false, "run all mutations of upstreams, not one of ten")
+	healthCall   = "GET /ext/health"
+)
+
+// mutation changes the answers of one method.
+type mutation struct {
+	method, kind string
+	path         []string // of the changed field; nil: the method is removed
+	nodes        []string
+}
+
+func (m mutation) String() string {
+	return fmt.Sprintf("%s %s %s on %s", m.method, strings.Join(m.path, "."), m.kind, strings.Join(m.nodes, ", "))
+}
+
+// removals are the ways in which an upstream does not offer a method.
+var removals = map[string]func() *http.Response{
+	"method not found": func() *http.Response {
+		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"not available"}}`)
+	},
+	"error text of a node": func() *http.Response {
+		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"rpc: can't find method \"x\""}}`)
+	},
+	"error text of a gateway": func() *http.Response {
+		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"rpc method is not whitelisted"}}`)
+	},
+	"HTTP 404": func() *http.Response { return reply(404, "404 page not found\n") },
+	"HTTP 403": func() *http.Response { return reply(403, "<html>Forbidden</html>") },
+}
+
+func reply(status int, body string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// fieldChanges are the ways in which a release changes a field. The result is not changed if the kind does not apply to the value.
+var fieldChanges = []string{"removed", "renamed", "other type", "null", "negative", "beyond 2^53"}
+
+func changed(kind string, v any) any {
+	text, isText := v.(string)
+	number, isNumber := v.(json.Number)
+	_, err := json.Number(text).Float64()
+	numeric := isNumber || isText && err == nil
+	switch {
+	case kind == "null":
+		return nil
+	case kind == "other type" && isNumber:
+		return number.String()
+	case kind == "other type" && isText && err == nil:
+		return json.Number(text)
+	case kind == "other type" && isText:
+		return map[string]any{"value": text}
+	case kind == "other type":
+		return fmt.Sprint(v)
+	case !numeric:
+	case kind == "negative" && isText:
+		return "-1"
+	case kind == "negative":
+		return json.Number("-1")
+	case kind == "beyond 2^53" && isText:
+		return "9007199254740993"
+	case kind == "beyond 2^53":
+		return json.Number("9007199254740993")
+	}
+	return v
+}
+
+// change applies a mutation to all fields at its path.
+func change(v any, path []string, kind string) any {
+	switch v := v.(type) {
+	case []any:
+		if path[0] == "*" {
+			for i := range v {
+				v[i] = changeOr(v[i], path[1:], kind)
+			}
+		}
+	case map[string]any:
+		old, exists := v[path[0]]
+		switch {
+		case !exists:
+		case len(path) == 1 && (kind == "removed" || kind == "renamed"):
+			delete(v, path[0])
+			if kind == "renamed" {
+				v[path[0]+"V2"] = old
+			}
+		default:
+			v[path[0]] = changeOr(old, path[1:], kind)
+		}
+	}
+	return v
+}
+
+func changeOr(v any, path []string, kind string) any {
+	if len(path) == 0 {
+		return changed(kind, v)
+	}
+	return change(v, path, kind)
+}
+
+// mutator changes answers of the simulated network. Without a mutation it stores the fields of all answers.
+type mutator struct {
+	network *simnet.Network
+	now     *mutation
+	mu      sync.Mutex
+	jobs    map[*collector.Upstreams]map[string][]collector.Job // by collector
+	fields  map[string]map[string][]string                      // by method and by path as text
+}
+
+func (m *mutator) RoundTrip(r *http.Request) (*http.Response, error) {
+	method := healthCall
+	if r.Body != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var call struct{ Method string }
+		if json.Unmarshal(body, &call) != nil {
+			call.Method = ""
+		}
+		method = call.Method
+	}
+	name := strings.TrimSuffix(r.URL.Hostname(), ".sim")
+	hit := m.now != nil && m.now.method == method && slices.Contains(m.now.nodes, name)
+	if hit && m.now.path == nil {
+		return removals[m.now.kind](), nil
+	}
+	response, err := m.network.Transport().RoundTrip(r)
+	if err != nil || m.now != nil && !hit {
+		return response, err
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var answer map[string]any
+	if d.Decode(&answer) != nil || answer["error"] != nil {
+		return response, nil
+	}
+	if m.now == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.store(method, answer, nil)
+		return response, nil
+	}
+	text, err = json.Marshal(change(answer, m.now.path, m.now.kind))
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return response, err
+}
+
+// alone are methods without another one at their path. HTTP 404 means that the node does not run the chain.
+var alone = []string{"proposervm.getCurrentEpoch", "validators.getCurrentValidators"}
+
+// unnoticed are mutations that no collector notices yet, because the field is absent on some validators, peers or chains, or because an observer and the
+// admin API need not offer a method. docs/reliability.md counts them.
+var unnoticed = []string{
+	"validators.*.delegatorWeight", "validators.*.delegatorCount", "peers.*.benched", "result.feeConfig", "result.heliconTime", "checks.futureupgrade.error",
+	"admin.getLoggerLevel  HTTP 404", "platform.getCurrentValidators  HTTP 404 on observer", "platform.getCurrentValidators  HTTP 403 on observer",
+	"eth_getBlockByNumber  HTTP 404 on observer",
+}
+
+// opaque are objects whose members are not fields but data: the names of precompiles, and a configuration that is compared as a whole.
+var opaque = []string{"eth_getActiveRulesAt result.precompiles", "eth_getChainConfig result", "platform.getValidatorsAt result"}
+
+// store keeps the paths of all fields.
+func (m *mutator) store(method string, v any, path []string) {
+	if slices.Contains(opaque, method+" "+strings.Join(path, ".")) {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			m.store(method, item, append(slices.Clip(path), "*"))
+		}
+	case map[string]any:
+		for name, item := range v {
+			if path == nil && name != "result" && method != healthCall { // the envelope
+				continue
+			}
+			m.store(method, item, append(slices.Clip(path), name))
+		}
+	}
+	if len(path) > 1 || method == healthCall && len(path) > 0 || len(path) == 1 && method != healthCall {
+		if m.fields[method] == nil {
+			m.fields[method] = map[string][]string{}
+		}
+		m.fields[method][strings.Join(path, ".")] = path
+	}
+}
+
+// ups returns clients of three nodes and an observer of the network.
+func (m *mutator) ups(t *testing.T) *collector.Upstreams {
+	ups := upstreams(t, m, m.network)
+	ups.Data, ups.Metrics = nil, nil
+	ups.Watch.Tokens, ups.Watch.Signatures, ups.Watch.Delegators = nil, nil, nil
+	all := []*nodes.Node{watch(t, m)}
+	for _, name := range []string{"alpha", "bravo", "foxtrot"} {
+		all = append(all, nodes.New(node.New(open(t, m, name))))
+	}
+	ups.SetNodes(all)
+	return ups
+}
+
+// ran is the result of the jobs of the collectors that call a method: samples by series, and errors.
+type ran struct {
+	samples map[string]map[string]string // by job
+	errs    map[string]error
+}
+
+func (m *mutator) run(t *testing.T, ups *collector.Upstreams, method string) ran {
+	r := ran{map[string]map[string]string{}, map[string]error{}}
+	for _, n := range ups.Nodes() { // what other collectors call all the time
+		_, _, _ = n.Probe(t.Context())
+		_, _ = n.PlatformTimestamp(t.Context())
+		_, _ = n.AVMHeight(t.Context(), "X")
+		_, _ = n.AVMTxFee(t.Context(), "X")
+		for _, c := range ups.Chains() {
+			_, _ = n.EthChainID(t.Context(), c.Ref)
+		}
+	}
+	for _, spec := range collectors.All() {
+		if spec.WithoutNodes() || !slices.Contains(spec.Calls, method) {
+			continue
+		}
+		if m.jobs[ups] == nil {
+			m.jobs = map[*collector.Upstreams]map[string][]collector.Job{ups: {}} // the jobs of earlier clients are not run again
+		}
+		if m.jobs[ups][spec.Name] == nil {
+			m.jobs[ups][spec.Name] = spec.Bind(ups)
+		}
+		for _, j := range m.jobs[ups][spec.Name] {
+			ctx, _ := scrape.Sharing(t.Context(), 10*time.Second)
+			key, batch := spec.Name+" of "+j.Target.String(), metric.NewBatch(spec.Families)
+			r.errs[key] = errors.Join(j.Collect(ctx, batch), batch.Err())
+			r.samples[key] = map[string]string{}
+			if r.errs[key] != nil && !errors.Is(r.errs[key], metric.ErrNotOffered) {
+				continue
+			}
+			for _, c := range batch.Chunks() {
+				for line := range strings.Lines(c.String()) {
+					if i := strings.LastIndexByte(line, ' '); i > 0 && line[0] != '#' {
+						r.samples[key][line[:i]] = strings.TrimSpace(line[i:])
+					}
+				}
+			}
+		}
+	}
+	return r
+}
+
+// The results of a mutation for one job.
+const (
+	works  = "works"
+	fails  = "fails: AvaxDataTooOld reports it"
+	absent = "optional field absent"
+	ended  = "ends in silence"
+	false_ = "false sample"
+)
+
+// judge compares the samples of a job with those without a mutation.
+func (mut mutation) judge(err error, got, want map[string]string) (result, example string) {
+	if err != nil && !errors.Is(err, metric.ErrNotOffered) {
+		return fails, err.Error()
+	}
+	follows := mut.kind == "negative" || mut.kind == "beyond 2^53" // the sample has the value of the answer
+	for series, value := range got {
+		reference, exists := want[series]
+		negative := strings.HasPrefix(value, "-") && !strings.HasPrefix(reference, "-")
+		if negative || value == "NaN" || exists && value != reference && !follows && !moving(series) {
+			return false_, series + " " + value + ", not " + reference
+		}
+	}
+	for series := range want {
+		if _, exists := got[series]; !exists && !follows && !moving(series) {
+			if mut.path != nil {
+				return absent, series
+			}
+			return ended, series
+		}
+	}
+	return works, ""
+}
+
+// moving reports whether a sample changes from second to second or with the history, counts the differences that a mutation makes, or has a series
+// for the unknown rest, such as an empty version.
+func moving(series string) bool {
+	for _, part := range []string{"probe_duration", "staking_port", "node_contradicted", `avax_chain_height{node="observer"`,
+		`avax_chain_head_timestamp_seconds{node="observer"`, `avax_chain_settled_height{node="observer"`, "avax_fleet_variants",
+		`avax_validator_uptime_ratio{node="observer"`, "avax_validator_downtime_", "avax_validator_views_", "avax_validator_votes_",
+		"avax_validator_weighted_uptime_", "avax_observer_", "avax_network_blockchains",
+		"avax_node_version_stake_ratio"} {
+		if strings.Contains(series, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// An upstream that removes a method, or removes or changes a field, makes no collector panic, report a false sample or end in silence. Each collector
+// either still works, or fails. The cases come from the methods that collectors call, and from the fields of their answers.
+func TestMutatedUpstreamsAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := goldenNetwork()
+		m := &mutator{network: network, fields: map[string]map[string][]string{}}
+		var methods []string
+		for _, spec := range collectors.All() {
+			if !spec.WithoutNodes() {
+				methods = append(methods, spec.Calls...)
+			}
+		}
+		slices.Sort(methods)
+		methods = slices.DeleteFunc(slices.Compact(methods), func(name string) bool { return strings.HasPrefix(name, "GET /v1/") })
+		for _, method := range methods {
+			m.run(t, m.ups(t), method)
+		}
+		everywhere := []string{"alpha", "bravo", "foxtrot", "observer"}
+		var cases []mutation
+		for _, method := range methods {
+			for _, on := range [][]string{{"alpha"}, everywhere, {"observer"}} {
+				for _, kind := range slices.Sorted(maps.Keys(removals)) {
+					cases = append(cases, mutation{method, kind, nil, on})
+				}
+			}
+			for _, path := range slices.Sorted(maps.Keys(m.fields[method])) {
+				for _, on := range [][]string{{"alpha"}, everywhere} {
+					for _, kind := range fieldChanges {
+						cases = append(cases, mutation{method, kind, m.fields[method][path], on})
+					}
+				}
+			}
+		}
+		counts := map[string]map[string]int{}
+		ranCases := map[string]int{}
+		for i, mut := range cases {
+			if !*allMutations && i%10 != 0 {
+				continue
+			}
+			ups := m.ups(t)
+			m.now = &mutation{}
+			want := m.run(t, ups, mut.method)
+			if mut.path == nil { // in the middle: the upstream answered before
+				time.Sleep(nodes.StaticAge + time.Second)
+			} else {
+				ups = m.ups(t)
+			}
+			m.now = &mut
+			got := m.run(t, ups, mut.method)
+			if mut.path == nil {
+				for range 2 { // a 403 or 404 may concern the whole node: only a second one shows that it does not
+					time.Sleep(2 * time.Minute)
+					got = m.run(t, ups, mut.method)
+				}
+			}
+			m.now = &mutation{}
+			want = m.run(t, m.ups(t), mut.method)
+			group := "a method is not offered"
+			if mut.path != nil {
+				group = "a field is " + mut.kind
+				if mut.kind == "other type" || mut.kind == "negative" || mut.kind == "beyond 2^53" {
+					group = "a field is " + map[string]string{"other type": "of another type", "negative": "negative", "beyond 2^53": "beyond 2^53"}[mut.kind]
+				}
+			}
+			ranCases[group]++
+			if counts[group] == nil {
+				counts[group] = map[string]int{}
+			}
+			told := slices.ContainsFunc(slices.Collect(maps.Values(got.errs)), func(err error) bool { return err != nil && !errors.Is(err, metric.ErrNotOffered) })
+			for job, reference := range want.samples {
+				result, example := mut.judge(got.errs[job], got.samples[job], reference)
+				if result == ended && told { // such as a comparison of nodes, without the node that another collector reports
+					result = works
+				}
+				counts[group][result]++
+				if slices.ContainsFunc(unnoticed, func(known string) bool { return strings.Contains(mut.String(), known) }) {
+					continue // counted in the table
+				}
+				if result == ended && mut.kind == "HTTP 404" && slices.Contains(alone, mut.method) {
+					continue // counted in the table
+				}
+				if result == ended || result == false_ {
+					t.Errorf("%s: %s: %s: %s", mut, job, result, example)
+				}
+			}
+		}
+		text := "| mutation | cases | the collector works | it fails | optional field absent | false sample | ends in silence |\n|---|---|---|---|---|---|---|\n"
+		for _, group := range slices.Sorted(maps.Keys(counts)) {
+			c := counts[group]
+			text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", group, ranCases[group], c[works], c[fails], c[absent], c[false_], c[ended])
+		}
+		t.Log("\n" + text)
+		if *update && *allMutations {
+			if err := section.Write("../docs/reliability.md", "upstreams", "\n"+text+"\n"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
