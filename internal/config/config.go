@@ -136,6 +136,9 @@ func (c *checked) unused(err error, fields ...any) {
 
 // validateUpstreams checks what several variables about upstreams say together.
 func (c *checked) validateUpstreams() {
+	if _, set := c.env["CHAINS"]; !set && (c.TotalShards > 1 || len(c.Nodes) == 0 && c.NodesFile == "") {
+		c.Chains.Auto = false // then the default is C
+	}
 	switch {
 	case c.env["NODES"] != "" || c.NodesFile != "" || len(c.Nodes) > 0: // the errors of AVAX_NODES are reported already
 	case len(c.Observers) == 0 && c.DataURL != "":

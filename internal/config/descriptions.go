@@ -9,7 +9,7 @@ var descriptions = map[string]string{
 	"Observers":      "Observers, as name=url, comma-separated: API endpoints to compare your nodes with; see observers.md.",
 	"ObserverBudget": "Maximum number of calls to one observer per minute.",
 	"Chains": "Chains to monitor in addition to P and X, comma-separated. Each entry is an alias, name=alias or name=blockchainID. The name is the " +
-		"value of the label \"chain\". The entry \"auto\" adds all chains that the nodes track.",
+		"value of the label \"chain\". The entry \"auto\" adds all chains that the nodes track. With shards or without nodes, the default is C.",
 	"Validators":     "Validators of the primary network to monitor: own (the configured nodes), all, or node IDs, comma-separated.",
 	"ValidatorsFile": "File with names, owners and other labels of validators, by node ID or validation ID; see fleets.md. Reloaded when it changes.",
 	"HTTPConfigFile": "File with credentials, headers, TLS settings and the Host header for nodes, services, Alertmanagers and Prometheus, in Prometheus' " +

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,7 @@ type Node struct {
 	FailingChecks                              []FailingCheck
 	chains                                     map[string]*NodeChain
 	network, networkID                         string
+	protocol                                   int // RPC protocol version between the node and its plugins; 0 if not known
 }
 
 // NodeChain is a chain as one node reports it.
@@ -104,7 +106,7 @@ var (
 )
 
 var (
-	nodeInfo     = read("avax_node_info", "node", "version", "network", "network_id")
+	nodeInfo     = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
 	failingCheck = read("avax_node_health_check_failing", "node", "check")
 )
 
@@ -147,6 +149,7 @@ func (st *Status) readNodes() {
 	st.samples.each(nodeInfo, func(s sample) {
 		n := st.node(s.labels[0])
 		n.Versions, n.network, n.networkID = appendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
+		n.protocol, _ = strconv.Atoi(s.labels[4])
 	})
 	errs := checkErrors(st.Jobs, st.At)
 	st.samples.each(failingCheck, func(s sample) {

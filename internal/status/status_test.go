@@ -251,6 +251,29 @@ func TestSafeToStop(t *testing.T) {
 	}
 }
 
+// Before a node with plugins is upgraded to the release of another node, the answer tells that the plugins must speak its protocol.
+func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
+	stop := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
+	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: stopsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
+	up := run(t, "up", `
+		avax_node_up{node="old"} 1
+		avax_node_up{node="new"} 1
+		avax_node_up{node="plain"} 1
+		avax_node_info{node="old",node_id="NodeID-old",rpc_protocol_version="46"} 1
+		avax_node_info{node="new",node_id="NodeID-new",rpc_protocol_version="47"} 1
+		avax_node_info{node="plain",node_id="NodeID-plain",rpc_protocol_version="46"} 1
+		avax_node_chain_bootstrapped{node="old",chain="one"} 1
+		avax_node_chain_bootstrapped{node="new",chain="one"} 1
+		avax_node_chain_bootstrapped{node="plain",chain="C"} 1`)
+	for node, told := range map[string]bool{"old": true, "new": false, "plain": false} {
+		verdict, answer := at(now, nil, up, stop).SafeToStop(settled, node)
+		const text = "; new runs RPC protocol 47, old 46: before an upgrade to the release of new, install plugins with protocol 47 for one"
+		if verdict != Yes || strings.HasSuffix(answer.Reason, text) != told || strings.Contains(answer.Reason, "protocol") != told {
+			t.Errorf("%s: %d %s", node, verdict, answer.Reason)
+		}
+	}
+}
+
 func TestSafeToRemove(t *testing.T) {
 	const l1 = `
 		avax_l1_weight{chain="one"} 100

@@ -165,7 +165,31 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 			a.Reason += "; it does not validate P: its stop changes nothing there"
 		}
 	}
+	a.Reason += st.newerProtocol(node)
 	return Yes, a
+}
+
+// newerProtocol returns that another node runs a newer RPC protocol than this one, which has plugins: after an upgrade to that release, they do not start
+// until they are upgraded, too. It is the end of a sentence; empty if there is no such node.
+func (st *Status) newerProtocol(node string) string {
+	n := st.Node(node)
+	var plugins []string
+	for _, c := range n.Chains {
+		if !slices.Contains([]string{"P", "X", "C"}, c.Name) && c.Bootstrapped.Known {
+			plugins = append(plugins, c.Name)
+		}
+	}
+	newest := n
+	for _, name := range st.All {
+		if o := st.Node(name); o.protocol > newest.protocol {
+			newest = o
+		}
+	}
+	if len(plugins) == 0 || n.protocol == 0 || newest == n {
+		return ""
+	}
+	return fmt.Sprintf("; %s runs RPC protocol %d, %s %d: before an upgrade to the release of %[1]s, install plugins with protocol %[2]d for %[5]s",
+		newest.Name, newest.protocol, node, n.protocol, words.Brief(plugins))
 }
 
 // safeToStopOther answers about a node that is not configured. At most the L1s that it validates are known.

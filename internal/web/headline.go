@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -51,11 +52,21 @@ func (v *view) alertHeadline() verdict {
 		return verdict{status.Bad, words.Plural(len(v.Broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
 	case !v.Evaluated:
 		return verdict{status.Note, "Starting", "The alert rules have not been evaluated yet."}
-	case len(v.Problems) > 0:
+	}
+	if quiet, least := v.Quiet(func(string) bool { return true }); len(quiet) > 0 {
+		return quietHeadline(words.Brief(quiet)+": no new block", least)
+	}
+	if len(v.Problems) > 0 {
 		worst := v.Problems[0].Worst()
 		return verdict{status.Well, "No active alerts", titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
 	return verdict{level: status.Well, title: "No active alerts"}
+}
+
+// quietHeadline is the headline while chains have no new block and no alert is active.
+func quietHeadline(what string, least time.Duration) verdict {
+	return verdict{status.Note, what + " for " + words.Seconds(least.Seconds()) + "; no active alerts",
+		"All nodes here agree. Whether the chain is idle or has halted cannot be told apart yet. Send a transaction: if no block follows, it has halted."}
 }
 
 // remedy returns what to do if the alerts cannot be read.

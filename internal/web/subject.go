@@ -72,6 +72,9 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		}
 	}
 	title, sums := verdict{level: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
+	if quiet, least := v.Quiet(func(chain string) bool { return chain == name }); len(quiet) > 0 {
+		title = quietHeadline("no new block", least)
+	}
 	n := v.Node(name)
 	isNode := n.Up.Known
 	if isNode {

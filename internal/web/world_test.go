@@ -127,6 +127,16 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 	}
 }
 
+// While a chain has stopped and no alert is active yet, no page is green: it may have halted.
+func TestPagesSayThatAStoppedChainMayHaveHalted(t *testing.T) {
+	inWorld(t, alerts.Rules, func(s world) {
+		s.Network.SetBlockPeriod("examplel1", 24*time.Hour)
+		time.Sleep(18 * time.Minute)
+		web.Demand(t, s.get("/"), `<h1 class="note">examplel1: no new block for 18 min; no active alerts`, "idle or has halted cannot be told apart")
+		web.Demand(t, s.get("/l1/examplel1"), `<h1 class="note">examplel1: no new block for 18 min; no active alerts`, "idle or has halted cannot be told apart")
+	})
+}
+
 // Only the rules file defines problems.
 func TestRulesFileDefinesProblems(t *testing.T) {
 	const raised = `groups: [{name: test, rules: [{alert: Few, expr: 'avax_node_peers < %s', labels: {severity: warn}}]}]`
