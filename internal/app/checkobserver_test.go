@@ -21,6 +21,7 @@ func TestCheckCountsCallsToObservers(t *testing.T) {
 				network.Node("alpha").Stop()
 			}
 			env := withoutRules()
+			env["CHAINS"] = "C" // while the node does not answer, auto finds nothing
 			env["NODES"], env["OBSERVERS"], env["VALIDATORS"] = "alpha=http://alpha.sim", "public=http://observer.sim", network.NodeID("charlie")
 			c, err := env.Parse()
 			if err != nil {

@@ -33,7 +33,6 @@ var codes = map[status.Verdict]int{
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	st := s.statusAt(time.Now())
-	s.restarts.See(st)
 	verdict, answer := st.SafeToStop(s.pool(), r.URL.Query().Get("node"))
 	if verdict == status.Yes {
 		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
@@ -74,7 +73,6 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 		after = time.Unix(unix, 0)
 	}
 	st := s.nodesAt(time.Now())
-	s.restarts.See(st)
 	verdict, answer := st.IsBack(s.pool(), r.URL.Query().Get("node"), after)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
@@ -95,8 +93,7 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["node"]
 	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
 		st := s.nodesAt(time.Now())
-		s.restarts.See(st)
-		verdict, found := st.Waves(s.pool().Once(), names)
+			verdict, found := st.Waves(s.pool().Once(), names)
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {

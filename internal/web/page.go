@@ -139,7 +139,9 @@ type view struct {
 
 // statusAt returns the status at a time.
 func (s *Site) statusAt(now time.Time) *status.Status {
-	return status.Of(s.Store.Jobs(), now, s.given())
+	st := status.Of(s.Store.Jobs(), now, s.given())
+	s.restarts.See(st)
+	return st
 }
 
 func (s *Site) given() status.Given {
@@ -152,7 +154,9 @@ func (s *Site) StopMetric() prometheus.Collector {
 }
 
 func (s *Site) nodesAt(now time.Time) *status.Status {
-	return status.OfNodes(s.Store.Jobs(), now, s.given())
+	st := status.OfNodes(s.Store.Jobs(), now, s.given())
+	s.restarts.See(st)
+	return st
 }
 
 // seeEvery is how often restarts of nodes are looked for.
@@ -163,7 +167,7 @@ func (s *Site) FollowRestarts(ctx context.Context) {
 	every := time.NewTicker(seeEvery)
 	defer every.Stop()
 	for {
-		s.restarts.See(s.nodesAt(time.Now()))
+		s.nodesAt(time.Now())
 		select {
 		case <-every.C:
 		case <-ctx.Done():
