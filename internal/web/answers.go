@@ -93,7 +93,7 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	names := r.URL.Query()["node"]
 	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
 		st := s.nodesAt(time.Now())
-			verdict, found := st.Waves(s.pool().Once(), names)
+		verdict, found := st.Waves(s.pool().Once(), names)
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {
