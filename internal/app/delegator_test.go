@@ -79,7 +79,7 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			}
 			w.Notify(t)
 			w.Start(t)
-			time.Sleep(155 * time.Minute)
+			time.Sleep(185 * time.Minute) // two hours, and 25 minutes until two readings agree
 			var texts []string
 			for _, a := range w.Alerts(t) {
 				if a.Labels["alertname"] == "AvaxRewardNotPaid" {
