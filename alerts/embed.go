@@ -28,6 +28,11 @@ var labelTemplate string
 //go:embed label.yml
 var labelRules string
 
+// labelChanges are the changes of the rules' text that WithLabels makes.
+//
+//go:embed label_changes.yml
+var labelChanges []byte
+
 // Digest is digest.yml, in the same format: alerts that always fire. Together they are the weekly digest.
 //
 //go:embed digest.yml

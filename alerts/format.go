@@ -126,14 +126,15 @@ func WithDigest(rules []byte) ([]byte, error) {
 // WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules, and the rules of label.yml for each of them.
 // In an alert without such a label its value is none. Rules and result are in the format of rules.yml.
 func WithLabels(rules []byte, names []string) ([]byte, error) {
-	// An alert about several nodes is one for each combination of labels. Texts then query the nodes of all of them.
-	if len(names) > 0 {
-		rules = bytes.ReplaceAll(rules, []byte("count without (node) (avax:node_down_together)"), fmt.Appendf(nil,
-			"count without (node) (avax:node_down_together * on (job, node) group_left (%s) topk by (job, node) (1, avax:labels_of_nodes)"+
-				" or avax:node_down_together unless on (job, node) avax:labels_of_nodes)", strings.Join(names, ", ")))
-		// A rule that reads its own alert finds it under these labels too.
-		rules = bytes.ReplaceAll(rules, []byte("(alertname, alertstate, severity"), []byte("("+strings.Join(names, ", ")+", alertname, alertstate, severity"))
-		rules = bytes.ReplaceAll(rules, []byte(`match "^(__name__|`), []byte(`match "^(`+strings.Join(names, "|")+`|__name__|`))
+	var changes []struct{ From, To string }
+	if err := yaml.Unmarshal(labelChanges, &changes); err != nil {
+		return nil, fmt.Errorf("label_changes.yml: %w", err)
+	}
+	listed := strings.NewReplacer("COMMAS", strings.Join(names, ", "), "BARS", strings.Join(names, "|"))
+	for _, c := range changes {
+		if len(names) > 0 {
+			rules = bytes.ReplaceAll(rules, []byte(c.From), []byte(listed.Replace(c.To)))
+		}
 	}
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
@@ -163,7 +164,7 @@ func WithLabels(rules []byte, names []string) ([]byte, error) {
 			}
 			for _, name := range names {
 				value := strings.ReplaceAll(strings.TrimSpace(labelTemplate), "LABEL", name)
-				labels.Content = append(labels.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: yaml.SingleQuotedStyle})
+				labels.Content = append(labels.Content, scalar(name), &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: yaml.SingleQuotedStyle})
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -299,5 +300,58 @@ func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 	slices.Sort(paged)
 	if !slices.Equal(listed, paged) {
 		t.Errorf("AvaxDataTooOld lists %q, but collectors with Critical are %q", listed, paged)
+	}
+}
+
+// AvaxScrapeLabelCollision lists every label that the rules use, in its expression and in its text: of the families that they read, and those that they
+// set themselves.
+func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
+	used := map[string]bool{}
+	families := declared(t)
+	for _, r := range testworld.Rules(t, alerts.Rules) {
+		if r.Record != "avax:threshold" && r.Record != "avax:fee_config_expected" {
+			for name := range r.Labels {
+				used[name] = true
+			}
+		}
+		parsed, err := testworld.PromQL.ParseExpr(r.Expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parser.Inspect(parsed, func(e parser.Node, _ []parser.Node) error {
+			switch e := e.(type) {
+			case *parser.VectorSelector:
+				for _, name := range families[e.Name].Labels {
+					used[name] = true
+				}
+			case *parser.Call:
+				if e.Func.Name == "label_replace" {
+					used[e.Args[1].(*parser.StringLiteral).Val] = true
+				}
+			}
+			return nil
+		})
+	}
+	want := slices.Sorted(maps.Keys(used))
+	find(t, "AvaxScrapeLabelCollision", func(n parser.Node) {
+		s, ok := n.(*parser.VectorSelector)
+		if !ok || len(s.LabelMatchers) == 1 {
+			return
+		}
+		var listed []string
+		for _, m := range s.LabelMatchers {
+			if m.Name != model.MetricNameLabel {
+				listed = append(listed, m.Name)
+			}
+		}
+		slices.Sort(listed)
+		if diff := cmp.Diff(want, listed); diff != "" {
+			t.Errorf("in the expression (-want +got):\n%s", diff)
+		}
+	})
+	for _, r := range testworld.Rules(t, alerts.Rules) {
+		if list := "^(" + strings.Join(want, "|") + ")$"; r.Alert == "AvaxScrapeLabelCollision" && !strings.Contains(r.Annotations["summary"], list) {
+			t.Errorf("the summary does not match %s", list)
+		}
 	}
 }
