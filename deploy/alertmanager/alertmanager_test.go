@@ -242,6 +242,23 @@ var cases = []struct {
 		},
 	},
 	{
+		name:  "a rack of nodes down, and every alert without node has the external label node, which is a node's name too",
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=several", "node=alpha"},
+		independents: []alert{
+			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L2", "node=alpha"},
+			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1", "node=alpha"},
+		},
+	},
+	{
+		name:  "a node down, and every alert without node has the external label node, which is its name",
+		cause: alert{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
+		independents: []alert{
+			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L2", "node=alpha"},
+			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1", "node=alpha"},
+		},
+	},
+	{
 		name:  "the primary network halts",
 		cause: alert{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
 		effects: []alert{
