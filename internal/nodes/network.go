@@ -173,6 +173,7 @@ func (p *Pool) Network(ctx context.Context) (uint64, error) {
 		if len(unknown) > 0 {
 			failed = errors.Join(failed, p.findNetworks(ctx, unknown))
 		}
+		p.count() // another goroutine may have stored the network of a node, and not have counted it yet
 		if id := p.majority.Load(); id != 0 {
 			return id, nil
 		}
