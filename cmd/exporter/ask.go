@@ -73,7 +73,8 @@ func (e exporter) answerOf(ctx context.Context, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if kind := resp.Header.Get("Content-Type"); resp.StatusCode < http.StatusBadRequest && (resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/plain")) {
+	kind := resp.Header.Get("Content-Type")
+	if resp.StatusCode < http.StatusBadRequest && (resp.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/plain")) {
 		return "", fmt.Errorf("%s answers %s with %s; it is not the answer of an avax-exporter: name the exporter itself with --from",
 			resp.Request.URL.Redacted(), resp.Status, cmp.Or(kind, "no content"))
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // operatingSection returns the part of docs/operating.md from a heading to the next of the same or a higher level.
@@ -88,9 +90,7 @@ func TestDocumentedWavesScriptUpgradesGroups(t *testing.T) {
 
 // The commands of the StatefulSet in docs/operating.md succeed only for the exporter's yes.
 func TestDocumentedStatefulSetWaitsForYes(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("needs bash")
-	}
+	testworld.Needs(t, "bash")
 	var set struct {
 		Spec struct {
 			Template struct {

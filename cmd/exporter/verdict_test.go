@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // answers are what a server may answer to /safe-to-stop, and whether it is a yes of the exporter.
@@ -69,9 +71,7 @@ func TestOnlyTheExportersYesIsYes(t *testing.T) {
 
 // The loops of the documents end only for the exporter's yes.
 func TestDocumentedLoopsEndOnlyForYes(t *testing.T) {
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("needs curl")
-	}
+	testworld.Needs(t, "curl")
 	documents, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)

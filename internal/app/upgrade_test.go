@@ -52,7 +52,7 @@ func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
 func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		restart func(n *simnet.Node)
-		mend    func(n *simnet.Node)
+		repair  func(n *simnet.Node)
 		missing string
 	}{
 		"never starts again": {func(n *simnet.Node) { n.Stop() }, (*simnet.Node).Start, "it does not answer"},
@@ -90,19 +90,19 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 				if status, reason := w.Get(t, "/is-back?node=echo"); status != http.StatusConflict || !strings.Contains(reason, c.missing) {
 					t.Errorf("is echo back: %d %s", status, reason)
 				}
-				c.mend(echo)
-				mended := time.Now()
+				c.repair(echo)
+				repaired := time.Now()
 				for {
 					status, reason := w.Get(t, "/is-back?node=echo")
 					if status == http.StatusOK {
 						break
 					}
-					if time.Since(mended) > 8*time.Minute {
+					if time.Since(repaired) > 8*time.Minute {
 						t.Fatalf("8 minutes later: %d %s", status, reason)
 					}
 					time.Sleep(time.Second)
 				}
-				if took := time.Since(mended); took < 2*time.Minute {
+				if took := time.Since(repaired); took < 2*time.Minute {
 					t.Errorf("back after %s", took)
 				}
 				if status, reason := mayStop(t, w, "golf"); status != http.StatusOK {
@@ -198,8 +198,8 @@ func TestWavesMayStopTogether(t *testing.T) {
 // Each way in which a node cannot serve clients takes it out of the load balancer within a minute and a half, and it comes back.
 func TestServingFollowsTheNode(t *testing.T) {
 	for name, c := range map[string]struct {
-		change, mend func(n *simnet.Node)
-		reason       string
+		change, repair func(n *simnet.Node)
+		reason         string
 	}{
 		"stopped":               {(*simnet.Node).Stop, (*simnet.Node).Start, "no: "},
 		"hangs":                 {func(n *simnet.Node) { n.Inject(simnet.Hung()) }, (*simnet.Node).Recover, "no: "},
@@ -243,10 +243,10 @@ func TestServingFollowsTheNode(t *testing.T) {
 					}
 					time.Sleep(time.Second)
 				}
-				c.mend(w.Node("bravo"))
+				c.repair(w.Node("bravo"))
 				time.Sleep(4 * time.Minute)
 				if yes, reason := serving(); !yes {
-					t.Errorf("mended: %s", reason)
+					t.Errorf("repaired: %s", reason)
 				}
 			})
 		})

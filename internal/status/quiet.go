@@ -14,8 +14,8 @@ const (
 	quietUntil = 2 * time.Hour
 )
 
-// Quiet returns those of some chains without a new block for some minutes on all nodes and observers, and how long at least. Whether such a chain is idle or has
-// halted cannot be told. The X-Chain is left out: it has blocks only for transactions, which are rare.
+// Quiet returns those of some chains without a new block for some minutes on all nodes and observers, and how long at least. Whether such a chain
+// is idle or has halted cannot be told. The X-Chain is left out: it has blocks only for transactions, which are rare.
 func (st *Status) Quiet(of func(chain string) bool) (chains []string, least time.Duration) {
 	newest := map[string]time.Time{}
 	for _, n := range st.nodes {

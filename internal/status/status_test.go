@@ -15,7 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -166,34 +166,6 @@ const stopping = `
 	avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 	avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`
 
-// stopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. An empty share is not known.
-func stopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
-	stops := &staking.Stops{Nodes: map[string]string{}}
-	sets := map[string]*staking.StopSet{}
-	for node, chains := range shares {
-		id := "NodeID-" + node
-		stops.Nodes[node] = id
-		for chain, share := range chains {
-			if sets[chain] == nil {
-				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
-			}
-			set := sets[chain]
-			set.Members[id] = true
-			if share == 0 {
-				continue
-			}
-			if len(set.Views) == 0 {
-				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
-			}
-			set.Views[0].Up[id] = 10_000 - uint64(math.Round(10_000*share))
-		}
-	}
-	for _, set := range sets {
-		stops.Sets = append(stops.Sets, *set)
-	}
-	return stops
-}
-
 func TestSafeToStop(t *testing.T) {
 	up := run(t, "up", `
 		avax_node_up{node="free"} 1
@@ -203,7 +175,7 @@ func TestSafeToStop(t *testing.T) {
 		avax_node_info{node="free",node_id="NodeID-free"} 1
 		avax_node_info{node="half",node_id="NodeID-half"} 1`)
 	stop := run(t, stopCollector, stopping)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: stopsOf("needed", map[string]map[string]float64{
+	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: testworld.StopsOf("needed", map[string]map[string]float64{
 		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99},
 	})}
 	stop.Facts.Stops.Uncounted = map[string]string{"more": "two is not monitored: set AVAX_CHAINS=C,auto"}
@@ -254,7 +226,7 @@ func TestSafeToStop(t *testing.T) {
 // Before a node with plugins is upgraded to the release of another node, the answer tells that the plugins must speak its protocol.
 func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
 	stop := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: stopsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
+	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: testworld.StopsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
 	up := run(t, "up", `
 		avax_node_up{node="old"} 1
 		avax_node_up{node="new"} 1

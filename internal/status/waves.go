@@ -125,6 +125,8 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 		verdict, a.Reason = No, "no: "+strings.Join(away, "; ")+"; then "+groups
 	case verdict == Yes:
 		a.Reason = "yes: " + groups
+	case verdict == No && len(together) == 0:
+		a.Reason = "no: " + words.Plural(len(a.Cannot), "node", "nodes") + " cannot stop"
 	case verdict == No:
 		a.Reason = "no: " + words.Plural(len(a.Cannot), "node", "nodes") + " cannot stop; " + groups
 	default:

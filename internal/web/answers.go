@@ -43,7 +43,8 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
-// probeSilent calls the nodes, unless they were called within the last seconds. It returns those that do not answer, although the last run counted them as connected.
+// probeSilent calls the nodes, unless they were called within the last seconds. It returns those that do not answer, although the last run counted
+// them as connected.
 func (s *Site) probeSilent(ctx context.Context, st *status.Status) []string {
 	silent, err := s.probes.get(ctx, "", 2*time.Second, func(ctx context.Context) ([]string, error) { return s.Probe(ctx), nil })
 	if err != nil {

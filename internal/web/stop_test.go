@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -38,7 +37,7 @@ func stopping(t *testing.T) *Site {
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`)
-	counts(s, metric.Facts{Stops: stopsOf("needed", map[string]map[string]float64{
+	counts(s, metric.Facts{Stops: testworld.StopsOf("needed", map[string]map[string]float64{
 		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.75, "two": 0.7999}, "idle": {}, "sharded": {"P": 0.99},
 		"half": {"P": 0.99, "three": 0}, "torn": {"one": 0.79},
 	})})
@@ -46,34 +45,6 @@ func stopping(t *testing.T) *Site {
 }
 
 const seen = ", as needed sees it"
-
-// stopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. An empty share is not known.
-func stopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
-	stops := &staking.Stops{Nodes: map[string]string{}}
-	sets := map[string]*staking.StopSet{}
-	for node, chains := range shares {
-		id := "NodeID-" + node
-		stops.Nodes[node] = id
-		for chain, share := range chains {
-			if sets[chain] == nil {
-				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
-			}
-			set := sets[chain]
-			set.Members[id] = true
-			if share == 0 {
-				continue
-			}
-			if len(set.Views) == 0 {
-				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
-			}
-			set.Views[0].Up[id] = 10_000 - uint64(math.Round(10_000*share))
-		}
-	}
-	for _, set := range sets {
-		stops.Sets = append(stops.Sets, *set)
-	}
-	return stops
-}
 
 // counts repeats the last good run of the collector now, with these facts.
 func counts(s *Site, facts metric.Facts) {
@@ -199,7 +170,7 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-		all := metric.Facts{Stops: stopsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
+		all := metric.Facts{Stops: testworld.StopsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
 		counts(s, all)
 		undiscovered, chains, unreachable, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "d"}, []string{"down", "c"}
 		s.Undiscovered = func() []string { return undiscovered }

@@ -1,0 +1,36 @@
+package testworld
+
+import (
+	"math"
+
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+)
+
+// StopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. Node IDs are NodeID- and the name. A share of 0 is
+// not known.
+func StopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
+	stops := &staking.Stops{Nodes: map[string]string{}}
+	sets := map[string]*staking.StopSet{}
+	for node, chains := range shares {
+		id := "NodeID-" + node
+		stops.Nodes[node] = id
+		for chain, share := range chains {
+			if sets[chain] == nil {
+				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
+			}
+			set := sets[chain]
+			set.Members[id] = true
+			if share == 0 {
+				continue
+			}
+			if len(set.Views) == 0 {
+				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
+			}
+			set.Views[0].Up[id] = 10_000 - uint64(math.Round(10_000*share))
+		}
+	}
+	for _, set := range sets {
+		stops.Sets = append(stops.Sets, *set)
+	}
+	return stops
+}
