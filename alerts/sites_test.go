@@ -89,6 +89,11 @@ type happening struct {
 	not    string        // in no text
 }
 
+// effects are alerts of the other site that a page must not suppress.
+var effects = []string{
+	"AvaxChainNotBootstrapped", "AvaxConnectedStakeLow", "AvaxNodeDiskLow", "AvaxL1ConnectedWeightLow", "AvaxHeadStale", "AvaxHealthCheckFailing",
+}
+
 const length = 45 // minutes
 
 // begins returns a value for ten minutes, then another.
@@ -146,7 +151,7 @@ func world(site string) map[string]string {
 			`avax_node_connected_stake_ratio{node="%[1]s"}`: "1", `avax_node_disk_free_ratio{node="%[1]s"}`: "0.9",
 			`avax_validator_stake_avax{node_id="%[2]s"}`: "2000", `avax_validator_potential_reward_avax{node_id="%[2]s"}`: reward,
 			`avax_node_labels{node="%[1]s",owner="` + owner + `"}`: "1",
-			`avax_l1_connected_weight{node="%[1]s",chain="dex"}`:        "100",
+			`avax_l1_connected_weight{node="%[1]s",chain="dex"}`:   "100",
 		} {
 			s[fmt.Sprintf(name, n, id)] = fmt.Sprintf("%sx%d", value, length)
 		}
@@ -247,7 +252,7 @@ func (h happening) judge(t *testing.T, s setUp, given []*promrules.AlertingRule,
 			}
 			// What is suppressed by this page on the other site would never be told.
 			if about["severity"] == "page" && a.State == promrules.StateFiring && about["alertname"] == h.alert {
-				for _, effect := range []string{"AvaxChainNotBootstrapped", "AvaxConnectedStakeLow", "AvaxNodeDiskLow", "AvaxL1ConnectedWeightLow", "AvaxHeadStale", "AvaxHealthCheckFailing"} {
+				for _, effect := range effects {
 					other := maps.Clone(s.us)
 					other["alertname"], other["severity"], other["chain"] = effect, "page", "C"
 					if effect != "AvaxL1ConnectedWeightLow" {

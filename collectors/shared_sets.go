@@ -95,7 +95,7 @@ func subnetSet(ctx context.Context, ups *collector.Upstreams, subnetID string) (
 
 // primarySets requests the primary network's validators. The nodes must agree, up to 1 % of all stake. It returns the sets of those that do.
 func primarySets(ctx context.Context, ups *collector.Upstreams) ([]*node.ValidatorSet, error) {
-	return nodes.Agreeing(ctx, ups.Pool, factStake, similarStake, func(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) { return primarySetOf(ctx, n) })
+	return nodes.Agreeing(ctx, ups.Pool, factStake, similarStake, primarySetOf)
 }
 
 // observedSetEvery is the minimum time between two requests to an observer for a whole validator set. It is long,

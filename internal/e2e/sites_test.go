@@ -32,7 +32,8 @@ func TestSitesWithEqualNodeNamesInPrometheus(t *testing.T) {
 		"site":    {labelled(map[string]string{"site": "eu"}, map[string]string{"site": "us"}), "site"},
 		"cluster": {labelled(map[string]string{"cluster": "eu", "env": "prod"}, map[string]string{"cluster": "us", "env": "prod"}), "cluster"},
 		"prometheus-operator": {labelled(
-			map[string]string{"namespace": "eu", "pod": "avax-0", "container": "exporter"}, map[string]string{"namespace": "us", "pod": "avax-0", "container": "exporter"},
+			map[string]string{"namespace": "eu", "pod": "avax-0", "container": "exporter"},
+			map[string]string{"namespace": "us", "pod": "avax-0", "container": "exporter"},
 		), "namespace"},
 		"job": {testworld.PrometheusConfig{Jobs: map[string][]string{"eu": {eu}, "us": {us}}, ExternalLabels: map[string]string{"node": "monitor"}}, "job"},
 	}

@@ -162,7 +162,8 @@ func (c *Client) listUnspent(ctx context.Context, m scrape.Typed[utxoPage], chai
 			return nil, err
 		}
 		if page.NumFetched != nil && int(*page.NumFetched) != len(page.UTXOs) {
-			return nil, &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: fmt.Errorf("numFetched is %d, but the page has %d outputs", *page.NumFetched, len(page.UTXOs))}
+			err := fmt.Errorf("numFetched is %d, but the page has %d outputs", *page.NumFetched, len(page.UTXOs))
+			return nil, &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: err}
 		}
 		for _, utxo := range page.UTXOs {
 			seen[utxo] = true
