@@ -86,6 +86,9 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 		out.Facts.Chains = append(out.Facts.Chains, c.Name)
 	}
 	if len(down.Nodes) == len(ups.Nodes()) {
+		if err == nil { // a node answers again, and its next probe has not seen it yet
+			err = &nodes.CallError{Node: down.Nodes[0], Err: &scrape.Error{Op: "info.getNodeVersion", Outcome: scrape.Unreachable, Err: errors.New("the last probe failed")}}
+		}
 		return errors.Join(metric.ErrNoNodeAnswers, err)
 	}
 	if err != nil {

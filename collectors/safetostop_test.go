@@ -11,6 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -334,6 +335,22 @@ func TestStoppedNodeHasNoSafeToStop(t *testing.T) {
 		w.network.Node("alpha").Stop()
 		if page, err := w.run(t, "safe_to_stop", "network"); err == nil || errors.Is(err, metric.ErrNotOffered) || page != "" {
 			t.Errorf("no node answers: %q, %v", page, err)
+		}
+	})
+}
+
+// A node may answer again before its next probe: the run fails as the probe did, and belongs to the same incident of the node.
+func TestNodeThatJustReturnedFailsAsItsProbe(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		w.page(t, "safe_to_stop")
+		w.network.Node("alpha").Inject(simnet.Hung())
+		_, _ = w.run(t, "up", "alpha")
+		w.network.Node("alpha").Recover()
+		_, err := w.run(t, "safe_to_stop", "network")
+		call := (*nodes.CallError)(nil)
+		if !metric.EndsSamples(err) || scrape.OutcomeOf(err) != scrape.Unreachable || !errors.As(err, &call) || call.Node.Name() != "alpha" {
+			t.Errorf("%v", err)
 		}
 	})
 }
