@@ -184,15 +184,19 @@ func (e *episode) String() string {
 }
 
 // wait records all alerts and notifications until the time is over, or until the condition is true. In every second in which a node
-// is down, it checks the status page.
+// is down, and once a minute, it checks the status page.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
+	steps := 0
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		for next := time.Now().Add(min(15*time.Second, time.Until(end))); time.Now().Before(next); {
 			time.Sleep(min(time.Second, time.Until(next)))
 			if w.aNodeIsDown() {
 				w.leadsToTheCause(t)
 			}
+		}
+		if steps++; steps%4 == 0 {
+			w.pageIsHonest(t)
 		}
 		w.record(t)
 	}

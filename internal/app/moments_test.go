@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"html"
 	"os"
@@ -200,6 +201,38 @@ func (w *world) leadsToTheCause(t *testing.T) {
 	}
 	if !strings.HasPrefix(title[1], silent[0]+": no answer") && !strings.Contains(title[1], "nodes do not answer: ") {
 		t.Errorf("%v do not answer, but the headline is %s", silent, title[1])
+	}
+}
+
+var (
+	upOf    = regexp.MustCompile(`<span>(\d+) of (\d+) nodes? up</span>`)
+	wellIDs = regexp.MustCompile(`<article class="card well" id="node-(\w+)">`)
+)
+
+// pageIsHonest checks that nothing is green while something configured is unread, that all configured nodes are counted, and that the headline names
+// no node that is well.
+func (w *world) pageIsHonest(t *testing.T) {
+	t.Helper()
+	_, page := w.Get(t, "/")
+	title := headline.FindStringSubmatch(page)
+	if title == nil {
+		t.Fatalf("no headline in\n%s", page)
+	}
+	configured := strings.Count(w.Env["NODES"], "=")
+	if counts := upOf.FindStringSubmatch(page); counts != nil && counts[2] != fmt.Sprint(configured) {
+		t.Errorf("%s, of %d configured nodes", counts[0], configured)
+	}
+	if ran, of := w.Progress(); ran == of && title[1] == "well" {
+		for _, j := range w.Store().Jobs() {
+			if !time.Now().Before(j.Good.Until) && !errors.Is(j.Last.Err, metric.ErrNotOffered) {
+				t.Errorf("green headline %q, although nothing is known about %s of %s: %v", title[2], j.Last.Collector, j.Last.Target, j.Last.Err)
+			}
+		}
+	}
+	for _, m := range wellIDs.FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(title[2], m[1]+":") {
+			t.Errorf("the headline names %s, which is well: %s", m[1], title[2])
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package status
 
 import (
 	"cmp"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Severity is the urgency of an alert. Its text is a CSS class of the page.
@@ -47,6 +50,13 @@ type Active struct {
 	Firing   bool
 	Order    order
 	By       *Active // alert that suppresses this alert
+	// Deadline is when the loss begins that the alert forecasts; zero if the alert is about the present.
+	Deadline time.Time
+	Known    bool // it has fired for a day or longer
+
+	rank Severity // at least the severity; see promote
+
+	incident int // see incidents
 }
 
 // order is the first key of the order of alerts.
@@ -59,6 +69,33 @@ const (
 	orderKept // the cause is over
 )
 
+const (
+	// knownAfter is how long an alert fires until it no longer leads: those who read the page know it.
+	knownAfter = 24 * time.Hour
+	// together is the maximum time between the beginnings of two alerts of one incident.
+	together = 10 * time.Minute
+)
+
+// atValue and inValue find the rules whose value is the time of a loss, or the time until then: their summaries say so.
+var (
+	atValue = regexp.MustCompile(`\$value \| humanizeTimestamp`)
+	inValue = regexp.MustCompile(`\b(in|only) \{\{ *\$value \| humanizeDuration`)
+)
+
+// deadline returns the time of the loss that an alert forecasts; zero if the alert is about the present, or the time is past.
+func deadline(r *alerting.Rule, value float64, now time.Time) (at time.Time) {
+	switch summary := r.Annotations["summary"]; {
+	case atValue.MatchString(summary):
+		at = words.UnixTime(value)
+	case inValue.MatchString(summary) && value < math.MaxInt64/1e9:
+		at = now.Add(time.Duration(value * float64(time.Second)))
+	}
+	if !at.After(now) {
+		return time.Time{}
+	}
+	return at
+}
+
 // Kept reports whether the alert only fires because of keep_firing_for: its cause is over.
 func (a *Active) Kept() bool { return !a.KeepFiringSince.IsZero() }
 
@@ -69,6 +106,9 @@ func (a *Active) Urgency() Urgency {
 	}
 	return Urgency{a.Severity, !a.Firing}
 }
+
+// ShowsTime reports whether the summary shows the deadline as a time, not as what is left until then.
+func (a *Active) ShowsTime() bool { return atValue.MatchString(a.Rule.Annotations["summary"]) }
 
 // Fires returns when a pending alert will fire if its expression stays true.
 func (a *Active) Fires() time.Time { return a.ActiveAt.Add(a.Rule.For.Duration()) }
@@ -88,8 +128,8 @@ func (a *Active) Action() string {
 	return text
 }
 
-// root returns the alert that suppresses the alert and is not suppressed itself: the alert itself if none suppresses it.
-func (a *Active) root() *Active {
+// Root returns the alert that suppresses the alert and is not suppressed itself: the alert itself if none suppresses it.
+func (a *Active) Root() *Active {
 	for a.By != nil {
 		a = a.By
 	}
@@ -99,7 +139,7 @@ func (a *Active) root() *Active {
 // shown reports whether the page shows the alert by itself. It shows a suppressed alert only by its name. A firing alert that
 // a pending one of the same name suppresses is shown too, because it is notified.
 func (a *Active) shown() bool {
-	root := a.root()
+	root := a.Root()
 	return root == a || a.Firing && !root.Firing && a.Rule.Name == root.Rule.Name
 }
 
@@ -125,6 +165,7 @@ func (p *Problem) Worst() *Active { return p.Alerts[0] }
 type Alerts struct {
 	Groups    []alerting.Group
 	Problems  []*Problem // worst first
+	All       []*Active  // with the suppressed ones, worst first
 	Evaluated bool       // whether at least one rule was evaluated
 	Broken    []alerting.Rule
 	Firing    int
@@ -135,12 +176,68 @@ type Alerts struct {
 	families map[*alerting.Rule]string // the first family from which the value of a rule is computed
 }
 
-// compare sorts by order, then by severity, then firing before pending (their names sort so), then by age.
+// class compares what costs more first: by order, then by severity, then what is new before what is known for a day, the present before a
+// forecast, and firing before pending (their names sort so).
+func class(a, b *Active) int {
+	return cmp.Or(
+		cmp.Compare(a.Order, b.Order), cmp.Compare(b.rank, a.rank), later(a.Known, b.Known), later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
+		strings.Compare(a.State, b.State),
+	)
+}
+
+func later(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// compare sorts by class. In a class, the newest incident comes first, and in an incident its first alert. The nearest forecast comes first.
 func compare(a, b *Active) int {
 	return cmp.Or(
-		cmp.Compare(a.Order, b.Order), cmp.Compare(b.Severity, a.Severity), strings.Compare(a.State, b.State), a.ActiveAt.Compare(b.ActiveAt),
+		class(a, b), a.Deadline.Compare(b.Deadline), cmp.Compare(b.incident, a.incident), a.ActiveAt.Compare(b.ActiveAt),
 		strings.Compare(a.Annotations["summary"], b.Annotations["summary"]),
 	)
+}
+
+// sortAlerts sorts by what costs most now.
+func sortAlerts(all []*Active) {
+	promote(all)
+	slices.SortStableFunc(all, func(a, b *Active) int { return cmp.Or(class(a, b), a.ActiveAt.Compare(b.ActiveAt)) })
+	for i, a := range all { // alerts of a class that began within ten minutes of each other are one incident
+		if i > 0 {
+			a.incident = all[i-1].incident
+			if class(all[i-1], a) != 0 || a.ActiveAt.Sub(all[i-1].ActiveAt) > together {
+				a.incident++
+			}
+		}
+	}
+	slices.SortStableFunc(all, compare)
+}
+
+// promote ranks a present loss as high as a forecast about the same subject: the forecast does not lead while its subject already loses.
+func promote(all []*Active) {
+	forecast := map[[2]string]Severity{}
+	subjects := func(a *Active, do func(subject [2]string)) {
+		for _, name := range []string{"chain", "node", "node_id", "validation_id"} {
+			if value := a.Labels[name]; value != "" {
+				do([2]string{name, value})
+			}
+		}
+	}
+	for _, a := range all {
+		if a.rank = a.Severity; !a.Deadline.IsZero() {
+			subjects(a, func(s [2]string) { forecast[s] = max(forecast[s], a.Severity) })
+		}
+	}
+	for _, a := range all {
+		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Known {
+			subjects(a, func(s [2]string) { a.rank = max(a.rank, forecast[s]) })
+		}
+	}
 }
 
 // AlertsOf groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
@@ -149,6 +246,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 	j := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
 	var all []*Active
 	var labels []map[string]string
+	now := evaluatedAt(groups)
 	for _, g := range groups {
 		j.Evaluated = j.Evaluated || !g.Evaluated.IsZero()
 		for i := range g.Rules {
@@ -157,7 +255,9 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 				j.Broken = append(j.Broken, *r)
 			}
 			for _, one := range r.Alerts {
-				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing}
+				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing,
+					Deadline: deadline(r, float64(one.Value), now)}
+				a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter
 				if a.Severity == off {
 					continue
 				}
@@ -166,6 +266,8 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 				switch {
 				case a.Kept():
 					a.Order = orderKept
+				case a.Known:
+					a.Order = orderOther
 				case len(silent) > 0 && (about || !has) && j.reads(a, everUp.Family):
 					a.Order = OrderCause
 				case about:
@@ -194,7 +296,9 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 	for _, a := range mutual {
 		a.By = nil
 	}
-	slices.SortStableFunc(all, compare)
+	j.explainOverload(all)
+	sortAlerts(all)
+	j.All = all
 	byName := map[string]*Problem{}
 	for _, a := range all {
 		if !a.shown() {
@@ -217,12 +321,59 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 		p.Alerts = append(p.Alerts, a)
 	}
 	for _, a := range all {
-		if root := a.root(); root.Rule.Name != a.Rule.Name {
+		if root := a.Root(); root.Rule.Name != a.Rule.Name {
 			p := byName[root.Rule.Name]
 			p.Suppressed = append(p.Suppressed, a)
 		}
 	}
 	return j
+}
+
+// AboutBalance reports whether the value of an alert comes from the balances of an L1's validators.
+func (j *Alerts) AboutBalance(a *Active) bool {
+	return slices.ContainsFunc([]family{l1ValidatorFields[1].family, l1ValidatorFields[2].family, l1ValidatorFields[4].family, l1QuorumLoss},
+		func(f family) bool { return j.reads(a, f.Family) })
+}
+
+// Families of the exporter's own registry.
+const (
+	overloadFamily = "avax_exporter_overload"
+	successFamily  = "avax_exporter_collector_last_success_timestamp_seconds"
+)
+
+// explainOverload puts what an exporter that is too slow has not read below the alert about the exporter.
+func (j *Alerts) explainOverload(all []*Active) {
+	var cause *Active
+	slow := func(a *Active) bool {
+		return !a.Kept() && (a.Labels["cause"] == "overload" || j.valueOf(a) == overloadFamily)
+	}
+	for _, a := range all {
+		if slow(a) && (cause == nil || a.Severity > cause.Severity || a.Severity == cause.Severity && a.Firing && !cause.Firing) {
+			cause = a
+		}
+	}
+	if cause == nil {
+		return
+	}
+	cause.By, cause.Order = nil, OrderCause
+	for _, a := range all {
+		if a != cause && !a.Kept() && (slow(a) || j.valueOf(a) == successFamily) {
+			a.By = cause
+		}
+	}
+}
+
+// evaluatedAt returns the time of the last evaluation; now if none is known.
+func evaluatedAt(groups []alerting.Group) (last time.Time) {
+	for _, g := range groups {
+		if g.Evaluated.After(last) {
+			last = g.Evaluated
+		}
+	}
+	if last.IsZero() {
+		return time.Now()
+	}
+	return last
 }
 
 // With returns the problems with the accepted alerts, and the number of the other alerts that are not suppressed.
@@ -275,6 +426,11 @@ func (j *Alerts) AboutValues(s Subject, values ...Value) Urgency {
 
 // reads reports whether the alert is about a family.
 func (j *Alerts) reads(a *Active, family *metric.Family) bool {
+	return family != nil && family.Name == j.valueOf(a)
+}
+
+// valueOf returns the first family from which the alert's value is computed.
+func (j *Alerts) valueOf(a *Active) string {
 	read, known := j.families[a.Rule]
 	if !known {
 		if all := alerting.ValueFamilies(j.Groups, a.Rule.Query); len(all) > 0 {
@@ -282,7 +438,7 @@ func (j *Alerts) reads(a *Active, family *metric.Family) bool {
 		}
 		j.families[a.Rule] = read
 	}
-	return family != nil && family.Name == read
+	return read
 }
 
 // HasAll reports whether an alert has all labels of a subject.

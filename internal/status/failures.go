@@ -17,7 +17,8 @@ import (
 // Failure is a cause with all jobs that fail because of it. For example, all collectors of a node fail if the node is down.
 type Failure struct {
 	remedy.Remedy
-	Err        error // of one of the jobs
+	Err        error  // of one of the jobs
+	Node       string // the node whose answers are missing; empty if it is no node
 	Targets    []string
 	Collectors []string
 	Good       time.Time // start of the most recent successful run
@@ -45,6 +46,7 @@ func Failures(jobs []*metric.Job) []*Failure {
 		f := byCause[cause]
 		if f == nil {
 			f = one
+			f.Node = upstreamOf(&j.Last)
 			byCause[cause] = f
 			all = append(all, f)
 		}

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -9,6 +10,7 @@ import (
 // L1 is a monitored L1 or permissioned subnet.
 type L1 struct {
 	Chain, SubnetID string
+	State           State
 
 	Weight, ActiveWeight     Value
 	ConnectedWeight          Value          // as the node with the lowest one reports it; isolated nodes do not count
@@ -107,7 +109,8 @@ func (l *L1) validator(labels []string) *L1Validator {
 	return v
 }
 
-func (st *Status) readL1s() {
+// readL1s sets the L1s. configured are the names of those that are configured.
+func (st *Status) readL1s(configured []string) {
 	fill(st.samples, l1Fields, func(l []string) *L1 { return st.l1(l[0]) })
 	fill(st.samples, l1ValidatorFields, func(l []string) *L1Validator { return st.l1(l[0]).validator(l) })
 	st.samples.each(chainInfo, func(s sample) { st.l1(s.labels[0]).SubnetID = s.labels[1] })
@@ -138,6 +141,9 @@ func (st *Status) readL1s() {
 	for chain, l1 := range sets(st) {
 		st.l1(chain).Set = l1
 	}
+	for _, chain := range configured {
+		st.l1(chain)
+	}
 	st.chains = sorted(st.l1s, CompareChains)
 	for _, l := range st.chains {
 		for _, q := range staking.Quorums {
@@ -153,7 +159,8 @@ func (st *Status) readL1s() {
 				l.Validators = append(l.Validators, v)
 			}
 		}
-		if l.Weight.Known {
+		if l.Weight.Known || slices.Contains(configured, l.Chain) {
+			l.State = st.stateOf(l)
 			st.L1s = append(st.L1s, l)
 		}
 	}
@@ -211,6 +218,16 @@ func sets(st *Status) map[string]*staking.L1 {
 		}
 	}
 	return l1s
+}
+
+// Runway returns the time until the first active validator becomes inactive, in seconds; absent if no balance is known.
+func (l *L1) Runway() (first Value) {
+	for _, v := range l.Validators {
+		if v.Runway.Known && v.Active.Is(1) && (!first.Known || v.Runway.V < first.V) {
+			first = v.Runway
+		}
+	}
+	return first
 }
 
 // Priced reports whether the balances and burn rates of the validators are known.

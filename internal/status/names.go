@@ -40,6 +40,12 @@ func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
 	return n
 }
 
+// And returns the names with those of these nodes, of which nothing may be known yet.
+func (n Names) And(nodes []string) Names {
+	n.All = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(n.All), nodes...))))
+	return n
+}
+
 // IsNode reports whether this is the name of a configured node.
 func (n Names) IsNode(name string) bool { return slices.Contains(n.All, name) }
 

@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,8 +207,9 @@ func (st *Status) readBehind() {
 	}
 }
 
-// readStates sets the nodes with their states, worst first. answered returns when a node last answered; it may be nil.
-func (st *Status) readStates(answered func(node string) time.Time) {
+// readStates sets the nodes with their states, worst first: the configured ones, and those that answer.
+func (st *Status) readStates(given Given) {
+	answered := given.Answered
 	bootstrapping := map[string][]string{}
 	for _, n := range st.nodes {
 		for _, c := range n.chains {
@@ -228,9 +228,14 @@ func (st *Status) readStates(answered func(node string) time.Time) {
 			failures[name] = j.Last.Err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(st.nodes)) {
-		n := st.nodes[name]
+	for _, name := range st.All {
+		n := st.node(name)
 		if !n.Up.Known {
+			if !slices.Contains(given.Nodes, name) {
+				continue // a node that was removed
+			}
+			n.State = st.unread(func(t metric.Target) bool { return t.Node == name }, everUp)
+			st.Nodes = append(st.Nodes, n)
 			continue
 		}
 		n.State = State{Severity: Well, Text: "up"}

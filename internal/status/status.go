@@ -14,10 +14,10 @@ type Status struct {
 	At time.Time
 	Names
 	Jobs        []*metric.Job
-	Nodes       []*Node       // nodes with an answer of the collector up, worst first
+	Nodes       []*Node       // configured nodes, worst first
 	Observers   []*Observer   // by name
 	Validators  []*Validator  // of the primary network, by node ID
-	L1s         []*L1         // L1s and permissioned subnets whose weight is known, by name
+	L1s         []*L1         // monitored L1s and permissioned subnets, by name
 	Delegations []*Delegation // by transaction
 
 	samples    samples
@@ -30,6 +30,9 @@ type Status struct {
 
 // Given is what the user and the pool know besides the samples. Each part may be nil.
 type Given struct {
+	// Nodes are the names of the configured nodes, and Chains those of the monitored chains of subnets. What is configured and cannot be read is
+	// shown as unread.
+	Nodes, Chains []string
 	// Labels are the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
 	Labels map[string]map[string]string
 	// Answered returns when a node last answered a call; zero if it never did.
@@ -41,26 +44,27 @@ type Given struct {
 // Of returns the status at a time. At the zero time, no sample has expired.
 func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels), samples: samplesAt(jobs, now),
+		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now),
 		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts,
 	}
 	st.readNodes()
 	st.readValidators()
-	st.readL1s()
+	st.readL1s(given.Chains)
 	st.readDelegations()
 	st.readObservers()
-	st.readStates(given.Answered)
+	st.readStates(given)
 	return st
 }
 
 // OfNodes returns the status with what nodes report about themselves and their chains only. It is cheap.
 func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels), samples: samplesAt(jobs, now, nodeFamilies()...), nodes: map[string]*Node{},
+		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, nodeFamilies()...),
+		nodes:    map[string]*Node{},
 		restarts: given.Restarts,
 	}
 	st.readNodes()
-	st.readStates(given.Answered)
+	st.readStates(given)
 	return st
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"time"
 
 	g "maragu.dev/gomponents"
@@ -18,8 +19,9 @@ var collectorMeanings = [][2]string{
 
 // collectorSections shows the state of the collectors: first the failures and their causes, then all collectors. It reads only
 // the jobs, so it also works if the source of alerts fails.
-func collectorSections(jobs []*metric.Job, j *status.Alerts, now time.Time) g.Node {
-	failing := status.Failures(jobs)
+func (v *view) collectorSections() g.Node {
+	jobs, j, now := v.Jobs, v.Alerts, v.At
+	failing := v.otherFailures()
 	shown := failing[:min(len(failing), maxRows)]
 	tables := ownTables(metric.Tables(jobs, now))
 	return g.Group{
@@ -34,7 +36,7 @@ func collectorSections(jobs []*metric.Job, j *status.Alerts, now time.Time) g.No
 			more(len(failing)-len(shown), " more causes"))),
 		g.If(len(tables) > 0, section("facts", "Details", nil, g.Map(tables[:min(len(tables), maxTables)], detailTable),
 			more(len(tables)-maxTables, " more tables"))),
-		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs))), collectorTable(j, jobs, now))),
+		section("collectors", "Collectors", collectorMeanings, h.Details(h.Summary(g.Text(collectorSum(jobs, now))), collectorTable(j, jobs, now))),
 	}
 }
 
@@ -49,17 +51,32 @@ func detailTable(t metric.JobTable) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-func collectorSum(jobs []*metric.Job) string {
-	good := 0
+// otherFailures returns the failures whose cause the page does not show elsewhere: a node that does not answer has a card with its cause.
+func (v *view) otherFailures() []*status.Failure {
+	return slices.DeleteFunc(status.Failures(v.Jobs), func(f *status.Failure) bool {
+		return f.Node != "" && len(v.Nodes) <= maxCards && v.Node(f.Node).Down()
+	})
+}
+
+func collectorSum(jobs []*metric.Job, now time.Time) string {
+	good, late := 0, 0
 	for _, j := range jobs {
-		if j.Last.Err == nil {
+		switch {
+		case j.Last.Err != nil:
+		case !now.Before(j.Good.Until):
+			late++
+		default:
 			good++
 		}
 	}
 	if len(jobs) == 0 {
 		return "No collector has run yet"
 	}
-	return words.Number(good) + " of " + words.Plural(len(jobs), "collector run", "collector runs") + " succeeded"
+	text := words.Number(good) + " of " + words.Plural(len(jobs), "collector run", "collector runs") + " succeeded"
+	if late > 0 {
+		text += ", " + words.Number(late) + " overdue"
+	}
+	return text
 }
 
 func collectorTable(j *status.Alerts, jobs []*metric.Job, now time.Time) g.Node {

@@ -1,11 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -17,18 +20,84 @@ type verdict struct {
 	text  string // first action
 }
 
-// headline returns the worse of the nodes' states and the alerts. A node that does not answer comes first, because other alerts may be
-// its effects.
+// headline returns the worse of the alerts and what the newest samples say. A node that does not answer comes first, because other alerts may be
+// its effects, unless that has been known for a day and something else needs a person.
 func (v *view) headline() verdict {
-	if len(v.silent) > 0 {
+	alerts := v.alertHeadline()
+	if len(v.silent) > 0 && !(v.silentIsKnown() && len(v.Problems) > 0 && v.Problems[0].Worst().Urgency() == status.Urgency{Severity: status.Bad}) {
 		return v.silentHeadline()
 	}
-	alerts := v.alertHeadline()
-	if len(v.Nodes) > 0 && v.Nodes[0].State.Severity > alerts.level {
-		n := v.Nodes[0]
-		return verdict{n.State.Severity, n.Name + ": " + n.State.Text, alerts.text}
+	facts := v.nodesHeadline()
+	if other := v.factHeadline(); other.level > facts.level {
+		facts = other
 	}
-	return alerts
+	if facts.level <= alerts.level {
+		return alerts
+	}
+	facts.text = cmp.Or(facts.text, alerts.text)
+	return facts
+}
+
+// nodesHeadline says what the worst node reports, or of which nodes there is no data.
+func (v *view) nodesHeadline() verdict {
+	if len(v.Nodes) == 0 {
+		return verdict{}
+	}
+	n := v.Nodes[0]
+	found := verdict{level: n.State.Severity, title: n.Name + ": " + n.State.Text}
+	if n.Up.Known || n.State.Severity < status.Warn {
+		return found
+	}
+	var unread []string
+	for _, n := range v.Nodes {
+		if !n.Up.Known {
+			unread = append(unread, n.Name)
+		}
+	}
+	if len(unread) > 1 {
+		found.title = words.Plural(len(unread), "node", "nodes") + " of " + words.Number(len(v.Nodes)) + " have no data: " + words.Brief(unread)
+	}
+	cause := status.FailureOf(n.State.Err)
+	found.text = cause.What + ": " + cause.Err.Error() + ". " + cause.Do
+	return found
+}
+
+// factHeadline says what the worst L1 or validator reports, or what else there is no data of: nothing is well that nobody has seen.
+func (v *view) factHeadline() (worst verdict) {
+	say := func(name string, fact status.State) {
+		if fact.Severity > worst.level {
+			worst = verdict{level: fact.Severity, title: name + ": " + fact.Text}
+			if fact.Err != nil {
+				worst.text = fact.Err.Error()
+			}
+		}
+	}
+	for _, l := range v.L1s {
+		say(l.Chain, l.State)
+	}
+	for _, one := range v.Validators {
+		say(cmp.Or(v.NameOf(one.NodeID, ""), one.NodeID), one.Fact())
+	}
+	for _, d := range v.Delegations {
+		say("Delegation of "+d.Owner+" to "+cmp.Or(v.NameOf(d.NodeID, ""), d.NodeID), v.FactOf(d))
+	}
+	if gaps := v.Gaps(); len(gaps) > 0 && worst.level < status.Note {
+		about := mapped(gaps, func(g status.Gap) string { return g.About })
+		worst = verdict{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
+	}
+	return worst
+}
+
+// gapsOf returns what there is no data of about a node or chain.
+func (v *view) gapsOf(name string) []status.Gap {
+	return slices.DeleteFunc(v.Gaps(), func(g status.Gap) bool { return g.Target.Node != name && g.Target.Chain != name })
+}
+
+// silentIsKnown reports whether all alerts about the nodes that do not answer have fired for a day.
+func (v *view) silentIsKnown() bool {
+	return v.err == nil && !slices.ContainsFunc(v.silent, func(node string) bool {
+		return !slices.ContainsFunc(v.All, func(a *status.Active) bool { return a.Known && a.Labels["node"] == node })
+	})
 }
 
 func (v *view) alertHeadline() verdict {
@@ -39,11 +108,20 @@ func (v *view) alertHeadline() verdict {
 		return verdict{status.Bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
 	case len(v.Problems) > 0 && !v.Problems[0].Worst().Kept():
 		worst := v.Problems[0].Worst()
-		title := titleOf(worst) + ", " + stateOf(worst, v.At)
+		title := v.titleOf(worst)
+		if worst.Deadline.IsZero() {
+			title += ", " + stateOf(worst, v.At)
+		}
 		if n := v.Node(worst.Labels["node"]); n.State.Severity > status.Well && !worst.Firing {
 			title = n.Name + ": " + n.State.Text + "; " + v.fires(worst)
 		}
-		return verdict{worst.Severity, title, v.action(worst)}
+		level := worst.Severity
+		for _, p := range v.Problems { // the first problem is what costs now: a forecast may be more severe
+			if !p.Worst().Kept() {
+				level = max(level, p.Worst().Severity)
+			}
+		}
+		return verdict{level, title, v.action(worst)}
 	case v.site.Empty != nil && v.site.Empty():
 		return verdict{status.Note, "No node configured here now", "Add nodes to AVAX_NODES_FILE. The exporter reads it within ten seconds."}
 	case v.ran < v.jobCount || v.jobCount == 0:
@@ -58,7 +136,7 @@ func (v *view) alertHeadline() verdict {
 	}
 	if len(v.Problems) > 0 {
 		worst := v.Problems[0].Worst()
-		return verdict{status.Well, "No active alerts", titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
+		return verdict{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
 	return verdict{level: status.Well, title: "No active alerts"}
 }
@@ -125,5 +203,24 @@ func (v *view) action(a *status.Active) string {
 	if v.site.DefaultNode && slices.Contains(v.silent, a.Labels["node"]) {
 		return "Set AVAX_NODES: no node is configured, and the default address does not answer."
 	}
-	return a.Action()
+	return strings.TrimSpace(a.Action() + " " + v.amount(a))
+}
+
+// amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known.
+func (v *view) amount(a *status.Active) string {
+	l := v.L1(a.Labels["chain"])
+	if a.Kept() || !l.Priced() || !v.AboutBalance(a) {
+		return ""
+	}
+	plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
+	var sum uint64
+	for _, t := range plan {
+		if id := a.Labels["validation_id"]; id == "" || id == t.ID {
+			sum += t.Amount
+		}
+	}
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s last for %d days.", words.AVAX(float64(sum)/1e9), staking.TopUpDays)
 }

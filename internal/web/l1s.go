@@ -21,6 +21,7 @@ var l1Meanings = [][2]string{
 	{"80 %, 75 %, 67 %", "Limits of the protocol: below 80 % the nodes report themselves as unhealthy, below 75 % consensus stops, below 67 % the L1 cannot " +
 		"sign messages to other chains."},
 	{"Active below 80 %", "When so many balances have run out, without top-ups. “Runs out” is when a validator becomes inactive."},
+	{"Can build a block", "Number of validators that can build the next block. At 0 the L1 has stopped."},
 	{"Top-up", "Amount that keeps the validator active for 30 days."},
 	{"Top-up for 30 days", "Minimum amount that keeps every validator active for 30 days. The plan lists the amount for each validator."},
 	{"Safe to stop", "Yes if at least 80 % of the weight stays active and connected without this validator."},
@@ -37,44 +38,78 @@ func (v *view) l1s() g.Node {
 	if len(all) == 0 {
 		return nil
 	}
-	rows, left := rowsOf(all, func(l *status.L1) string { return l.Chain }, v.aboutL1, maxRows)
-	asked := v.query.Get("l1")
-	if i := slices.IndexFunc(rows, func(r row[*status.L1]) bool { return r.of.Chain == asked }); i >= 0 {
-		rows = append([]row[*status.L1]{rows[i]}, slices.Delete(slices.Clone(rows), i, i+1)...)
-	} else if i := slices.IndexFunc(all, func(l *status.L1) bool { return l.Chain == asked }); i >= 0 {
-		rows = append([]row[*status.L1]{{of: all[i]}}, rows...)
+	rows := rowsOf(all, v.aboutL1, func(a, b *status.L1) int { return status.CompareChains(a.Chain, b.Chain) })
+	shown := 0
+	cards := func(rows []row[*status.L1]) g.Node {
+		return g.Group(mapped(rows, func(r row[*status.L1]) g.Node {
+			var validators g.Node
+			if shown++; shown <= maxL1s {
+				validators = v.l1ValidatorTable(r.of)
+			}
+			return v.l1Card(r, validators)
+		}))
 	}
-	var cards []g.Node
-	for i, r := range rows {
-		var validators g.Node
-		if i < maxL1s {
-			validators = v.l1ValidatorTable(r.of)
-		}
-		cards = append(cards, v.l1Card(r, validators))
+	var asked g.Node
+	if i := slices.IndexFunc(rows, func(r row[*status.L1]) bool { return r.of.Chain == v.query.Get("l1") }); i >= 0 {
+		asked = cards(rows[i : i+1])
+		rows = slices.Delete(rows, i, i+1)
 	}
-	return section("l1s", "L1s and permissioned subnets", l1Meanings, g.Group(cards), v.moreRows(left))
+	return section("l1s", "L1s and permissioned subnets", l1Meanings, asked, folded(v, rows, v.l1Sum, cards))
 }
 
+// l1Sum sums up L1s that are well.
+func (v *view) l1Sum(n int, well []row[*status.L1]) string {
+	var connected, runway status.Value
+	validators := 0
+	for _, r := range well {
+		if share := r.of.ConnectedWeight.Of(r.of.Weight); share.Known && (!connected.Known || share.V < connected.V) {
+			connected = share
+		}
+		if first := r.of.Runway(); first.Known && (!runway.Known || first.V < runway.V) {
+			runway = first
+		}
+		validators += len(r.of.Validators)
+	}
+	text := words.Plural(n, "L1", "L1s") + " well, " + words.Plural(validators, "validator", "validators")
+	if connected.Known {
+		text += ", lowest connected weight " + words.Percent(connected.V)
+	}
+	if runway.Known {
+		text += ", first balance runs out " + left(runway.V)
+	}
+	return text
+}
+
+// aboutL1 returns the worst of the alerts about an L1 and its validators, and of what its newest samples say.
 func (v *view) aboutL1(l *status.L1) status.Urgency {
-	return v.About(status.Subject{{"chain", l.Chain}})
+	return worseOf(v.About(status.Subject{{"chain", l.Chain}}), l.State)
 }
 
 // l1Card shows one L1, with the table of its validators, or with a link to it.
 func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
 	l, about := r.of, status.Subject{{"chain", r.of.Chain}}
 	state := l.Active.Text(func(n float64) string { return words.Count(n) + " active" })
-	inactive := l.Inactive.Known && l.Inactive.V > 0
-	if inactive {
+	if l.Inactive.Known && l.Inactive.V > 0 {
 		state += ", " + words.Count(l.Inactive.V) + " inactive"
 	}
 	if l.Legacy.Known && l.Legacy.V > 0 {
 		state = words.Plural(int(l.Legacy.V), "validator", "validators")
 	}
-	active := l.ActiveWeight.Of(l.Weight).Text(words.Percent)
+	active, connected := l.ActiveWeight.Of(l.Weight).Text(words.Percent), l.ConnectedWeight.Of(l.Weight).Text(words.Percent)
+	summary := state + " · active weight " + active + " · connected weight " + connected
+	if runway := l.Runway(); runway.Known {
+		summary += " · first balance runs out " + left(runway.V)
+	}
+	if !l.Weight.Known {
+		summary = ""
+	}
 	cells := []cell{
 		textCell("Validators", state, v.AboutValues(about, l.Active, status.L1ValidatorActive)),
 		textCell("Active weight", active, v.AboutValues(about, l.ActiveWeight)),
-		textCell("Connected weight", l.ConnectedWeight.Of(l.Weight).Text(words.Percent), v.AboutValues(about, l.ConnectedWeight)),
+		textCell("Connected weight", connected, v.AboutValues(about, l.ConnectedWeight)),
+	}
+	if l.ProposersLeft.Known {
+		cells = append(cells, v.cell("Can build a block", about, words.Count, l.ProposersLeft))
 	}
 	for _, loss := range l.QuorumLoss {
 		cells = append(cells, v.cell("Active below "+words.Percent(loss.Share), append(about, [2]string{"quorum", loss.Label}), left, loss.Value))
@@ -83,10 +118,12 @@ func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
 		cells = append(cells, v.cell("Top-up for "+topUp.Label+" days", append(about, [2]string{"days", topUp.Label}), words.AVAX, topUp.Value))
 	}
 	return h.Details(h.Class("card "+r.urgency.Class()), h.ID("l1-"+l.Chain),
-		g.If(r.urgency.Severity > status.Well || inactive || l.Chain == v.query.Get("l1"), g.Attr("open")),
-		h.Summary(h.H3(g.Text(l.Chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(state+" · active weight "+active))),
+		g.If(r.urgency.Severity > status.Well || l.Chain == v.query.Get("l1"), g.Attr("open")),
+		h.Summary(h.H3(g.Text(l.Chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(summary)),
+			g.If(l.State.Text != "", h.Strong(h.Class(l.State.Severity.String()), g.Text(" "+l.State.Text)))),
+		g.Iff(l.State.Err != nil, func() g.Node { return failureText(status.FailureOf(l.State.Err)) }),
 		h.P(v.link("l1/"+url.PathEscape(l.Chain), "Page of "+l.Chain)),
-		g.If(l.SubnetID != "", h.Code(h.Class("id"), g.Text(l.SubnetID))),
+		g.If(l.SubnetID != "", h.Code(h.Class("id"), shortID(l.SubnetID))),
 		figures(cells),
 		validators,
 		g.If(validators == nil, h.P(link("?l1="+url.QueryEscape(l.Chain)+"#l1-"+l.Chain, "Show its validators"))),
@@ -117,7 +154,7 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 	var members []row[*status.L1Validator]
 	for _, one := range l.Validators {
 		pays = pays || one.Runway.Known
-		members = append(members, row[*status.L1Validator]{one, v.About(aboutL1Validator(one))})
+		members = append(members, row[*status.L1Validator]{one, worseOf(v.About(aboutL1Validator(one)), one.Fact())})
 	}
 	ends := func(one *status.L1Validator) float64 {
 		if end := one.Ends(); end.Known {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -29,7 +30,7 @@ var nodeMeanings = [][2]string{
 	{"–", "No recent answer. A value expires after three periods without a new one."},
 }
 
-// nodes shows every node, worst first.
+// nodes shows every node, worst first. Of many nodes it shows a square each, and rows only for those that are not well.
 func (v *view) nodes() (g.Node, []string) {
 	switch {
 	case v.NoNodes() && len(v.Observers) > 0:
@@ -39,19 +40,22 @@ func (v *view) nodes() (g.Node, []string) {
 	case v.NoNodes():
 		return section("nodes", "Nodes", nil, dim("No samples of nodes.")), nil
 	}
-	limit := maxRows
-	if v.query.Get("nodes") == "all" {
-		limit = len(v.Nodes)
+	rows, all := v.nodeRows(), v.query.Get("nodes") == "all"
+	shown := rows
+	if !all {
+		if len(v.Nodes) > maxCards && !v.filtered() && v.query.Get("sort") == "" {
+			shown = slices.DeleteFunc(slices.Clone(rows), func(r nodeRow) bool { return r.color().Severity < status.Warn })
+		}
+		shown = shown[:min(len(shown), maxRows)]
 	}
-	rows := v.nodeRows()
-	left := max(0, len(rows)-limit)
-	rows = rows[:len(rows)-left]
-	strips := v.past.strips(mapped(rows, func(r nodeRow) string { return r.Name }))
+	strips := v.past.strips(mapped(shown, func(r nodeRow) string { return r.Name }))
 	var body g.Node
 	if len(v.Nodes) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(rows, func(r nodeRow) g.Node { return v.nodeCard(r, strips[r.Name]) }))
+		body = h.Div(h.Class("cards"), g.Map(shown, func(r nodeRow) g.Node { return v.nodeCard(r, strips[r.Name]) }))
 	} else {
-		body = g.Group{v.nodeFilter(), table("nodes", "Nodes, worst first", "Node", mapped(rows, func(r nodeRow) tableRow { return v.nodeRow(r, strips[r.Name]) }))}
+		body = g.Group{v.nodeFilter(), v.nodeGrid(rows), g.Iff(len(shown) > 0, func() g.Node {
+			return table("nodes", "Nodes, worst first", "Node", mapped(shown, func(r nodeRow) tableRow { return v.nodeRow(r, strips[r.Name]) }))
+		}), g.Iff(len(rows) > len(shown), func() g.Node { return v.otherNodes(rows, shown) })}
 	}
 	up := 0
 	for _, n := range v.Nodes {
@@ -59,8 +63,107 @@ func (v *view) nodes() (g.Node, []string) {
 			up++
 		}
 	}
-	return section("nodes", "Nodes", nodeMeanings, body, more(left, " more: ", link(v.with("nodes", "all"), "show all"))),
-		[]string{words.Number(up) + " of " + words.Plural(len(v.Nodes), "node", "nodes") + " up"}
+	return section("nodes", "Nodes", nodeMeanings, body), []string{words.Number(up) + " of " + words.Plural(len(v.Nodes), "node", "nodes") + " up"}
+}
+
+// maxGroups is the maximum number of groups of the grid. A label with more values does not group it.
+const maxGroups = 20
+
+// nodeGrid shows a square for each node, by name, in groups by the value of a label.
+func (v *view) nodeGrid(rows []nodeRow) g.Node {
+	label := v.groupLabel(rows)
+	groups := map[string][]nodeRow{}
+	for _, r := range rows {
+		value := valueOf(r.Node, label)
+		groups[value] = append(groups[value], r)
+	}
+	return g.Group(mapped(slices.Sorted(maps.Keys(groups)), func(value string) g.Node {
+		in, up := groups[value], 0
+		for _, r := range in {
+			if r.Up.Is(1) {
+				up++
+			}
+		}
+		slices.SortFunc(in, func(a, b nodeRow) int { return strings.Compare(a.Name, b.Name) })
+		return g.Group{
+			g.Iff(label != "", func() g.Node {
+				name := g.Text("without " + label)
+				if value != "" {
+					name = v.link("?"+url.Values{label: {value}}.Encode(), label+"="+value)
+				}
+				return h.P(h.Class("group"), name, h.Span(h.Class("dim"), g.Text(fmt.Sprintf(" %s of %s up", words.Number(up), words.Number(len(in))))))
+			}),
+			h.Ul(h.Class("grid"), g.Map(in, func(r nodeRow) g.Node {
+				text := r.Name + ": " + r.State.Text
+				if r.urgency.Severity > status.Well {
+					text += ", with alerts"
+				}
+				color := r.color()
+				return h.Li(h.A(h.Href(v.base+"node/"+url.PathEscape(r.Name)), h.Class(color.Class()), h.Title(text), h.Span(g.Text(text))))
+			})),
+		}
+	}))
+}
+
+// groupLabel returns the label that groups the grid: the one that most nodes have, of these the one with the fewest values; empty if there is none.
+func (v *view) groupLabel(rows []nodeRow) (best string) {
+	have, values := map[string]int{}, map[string]map[string]bool{}
+	for _, r := range rows {
+		for _, label := range r.Labels {
+			name, value, _ := strings.Cut(label, "=")
+			if values[name] == nil {
+				values[name] = map[string]bool{}
+			}
+			have[name]++
+			values[name][value] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(have)) {
+		if n := len(values[name]); name != "name" && n > 1 && n <= maxGroups && (have[name] > have[best] || have[name] == have[best] && n < len(values[best])) {
+			best = name
+		}
+	}
+	return best
+}
+
+// valueOf returns the value of a node's label; empty if it has no such label.
+func valueOf(n *status.Node, label string) string {
+	for _, one := range n.Labels {
+		if name, value, _ := strings.Cut(one, "="); name == label {
+			return value
+		}
+	}
+	return ""
+}
+
+// otherNodes sums up the nodes without a row.
+func (v *view) otherNodes(rows, shown []nodeRow) g.Node {
+	rest := slices.DeleteFunc(slices.Clone(rows), func(r nodeRow) bool {
+		return slices.ContainsFunc(shown, func(s nodeRow) bool { return s.Name == r.Name })
+	})
+	var parts []string
+	least := func(name string, of func(*status.Node) status.Value, format func(float64) string) {
+		var lowest status.Value
+		for _, r := range rest {
+			if value := of(r.Node); value.Known && (!lowest.Known || value.V < lowest.V) {
+				lowest = value
+			}
+		}
+		if lowest.Known {
+			parts = append(parts, name+" "+format(lowest.V))
+		}
+	}
+	least("lowest votes for reward", func(n *status.Node) status.Value { return n.Votes }, words.Percent)
+	least("lowest connected stake", func(n *status.Node) status.Value { return n.ConnectedStake }, words.Percent)
+	least("fewest peers", func(n *status.Node) status.Value { return n.Peers }, words.Count)
+	text := words.Plural(len(rest), "other node", "other nodes")
+	if !slices.ContainsFunc(rest, func(r nodeRow) bool { return r.color().Severity > status.Note }) {
+		text += " well"
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return h.P(h.Class("dim"), g.Text(text+". "), link(v.with("nodes", "all"), "Show all nodes"))
 }
 
 // nodeRow is a node with the urgency of its alerts.
@@ -163,7 +266,7 @@ func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
 		}
 	}
 	cells = append(cells, textCell("Version", cmp.Or(r.Version(), "–"), status.Urgency{}))
-	if r.Down() { // its last values are not current
+	if !r.Up.Is(1) { // its last values are not current
 		for i := range cells {
 			cells[i] = textCell(cells[i].name, "–", status.Urgency{})
 		}
@@ -178,9 +281,9 @@ func (v *view) nodeCard(r nodeRow, history *strip) g.Node {
 		h.Header(h.H3(v.link("node/"+url.PathEscape(r.Name), r.Name)), h.Span(h.Class("tag "+r.State.Severity.String()), g.Text(r.State.Text))),
 		v.labelLinks(r.Node),
 		g.If(r.Version() != "", h.Span(h.Class("dim"), g.Text(r.Version()))),
-		g.If(r.ID != "", h.Code(h.Class("id"), g.Text(r.ID))),
+		g.If(r.ID != "", h.Code(h.Class("id"), shortID(r.ID))),
 		history.svg(r.Name, true),
-		g.Iff(!r.Down(), func() g.Node {
+		g.Iff(r.Up.Is(1), func() g.Node {
 			return g.Group{v.chips(r.Node, false), figures(v.figures(r.Node)), v.failingChecks(r.Node)}
 		}),
 		g.Iff(r.State.Err != nil, func() g.Node { return failureText(status.FailureOf(r.State.Err)) }),

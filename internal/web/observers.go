@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -23,14 +24,15 @@ func (v *view) observers() g.Node {
 		return nil
 	}
 	about := func(o *status.Observer) status.Subject { return status.Subject{{"node", o.Name}} }
-	rows, left := rowsOf(v.Observers, func(o *status.Observer) string { return o.Name },
-		func(o *status.Observer) status.Urgency { return v.About(about(o)) }, maxRows)
+	rows := rowsOf(v.Observers, func(o *status.Observer) status.Urgency { return v.About(about(o)) },
+		func(a, b *status.Observer) int { return strings.Compare(a.Name, b.Name) })
+	shown := rows[:min(len(rows), maxRows)]
 	limit := "–"
 	if v.site.ObserverBudget > 0 {
 		limit = words.Number(v.site.ObserverBudget) + " calls per minute"
 	}
 	return section("observers", "Observers", observerMeanings,
-		table("", "Observers, worst first", "Observer", mapped(rows, func(r row[*status.Observer]) tableRow {
+		table("", "Observers, worst first", "Observer", mapped(shown, func(r row[*status.Observer]) tableRow {
 			o, state := r.of, "not known"
 			switch {
 			case o.OtherNetwork.Is(1):
@@ -53,7 +55,7 @@ func (v *view) observers() g.Node {
 				textCell("Methods", offered, status.Urgency{}),
 				textCell("Limit", limit, status.Urgency{}),
 			}}
-		})), v.moreRows(left))
+		})), more(len(rows)-len(shown), " more, with no worse alert: see ", v.link("metrics", "the metrics")))
 }
 
 // viewers returns a noun for the upstreams that report whether a validator is connected.

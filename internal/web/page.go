@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -12,10 +13,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	g "maragu.dev/gomponents"
@@ -88,7 +91,10 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, among *shared[[
 		w.Header().Set("Refresh", text)
 	}
 	page, err := s.pageOf(r, among, r.URL.Path+" "+key, func(ctx context.Context, w io.Writer) error {
-		return build(ctx).Render(w)
+		var text bytes.Buffer
+		err := build(ctx).Render(&text)
+		_, _ = w.Write(unbroken(text.Bytes()))
+		return err
 	})
 	if err != nil {
 		s.pageFailed(w, r, err)
@@ -96,6 +102,37 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, among *shared[[
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = writePage(w, r, page) // a browser may close the connection
+}
+
+// units are what must stay on the line of its number.
+var units = []string{"s", "ms", "min", "h", "day", "days", "%", "AVAX", "peers", "px"}
+
+// unbroken puts a non-breaking space between each number and its unit, except in code.
+func unbroken(page []byte) []byte {
+	out := make([]byte, 0, len(page)+len(page)/50)
+	inCode := 0 // until this index
+	for i, c := range page {
+		if c == '<' && i >= inCode {
+			for _, tag := range []string{"code", "pre", "style"} {
+				if bytes.HasPrefix(page[i+1:], []byte(tag)) {
+					inCode = i + max(0, bytes.Index(page[i:], []byte("</"+tag+">")))
+				}
+			}
+		}
+		if c != ' ' || i < inCode || i == 0 || page[i-1] < '0' || page[i-1] > '9' {
+			out = append(out, c)
+			continue
+		}
+		rest := page[i+1:]
+		if slices.ContainsFunc(units, func(unit string) bool {
+			return bytes.HasPrefix(rest, []byte(unit)) && (len(rest) == len(unit) || !unicode.IsLetter(rune(rest[len(unit)])))
+		}) {
+			out = append(out, "\u00a0"...)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
@@ -111,12 +148,17 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "cannot render the page: see the log; /metrics is not affected", http.StatusInternalServerError)
 }
 
-// titleOf returns the alert's summary.
-func titleOf(a *status.Active) string {
-	if text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), "."); text != "" {
-		return text
+// nodeID finds node IDs in texts of alerts.
+var nodeID = regexp.MustCompile(`NodeID-[1-9A-HJ-NP-Za-km-z]+`)
+
+// titleOf returns the alert's summary, with names instead of node IDs, and with the time that is left until what it forecasts.
+func (v *view) titleOf(a *status.Active) string {
+	text := strings.TrimSuffix(strings.TrimSpace(a.Annotations["summary"]), ".")
+	text = nodeID.ReplaceAllStringFunc(cmp.Or(text, a.Rule.Name), func(id string) string { return cmp.Or(v.NameOf(id, a.Labels["validation_id"]), id) })
+	if left := a.Deadline.Sub(v.At); left > 0 && a.ShowsTime() {
+		text += ", in " + words.Span(left)
 	}
-	return a.Rule.Name
+	return text
 }
 
 // view has the data of a page.
@@ -145,7 +187,16 @@ func (s *Site) statusAt(now time.Time) *status.Status {
 }
 
 func (s *Site) given() status.Given {
-	return status.Given{Labels: s.Labels(), Answered: s.Answered, Restarts: &s.restarts}
+	given := status.Given{Labels: s.Labels(), Answered: s.Answered, Restarts: &s.restarts, Chains: s.Chains()}
+	if s.Nodes != nil {
+		given.Nodes = s.Nodes()
+	}
+	return given
+}
+
+// names returns the names of nodes and validators.
+func (s *Site) names() status.Names {
+	return status.NamesOf(s.Store.Jobs(), s.Labels()).And(s.given().Nodes)
 }
 
 // StopMetric exports the answers of /safe-to-stop.
@@ -213,7 +264,7 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 			cannotRead(v.past.err, "The history cannot be read."),
 			v.inhibitWarning(),
 			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
-			collectorSections(v.Jobs, v.Alerts, now),
+			v.collectorSections(),
 		),
 		v.bottom(),
 	)
@@ -271,7 +322,7 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
 		for i, a := range shown {
-			lines = append(lines, h.P(h.Strong(g.Text(titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))))
+			lines = append(lines, h.P(h.Strong(g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))))
 			if action := v.action(a); action != "" && (i+1 == len(shown) || v.action(shown[i+1]) != action) { // else it follows the next alert
 				lines = append(lines, h.P(h.Class("action"), prose(action)))
 			}
@@ -415,16 +466,47 @@ type row[T any] struct {
 	urgency status.Urgency
 }
 
-// rowsOf returns at most limit rows, worst first, and the number of the other rows.
-func rowsOf[T any](all []T, name func(T) string, about func(T) status.Urgency, limit int) (rows []row[T], more int) {
+// rowsOf returns the rows, worst first. compare decides among rows of the same urgency.
+func rowsOf[T any](all []T, about func(T) status.Urgency, compare func(a, b T) int) (rows []row[T]) {
 	for _, one := range all {
 		rows = append(rows, row[T]{one, about(one)})
 	}
-	slices.SortFunc(rows, func(a, b row[T]) int {
-		return cmp.Or(cmp.Compare(b.urgency.Severity, a.urgency.Severity), status.CompareChains(name(a.of), name(b.of)))
+	slices.SortStableFunc(rows, func(a, b row[T]) int {
+		return cmp.Or(cmp.Compare(b.urgency.Severity, a.urgency.Severity), compare(a.of, b.of))
 	})
-	kept := rows[:min(len(rows), limit)]
-	return kept, len(rows) - len(kept)
+	return rows
+}
+
+// isWell reports whether a row needs no attention.
+func (r row[T]) isWell() bool { return r.urgency.Severity < status.Warn }
+
+// folded shows rows. Of a long list it shows those that are not well, and the others below their sum, closed.
+func folded[T any](v *view, rows []row[T], sum func(n int, well []row[T]) string, show func([]row[T]) g.Node) g.Node {
+	list := func(rows []row[T]) g.Node {
+		return g.Group{show(rows[:min(len(rows), maxRows)]), more(len(rows)-maxRows, " more, with no worse alert: see ", v.link("metrics", "the metrics"))}
+	}
+	well := slices.IndexFunc(rows, row[T].isWell)
+	if len(rows) <= maxCards || well < 0 {
+		return list(rows)
+	}
+	return g.Group{
+		g.Iff(well > 0, func() g.Node { return list(rows[:well]) }),
+		h.Details(h.Class("rest"), h.Summary(g.Text(sum(len(rows)-well, rows[well:]))), list(rows[well:])),
+	}
+}
+
+// none shows why a section has nothing to show: unread reports whether nothing is known of what the section is about. Without a reason, the section is
+// left out.
+func none(anchor, title string, unread bool, why string) g.Node {
+	if !unread || why == "" {
+		return nil
+	}
+	return section(anchor, title, nil, dim(why))
+}
+
+// worseOf returns the worse of the urgency of alerts and what the newest samples say.
+func worseOf(alerts status.Urgency, fact status.State) status.Urgency {
+	return alerts.Worse(status.Urgency{Severity: fact.Severity})
 }
 
 func appendNew(list []string, item string) []string {
@@ -443,7 +525,24 @@ func mapped[T, U any](items []T, to func(T) U) (all []U) {
 
 // named shows a name above an ID.
 func named(name, id string) g.Node {
-	return g.Group{g.If(name != "", h.B(g.Text(name))), g.If(id != "", h.Code(g.Text(id)))}
+	return g.Group{g.If(name != "", h.B(g.Text(name))), g.If(id != "", h.Code(cutID(id)))}
+}
+
+// cutID returns a node ID in short, and other text as it is.
+func cutID(text string) g.Node {
+	if strings.HasPrefix(text, "NodeID-") {
+		return shortID(text)
+	}
+	return g.Text(text)
+}
+
+// shortID returns an ID of which one line shows the begin and the end. A copy has the whole ID.
+func shortID(id string) g.Node {
+	const begin, end = 14, 6
+	if len(id) <= begin+end+4 || strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsSpace(r) }) {
+		return g.Text(id)
+	}
+	return g.Group{g.Text(id[:begin]), h.Span(h.Class("cut"), g.Text(id[begin:len(id)-end])), g.Text(id[len(id)-end:])}
 }
 
 func figures(cells []cell) g.Node {
@@ -467,11 +566,6 @@ func prose(text string) g.Node {
 		}
 	}
 	return g.Group(nodes)
-}
-
-// moreRows returns a line with the number of rows that a table of subjects does not show.
-func (v *view) moreRows(n int) g.Node {
-	return more(n, " more, with no worse alert: see ", v.link("metrics", "the metrics"))
 }
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }

@@ -29,7 +29,7 @@ import (
 func title(page string) string {
 	_, rest, _ := strings.Cut(page, "<title>")
 	text, _, _ := strings.Cut(rest, "</title>")
-	return html.UnescapeString(strings.TrimSuffix(text, " – avax-exporter"))
+	return plain(strings.TrimSuffix(text, " – avax-exporter"))
 }
 
 // problemsOf returns the names of the problems on the page, worst first, with their class.
@@ -43,9 +43,16 @@ func problemsOf(page string) []string {
 	return names
 }
 
+// plain returns the text of a page as a person reads it: with spaces for non-breaking ones, and with whole IDs.
+func plain(page string) string {
+	return strings.ReplaceAll(cut.ReplaceAllString(html.UnescapeString(page), "$1"), "\u00a0", " ")
+}
+
+var cut = regexp.MustCompile(`<span class="cut">([^<]*)</span>`)
+
 func demand(t *testing.T, page string, words ...string) {
 	t.Helper()
-	text := html.UnescapeString(page)
+	text := plain(page)
 	for _, word := range words {
 		if want, not := strings.CutPrefix(word, "!"); strings.Contains(text, want) == not {
 			t.Errorf("page contains %q: %v", want, not)

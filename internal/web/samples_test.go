@@ -117,7 +117,7 @@ func read(t testing.TB, from io.Reader) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return strings.ReplaceAll(string(text), "\u00a0", " ") // as a person reads it
 }
 
 // answerOf requests a page of a handler that keeps its state between requests.

@@ -103,7 +103,7 @@ func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string)
 	if err != nil || d <= 0 || d > longestSilence {
 		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
 	}
-	nodes := status.NamesOf(s.Store.Jobs(), s.Labels())
+	nodes := s.names()
 	if !nodes.IsNode(node) {
 		return fmt.Errorf("unknown node %q: the nodes are %s", node, words.Brief(nodes.All))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -24,7 +25,7 @@ import (
 // node serves /node/NAME: one node with its alerts, its history and its samples.
 func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if nodes := status.NamesOf(s.Store.Jobs(), s.Labels()); !nodes.IsNode(name) {
+	if nodes := s.names(); !nodes.IsNode(name) {
 		http.Error(w, "unknown node: the nodes are "+words.Brief(nodes.All), http.StatusNotFound)
 		return
 	}
@@ -46,7 +47,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 // l1 serves /l1/NAME: one L1 with its validators, alerts, history and samples.
 func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 	chain := r.PathValue("chain")
-	if chains := status.L1Names(s.Store.Jobs(), time.Now()); !slices.Contains(chains, chain) {
+	if chains := append(status.L1Names(s.Store.Jobs(), time.Now()), s.Chains()...); !slices.Contains(chains, chain) {
 		http.Error(w, "unknown L1: the L1s are "+words.Brief(chains), http.StatusNotFound)
 		return
 	}
@@ -63,12 +64,17 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(string) string) bool) g.Node {
 	its := func(a *status.Active) bool { return isIts(func(label string) string { return a.Labels[label] }) }
 	problems, _ := v.With(its)
+	var worst *status.Active // also if another alert suppresses it: the page leads with what concerns its subject
 	var suppressed []*status.Active
-	for _, p := range v.Problems {
-		for _, a := range p.Suppressed {
-			if its(a) {
-				suppressed = append(suppressed, a)
-			}
+	for _, a := range v.All {
+		if !its(a) {
+			continue
+		}
+		if worst == nil {
+			worst = a
+		}
+		if a.By != nil && a.By.Rule.Name != a.Rule.Name {
+			suppressed = append(suppressed, a)
 		}
 	}
 	title, sums := verdict{level: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
@@ -76,9 +82,16 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		title = quietHeadline("no new block", least)
 	}
 	n := v.Node(name)
-	isNode := n.Up.Known
+	isNode := n.State.Severity > 0 // also if there is no data of it
 	if isNode {
 		title = verdict{level: n.State.Severity, title: n.State.Text}
+	}
+	if l := v.L1(name); !isNode && l.State.Severity > title.level {
+		title = verdict{level: l.State.Severity, title: l.State.Text}
+	}
+	if gaps := v.gapsOf(name); title.level <= status.Well && len(gaps) > 0 {
+		title = verdict{status.Note, "no active alerts, but no data: " + words.Brief(mapped(gaps, func(g status.Gap) string { return g.About })),
+			gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 	}
 	if v.err != nil { // then nothing says that no alert is active
 		unknown := v.alertHeadline()
@@ -89,16 +102,21 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		title, sums = verdict{max(title.level, unknown.level), text, unknown.text}, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + title.title
-	if len(problems) > 0 && problems[0].Worst().Urgency().Severity >= title.level && !slices.Contains(v.silent, name) {
-		worst := problems[0].Worst()
-		title = verdict{worst.Urgency().Severity, titleOf(worst) + ", " + stateOf(worst, v.At), v.action(worst)}
+	if worst != nil && worst.Urgency().Severity >= title.level && !slices.Contains(v.silent, name) {
+		title = verdict{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
+		if worst.Deadline.IsZero() || worst.Kept() {
+			title.title += ", " + stateOf(worst, v.At)
+		}
+		if root := worst.Root(); root != worst && root.Rule.Name != worst.Rule.Name {
+			title.title, title.text = title.title+"; an effect of: "+v.titleOf(root), cmp.Or(v.action(root), title.text)
+		}
 	}
 	return document(title, v.top(), h.Main(
 		verdictSection(title, sums),
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {
-			return h.P(g.Text(titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
+			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
 		}))),
 		g.Group(cards),
 		v.episodeTable(isIts),
@@ -165,14 +183,41 @@ func (v *view) runbookLink(a *status.Active) g.Node {
 func (v *view) link(path, text string) g.Node { return link(v.base+path, text) }
 
 func (v *view) top() g.Node {
-	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")), h.Nav(h.Aria("label", "Pages"),
-		link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"),
-		link("?refresh=15", "Refresh every 15 s"),
-		link(manual("runbooks"), "Runbooks"),
-		link(manual("metrics.md"), "Families"), link(manual("configuration.md"), "Configuration"), link(manual("alerting.md"), "Alerting")))
+	return h.Header(h.Class("top"), h.B(g.Text("avax-exporter")),
+		h.Nav(h.Aria("label", "Pages"),
+			link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), v.link("runbook/", "Runbooks"),
+			g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), link("?refresh=15", "Refresh every 15 s")),
+		h.Nav(h.Class("documents dim"), h.Aria("label", "Documents"), g.Text("Documents: "),
+			link(manual("operating.md"), "Operating"), link(manual("metrics.md"), "List of metrics"), link(manual("configuration.md"), "Configuration"),
+			link(manual("alerting.md"), "Alerting")))
 }
 
 func (v *view) bottom() g.Node {
 	return h.Footer(g.Text(v.site.Version+" · "), v.link("api/v1/alerts", "alerts as JSON"), g.Text(" · "), v.link("-/ready", "ready"), g.Text(" · "),
 		v.link("-/healthy", "healthy"))
+}
+
+// runbooks serves /runbook/, the list of the runbooks.
+func (s *Site) runbooks(w http.ResponseWriter, r *http.Request) {
+	s.servePage(w, r, s.fixedPages, "", func(context.Context) g.Node {
+		files, err := docs.Runbooks.ReadDir("runbooks")
+		v := &view{base: "../", site: s}
+		return document(verdict{level: status.Note, title: "Runbooks"}, v.top(), h.Main(h.Class("runbook"), h.H1(g.Text("Runbooks")),
+			cannotRead(err, "The runbooks cannot be read."),
+			h.Ul(g.Map(files, func(f fs.DirEntry) g.Node {
+				name := strings.TrimSuffix(f.Name(), ".md")
+				return g.If(name != "README", h.Li(v.link("runbook/"+name, name), g.Text(" "+meaningOf(name))))
+			}))), v.bottom())
+	})
+}
+
+// meaningOf returns the first sentence of a runbook.
+func meaningOf(name string) string {
+	text, err := docs.Runbooks.ReadFile("runbooks/" + name + ".md")
+	_, meaning, found := strings.Cut(string(text), "## Meaning\n")
+	if err != nil || !found {
+		return ""
+	}
+	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(meaning), " "), ". ")
+	return strings.NewReplacer("`", "", "**", "").Replace(strings.TrimSuffix(sentence, ".")) + "."
 }

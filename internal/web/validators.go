@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -23,20 +25,71 @@ var validatorMeanings = [][2]string{
 
 // validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
+	const title = "Validators of the primary network"
 	all := slices.Clone(v.Validators)
 	if v.filtered() {
 		all = slices.DeleteFunc(all, func(one *status.Validator) bool { return !v.matchesValidator(one.NodeID, "", "") })
 	}
 	if len(all) == 0 {
-		return nil
+		return none("validators", title, len(v.Validators) == 0, v.NoValidators())
 	}
-	rows, left := rowsOf(all, func(one *status.Validator) string { return one.NodeID }, v.aboutValidator, maxRows)
-	return section("validators", "Validators of the primary network", validatorMeanings,
-		table("", "Monitored validators, worst first", "Validator", mapped(rows, func(r row[*status.Validator]) tableRow {
+	rows := rowsOf(all, v.aboutValidator, v.compareValidators)
+	return section("validators", title, validatorMeanings, folded(v, rows, v.validatorSum, func(rows []row[*status.Validator]) g.Node {
+		return table("", "Monitored validators, worst first", "Validator", mapped(rows, func(r row[*status.Validator]) tableRow {
 			return tableRow{"validator-" + r.of.NodeID, r.urgency, named(v.NameOf(r.of.NodeID, ""), r.of.NodeID), mapped(v.validatorCells(r.of), func(c valueCell) cell {
 				return cell{c.name, v.ofValidator(r.of.NodeID, c.values), c.content}
 			})}
-		})), v.moreRows(left))
+		}))
+	}))
+}
+
+// compareValidators sorts validators of the same urgency: first those whose newest samples are worse, then by name.
+func (v *view) compareValidators(a, b *status.Validator) int {
+	return cmp.Or(cmp.Compare(b.Fact().Severity, a.Fact().Severity), strings.Compare(cmp.Or(v.NameOf(a.NodeID, ""), a.NodeID), cmp.Or(v.NameOf(b.NodeID, ""), b.NodeID)))
+}
+
+// validatorSum sums up validators that are well.
+func (v *view) validatorSum(n int, well []row[*status.Validator]) string {
+	text, lowest := words.Plural(n, "validator", "validators")+" well", status.Value{}
+	var ends, rewards []status.Value
+	for _, r := range well {
+		if uptime := r.of.Uptime(); uptime.Known && (!lowest.Known || uptime.V < lowest.V) {
+			lowest = uptime
+		}
+		ends, rewards = append(ends, r.of.End), append(rewards, r.of.PotentialReward)
+	}
+	if lowest.Known {
+		text += ", lowest uptime " + words.Percent(lowest.V)
+	}
+	return text + v.sumOf("rewards", rewards) + v.firstOf("first period ends", ends)
+}
+
+// sumOf returns the sum of amounts in AVAX as a part of a sum; empty if none is known.
+func (v *view) sumOf(what string, values []status.Value) string {
+	sum, known := 0.0, false
+	for _, value := range values {
+		if value.Known {
+			sum, known = sum+value.V, true
+		}
+	}
+	if !known {
+		return ""
+	}
+	return ", " + what + " " + words.AVAX(sum)
+}
+
+// firstOf returns the earliest of times as a part of a sum; empty if none is known.
+func (v *view) firstOf(what string, times []status.Value) string {
+	var first status.Value
+	for _, t := range times {
+		if t.Known && (!first.Known || t.V < first.V) {
+			first = t
+		}
+	}
+	if !first.Known {
+		return ""
+	}
+	return ", " + what + " " + first.Moment(v.At)
 }
 
 // valueCell is a cell with the values that it shows.
@@ -101,7 +154,7 @@ func (v *view) aboutValidator(one *status.Validator) status.Urgency {
 	for _, c := range v.validatorCells(one) {
 		values = append(values, c.values...)
 	}
-	return v.About(status.Subject{{"node_id", one.NodeID}, {"chain", ""}}).Worse(v.ofValidator(one.NodeID, values))
+	return worseOf(v.About(status.Subject{{"node_id", one.NodeID}, {"chain", ""}}).Worse(v.ofValidator(one.NodeID, values)), one.Fact())
 }
 
 // ofValidator returns the urgency of a cell with these values.

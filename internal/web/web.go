@@ -59,6 +59,8 @@ type Site struct {
 	Undiscovered func() []string
 	// Labels returns the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
 	Labels func() map[string]map[string]string
+	// Nodes returns the names of the configured nodes; nil: those that have answered.
+	Nodes func() []string
 	// Chains returns the names of the monitored chains of subnets.
 	Chains func() []string
 	// Probe calls the nodes now, and returns the names of those that do not answer before ctx ends.
@@ -136,6 +138,7 @@ func (s *Site) endpoints() []endpoint {
 		{"POST", "/alerts/{change}", "/alerts/silence", changing(s.changeSilences)},
 		page("/node/{name}", "/node/NAME", s.node),
 		page("/l1/{chain}", "/l1/NAME", s.l1),
+		page("/runbook/{$}", "/runbook/", s.runbooks),
 		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
 		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),

@@ -129,7 +129,7 @@ func (w *World) Notify(t *testing.T) {
 func (w *World) Get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
 	answer := w.Ask(t, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
-	return answer.Code, answer.Body.String()
+	return answer.Code, strings.ReplaceAll(answer.Body.String(), "\u00a0", " ") // as a person reads it
 }
 
 // Ask sends a request to the exporter as a client on the same machine.

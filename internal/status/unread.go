@@ -1,0 +1,176 @@
+package status
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// Gap is what is configured and has no valid samples.
+type Gap struct {
+	About  string // such as "peers of alpha"
+	Target metric.Target
+	Since  time.Time // start of the last good run; zero: none since the exporter started
+	Err    error     // of the last run; nil if it is overdue
+}
+
+// Text says since when there is no data, and why.
+func (g Gap) Text(now time.Time) string {
+	text := "no data since the exporter started"
+	if !g.Since.IsZero() {
+		text = "no data for " + words.Span(now.Sub(g.Since))
+	}
+	if g.Err == nil {
+		return text + ", because the collector is overdue"
+	}
+	return text + ", because " + g.Err.Error()
+}
+
+// Gaps returns the jobs without valid samples, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
+func (st *Status) Gaps() (gaps []Gap) {
+	for _, j := range st.Jobs {
+		if n := st.nodes[j.Last.Target.Node]; n != nil && n.Down() {
+			continue
+		}
+		if gap, is := st.gapOf(j); is {
+			gaps = append(gaps, gap)
+		}
+	}
+	slices.SortStableFunc(gaps, func(a, b Gap) int { return a.Since.Compare(b.Since) })
+	return gaps
+}
+
+func (st *Status) gapOf(j *metric.Job) (Gap, bool) {
+	if st.At.Before(j.Good.Until) || errors.Is(j.Last.Err, metric.ErrNotOffered) {
+		return Gap{}, false
+	}
+	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Target, j.Good.At, j.Last.Err}, true
+}
+
+// collectorOf returns the name of the collector of a family.
+func collectorOf(f family) string {
+	for _, spec := range collectors.All() {
+		if slices.Contains(spec.Families, f.Family) {
+			return spec.Name
+		}
+	}
+	return ""
+}
+
+// unread returns the state of a target without a sample of a family.
+func (st *Status) unread(about func(metric.Target) bool, f family) State {
+	collector := collectorOf(f)
+	for _, j := range st.Jobs {
+		if j.Last.Collector != collector || !about(j.Last.Target) {
+			continue
+		}
+		if gap, is := st.gapOf(j); is {
+			text := Gap{Since: gap.Since, Err: errors.New("")}.Text(st.At)
+			return State{Severity: Warn, Text: text[:len(text)-len(", because ")], Err: cmp.Or(gap.Err, errOverdue)}
+		}
+		return State{Severity: Note, Text: "no data", Err: cmp.Or(j.Last.Err, fmt.Errorf("collector %s found none", collector))}
+	}
+	return State{Severity: Note, Text: "not read yet"}
+}
+
+// errOverdue is the error of a target whose collector has not run for three periods.
+var errOverdue = errors.New("the collector is overdue: the exporter is too slow, or was paused")
+
+// WhyNone returns why there is no sample about a subject: that of validators, delegations or L1s. It is empty if the collector is not enabled.
+func (st *Status) whyNone(f family, none string) string {
+	collector, found := collectorOf(f), false
+	for _, j := range st.Jobs {
+		if j.Last.Collector != collector {
+			continue
+		}
+		found = true
+		if gap, is := st.gapOf(j); is {
+			return gap.Text(st.At)
+		}
+	}
+	if !found {
+		return ""
+	}
+	return none
+}
+
+// NoValidators returns why no validator is shown; empty if none is to be shown.
+func (st *Status) NoValidators() string {
+	return st.whyNone(validatorFields[0].family, "None of your nodes validates the primary network, and AVAX_VALIDATORS names no other node.")
+}
+
+// NoDelegations returns why no delegation is shown; empty if none is to be shown.
+func (st *Status) NoDelegations() string {
+	return st.whyNone(delegationFields[0].family, "The addresses of AVAX_WATCH_DELEGATORS have no delegation now.")
+}
+
+// stateOf returns what the newest samples say about an L1. Its bounds are those of the protocol.
+func (st *Status) stateOf(l *L1) State {
+	below := func(of Value, quorum float64) bool { share := of.Of(l.Weight); return share.Known && share.V < quorum }
+	share := func(of Value) string { return of.Of(l.Weight).Text(words.Percent) }
+	switch {
+	case !l.Weight.Known:
+		return st.unread(func(t metric.Target) bool { return t.Chain == l.Chain }, l1Fields[0].family)
+	case l.Weight.V == 0:
+		return State{}
+	case below(l.ActiveWeight, halts):
+		return State{Severity: Bad, Text: "only " + share(l.ActiveWeight) + " of the weight is active: the L1 halts below 75 %"}
+	case l.ProposersLeft.Is(0):
+		return State{Severity: Bad, Text: "no validator can build the next block"}
+	case below(l.ConnectedWeight, halts):
+		return State{Severity: Bad, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected: the L1 halts below 75 %"}
+	case l.Inactive.Known && l.Inactive.V > 0:
+		return State{Severity: Warn, Text: words.Plural(int(l.Inactive.V), "validator is inactive", "validators are inactive")}
+	case below(l.ConnectedWeight, staking.Quorum):
+		return State{Severity: Warn, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected"}
+	}
+	return State{}
+}
+
+// halts is the share of the weight below which consensus stops.
+const halts = 0.75
+
+// Fact is what the newest samples say about a validator: bad if it loses its reward now. It has no text if all is well.
+func (v *Validator) Fact() State {
+	switch {
+	case v.Present.Is(0):
+		return State{Severity: Bad, Text: "not in the set"}
+	case v.RewardReachable.Is(0):
+		return State{Severity: Bad, Text: "reward out of reach"}
+	case v.Viewers > 0 && v.Connected == 0:
+		return State{Severity: Bad, Text: "not connected"}
+	}
+	return State{}
+}
+
+// Fact is what the newest samples say about a validator of an L1.
+func (v *L1Validator) Fact() State {
+	switch {
+	case v.Active.Is(0):
+		return State{Severity: Bad, Text: "inactive"}
+	case v.Viewers > 0 && v.Connected == 0:
+		return State{Severity: Bad, Text: "not connected"}
+	}
+	return State{}
+}
+
+// FactOf is what the newest samples say about a delegation and its validator.
+func (st *Status) FactOf(d *Delegation) State {
+	if d.RewardReachable.Is(0) {
+		return State{Severity: Bad, Text: "reward out of reach"}
+	}
+	if v := st.validators[d.NodeID]; v != nil {
+		return v.Fact()
+	}
+	return State{}
+}
+
+// ValidatorOf returns the monitored validator with a node ID; nil if it is not monitored.
+func (st *Status) ValidatorOf(id string) *Validator { return st.validators[id] }

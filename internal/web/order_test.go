@@ -1,0 +1,294 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
+)
+
+// since sets how long the alerts of a rule have been active.
+func since(r alerting.Rule, ago time.Duration) alerting.Rule {
+	for i := range r.Alerts {
+		r.Alerts[i].ActiveAt = time.Now().Add(-ago)
+	}
+	return r
+}
+
+// until makes a rule a forecast: its value is the time of a loss, which its summary shows.
+func until(r alerting.Rule, left time.Duration) alerting.Rule {
+	r.Annotations = map[string]string{"summary": "ends at {{ $value | humanizeTimestamp }}"}
+	for i := range r.Alerts {
+		r.Alerts[i].Value = model.SampleValue(time.Now().Add(left).Unix())
+	}
+	return r
+}
+
+// What costs now comes before what will cost, a page before a warning, the newest incident before an older one, and what has been known for a day
+// below. Within an incident the first alert comes first: the others may be its effects.
+func TestWhatCostsNowLeads(t *testing.T) {
+	on := func(node, summary string) map[string]string {
+		return map[string]string{"node": node, "summary": summary}
+	}
+	chain := func(summary string) map[string]string { return map[string]string{"chain": "one", "summary": summary} }
+	for name, test := range map[string]struct {
+		rules []alerting.Rule
+		want  string
+	}{
+		"a loss before an older forecast": {[]alerting.Rule{
+			until(since(rule("Forecast", "page", alerting.Firing, chain("one: falls below 80 %")), 80*time.Minute), 29*time.Hour),
+			since(rule("Frozen", "page", alerting.Firing, map[string]string{"chain": "C", "summary": "C: no block"}), 5*time.Minute),
+		}, "Frozen Forecast"},
+		"a pending loss before a forecast": {[]alerting.Rule{
+			until(since(rule("Forecast", "page", alerting.Firing, chain("one: falls below 80 %")), 80*time.Minute), 29*time.Hour),
+			since(rule("Frozen", "page", alerting.Pending, map[string]string{"chain": "C", "summary": "C: no block"}), time.Minute),
+		}, "Frozen Forecast"},
+		"a loss of its subject before a forecast, though it is a warning": {[]alerting.Rule{
+			until(rule("Forecast", "page", alerting.Firing, chain("one: falls below 80 %")), 29*time.Hour),
+			since(rule("Inactive", "warn", alerting.Firing, chain("echo: inactive on one")), 20*time.Minute),
+		}, "Inactive Forecast"},
+		"a page before a warning": {[]alerting.Rule{
+			since(rule("Warns", "warn", alerting.Firing, on("a", "a: x")), time.Minute), since(rule("Pages", "page", alerting.Firing, on("b", "b: y")), time.Hour),
+		}, "Pages Warns"},
+		"a page about the future before a warning about something else": {[]alerting.Rule{
+			since(rule("Warns", "warn", alerting.Firing, on("a", "a: x")), time.Minute), until(rule("Forecast", "page", alerting.Firing, chain("one: y")), time.Hour),
+		}, "Forecast Warns"},
+		"the newest incident first": {[]alerting.Rule{
+			since(rule("Old", "page", alerting.Firing, on("a", "a: x")), 3*time.Hour), since(rule("New", "page", alerting.Firing, on("b", "b: y")), 5*time.Minute),
+		}, "New Old"},
+		"the first alert of an incident first": {[]alerting.Rule{
+			since(rule("Effect", "page", alerting.Firing, on("a", "a: x")), 5*time.Minute), since(rule("Cause", "page", alerting.Firing, on("b", "b: y")), 9*time.Minute),
+			since(rule("Old", "page", alerting.Firing, on("c", "c: z")), 2*time.Hour),
+		}, "Cause Effect Old"},
+		"what is known for a day below": {[]alerting.Rule{
+			since(rule("Known", "page", alerting.Firing, on("a", "a: x")), 25*time.Hour), until(rule("Forecast", "page", alerting.Firing, chain("one: y")), 29*time.Hour),
+		}, "Forecast Known"},
+		"a known page before a warning": {[]alerting.Rule{
+			since(rule("Known", "page", alerting.Firing, on("a", "a: x")), 25*time.Hour), rule("Warns", "warn", alerting.Firing, on("b", "b: y")),
+		}, "Known Warns"},
+		"the nearest forecast first": {[]alerting.Rule{
+			until(rule("Later", "page", alerting.Firing, chain("one: later")), 20*time.Hour), until(rule("Sooner", "page", alerting.Firing, chain("one: sooner")), time.Hour),
+		}, "Sooner Later"},
+		"a forecast whose time is past is a loss": {[]alerting.Rule{
+			since(until(rule("Other", "page", alerting.Firing, chain("one: later")), time.Hour), time.Minute),
+			since(until(rule("Over", "page", alerting.Firing, chain("one: ran out")), -time.Hour), 4*time.Hour),
+		}, "Over Other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := siteWith(t, `avax_node_up{node="a"} 1`)
+			sourced(t, s, group(test.rules...))
+			page := read(t, ask(t, s, http.MethodGet, "/").Body)
+			var got []string
+			for _, p := range problemsOf(page) {
+				name, _, _ := strings.Cut(p, ":")
+				got = append(got, name)
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("%q, want %s", got, test.want)
+			}
+			lead := got[0]
+			for _, r := range test.rules {
+				if r.Name == lead && !strings.HasPrefix(title(page), r.Alerts[0].Annotations["summary"]) {
+					t.Errorf("title %q, but %s comes first", title(page), lead)
+				}
+			}
+		})
+	}
+}
+
+// The headline names an own node by its name, says how much time is left, and how much to do.
+func TestHeadlineSaysWhoHowLongAndHowMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const id = "NodeID-5Lx56fzpZ7EoUqd8nEvYv1Ssm7UDU2qS6"
+		s := siteWith(t, `
+			avax_node_up{node="charlie"} 1
+			avax_node_info{node="charlie",node_id="`+id+`",version="v"} 1`)
+		keepL1(s, "one", l1Told(floor, "b 50 0.01", "d 50 3000"))
+		r := until(rule("Runway", "page", alerting.Firing, map[string]string{"node_id": id, "chain": "one", "validation_id": "b",
+			"summary": id + ": balance on one runs out at 2000-01-01 00:53 UTC", "action": "Top up validation ID b."}), 53*time.Minute)
+		r.Query = "avax_l1_validator_runway_seconds < 86400"
+		sourced(t, s, group(r))
+		for _, path := range []string{"/", "/node/charlie", "/alerts"} {
+			page := read(t, ask(t, s, http.MethodGet, path).Body)
+			demand(t, page, "charlie: balance on one runs out at 2000-01-01 00:53 UTC, in 53 min", "!: "+id, "Top up validation ID b. ", " AVAX last for 30 days.")
+		}
+	})
+}
+
+// A dead node that has been known for a day does not hide a new page.
+func TestNodeKnownToBeDownDoesNotHideANewPage(t *testing.T) {
+	for ago, want := range map[time.Duration]string{25 * time.Hour: "C: no block", time.Hour: "dead: no answer"} {
+		s := siteWith(t, `
+			avax_node_up{node="dead"} 0
+			avax_node_up{node="a"} 1`)
+		sourced(t, s, group(since(rule("Down", "page", alerting.Firing, map[string]string{"node": "dead", "summary": "dead: no answer"}), ago),
+			rule("Frozen", "page", alerting.Firing, map[string]string{"chain": "C", "summary": "C: no block"})))
+		if got := title(read(t, ask(t, s, http.MethodGet, "/").Body)); !strings.HasPrefix(got, want) {
+			t.Errorf("down for %v: title %q, want %s", ago, got, want)
+		}
+	}
+}
+
+// The page of an L1 leads with the worst that concerns it, also if another alert suppresses this.
+func TestPageOfAnL1LeadsWithItsWorst(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="a"} 1
+		avax_l1_weight{chain="one"} 100
+		avax_l1_active_weight{chain="one"} 100
+		avax_l1_proposers_left{chain="one"} 0`)
+	plan := until(since(rule("Runway", "warn", alerting.Firing, map[string]string{"chain": "one", "summary": "b: balance on one runs out"}), time.Hour), 700*time.Hour)
+	sourced(t, s, group(plan,
+		rule("AvaxConnectedStakeLow", "page", alerting.Firing, map[string]string{"scope": "all", "summary": "All nodes reach less than 80 %", "action": "Check the network."}),
+		rule("AvaxL1ConnectedWeightLow", "page", alerting.Firing, map[string]string{"chain": "one", "summary": "one: 60 % of the weight connected"})))
+	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body),
+		`<h1 class="bad">one: 60 % of the weight connected`, "; an effect of: All nodes reach less than 80 %", "Check the network.")
+	s = siteWith(t, `
+		avax_node_up{node="a"} 1
+		avax_l1_weight{chain="one"} 100
+		avax_l1_active_weight{chain="one"} 100
+		avax_l1_proposers_left{chain="one"} 0`)
+	sourced(t, s, group(plan))
+	for _, path := range []string{"/l1/one", "/"} { // also without an alert about it
+		demand(t, read(t, ask(t, s, http.MethodGet, path).Body), `<h1 class="bad">one: no validator can build the next block`, `class="card bad" id="l1-one" open`)
+	}
+}
+
+// What is configured and cannot be read stays on the page, with the reason, and nothing is green.
+func TestPageShowsWhatCannotBeRead(t *testing.T) {
+	overdue := func(s *Site, key metric.Key, err error) {
+		at := time.Now().Add(-4 * time.Minute)
+		s.Store.Put(metric.Run{Key: key, At: at, Until: at.Add(time.Minute)})
+		if err != nil {
+			s.Store.Put(metric.Run{Key: key, At: time.Now(), Err: err})
+		}
+	}
+	for name, test := range map[string]struct {
+		change func(s *Site)
+		want   []string
+	}{
+		"a node that was never read": {func(*Site) {}, []string{"3 of 4 nodes up", `id="node-delta"`, "not read yet"}},
+		"a node whose probe fails": {func(s *Site) {
+			overdue(s, metric.Key{Collector: "up", Target: metric.Target{Node: "delta"}}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
+		}, []string{"3 of 4 nodes up", `class="card warn" id="node-delta"`, `<h1 class="warn">delta: no data for 4 min`, "no answer within 10s"}},
+		"a node whose probe is overdue": {func(s *Site) { overdue(s, metric.Key{Collector: "up", Target: metric.Target{Node: "delta"}}, nil) },
+			[]string{"3 of 4 nodes up", `<h1 class="warn">delta: no data for 4 min`, "the collector is overdue", "1 of 2 collector runs succeeded, 1 overdue"}},
+		"an L1": {func(s *Site) {
+			s.Nodes, s.Chains = nil, func() []string { return []string{"one"} }
+			overdue(s, metric.Key{Collector: "l1", Target: metric.Target{Chain: "one"}}, errors.New("platform.getValidatorsAt: refused"))
+		}, []string{`id="l1-one" open`, `<h1 class="warn">one: no data for 4 min`, "platform.getValidatorsAt: refused"}},
+		"the validators": {func(s *Site) {
+			overdue(s, metric.Key{Collector: "validators"}, errors.New("platform.getCurrentValidators: refused"))
+		}, []string{`id="validators"`, "no data for 4 min, because platform.getCurrentValidators: refused", "!No active alerts</h1>"}},
+		"the delegations": {func(s *Site) { overdue(s, metric.Key{Collector: "delegations"}, errors.New("refused")) },
+			[]string{`id="delegations"`, "no data for 4 min, because refused"}},
+		"any other collector": {func(s *Site) {
+			s.Nodes = nil
+			overdue(s, metric.Key{Collector: "peers", Target: metric.Target{Node: "a"}}, nil)
+		},
+			[]string{"No active alerts, but no data: peers of a", "no data for 4 min, because the collector is overdue"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite()
+				s.Nodes = func() []string { return []string{"a", "b", "c", "delta"} }
+				time.Sleep(time.Hour)
+				put(t, s, metric.Key{Collector: "nodes"}, `
+					avax_node_up{node="a"} 1
+					avax_node_up{node="b"} 1
+					avax_node_up{node="c"} 1`)
+				test.change(s)
+				sourced(t, s, group())
+				demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), append(test.want, `!<h1 class="well"`)...)
+			})
+		})
+	}
+}
+
+// Facts color and order rows before any alert: a dead validator is first.
+func TestFactsAreWorstFirst(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="a"} 1
+		avax_validator_present{node_id="NodeID-good"} 1
+		avax_validator_connected{node_id="NodeID-good",node="a"} 1
+		avax_validator_present{node_id="NodeID-zdead"} 1
+		avax_validator_connected{node_id="NodeID-zdead",node="a"} 0
+		avax_delegation_end_timestamp_seconds{tx_id="t1",node_id="NodeID-good",name="me"} 4102444800
+		avax_delegation_end_timestamp_seconds{tx_id="t2",node_id="NodeID-good",name="me"} 4002444800
+		avax_delegation_end_timestamp_seconds{tx_id="t3",node_id="NodeID-zdead",name="me"} 4202444800
+		avax_delegation_stake_avax{tx_id="t1",node_id="NodeID-good",name="me"} 100
+		avax_delegation_stake_avax{tx_id="t3",node_id="NodeID-zdead",name="me"} 25
+		avax_l1_weight{chain="one"} 100
+		avax_l1_validator_weight{chain="one",node_id="NodeID-1",validation_id="a"} 50
+		avax_l1_validator_active{chain="one",node_id="NodeID-1",validation_id="a"} 1
+		avax_l1_validator_weight{chain="one",node_id="NodeID-2",validation_id="b"} 50
+		avax_l1_validator_active{chain="one",node_id="NodeID-2",validation_id="b"} 0`)
+	sourced(t, s, group())
+	page := read(t, ask(t, s, http.MethodGet, "/").Body)
+	for section, want := range map[string]string{"validators": "NodeID-zdead", "l1s": "NodeID-2"} {
+		if rows := rowsIn(page, section); len(rows) != 2 || rows[0] != want {
+			t.Errorf("%s: %q, want %s first", section, rows, want)
+		}
+	}
+	if rows := rowsIn(page, "delegations", "Uptime"); len(rows) != 3 || rows[0] != "NodeID-zdead | –, not connected" {
+		t.Errorf("delegations: %q", rows)
+	}
+	if strings.Index(page, `id="delegation-t2"`) > strings.Index(page, `id="delegation-t1"`) {
+		t.Error("the delegation that ends first is not first")
+	}
+	demand(t, page, `<tr id="validator-NodeID-zdead" class="bad">`, `<h1 class="bad">NodeID-zdead: not connected`, "3 delegations, stake 125 AVAX")
+}
+
+// What an exporter that is too slow has not read is one problem: the exporter.
+func TestOverloadIsOneProblem(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
+	slow := rule("AvaxExporterSlow", "warn", alerting.Firing, map[string]string{"instance": "x", "summary": "x: the exporter is too slow for its nodes"})
+	slow.Query = "avax_exporter_overload > 0"
+	var gaps []map[string]string
+	for i := range 422 {
+		gaps = append(gaps, map[string]string{"collector": "up", "target": fmt.Sprint("node", i), "summary": "Monitoring gap: collector up"})
+	}
+	old := since(rule("AvaxDataTooOld", "page", alerting.Pending, gaps...), 9*time.Minute)
+	old.Query = "time() - avax_exporter_collector_last_success_timestamp_seconds > 1800"
+	down := rule("AvaxExporterDown", "page", alerting.Firing, map[string]string{"instance": "x", "cause": "overload", "summary": "x: too slow: no data of 200 nodes"})
+	for name, rules := range map[string][]alerting.Rule{"AvaxExporterSlow": {old, slow}, "AvaxExporterDown": {old, slow, down}} {
+		sourced(t, s, group(rules...))
+		page := read(t, ask(t, s, http.MethodGet, "/").Body)
+		if problems := problemsOf(page); len(problems) != 1 || !strings.HasPrefix(problems[0], name) {
+			t.Errorf("problems %q, want only %s", problems, name)
+		}
+		if !strings.HasPrefix(title(page), "x: ") {
+			t.Errorf("title %q", title(page))
+		}
+		demand(t, page, "AvaxDataTooOld (422)")
+		s = siteWith(t, `avax_node_up{node="a"} 1`)
+	}
+	// Another reason for a gap is a problem of its own.
+	sourced(t, s, group(old))
+	if problems := problemsOf(read(t, ask(t, s, http.MethodGet, "/").Body)); len(problems) != 1 || !strings.HasPrefix(problems[0], "AvaxDataTooOld") {
+		t.Errorf("problems %q", problems)
+	}
+}
+
+// A number stays on the line of its unit. Code keeps its spaces, so that a copy of it works.
+func TestUnitsStayWithTheirNumbers(t *testing.T) {
+	for text, want := range map[string]string{
+		"<p>in 5 min, 80 % of 7 AVAX</p>":        "<p>in 5\u00a0min, 80\u00a0% of 7\u00a0AVAX</p>",
+		"<p>5 minutes, 3 sheep, a h</p>":         "<p>5 minutes, 3 sheep, a h</p>",
+		"<code>x > 5 s</code><p>for 5 s</p>":     "<code>x > 5 s</code><p>for 5\u00a0s</p>",
+		"<pre class=x><b>1 h</b></pre> 1 h":      "<pre class=x><b>1 h</b></pre> 1\u00a0h",
+		"<style>a { margin: 0 s }</style>2 days": "<style>a { margin: 0 s }</style>2\u00a0days",
+	} {
+		if got := string(unbroken([]byte(text))); got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
