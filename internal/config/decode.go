@@ -349,7 +349,7 @@ func (c *Chains) Decode(s string) error {
 			return fmt.Errorf("duplicate chain name %q: rename one of them", name)
 		}
 		c.List = append(c.List, nodes.Chain{Name: name, Ref: ref})
-		return nil
+		return data.CheckDigits(ref)
 	})
 	if !c.Auto && len(c.List) == 0 && err == nil {
 		err = errors.New("the list has no chain: write an alias such as C, or leave the variable empty to monitor only P and X")
@@ -471,7 +471,7 @@ func parseList(before []string, s string, form *regexp.Regexp, remedy string) (i
 		case twice:
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
-		return data.CheckEVMAddress(item)
+		return data.CheckDigits(item)
 	})
 	return items, err
 }
@@ -513,7 +513,7 @@ func (all *Delegators) Decode(s string) error {
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
 		*all = append(*all, collector.Delegator{Name: name, Address: address})
-		return nil
+		return data.CheckDigits(address)
 	})
 }
 
@@ -553,7 +553,7 @@ func (all *Tokens) Decode(s string) error {
 			return fmt.Errorf("duplicate %s: remove one", item)
 		}
 		*all = append(*all, t)
-		return data.CheckEVMAddress(t.Contract)
+		return data.CheckDigits(t.Contract)
 	})
 }
 
@@ -571,7 +571,7 @@ func (all *Probes) Decode(s string) error {
 			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
 		}
 		*all = append(*all, collector.Probe{Name: name, TxHash: hash})
-		return nil
+		return data.CheckDigits(hash)
 	})
 }
 

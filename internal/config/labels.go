@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // Labels are labels that the user gives to a node or a validator, such as owner and region.
@@ -72,13 +74,13 @@ var validationIDForm = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{40,60}$`)
 
 // validatorsFile returns the validators of a file that maps node IDs and validation IDs to labels.
 func (r *reader) validatorsFile(file string) (all []labelled) {
-	data, err := r.open(file)
+	text, err := r.open(file)
 	if err != nil {
 		r.problem(&r.ValidatorsFile, err)
 		return nil
 	}
 	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) > 0 && document.Content[0].Kind != yaml.MappingNode {
+	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) > 0 && document.Content[0].Kind != yaml.MappingNode {
 		r.problem(&r.ValidatorsFile, fmt.Errorf("%s: %w", file, errors.Join(err, errors.New("write each validator as ID: {name: …, owner: …}"))))
 		return nil
 	}
@@ -98,6 +100,9 @@ func (r *reader) validatorsFile(file string) (all []labelled) {
 			v.kind = "validation_id"
 		case !nodeIDForm.MatchString(id):
 			err = fmt.Errorf("%q: write a node ID, such as NodeID-7Xh…, or a validation ID", id)
+		}
+		if err == nil {
+			err = data.CheckDigits(id)
 		}
 		if err == nil {
 			err = v.labels.check()

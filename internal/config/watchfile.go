@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // watchForm is what AVAX_WATCH_FILE consists of.
@@ -29,6 +31,7 @@ func (r *reader) watchlist() collector.Watchlist {
 		Validators: r.Validators.Validators, Addresses: v.WatchAddresses.Primary, EVM: v.WatchAddresses.EVM, Delegators: v.WatchDelegators,
 		Assets: v.WatchAssets, Contracts: v.WatchContracts, Tokens: v.WatchTokens, Signatures: v.WatchSignatures,
 	}
+	r.checkNetwork(w)
 	var tokens any = &r.WatchTokens
 	if len(r.WatchTokens) == 0 {
 		tokens = &r.WatchFile
@@ -44,15 +47,44 @@ func (r *reader) watchlist() collector.Watchlist {
 	return w
 }
 
+// checkNetwork reports addresses of another network than AVAX_NETWORK, or of two networks.
+func (r *reader) checkNetwork(w collector.Watchlist) {
+	all := slices.Clone(w.Addresses)
+	for _, d := range w.Delegators {
+		all = append(all, d.Address)
+	}
+	network, source := "", "AVAX_NETWORK"
+	if r.Network.ID != 0 {
+		network = cmp.Or(r.Network.Name, fmt.Sprint("network ", r.Network.ID))
+	}
+	for _, a := range all {
+		of := data.AddressNetwork(a)
+		if network == "" && of != "" {
+			network, source = of, a
+		}
+		if of == "" || of == network {
+			continue
+		}
+		var field any = &r.WatchFile
+		switch {
+		case slices.Contains(r.WatchAddresses.Primary, a):
+			field = &r.WatchAddresses
+		case slices.ContainsFunc(r.WatchDelegators, func(d collector.Delegator) bool { return d.Address == a }):
+			field = &r.WatchDelegators
+		}
+		r.problem(field, fmt.Errorf("%q is an address of %s, but %s is of %s: write an address of %s", a, of, source, network, network))
+	}
+}
+
 // watchFile adds the entries of the file to the values of the variables. An entry has the form that it has in a variable.
 func (r *reader) watchFile(v *Values) {
-	data, err := r.open(r.WatchFile)
+	text, err := r.open(r.WatchFile)
 	if err != nil {
 		r.problem(&r.WatchFile, err)
 		return
 	}
 	var sections map[string]yaml.Node
-	for _, err := range split(decodeYAML(data, &sections, watchForm)) {
+	for _, err := range split(decodeYAML(text, &sections, watchForm)) {
 		r.problem(&r.WatchFile, at(r.WatchFile, err))
 	}
 	kinds := map[string]struct {

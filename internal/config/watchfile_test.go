@@ -14,10 +14,10 @@ import (
 
 const (
 	watchedEVM   = "0x00000000000000000000000000000000000000aa"
-	watchedP     = "P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqfeqd9d"
+	watchedP     = "P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqxpdk7q"
 	watchedID    = "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM"
 	anotherEVM   = "0x00000000000000000000000000000000000000bb"
-	anotherOne   = "P-avax1ppppppppppppppppppppppppppppppppfeqd9d"
+	anotherOne   = "P-avax1ppppppppppppppppppppppppppppppppsgz36a"
 	watchedNames = "addresses: {treasury: " + watchedP + ", relayer: '" + watchedEVM + "'}\n" +
 		"delegators: {fund: " + watchedP + "}\nassets: {token: " + watchedID + "}\ncontracts: {deployer: '" + watchedEVM + "'}\n" +
 		"tokens: {ticket: C/" + watchedEVM + "/7}\nsignatures: {conversion: " + watchedID + "}\n"

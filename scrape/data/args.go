@@ -63,7 +63,7 @@ var (
 		"network":                oneOf(Mainnet, Fuji, Testnet),
 		"address":                evmAddress,
 		"contractAddress":        evmAddress,
-		"addresses":              {regexp.MustCompile(`^([PX]-)?[a-z]+1[0-9a-z]+$`), "addresses of the X- or P-Chain such as P-avax1… or avax1…"},
+		"addresses":              {primaryAddress, "addresses of the X- or P-Chain such as P-avax1… or avax1…"},
 		"nodeIds":                {regexp.MustCompile(`^NodeID-[0-9A-Za-z]+$`), "node IDs such as NodeID-7Xhw…"},
 		"blockId":                {regexp.MustCompile(`^([0-9]+|0x[0-9a-fA-F]{64})$`), "the number of a block, or its hash, 64 hex digits after 0x"},
 		"blockNumber":            number,
@@ -82,6 +82,10 @@ var (
 		"quorumPercentageBuffer": percent,
 	}
 )
+
+// checkedDigits are the parameters whose values have a checksum. A blockchainId or chainId may be an alias or a number.
+var checkedDigits = []string{"address", "contractAddress", "addresses", "nodeIds", "nodeId", "subnetId", "signingSubnetId", "blockchainId", "chainId", "assetId",
+	"txHash", "l1ValidationId"}
 
 // Request returns the path of a call with its query, and its body. An error contains a remedy.
 func Request(m *scrape.Method, args Args) (path string, body any, err error) {
@@ -132,7 +136,10 @@ func check(name string, texts []string) error {
 		if !f.match.MatchString(text) {
 			return fmt.Errorf("%s %s: write %s", name, quote(text), f.write)
 		}
-		if err := CheckEVMAddress(text); err != nil {
+		if !slices.Contains(checkedDigits, name) {
+			continue
+		}
+		if err := CheckDigits(text); err != nil {
 			return fmt.Errorf("%s %w", name, err)
 		}
 	}
