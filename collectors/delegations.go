@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +39,20 @@ var delegations = &collector.Spec{
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
 	Bind:     collector.PerItem(collector.Watchlist.DelegatorNames, collectDelegations),
-	Cost:     collector.Calls(data.ListPendingRewards.Op(), 1),
+	// All addresses are requested together, and each answer serves all jobs for a period.
+	ReusesAnswers: true,
+	Cost: func(w collector.Watchlist, _ int) map[string]int {
+		return map[string]int{data.ListPendingRewards.Op(): pagesOf(w.Delegators)}
+	},
+}
+
+// pagesOf estimates the pages of a list about delegators, if each has delegationsEach entries.
+func pagesOf(delegators []collector.Delegator) (pages int) {
+	const delegationsEach, pageSize = 4, 100
+	for chunk := range slices.Chunk(delegators, data.MaxAddresses) {
+		pages += (len(chunk)*delegationsEach + pageSize - 1) / pageSize
+	}
+	return pages
 }
 
 // maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
@@ -46,44 +60,69 @@ const maxDelegatedTo = 50
 
 func collectDelegations(ctx context.Context, ups *collector.Upstreams, name string, out *metric.Batch) error {
 	address := ups.Watched().Delegator(name).Address
-	set := func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string) {
-		labels = []string{address, name, nodeID, txID}
-		out.SetTime(delegationEnd, end, labels...)
-		out.Set(delegationStake, stake.AVAX(), labels...)
-		out.Set(delegationReward, reward.AVAX(), labels...)
+	current := map[string]payout{}
+	pending, err := pendingDelegations(ctx, ups, []string{address})
+	incomplete := err != nil
+	for _, d := range pending {
+		current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Stake: d.AmountStaked, Expected: wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()),
+			Estimated: true}
+	}
+	if incomplete { // what was known before does not change
+		for tx, p := range payoutsOf(ups, name) {
+			if p.End.After(time.Now()) && p.Stake > 0 {
+				current[tx] = p
+			}
+		}
+	}
+	set := func(tx string, p payout) (labels []string) {
+		labels = []string{address, name, p.NodeID, tx}
+		out.SetTime(delegationEnd, p.End, labels...)
+		out.Set(delegationStake, p.Stake.AVAX(), labels...)
+		out.Set(delegationReward, p.Expected.AVAX(), labels...)
 		return labels
 	}
-	pending, err := pendingDelegations(ctx, ups, address)
-	switch {
-	case ups.IsEmpty() && err != nil:
-		return err
-	case ups.IsEmpty():
-		current := map[string]payout{}
-		for _, d := range pending {
-			reward := wire.NanoAVAX(d.EstimatedReward.Amount.Uint64())
-			set(d.NodeID, d.TxHash, d.EndTimestamp.Time, d.AmountStaked, reward)
-			current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Expected: reward, Estimated: true}
-		}
-		expectPayouts(ups, out, name, current)
-	default:
+	if !ups.IsEmpty() {
 		if err != nil {
-			out.Note("only the validators in AVAX_VALIDATORS: %v", err)
+			out.Note("of other validators than those in AVAX_VALIDATORS, only delegations that were known before: %v", err)
+			err = nil
 		}
-		return listDelegations(ctx, ups, name, address, pending, out, set)
+		listed, err := listDelegations(ctx, ups, address, current, out, set)
+		if err != nil {
+			return err
+		}
+		for tx, p := range current {
+			if _, there := listed[tx]; !there {
+				set(tx, p)
+			}
+		}
+		maps.Copy(current, listed)
+	} else {
+		for tx, p := range current {
+			set(tx, p)
+		}
 	}
+	switch {
+	case err != nil && len(current) > 0:
+		return metric.Stored(err)
+	case err != nil:
+		return err
+	case len(current) == 0 && !incomplete:
+		out.Note("nothing known of %s, which has no delegation: is the address correct?", address)
+	}
+	expectPayouts(ups, out, name, current)
 	return nil
 }
 
-// listDelegations calls set for each delegation of an address that a node or an observer lists. It asks for the monitored validators, and
-// those of the pending delegations.
-func listDelegations(ctx context.Context, ups *collector.Upstreams, name, address string, pending []data.PendingReward, out *metric.Batch,
-	set func(nodeID, txID string, end time.Time, stake, reward wire.NanoAVAX) (labels []string)) error {
+// listDelegations returns the delegations of an address that a node or an observer lists, and calls set for each. It asks for the monitored
+// validators, and those of the known delegations.
+func listDelegations(ctx context.Context, ups *collector.Upstreams, address string, known map[string]payout, out *metric.Batch,
+	set func(tx string, p payout) (labels []string)) (map[string]payout, error) {
 	monitored, _, err := monitoredIDs(ctx, ups)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ids := slices.Clone(monitored)
-	for _, d := range pending {
+	for _, d := range known {
 		ids = append(ids, d.NodeID)
 	}
 	slices.Sort(ids)
@@ -93,7 +132,7 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, name, addres
 	}
 	helicon, err := heliconTime(ctx, ups)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	current := map[string]payout{}
 	for _, id := range ids {
@@ -102,7 +141,7 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, name, addres
 			return reported{entries, n.KnownID()}, err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, v := range found.entries {
 			for _, d := range v.Delegators {
@@ -110,8 +149,8 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, name, addres
 					continue
 				}
 				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeOf(v, found.by)
-				labels := set(v.NodeID, d.TxID, d.EndTime.Time, d.Weight, reward)
-				current[d.TxID] = payout{NodeID: v.NodeID, End: d.EndTime.Time, Expected: reward, Uptime: uptime}
+				current[d.TxID] = payout{NodeID: v.NodeID, End: d.EndTime.Time, Stake: d.Weight, Expected: reward, Uptime: uptime}
+				labels := set(d.TxID, current[d.TxID])
 				if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {
 					out.SetTime(delegationValidatorEnd, v.EndTime.Time, labels...)
 				}
@@ -122,12 +161,12 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, name, addres
 			}
 		}
 	}
-	expectPayouts(ups, out, name, current)
-	return nil
+	return current, nil
 }
 
-// pendingDelegations returns the delegations of an address that the Data service lists, if it is configured.
-func pendingDelegations(ctx context.Context, ups *collector.Upstreams, address string) (found []data.PendingReward, err error) {
+// pendingDelegations returns the delegations of addresses that the Data service lists, if it is configured. It requests those of all
+// delegators together, because one request costs as much as one for a single address.
+func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses []string) (found []data.PendingReward, err error) {
 	if ups.Data == nil {
 		return nil, nil
 	}
@@ -135,13 +174,26 @@ func pendingDelegations(ctx context.Context, ups *collector.Upstreams, address s
 	if err != nil {
 		return nil, err
 	}
-	for r, err := range ups.Data.PendingRewards(ctx, network, address) {
-		if err != nil {
-			return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
+	all := ups.Watched().DelegatorAddresses()
+	for chunk := range slices.Chunk(all, data.MaxAddresses) {
+		if !slices.ContainsFunc(chunk, func(a string) bool { return slices.Contains(addresses, a) }) {
+			continue
 		}
-		if r.RewardType == data.RewardDelegator {
-			found = append(found, r)
+		for r, err := range ups.Data.PendingRewards(ctx, network, chunk) {
+			if err != nil {
+				return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
+			}
+			if r.RewardType == data.RewardDelegator && ownedBy(r.Addresses, addresses) {
+				found = append(found, r)
+			}
 		}
 	}
 	return found, nil
+}
+
+// ownedBy reports whether one of the owners, as the Data service lists them, is one of the addresses.
+func ownedBy(owners, addresses []string) bool {
+	return slices.ContainsFunc(addresses, func(a string) bool {
+		return slices.ContainsFunc(owners, func(o string) bool { return data.BareAddress(o) == data.BareAddress(a) })
+	})
 }

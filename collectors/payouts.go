@@ -3,6 +3,7 @@ package collectors
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -36,12 +37,14 @@ var payouts = &collector.Spec{
 	Name: "payouts",
 	Help: "Whether staking periods that ended were paid as expected, and the reward of a new period at the present rate.",
 	Calls: []string{"platform.getCurrentValidators", "platform.getRewardUTXOs", "platform.getCurrentSupply", "info.upgrades", "info.getNodeID",
-		"info.getNetworkID", data.ListRewards.Op()},
+		"info.getNetworkID", data.ListRewards.Op(), data.ListPendingRewards.Op(),
+		data.ListTransactions.Op()},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
 	Bind:     collector.PerNetwork(collectPayouts),
 	Cost: func(w collector.Watchlist, _ int) map[string]int {
-		return map[string]int{data.ListRewards.Op(): len(w.Delegators)}
+		return map[string]int{data.ListRewards.Op(): pagesOf(w.Delegators), data.ListPendingRewards.Op(): pagesOf(w.Delegators),
+			data.ListTransactions.Op(): min(1, len(w.Delegators))}
 	},
 }
 
@@ -52,6 +55,7 @@ const payoutsKept = 30 * 24 * time.Hour
 type payout struct {
 	NodeID    string
 	End       time.Time
+	Stake     wire.NanoAVAX // of a delegation
 	Expected  wire.NanoAVAX
 	Estimated bool     // Expected is the Data service's estimate
 	Uptime    *float64 // of the validator
@@ -78,31 +82,39 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 		}
 		names = append(names, "") // without nodes, nobody reports what the validators were paid
 	}
+	ended := map[string]map[string]payout{} // by name and transaction
 	for _, name := range names {
-		for tx, p := range payoutsOf(ups, name) {
-			if p.End.After(time.Now()) {
-				continue
-			}
-			paid, err := paid(ctx, ups, name, tx, p)
+		ended[name] = maps.Clone(payoutsOf(ups, name))
+		maps.DeleteFunc(ended[name], func(_ string, p payout) bool { return p.End.After(time.Now()) })
+	}
+	service := serviceReader{ups: ups, ended: ended}
+	for _, name := range names {
+		for tx, p := range ended[name] {
+			paid, known, err := paid(ctx, ups, &service, name, tx)
 			if err != nil {
 				return err
 			}
 			if !p.Estimated || paid == 0 {
 				out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
 			}
-			out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
+			if known {
+				out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
+			} else {
+				out.Note("delegation %s of %s has ended: the Data service does not list its reward yet", tx, name)
+			}
 			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
 			if p.Uptime != nil {
 				out.Set(payoutUptime, *p.Uptime, p.NodeID, name, tx)
 			}
 		}
 	}
+	service.save(out)
 	return nil
 }
 
-// paid returns the reward that was paid for a period: as a node or an observer reports it, or else as the Data service lists the rewards of
-// the delegator.
-func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payout) (sum wire.NanoAVAX, err error) {
+// paid returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, or else as the Data
+// service lists the rewards of the delegators.
+func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader, name, tx string) (sum wire.NanoAVAX, known bool, err error) {
 	if !ups.IsEmpty() {
 		sum, err := nodes.Agreed(ctx, ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
 			outputs, err := nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
@@ -112,25 +124,119 @@ func paid(ctx context.Context, ups *collector.Upstreams, name, tx string, p payo
 			return sum, err
 		})
 		if err == nil || ups.Data == nil || name == "" || !nodes.NotServed(err) {
-			return sum, err
+			return sum, err == nil, err
 		}
 	}
-	network, err := ups.FindNetwork(ctx)
+	return service.paid(ctx, tx)
+}
+
+// serviceReader finds the rewards of delegations that have ended in the Data service.
+type serviceReader struct {
+	ups   *collector.Upstreams
+	ended map[string]map[string]payout // by name and transaction
+	found map[string]reading           // by transaction; nil: not loaded yet
+	read  bool                         // in this run
+}
+
+// reading is what the Data service listed about the reward of a delegation.
+type reading struct {
+	Paid   wire.NanoAVAX
+	At     time.Time // of the last reading
+	Absent int       // readings in succession without a payment, each to the end of the list, when the service had indexed the end of the stake
+}
+
+// The service's list may be late, in any order, or corrected. Its readings decide only after absentTwice of them found no payment, and are
+// repeated: in each run for readOften after the end and until they decide, then every readRarely.
+const (
+	absentTwice  = 2
+	readOften    = 3 * time.Hour
+	readRarely   = 6 * time.Hour
+	readingEntry = "payouts read"
+)
+
+// paid returns the reward of a delegation. It is not known while the service lists the delegation as pending or
+// has not indexed its end, and until two successive
+// readings of the whole list have no payment.
+func (s *serviceReader) paid(ctx context.Context, tx string) (sum wire.NanoAVAX, known bool, err error) {
+	if s.found == nil {
+		s.found = map[string]reading{}
+		maps.Copy(s.found, collector.Load[map[string]reading](s.ups, readingEntry))
+	}
+	if !s.read {
+		s.read = true
+		if err := s.readDue(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	r := s.found[tx]
+	return r.Paid, r.Paid > 0 || r.Absent >= absentTwice, nil
+}
+
+// readDue reads what is due. One list has the rewards of all addresses that the validators of these delegations paid.
+func (s *serviceReader) readDue(ctx context.Context) error {
+	now, due, validators, addresses := time.Now(), map[string]time.Time{}, []string{}, []string{} // due: the end by transaction
+	for name, ended := range s.ended {
+		for tx, p := range ended {
+			r := s.found[tx]
+			decided := r.Paid > 0 || r.Absent >= absentTwice
+			if name != "" && (!decided || now.Sub(p.End) < readOften || now.Sub(r.At) >= readRarely) {
+				due[tx] = p.End
+				validators = append(validators, p.NodeID)
+				addresses = append(addresses, s.ups.Watched().Delegator(name).Address)
+			}
+		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	network, err := s.ups.FindNetwork(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for r, err := range ups.Data.Rewards(ctx, network, ups.Watched().Delegator(name).Address) {
-		if err != nil {
-			return 0, err
-		}
-		if r.TxHash == tx {
-			sum += wire.NanoAVAX(r.Reward.Amount.Uint64())
-		}
-		if sum > 0 || r.EndTimestamp.Before(p.End.Add(-24*time.Hour)) { // the newest is first
-			break
+	slices.Sort(validators)
+	slices.Sort(addresses)
+	validators, addresses = slices.Compact(validators), slices.DeleteFunc(slices.Compact(addresses), func(a string) bool { return a == "" })
+	paid := map[string]wire.NanoAVAX{}
+	for of := range slices.Chunk(addresses, data.MaxAddresses) {
+		for by := range slices.Chunk(validators, data.MaxAddresses) {
+			for r, err := range s.ups.Data.Rewards(ctx, network, of, by) {
+				if err != nil {
+					return err
+				}
+				if _, is := due[r.TxHash]; is {
+					paid[r.TxHash] += wire.NanoAVAX(r.Reward.Amount.Uint64())
+				}
+			}
 		}
 	}
-	return sum, nil
+	pending, err := pendingDelegations(ctx, s.ups, addresses)
+	if err != nil {
+		return err
+	}
+	indexed, err := s.ups.Data.IndexedUntil(ctx, network)
+	if err != nil && scrape.OutcomeOf(err) != scrape.NotFound {
+		return err
+	}
+	for tx, end := range due {
+		r := reading{Paid: paid[tx], At: now}
+		isPending := slices.ContainsFunc(pending, func(d data.PendingReward) bool { return d.TxHash == tx })
+		if r.Paid == 0 && !isPending && (indexed.IsZero() || indexed.After(end)) {
+			r.Absent = s.found[tx].Absent + 1
+		}
+		s.found[tx] = r
+	}
+	return nil
+}
+
+// save stores what was found, of the delegations that are still exported.
+func (s *serviceReader) save(out *metric.Batch) {
+	if !s.read {
+		return
+	}
+	maps.DeleteFunc(s.found, func(tx string, _ reading) bool {
+		return !slices.ContainsFunc(slices.Collect(maps.Values(s.ended)), func(ended map[string]payout) bool { _, there := ended[tx]; return there })
+	})
+	s.ups.Save(out, readingEntry, s.found)
 }
 
 // expectRewards stores the current periods of the monitored validators, and exports what a new period would earn.

@@ -26,6 +26,8 @@ type world struct {
 	ups     *collector.Upstreams
 	// otherwise, if set, answers a call in place of the network. If it returns an empty text, the network answers.
 	otherwise *func(node, method string, params []any) string
+	// pendingIsEmpty makes the Data service list no pending reward.
+	pendingIsEmpty *bool
 }
 
 // inWorld runs the test in synthetic time. The nodes alpha and foxtrot are configured.
@@ -33,7 +35,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		w := world{network: network, otherwise: new(func(string, string, []any) string)}
+		w := world{network: network, otherwise: new(func(string, string, []any) string), pendingIsEmpty: new(bool)}
 		w.ups = upstreams(t, w, network)
 		test(t, w)
 	})
@@ -58,6 +60,9 @@ func (w world) refuseOnNodes(methods ...string) {
 
 // RoundTrip implements http.RoundTripper.
 func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
+	if *w.pendingIsEmpty && strings.HasSuffix(r.URL.Path, "/rewards:listPending") {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"pendingRewards":[]}`))}, nil
+	}
 	if *w.otherwise != nil && r.Body != nil {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

@@ -82,9 +82,6 @@ func BadPage(op string, cause error) error {
 	return &Error{op, Malformed, Advise(cause, "The error is in the service: report it to its operator. The exporter retries in each run.")}
 }
 
-// ErrRepeatedToken is the cause of BadPage for a page that names itself as the next one.
-var ErrRepeatedToken = errors.New("the next page has the same token as the current page")
-
 // Error returns a text such as "info.getNodeID: timeout: no answer within 10s".
 func (e *Error) Error() string {
 	text := e.Op + ": " + string(e.Outcome)

@@ -105,9 +105,10 @@ type rewardTotals struct {
 	Swept time.Time   // start of the last reading to the end of the list; zero: a reading is due or has not ended
 	Next  *rewardSums // sums of the pages of a reading that has not ended; nil: none
 	Began time.Time   // start of this reading
-	Token string      // page token at which it continues
 	Gap   bool        // more rewards were paid during this reading than the first page has: another one is due
 	Long  bool        // the list has more than maxRewards rewards
+
+	scrape.Place // at which the reading continues
 }
 
 // rewardSums are the sums of a list of rewards.
@@ -188,11 +189,12 @@ func (r *rewardReader) read(ctx context.Context) error {
 	}
 	if r.Token == "" {
 		r.Next.addPage(p.Items)
-		r.Token = p.NextPageToken
+		r.Place = scrape.Place{Token: p.NextPageToken}
 	} else {
 		r.Gap = r.Next.add(p.Items) || r.Gap // paid since the reading began
 	}
-	ended, err := data.ReadPages(ctx, data.ListRewards.Op(), math.MaxInt, &r.Token, func() {
+	var known data.KnownPages
+	ended, err := data.ReadPages(ctx, data.ListRewards.Op(), math.MaxInt, &r.Place, func() {
 		r.Next, r.Began = &rewardSums{}, time.Now()
 	}, func(ctx context.Context, token string) (data.Page[data.Reward], error) {
 		r.store()
@@ -204,15 +206,18 @@ func (r *rewardReader) read(ctx context.Context) error {
 		}
 	}, func(rewards []data.Item[data.Reward]) (tooMany bool) {
 		r.Next.addPage(rewards)
-		return len(r.Next.known) > maxRewards
+		return len(r.Next.known) > maxRewards || known.Repeat(len(rewards), len(r.Next.known))
 	})
+	if repeated := known.Err(data.ListRewards.Op()); repeated != nil { // the next run begins again
+		r.Next, r.Place, err = nil, scrape.Place{}, repeated
+	}
 	switch {
 	case !ended && ctx.Err() != nil:
 		return nil
 	case err != nil:
 		return err
 	case len(r.Next.known) > maxRewards:
-		r.Swept, r.Next, r.Token, r.Long = r.Began, nil, "", true
+		r.Swept, r.Next, r.Place, r.Long = r.Began, nil, scrape.Place{}, true
 		return r.tooLong()
 	}
 	r.end(r.Next, r.Began)
@@ -233,7 +238,7 @@ func (r *rewardReader) end(sums *rewardSums, began time.Time) {
 	if r.Gap {
 		began = time.Time{}
 	}
-	r.Whole, r.Swept, r.Next, r.Token, r.Gap, r.Long = sums, began, nil, "", false, false
+	r.Whole, r.Swept, r.Next, r.Place, r.Gap, r.Long = sums, began, nil, scrape.Place{}, false, false
 }
 
 // addPage adds a page that is read for the first time.

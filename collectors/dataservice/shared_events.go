@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -45,8 +46,9 @@ type pass struct {
 	Sweep bool
 	From  int64          // position of the first event
 	Until int64          // block after the last one; 0: no limit
-	Token string         // of the next page; empty: the first
 	Seen  map[string]int // copies of events without an ID of their own, by hash
+
+	scrape.Place
 }
 
 type headAt struct {
@@ -198,7 +200,7 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 	defer l.bound()
 	p := l.Pass
 	restart := func() { p.Seen = nil } // events that were counted stay counted
-	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Token, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
+	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Place, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
 		return page(ctx, p)
 	}, func(found []data.Item[T]) bool {
 		var items []T

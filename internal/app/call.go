@@ -44,20 +44,21 @@ func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext
 			yield(nil, err)
 			return
 		}
+		var place scrape.Place
 		for {
 			answer, err := callOnce(ctx, ups, r)
 			if !yield(answer, err) || err != nil || !r.All {
 				return
 			}
-			switch next := r.Method.Next(answer); {
-			case next.Value == "":
+			next := r.Method.Next(answer)
+			if next.Value == "" {
 				return
-			case next == r.At:
-				yield(nil, scrape.ErrRepeatedToken)
-				return
-			default:
-				r.At = next
 			}
+			if err := place.Follow(next.Value); err != nil {
+				yield(nil, scrape.BadPage(r.Method.Op(), err))
+				return
+			}
+			r.At = next
 		}
 	}
 }

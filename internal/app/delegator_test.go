@@ -1,11 +1,17 @@
 package app_test
 
 import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
@@ -100,4 +106,77 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// delegatorWithData configures a delegator with the Data service and without nodes.
+func delegatorWithData(w *apptest.World) {
+	w.Env["NODES"], w.Env["CHAINS"], w.Env["DATA_URL"], w.Env["NETWORK"] = "", "", "http://data.sim", "mainnet"
+	w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
+	w.SetNetworkID(1)
+}
+
+// alertNames returns the names of the firing alerts.
+func alertNames(t *testing.T, w *apptest.World) (names []string) {
+	for _, a := range w.Alerts(t) {
+		names = append(names, a.Labels["alertname"])
+	}
+	return names
+}
+
+// The end of a delegation is constant. The alert about it continues while the Data service fails, with and without an observer.
+func TestDelegationEndIsKnownDuringAnOutage(t *testing.T) {
+	for _, observed := range []bool{false, true} {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			delegatorWithData(w)
+			if observed {
+				w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("golf")
+			}
+			w.Env["COLLECTORS"] = "delegations,payouts,data_up,validators"
+			w.EndDelegations("hotel", time.Now().Add(20*time.Hour))
+			w.Notify(t)
+			w.Start(t)
+			time.Sleep(20 * time.Minute)
+			w.DataService().Stop()
+			for range 12 {
+				time.Sleep(4 * time.Minute)
+				if firing := alertNames(t, w); !slices.Contains(firing, "AvaxDelegationEndsSoon") {
+					t.Fatalf("observer %t: alerts: %v", observed, firing)
+				}
+			}
+		})
+	}
+}
+
+// The Data service gets one request for the delegations of all addresses, whatever their number. Without a key, 50 addresses need a small part of the
+// budget of a day, and no more than planned.
+func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		delegatorWithData(w)
+		var addresses []string
+		for n := range 49 {
+			addresses = append(addresses, testworld.Wallet("custom", byte(n)))
+		}
+		w.Env["WATCH_DELEGATORS"] = "P-" + simnet.Delegator + ",P-" + strings.Join(addresses, ",P-")
+		w.Env["ALERTING"] = "off"
+		w.EndDelegations("hotel", time.Now().Add(10*time.Hour))
+		w.RefuseReward("hotel")
+		w.Start(t)
+		cfg, err := w.Env.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var plan bytes.Buffer
+		_ = app.Check(t.Context(), cfg, &plan)
+		total := regexp.MustCompile(`(?m)^ *total +[0-9]+ per minute +([0-9]+) per day`).FindStringSubmatch(plan.String())
+		if total == nil {
+			t.Fatal(plan.String())
+		}
+		planned, _ := strconv.Atoi(total[1])
+		time.Sleep(24 * time.Hour)
+		spent := w.Samples(t)[`avax_exporter_data_spent_units{window="day"}`]
+		if spent < 20_000 || int(spent) > planned || planned > 300_000 {
+			t.Errorf("spent %v compute units in a day, planned %d", spent, planned)
+		}
+		t.Logf("planned %d, spent %v", planned, spent)
+	})
 }

@@ -42,6 +42,14 @@ func (w Watchlist) DelegatorNames() (names []string) {
 	return names
 }
 
+// DelegatorAddresses returns the addresses of all delegators.
+func (w Watchlist) DelegatorAddresses() (addresses []string) {
+	for _, d := range w.Delegators {
+		addresses = append(addresses, d.Address)
+	}
+	return addresses
+}
+
 // Delegator returns the delegator with this name. A reload may have removed it while its run is in progress: then it has no address.
 func (w Watchlist) Delegator(name string) Delegator {
 	i := slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })

@@ -315,7 +315,7 @@ type pendingReward struct {
 	EstimatedReward assetAmount `json:"estimatedReward"`
 }
 
-// pendingRewards lists the validations and delegations that have not ended.
+// pendingRewards lists the validations and delegations that have not ended, and those whose end the service has not indexed yet.
 func (r *request) pendingRewards() (any, error) {
 	size, ours := r.paging(10, 100), r.ours()
 	selected, err := r.rewardsOf()
@@ -330,6 +330,12 @@ func (r *request) pendingRewards() (any, error) {
 				owner: d.owner})
 		}
 	}
+	accepted := r.newest(r.pChain(), r.now).time
+	for _, w := range r.ledger.rewards {
+		if w.end.After(accepted) && w.kind != feeReward {
+			list = append(list, w)
+		}
+	}
 	list = slices.DeleteFunc(list, func(w reward) bool { return !ours || !selected(w) })
 	body := struct {
 		Rewards []pendingReward `json:"pendingRewards"`
@@ -339,7 +345,7 @@ func (r *request) pendingRewards() (any, error) {
 	for _, w := range list {
 		body.Rewards = append(body.Rewards, pendingReward{
 			[]string{w.owner}, w.tx, u64(w.staked), w.member.id, w.start.Unix(), w.end.Unix(), w.kind,
-			100 * r.now.Sub(w.start).Seconds() / w.end.Sub(w.start).Seconds(), r.assets()[0].amount(w.amount),
+			min(100, 100*r.now.Sub(w.start).Seconds()/w.end.Sub(w.start).Seconds()), r.assets()[0].amount(w.amount),
 		})
 	}
 	return body, nil

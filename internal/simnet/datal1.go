@@ -65,7 +65,8 @@ func (r *request) matches(name, value string) bool {
 	return wanted == "" || wanted == value
 }
 
-// platformTransactions lists the transactions that changed balances of L1 validators. All are signed by Owner.
+// platformTransactions lists the transactions that changed balances of L1 validators. All are signed by Owner. Without a filter, it lists the
+// newest transactions: one in each of the last blocks.
 func (r *request) platformTransactions() (any, error) {
 	type tx struct {
 		TxHash         string        `json:"txHash"`
@@ -116,8 +117,17 @@ func (r *request) platformTransactions() (any, error) {
 			}
 		}
 	}
+	if len(addresses) == 0 && r.query.Get("l1ValidationId") == "" && len(types) == 0 && ours {
+		list = nil
+		for height := p.heads.at(accepted).height; height > 0 && len(list) < 100; height-- {
+			none := []assetAmount{}
+			list = append(list, &tx{TxHash: r.newID("p transaction", height), TxType: "BaseTx", BlockTimestamp: p.heads.timeOf(height).Unix(),
+				BlockNumber: strconv.FormatUint(height, 10), BlockHash: r.blockID(p, height), Consumed: []struct{}{}, Emitted: []struct{}{}, Value: none, Burned: none,
+				Staked: none, Locked: none, Validators: []l1Change{}})
+		}
+	}
 	list = slices.DeleteFunc(list, func(x *tx) bool {
-		return !slices.ContainsFunc(x.Validators, func(v l1Change) bool { return r.matches("l1ValidationId", v.ValidationID) })
+		return len(x.Validators) > 0 && !slices.ContainsFunc(x.Validators, func(v l1Change) bool { return r.matches("l1ValidationId", v.ValidationID) })
 	})
 	slices.SortStableFunc(list, func(a, b *tx) int { return cmp.Compare(a.BlockTimestamp, b.BlockTimestamp) })
 	if r.order() == "desc" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -271,10 +272,16 @@ type PendingReward struct {
 	EstimatedReward PaidAsset     `json:"estimatedReward"`
 }
 
-// PendingRewards requests the pending rewards of a P-Chain address.
-func (c *Client) PendingRewards(ctx context.Context, network, address string) iter.Seq2[PendingReward, error] {
-	return walk(ctx, c, ListPendingRewards, Args{"network": network, "addresses": address}, func(r PendingReward) string { return r.TxHash })
+// ID returns the identity of a pending reward.
+func (r PendingReward) ID() string { return r.TxHash + " " + r.RewardType }
+
+// PendingRewards requests the pending rewards of P-Chain addresses, at most MaxAddresses, in one list.
+func (c *Client) PendingRewards(ctx context.Context, network string, addresses []string) iter.Seq2[PendingReward, error] {
+	return walk(ctx, c, ListPendingRewards, Args{"network": network, "addresses": addresses}, PendingReward.ID)
 }
+
+// MaxAddresses is the maximum number of addresses or node IDs of one request. The service documents none; a URL of 100 addresses has 5 kB.
+const MaxAddresses = 100
 
 // PaidAsset is an amount of an asset and the price of the asset.
 type PaidAsset struct {
@@ -304,6 +311,18 @@ type L1Validator struct {
 // ID identifies the validator.
 func (v L1Validator) ID() string { return v.ValidationID }
 
+// IndexedUntil requests the newest transactions of the P-Chain, and returns the time of the newest one: the service has indexed the chain up
+// to it at least. It is the zero time if the service lists none.
+func (c *Client) IndexedUntil(ctx context.Context, network string) (newest time.Time, err error) {
+	page, err := getPage(ctx, c, ListTransactions, Args{"network": network, "blockchainId": PChain, "sortOrder": Descending}, 0, "")
+	for _, tx := range page.Items {
+		if tx.Err == nil && tx.Value.BlockTimestamp.After(newest) {
+			newest = tx.Value.BlockTimestamp.Time
+		}
+	}
+	return newest, err
+}
+
 // L1Transaction is a transaction of the P-Chain that may change the balances of L1 validators.
 type L1Transaction struct {
 	TxHash         string            `json:"txHash"`
@@ -320,9 +339,9 @@ type L1BalanceChange struct {
 	BalanceChange wire.Float `json:"balanceChange,omitzero"` // nAVAX, whole; below 0 if the transaction returned the balance to its owner
 }
 
-// Rewards requests the rewards of a P-Chain address, newest first.
-func (c *Client) Rewards(ctx context.Context, network, address string) iter.Seq2[Reward, error] {
-	return walk(ctx, c, ListRewards, Args{"network": network, "addresses": address, "sortOrder": Descending}, Reward.ID)
+// Rewards requests the rewards that nodes paid to P-Chain addresses, at most MaxAddresses of each, in one list.
+func (c *Client) Rewards(ctx context.Context, network string, addresses, nodeIDs []string) iter.Seq2[Reward, error] {
+	return walk(ctx, c, ListRewards, Args{"network": network, "addresses": addresses, "nodeIds": nodeIDs, "sortOrder": Descending}, Reward.ID)
 }
 
 // The states of an interchain message.

@@ -35,22 +35,25 @@ func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], arg
 	return get(ctx, c, m, args)
 }
 
-// ReadPages requests the pages of a list, at most limit, and calls use for each. It begins at the page of token, which is empty for the first
-// page, and stores the token of the next page there. It returns true at the end of the list, or if use returned true.
+// ReadPages requests the pages of a list, at most limit, and calls use for each. It begins at a place, and stores there how far it read. It
+// returns true at the end of the list, or if use returned true.
 //
 // Page tokens expire after about a day. ReadPages then begins again at the first page, without shared answers. It fails if it reads no more
-// pages after that than before, or if a page names itself as the next one. The next call begins at the first page too. ReadPages calls
-// restart if what use stored about the pages before is void.
-func ReadPages[T any](ctx context.Context, op string, limit int, token *string, restart func(),
+// pages after that than before, or if the pages repeat. The next call begins at the first page too. ReadPages calls restart if what use
+// stored about the pages before is void.
+//
+// The end is a page without the token of a next page. If it has no items either, it must be so twice.
+func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Place, restart func(),
 	page func(ctx context.Context, token string) (Page[T], error), use func([]Item[T]) (done bool)) (ended bool, err error) {
 	again := func() {
-		*token = ""
+		*at = scrape.Place{}
 		restart()
 	}
 	read, before := 0, -1 // pages since the last beginning, and pages read before that
+	confirmed := false    // the end
 	for range limit {
-		p, err := page(ctx, *token)
-		if *token != "" && IsTokenExpired(err) {
+		p, err := page(ctx, at.Token)
+		if at.Token != "" && IsTokenExpired(err) {
 			again()
 			if read <= before {
 				return false, scrape.BadPage(op, fmt.Errorf("page tokens expire at once: %w", err))
@@ -62,15 +65,19 @@ func ReadPages[T any](ctx context.Context, op string, limit int, token *string, 
 		if err != nil {
 			return false, err
 		}
-		done := use(p.Items)
-		switch {
-		case done || p.NextPageToken == "":
-			return true, nil
-		case p.NextPageToken == *token:
-			again()
-			return false, scrape.BadPage(op, scrape.ErrRepeatedToken)
+		if at.Token != "" && len(p.Items) == 0 && p.NextPageToken == "" && !confirmed {
+			confirmed, ctx = true, scrape.MaxAge(ctx, 0)
+			continue
 		}
-		*token = p.NextPageToken
+		confirmed = false
+		done := use(p.Items)
+		if done || p.NextPageToken == "" {
+			return true, nil
+		}
+		if err := at.Follow(p.NextPageToken); err != nil {
+			again()
+			return false, scrape.BadPage(op, err)
+		}
 		read++
 	}
 	return false, nil
@@ -90,8 +97,9 @@ func List[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 
 func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string, maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		token, yielded := "", map[string]bool{}
-		ended, err := ReadPages(ctx, m.Op(), maxPages, &token, func() {}, func(ctx context.Context, token string) (Page[T], error) {
+		var at scrape.Place
+		yielded, stopped, known := map[string]bool{}, false, KnownPages{}
+		ended, err := ReadPages(ctx, m.Op(), maxPages, &at, func() {}, func(ctx context.Context, token string) (Page[T], error) {
 			return getPage(ctx, c, m, args, 0, token)
 		}, func(items []Item[T]) bool {
 			for _, item := range items {
@@ -104,12 +112,18 @@ func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], a
 				default:
 					yielded[key] = true
 				}
-				if !yield(item.Value, err) {
+				if stopped = !yield(item.Value, err); stopped {
 					return true
 				}
 			}
-			return false
+			return known.Repeat(len(items), len(yielded))
 		})
+		switch {
+		case stopped:
+			return
+		case err == nil:
+			err = known.Err(m.Op())
+		}
 		if err == nil && !ended {
 			err = &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
 				"Monitor an address with fewer items, or disable the collector with AVAX_COLLECTORS=-name.")}
@@ -119,6 +133,32 @@ func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], a
 			yield(none, err)
 		}
 	}
+}
+
+// KnownPages counts pages in succession that have only items of earlier pages, to find pages that repeat with new tokens.
+type KnownPages struct{ pages, items int }
+
+// maxKnownPages is the maximum number of such pages. A list that grows moves few items to the next page.
+const maxKnownPages = 50
+
+// Repeat counts a page with a number of items, after which a number of different items is known. It returns true if the pages repeat.
+func (k *KnownPages) Repeat(size, items int) bool {
+	switch {
+	case items > k.items:
+		k.pages = 0
+	case size > 0:
+		k.pages++
+	}
+	k.items = items
+	return k.pages > maxKnownPages
+}
+
+// Err returns an error if the pages repeat.
+func (k *KnownPages) Err(op string) error {
+	if k.pages <= maxKnownPages {
+		return nil
+	}
+	return scrape.BadPage(op, fmt.Errorf("%d pages in succession have only items of earlier pages", k.pages))
 }
 
 // IsTokenExpired reports whether the service rejected a page token: its error mentions the token.

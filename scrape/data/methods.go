@@ -95,6 +95,7 @@ type Page[T any] struct {
 	Items         []Item[T]
 	NextPageToken string // empty on the last page
 	Network       string // of the items; empty if the answer does not name it
+	BlockHeight   uint64 // at which the items are true; 0 if the answer does not say it
 }
 
 // Next returns the cursor of the next page.
@@ -116,6 +117,11 @@ func (p *Page[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 			}
 			err := wire.Decode(d, &of)
 			p.Network = of.Network
+			return err
+		case name == "blockHeight":
+			var height wire.Uint64
+			err := wire.Decode(d, &height)
+			p.BlockHeight = uint64(height)
 			return err
 		case d.PeekKind() == jsontext.KindBeginArray:
 			lists++

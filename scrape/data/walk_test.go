@@ -1,6 +1,9 @@
 package data_test
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -201,4 +204,104 @@ func TestMalformedItemLeavesOtherItems(t *testing.T) {
 			t.Errorf("%s: got %q and %d errors", bad, got, items)
 		}
 	}
+}
+
+// Pages that repeat end the walk with an error that names the list: a cycle of any length, after any beginning, also if the service writes
+// other tokens each time.
+func TestRepeatedPagesEndTheWalk(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		before, cycle := rapid.IntRange(0, 30).Draw(r, "pages before the cycle"), rapid.IntRange(1, 40).Draw(r, "pages of the cycle")
+		newTokens := rapid.Bool().Draw(r, "new tokens")
+		pages := 0
+		c := data.New(open(t, func(q *http.Request) (*http.Response, error) {
+			pages++
+			number, _, _ := strings.Cut(q.URL.Query().Get("pageToken"), "-")
+			n, _ := strconv.Atoi(number)
+			next := fmt.Sprint(n + 1)
+			if n+1 == before+cycle {
+				next = fmt.Sprint(before)
+			}
+			if next == "0" || newTokens {
+				next += fmt.Sprint("-", pages)
+			}
+			return respond(200, fmt.Sprintf(`{"validators":[{"validationId":"%d","nodeId":"n","subnetId":"s","remainingBalance":1}],"nextPageToken":"%s"}`, n, next)), nil
+		}))
+		var err error
+		items := 0
+		for _, err = range data.List(t.Context(), c, data.ListL1Validators, data.Args{"network": data.Mainnet}, data.L1Validator.ID) {
+			items++
+		}
+		if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "/l1Validators") || items != before+cycle+1 {
+			r.Fatalf("%d items, %v", items, err)
+		}
+		if most := 3*(before+cycle) + 60; pages > most {
+			r.Errorf("%d pages, want at most %d", pages, most)
+		}
+	})
+}
+
+// A cycle is found even if each run reads only a few pages, and the place is stored in between.
+func TestStoredPlaceFindsRepeatedPages(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		before, cycle, each := rapid.IntRange(0, 50).Draw(r, "before"), rapid.IntRange(1, 90).Draw(r, "cycle"), rapid.IntRange(1, 20).Draw(r, "pages of a run")
+		var at scrape.Place
+		pages := 0
+		for pages <= 3*(before+cycle)+2 {
+			_, err := data.ReadPages(t.Context(), "list", each, &at, func() {}, func(_ context.Context, token string) (data.Page[int], error) {
+				pages++
+				n, _ := strconv.Atoi(token)
+				if n++; n == before+cycle {
+					n = before
+				}
+				if n == 0 {
+					return data.Page[int]{NextPageToken: "zero"}, nil
+				}
+				return data.Page[int]{NextPageToken: fmt.Sprint(n)}, nil
+			}, func([]data.Item[int]) bool { return false })
+			if err != nil {
+				if !errors.Is(err, scrape.ErrRepeatedToken) || at != (scrape.Place{}) {
+					r.Errorf("%v at %+v", err, at)
+				}
+				return
+			}
+			text, _ := json.Marshal(at)
+			at = scrape.Place{}
+			if err := json.Unmarshal(text, &at); err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.Errorf("no error after %d pages", pages)
+	})
+}
+
+// Pages without items do not end a list before its last page. An empty last page must be empty twice.
+func TestEmptyPagesDoNotEndTheList(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 2), 1, 12).Draw(r, "items of each page")
+		broken := rapid.IntRange(0, len(sizes)).Draw(r, "page that is once empty and the last one")
+		want := 0
+		for _, n := range sizes {
+			want += n
+		}
+		failed := broken == 0
+		c := data.New(open(t, func(q *http.Request) (*http.Response, error) {
+			n, _ := strconv.Atoi(q.URL.Query().Get("pageToken"))
+			if n == broken && !failed {
+				failed = true
+				return respond(200, `{"contracts":[]}`), nil
+			}
+			var items []string
+			for i := range sizes[n] {
+				items = append(items, fmt.Sprintf(`{"address":"%d-%d"}`, n, i))
+			}
+			next := ""
+			if n+1 < len(sizes) {
+				next = fmt.Sprint(n + 1)
+			}
+			return respond(200, `{"contracts":[`+strings.Join(items, ",")+`],"nextPageToken":"`+next+`"}`), nil
+		}))
+		if got, err := collect(t, c); err != nil || len(got) != want {
+			r.Errorf("%d items of %d, %v", len(got), want, err)
+		}
+	})
 }

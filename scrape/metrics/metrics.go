@@ -140,6 +140,7 @@ func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
 	var points []Point
 	var lastRun *time.Time
 	var at scrape.Cursor
+	var place scrape.Place
 	for range maxPages {
 		page, err := s.Call(ctx, c.u, s.url(at), nil)
 		if err != nil {
@@ -153,9 +154,10 @@ func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
 		switch next := page.Next(); {
 		case next.Value == "", found.Point != nil && !oldestFirst(page.Results):
 			return found, nil
-		case next == at:
-			return AverageTPS{}, scrape.BadPage(s.Op(), scrape.ErrRepeatedToken)
 		default:
+			if err := place.Follow(next.Value); err != nil {
+				return AverageTPS{}, scrape.BadPage(s.Op(), err)
+			}
 			at = next
 		}
 	}

@@ -117,8 +117,8 @@ func TestAverageTPSReturnsValueAndLastRun(t *testing.T) {
 func TestAverageTPSEndsForAnyPages(t *testing.T) {
 	endless := 0
 	for want, transport := range map[string]http.RoundTripper{
-		"GET /v1/avg_tps/{chainId}: rejected: HTTP 400: expired":                                     &service{answers: map[string]string{v1: page(`,"nextPageToken":"expired"`), v1 + "?pageToken=expired": `400{"message":"expired"}`}},
-		"GET /v1/avg_tps/{chainId}: malformed: the next page has the same token as the current page": &service{answers: map[string]string{v1: page(`,"nextPageToken":"same"`), v1 + "?pageToken=same": page(`,"nextPageToken":"same"`)}},
+		"GET /v1/avg_tps/{chainId}: rejected: HTTP 400: expired":                                                        &service{answers: map[string]string{v1: page(`,"nextPageToken":"expired"`), v1 + "?pageToken=expired": `400{"message":"expired"}`}},
+		"GET /v1/avg_tps/{chainId}: malformed: the pages repeat: the token of the next page is that of an earlier page": &service{answers: map[string]string{v1: page(`,"nextPageToken":"same"`), v1 + "?pageToken=same": page(`,"nextPageToken":"same"`)}},
 		"GET /v1/avg_tps/{chainId}: malformed: more than 500 pages": roundTrip(func(*http.Request) (*http.Response, error) {
 			endless++
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(page(fmt.Sprintf(`,"nextPageToken":"%d"`, endless))))},
