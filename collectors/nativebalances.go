@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -51,7 +52,12 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 			out.Note("no value in a currency: %v", listedErr)
 		}
 		if worth := b.BalanceValue; listedErr == nil && worth != nil {
-			out.Set(addressValue, float64(worth.Value), c.Name, address, worth.CurrencyCode)
+			value, wrong := worth.In(ups.Data.Currency)
+			if wrong != nil {
+				out.Note("no value in a currency: %v", wrong)
+			} else {
+				out.Set(addressValue, value, c.Name, address, cmp.Or(ups.Data.Currency, data.USD))
+			}
 		}
 	}
 	if err != nil {

@@ -60,7 +60,7 @@ func (w world) refuseOnNodes(methods ...string) {
 
 // RoundTrip implements http.RoundTripper.
 func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if *w.pendingIsEmpty && strings.HasSuffix(r.URL.Path, "/rewards:listPending") {
+	if w.pendingIsEmpty != nil && *w.pendingIsEmpty && strings.HasSuffix(r.URL.Path, "/rewards:listPending") {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"pendingRewards":[]}`))}, nil
 	}
 	if *w.otherwise != nil && r.Body != nil {

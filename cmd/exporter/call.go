@@ -31,7 +31,7 @@ Arguments:
                  default network is AVAX_NETWORK or the nodes' network.
 
 Options:
-  --node NAME    the configured node to call (default: the first)
+  --node NAME    the configured node or observer to call (default: the first)
   --chain CHAIN  name, alias or blockchain ID of the chain
                  (default: X for avm.…, C for eth_…)
   --all          print all pages of a list, one JSON value each

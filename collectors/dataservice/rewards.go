@@ -71,13 +71,19 @@ func collectRewards(ctx context.Context, ups *collector.Upstreams, id string, ou
 		history:      &ups.Data.History,
 		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), id, ups.Data.Currency, rewardPageSize, token)
-			for _, r := range p.Items {
+			p.Items = slices.Clone(p.Items) // the answer may be shared
+			for i, r := range p.Items {
 				switch {
 				case err != nil:
 				case r.Err != nil:
 					out.Note("skipped a malformed reward: %v", r.Err)
 				case r.Value.NodeID != id:
 					err = collector.WrongAnswer(data.ListRewards.Op(), id, r.Value.NodeID)
+				case r.Value.Reward.HistoricalPrice != nil:
+					if _, wrong := r.Value.Reward.HistoricalPrice.In(ups.Data.Currency); wrong != nil {
+						out.Note("skipped a wrong price: reward %s: %v", r.Value.ID(), wrong)
+						p.Items[i].Value.Reward.HistoricalPrice = nil
+					}
 				}
 			}
 			return p, err

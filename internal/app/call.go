@@ -27,7 +27,7 @@ func Methods() []*scrape.Method { return slices.Concat(node.Methods(), data.Meth
 type Request struct {
 	Method *scrape.Method
 	Params jsontext.Value // nil for none
-	Node   string         // configured node; empty: the first
+	Node   string         // configured node or observer; empty: the first
 	Chain  string         // name, alias or blockchain ID, for methods of a chain
 	All    bool           // all pages of a list
 
@@ -83,7 +83,7 @@ func callOnce(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 
 func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
 	var names []string
-	for _, n := range ups.Nodes() {
+	for _, n := range slices.Concat(ups.Nodes(), ups.Observers()) {
 		if r.Node != "" && r.Node != n.Name() {
 			names = append(names, n.Name())
 			continue
@@ -107,7 +107,14 @@ func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 		}
 		return answer, nil
 	}
-	return nil, config.InputError{Err: fmt.Errorf("unknown node %q: the nodes are %s", r.Node, strings.Join(names, ", "))}
+	if len(names) == 0 {
+		return nil, config.InputError{Err: fmt.Errorf("%s is a method of a node: set AVAX_NODES or AVAX_OBSERVERS", r.Method.Name)}
+	}
+	what := "nodes"
+	if len(ups.Observers()) > 0 {
+		what = "nodes and observers"
+	}
+	return nil, config.InputError{Err: fmt.Errorf("unknown node %q: the %s are %s", r.Node, what, strings.Join(names, ", "))}
 }
 
 // callData calls a method of the Data service. The default network is that of the nodes.

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -31,6 +32,19 @@ func (c *Client) Block(ctx context.Context, chainID, id string) (Block, error) {
 type Money struct {
 	CurrencyCode string     `json:"currencyCode"` // lower case, such as usd
 	Value        wire.Float `json:"value"`
+}
+
+// In returns the amount. It returns an error if the service answered in another currency than requested, or if the amount cannot be one. An empty
+// currency means USD.
+func (m Money) In(currency string) (float64, error) {
+	const most = 1e15 // more than all AVAX in any currency
+	switch asked := cmp.Or(currency, USD); {
+	case !strings.EqualFold(m.CurrencyCode, asked):
+		return 0, fmt.Errorf("requested in %s, but the answer is in %s", asked, quote(m.CurrencyCode))
+	case !(m.Value >= 0 && m.Value <= most):
+		return 0, fmt.Errorf("%v %s is no price", float64(m.Value), asked)
+	}
+	return float64(m.Value), nil
 }
 
 // NativeTokenBalance is the balance of an address in its chain's native token.
