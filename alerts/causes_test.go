@@ -1,0 +1,559 @@
+package alerts_test
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	promrules "github.com/prometheus/prometheus/rules"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+)
+
+// A cause begins after 20 minutes and ends after 70. Each cause is at a fleet of its own, and the rules join within a job.
+const (
+	causeBegins = 20
+	causeEnds   = 70
+	causeLength = 120
+)
+
+// fleet is a job with nodes that validate the primary network and the L1 "dex". Half of the L1's weight, and most of the stake, is others'.
+type fleet struct {
+	job    string
+	n      int
+	series map[string]string
+}
+
+func name(i int) string                 { return fmt.Sprintf("n%02d", i) }
+func (f *fleet) id(i int) string        { return fmt.Sprintf("NodeID-%s-%02d", f.job, i) }
+func (f *fleet) all(each func(i int))   { f.first(f.n, each) }
+func (f *fleet) owner(i int) string     { return []string{"zoe", "adam"}[i%2] }
+func (f *fleet) now(s string) string    { return fmt.Sprint(evaluationsBegin.Unix()) + s }
+func (f *fleet) always(s, v string)     { f.series[s] = fmt.Sprintf("%sx%d", v, causeLength) }
+func (f *fleet) rises(s string, by int) { f.series[s] = fmt.Sprintf("1000+%dx%d", by, causeLength) }
+
+func (f *fleet) first(n int, each func(i int)) {
+	for i := 1; i <= min(n, f.n); i++ {
+		each(i)
+	}
+}
+
+// is sets a value while the cause lasts.
+func (f *fleet) is(series, value string) {
+	before := "_"
+	if known := f.series[series]; known != "" {
+		before, _, _ = strings.Cut(known, "x")
+	}
+	f.series[series] = fmt.Sprintf("%sx%d %sx%d %sx%d", before, causeBegins-1, value, causeEnds-causeBegins-1, before, causeLength-causeEnds)
+	if before == "_" {
+		f.series[series] = fmt.Sprintf("_x%d %sx%d stale", causeBegins, value, causeEnds-causeBegins-1)
+	}
+}
+
+// becomes sets a value from the cause on.
+func (f *fleet) becomes(series, value string) {
+	before, _, _ := strings.Cut(f.series[series], "x")
+	f.series[series] = fmt.Sprintf("%sx%d %sx%d", before, causeBegins-1, value, causeLength-causeBegins)
+}
+
+// stands ends the rise of a counter while the cause lasts.
+func (f *fleet) stands(series string, by int) {
+	at := 1000 + by*causeBegins
+	f.series[series] = fmt.Sprintf("1000+%dx%d %dx%d %d+%dx%d", by, causeBegins-1, at, causeEnds-causeBegins-1, at, by, causeLength-causeEnds)
+}
+
+var evaluationsBegin = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// at returns a value that is a time after the beginning.
+func at(d time.Duration) string { return fmt.Sprint(evaluationsBegin.Add(d).Unix()) }
+
+const day = 24 * time.Hour
+
+// newFleet returns a healthy fleet.
+func newFleet(job string, n int) *fleet {
+	f := &fleet{job: job, n: n, series: map[string]string{}}
+	for s, v := range map[string]string{
+		`avax_exporter_targets`: fmt.Sprint(n), `up`: "1", `avax_exporter_overload`: "0", `avax_data_up`: "1",
+		`avax_l1_weight{chain="dex"}`: fmt.Sprint(200 * n), `avax_l1_active_weight{chain="dex"}`: fmt.Sprint(200 * n),
+		`avax_l1_validators{chain="dex",state="active"}`:                                       fmt.Sprint(2 * n),
+		`avax_network_stake_avax{subnet_id="11111111111111111111111111111111LpoYY"}`:           "10000000",
+		`avax_network_delegated_stake_avax{subnet_id="11111111111111111111111111111111LpoYY"}`: "10000000",
+		`avax_l1_proposers{chain="dex"}`:                                                       "5", `avax_l1_proposers_left{chain="dex"}`: "5", `avax_l1_proposers_left_ratio{chain="dex"}`: "1",
+		`avax_subnet_info{subnet_id="sub",is_l1="true",manager_blockchain_id="b",manager_address="0x1"}`: "1",
+		`avax_subnet_owner_info{subnet_id="sub",address="fuji1a"}`:                                       "1", `avax_subnet_owner_threshold{subnet_id="sub"}`: "1",
+		`avax_chain_info{chain="dex",subnet_id="sub"}`:                   "1",
+		`avax_chain_fee_config_last_changed_block{chain="dex"}`:          "7",
+		`avax_validator_present{node_id="NodeID-watched"}`:               "1",
+		`avax_validator_stake_avax{node_id="NodeID-watched"}`:            "2000",
+		`avax_validator_end_timestamp_seconds{node_id="NodeID-watched"}`: at(200 * day),
+		`avax_l1_validator_active{chain="dex",node_id="NodeID-other"}`:   "1",
+		`avax_l1_validator_weight{chain="dex",node_id="NodeID-other"}`:   "20",
+		`avax_address_balance_tokens{chain="C",address="0xa"}`:           "100",
+		`avax_platform_balance_avax{address="P-a",state="unlocked"}`:     "10000",
+	} {
+		f.always(s, v)
+	}
+	f.all(func(i int) {
+		own := map[string]string{
+			`avax_node_up{node="%[1]s"}`: "1", `avax_node_identity_info{node="%[1]s",node_id="%[2]s",bls_public_key="k"}`: "1",
+			`avax_node_connected_stake_ratio{node="%[1]s"}`: "0.99", `avax_node_disk_free_ratio{node="%[1]s"}`: "0.6",
+			`avax_node_disk_free_bytes{node="%[1]s"}`: "600000000000", `avax_node_peers{node="%[1]s"}`: "100", `avax_node_peers_inbound{node="%[1]s"}`: "50",
+			`avax_node_validating{node="%[1]s"}`: "1", `avax_node_uptime_rewarding_stake_ratio{node="%[1]s"}`: "0.98",
+			`avax_node_health_check_failing{node="%[1]s",check="network"}`: "0", `avax_node_health_check_failing{node="%[1]s",check="C"}`: "0",
+			`avax_node_address_info{node="%[1]s",ip="192.0.2.1"}`: "1", `avax_node_network_mismatch{node="%[1]s"}`: "0",
+			`avax_node_probe_duration_seconds{node="%[1]s"}`: "0.1", `avax_node_labels{node="%[1]s",owner="` + f.owner(i) + `"}`: "1",
+			`avax_node_info{node="%[1]s",network_id="1",version="1.15.0"}`: "1",
+			`avax_node_newer_version_stake_ratio{node="%[1]s"}`:            "0.01", `avax_node_identity_changes_total{node="%[1]s"}`: "0",
+			`avax_validator_present{node_id="%[2]s"}`: "1", `avax_validator_stake_avax{node_id="%[2]s"}`: "2000",
+			`avax_validator_delegated_stake_avax{node_id="%[2]s"}`:  "0",
+			`avax_validator_potential_reward_avax{node_id="%[2]s"}`: "55", `avax_validator_end_timestamp_seconds{node_id="%[2]s"}`: at(200 * day),
+			`avax_validator_start_timestamp_seconds{node_id="%[2]s"}`: at(-100 * day), `avax_validator_reward_reachable{node_id="%[2]s"}`: "1",
+			`avax_validator_downtime_budget_seconds{node_id="%[2]s"}`: "1000000", `avax_validator_views_stake_ratio{node_id="%[2]s"}`: "1", `avax_validator_downtime_used_seconds{node_id="%[2]s"}`: "1000",
+			`avax_l1_validator_active{chain="dex",node_id="%[2]s"}`: "1", `avax_l1_validator_weight{chain="dex",node_id="%[2]s"}`: "100",
+			`avax_l1_validator_balance_avax{chain="dex",node_id="%[2]s"}`: "100", `avax_l1_validator_burn_avax_per_day{chain="dex",node_id="%[2]s"}`: "1",
+			`avax_l1_connected_weight{node="%[1]s",chain="dex"}`: fmt.Sprint(200 * f.n), `avax_chain_fork_detected{node="%[1]s",chain="C"}`: "0",
+			`avax_exporter_collector_success{collector="heads",target="%[1]s/C"}`: "1", `avax_chain_processing_blocks{node="%[1]s",chain="C"}`: "0",
+		}
+		for _, chain := range []string{"P", "X", "C", "dex"} {
+			own[`avax_node_chain_bootstrapped{node="%[1]s",chain="`+chain+`"}`] = "1"
+			own[`avax_node_chain_present{node="%[1]s",chain="`+chain+`"}`] = "1"
+			own[`avax_node_peers_benched{node="%[1]s",chain="`+chain+`"}`] = "0"
+		}
+		for series, value := range own {
+			f.always(f.of(series, i), value)
+		}
+		f.first(3, func(viewer int) {
+			f.always(fmt.Sprintf(`avax_validator_connected{node=%q,node_id=%q}`, name(viewer), f.id(i)), "1")
+		})
+		f.always(fmt.Sprintf(`avax_validator_connected{node=%q,node_id="NodeID-watched"}`, name(i)), "1")
+		for _, chain := range []string{"P", "C", "dex"} {
+			f.rises(f.of(`avax_chain_height{node="%[1]s",chain="`+chain+`"}`, i), 30)
+			f.series[f.of(`avax_chain_head_timestamp_seconds{node="%[1]s",chain="`+chain+`"}`, i)] = at(0) + fmt.Sprintf("+60x%d", causeLength)
+		}
+	})
+	return f
+}
+
+// of fills in the name and the ID of a node.
+func (f *fleet) of(series string, i int) string {
+	return strings.NewReplacer("%[1]s", name(i), "%[2]s", f.id(i)).Replace(series)
+}
+
+// node sets a value of a node while the cause lasts.
+func (f *fleet) node(i int, series, value string) { f.is(f.of(series, i), value) }
+
+// dies ends the answers of nodes.
+func (f *fleet) dies(nodes ...int) {
+	for _, i := range nodes {
+		for series, values := range f.series {
+			if strings.HasPrefix(series, "avax_node_") && strings.Contains(series, fmt.Sprintf("node=%q", name(i))) && !strings.HasPrefix(series, "avax_node_labels") ||
+				strings.HasPrefix(series, "avax_chain_") && strings.Contains(series, fmt.Sprintf("node=%q", name(i))) ||
+				strings.HasPrefix(series, "avax_l1_connected_weight{") && strings.Contains(series, fmt.Sprintf("node=%q", name(i))) {
+				f.series[series] = away(values)
+			}
+		}
+		f.node(i, `avax_node_up{node="%[1]s"}`, "0")
+		f.series[f.of(`avax_node_up{node="%[1]s"}`, i)] = fmt.Sprintf("1x%d 0x%d 1x%d", causeBegins-1, causeEnds-causeBegins-1, causeLength-causeEnds)
+		f.first(3, func(viewer int) {
+			f.is(fmt.Sprintf(`avax_validator_connected{node=%q,node_id=%q}`, name(viewer), f.id(i)), "0")
+		})
+		f.is(fmt.Sprintf(`avax_exporter_collector_success{collector="heads",target="%s/C"}`, name(i)), "0")
+	}
+}
+
+// weight sets the connected weight of the L1 that the first nodes do not see.
+func (f *fleet) weight(ratio float64, nodes ...int) {
+	for _, i := range nodes {
+		f.node(i, `avax_l1_connected_weight{node="%[1]s",chain="dex"}`, fmt.Sprint(ratio*200*float64(f.n)))
+	}
+}
+
+// upTo returns the numbers of the first nodes.
+func (f *fleet) upTo(n int) (nodes []int) {
+	f.first(n, func(i int) { nodes = append(nodes, i) })
+	return nodes
+}
+
+// cause is what happens to a fleet. It sends exactly these notifications, and their ends: severity, alert and scope, and what their texts must name.
+type cause struct {
+	name  string
+	least int // the smallest fleet to which it happens
+	begin func(f *fleet)
+	want  func(f *fleet) []string
+	stays bool // longer than the test
+}
+
+// always is what fleets of all sizes send.
+func sends(all ...string) func(*fleet) []string { return func(*fleet) []string { return all } }
+
+// one is what a single node sends, and several what more do.
+func bySize(one, several []string) func(*fleet) []string {
+	return func(f *fleet) []string {
+		if f.n == 1 {
+			return one
+		}
+		return several
+	}
+}
+
+// away leaves out the samples while the cause lasts.
+func away(values string) string {
+	first, _, _ := strings.Cut(values, "x")
+	if start, by, rises := strings.Cut(first, "+"); rises {
+		var from, step int
+		fmt.Sscan(start, &from)
+		fmt.Sscan(by, &step)
+		return fmt.Sprintf("%sx%d stale _x%d %d+%sx%d", first, causeBegins-1, causeEnds-causeBegins-1, from+step*causeEnds, by, causeLength-causeEnds)
+	}
+	return fmt.Sprintf("%sx%d stale _x%d %sx%d", first, causeBegins-1, causeEnds-causeBegins-1, first, causeLength-causeEnds)
+}
+
+var causes = []cause{
+	{"a node dies", 1, func(f *fleet) { f.dies(1) }, sends("warn AvaxNodeDown: n01", "page AvaxNodeDown: n01|55 AVAX"), false},
+	{"two nodes die", 5, func(f *fleet) { f.dies(1, 2) }, sends("warn AvaxNodeDown: n01|n02", "page AvaxNodeDown: n01", "page AvaxNodeDown: n02"), false},
+	{"a rack of three nodes dies", 5, func(f *fleet) { f.dies(1, 2, 3); f.weight(1-1.5/float64(f.n), f.upTo(f.n)[3:]...) }, func(f *fleet) []string {
+		if f.n == 5 {
+			return []string{"warn AvaxNodeDown: n01|n02|n03", "page AvaxNodeDown several: 3 of 5|n01|n02|n03|dex"}
+		}
+		return []string{"warn AvaxNodeDown: n01|n02|n03", "page AvaxNodeDown several: 3 of 30|n01|n02|n03"}
+	}, false},
+	{"all nodes die", 5, func(f *fleet) { f.dies(f.upTo(f.n)...) }, sends("warn AvaxNodeDown: n01|n05", "page AvaxNodeDown several: n01|n05"), false},
+	{"a node is cut off", 1, func(f *fleet) {
+		f.node(1, `avax_node_connected_stake_ratio{node="%[1]s"}`, "0.1")
+		f.node(1, `avax_node_uptime_rewarding_stake_ratio{node="%[1]s"}`, "0.1")
+		f.node(1, `avax_node_peers{node="%[1]s"}`, "3")
+		f.node(1, `avax_node_peers_inbound{node="%[1]s"}`, "0")
+		f.node(1, `avax_node_health_check_failing{node="%[1]s",check="network"}`, "1")
+		f.weight(0.1, 1)
+	}, sends("page AvaxConnectedStakeLow: n01|10 %"), false},
+	{"all nodes are cut off", 1, func(f *fleet) {
+		f.all(func(i int) {
+			f.node(i, `avax_node_connected_stake_ratio{node="%[1]s"}`, "0.1")
+			f.node(i, `avax_node_uptime_rewarding_stake_ratio{node="%[1]s"}`, "0.1")
+			f.node(i, `avax_node_peers{node="%[1]s"}`, "3")
+			f.node(i, `avax_node_health_check_failing{node="%[1]s",check="network"}`, "1")
+			f.node(i, `avax_node_peers_inbound{node="%[1]s"}`, "0")
+			f.weight(0.1, i)
+		})
+	}, bySize([]string{"page AvaxConnectedStakeLow: n01|10 %"}, []string{"page AvaxConnectedStakeLow all: nodes"}), false},
+	{"a chain does not start after a restart", 1, func(f *fleet) {
+		f.node(1, `avax_node_chain_bootstrapped{node="%[1]s",chain="C"}`, "0")
+		f.node(1, `avax_node_health_check_failing{node="%[1]s",check="C"}`, "1")
+	}, sends("page AvaxChainNotBootstrapped: n01|C"), false},
+	{"a host of nodes bootstraps its L1 anew", 5, func(f *fleet) {
+		f.first(4, func(i int) { f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="dex"}`, "0") })
+	}, sends("page AvaxChainNotBootstrapped: n01|n04|dex"), false},
+	{"a VM stops", 1, func(f *fleet) {
+		f.is(`avax_exporter_collector_success{collector="heads",target="n01/C"}`, "0")
+		f.node(1, `avax_node_health_check_failing{node="%[1]s",check="C"}`, "1")
+	}, sends("page AvaxChainMissing: n01|C"), false},
+	{"a node stands still", 1, func(f *fleet) { f.stop("C", 1) }, bySize([]string{"page AvaxHeadStale: n01|C"}, []string{"page AvaxHeadStale: n01|C", "warn AvaxHeadLag: n01|C"}), false},
+	{"a chain halts", 1, func(f *fleet) { f.stop("C", f.upTo(f.n)...) }, bySize([]string{"page AvaxHeadStale: n01|C"}, []string{"page AvaxHeadStale all: C"}), false},
+	{"a node forks", 1, func(f *fleet) { f.node(1, `avax_chain_fork_detected{node="%[1]s",chain="C"}`, "1") }, sends("page AvaxForkDetected: n01|C"), false},
+	{"a disk fills up", 1, func(f *fleet) { f.node(1, `avax_node_disk_free_ratio{node="%[1]s"}`, "0.04") }, sends("page AvaxNodeDiskLow: n01|4 %"), false},
+	{"the volume of all nodes fills up", 1, func(f *fleet) {
+		f.all(func(i int) { f.node(i, `avax_node_disk_free_ratio{node="%[1]s"}`, "0.04") })
+	}, func(f *fleet) []string { return []string{fmt.Sprintf("page AvaxNodeDiskLow: n01|%s|4 %%", name(f.n))} }, false},
+	{"all nodes bench a quarter of their peers", 1, func(f *fleet) {
+		f.all(func(i int) { f.node(i, `avax_node_peers_benched{node="%[1]s",chain="C"}`, "25") })
+	}, func(f *fleet) []string {
+		return []string{fmt.Sprintf("page AvaxBenchedPeersHigh: n01|%s|25 %%", name(f.n))}
+	}, false},
+	{"a node has another key", 1, func(f *fleet) {
+		known := f.of(`avax_node_identity_info{node="%[1]s",node_id="%[2]s",bls_public_key="k"}`, 1)
+		f.series[known] = away(f.series[known])
+		f.node(1, `avax_node_identity_info{node="%[1]s",node_id="NodeID-new",bls_public_key="l"}`, "1")
+	}, sends("page AvaxNodeIdentityChanged: n01"), false},
+	{"a node is started twice", 5, func(f *fleet) {
+		for _, key := range []int{1, 2} {
+			f.node(key, `avax_node_duplicate{node="%[1]s"}`, "1")
+		}
+		own := f.of(`avax_node_identity_info{node="%[1]s",node_id="%[2]s",bls_public_key="k"}`, 2)
+		f.series[own] = away(f.series[own])
+		f.is(fmt.Sprintf(`avax_node_identity_info{node="n02",node_id=%q,bls_public_key="k"}`, f.id(1)), "1")
+	}, sends("page AvaxNodeIdentityChanged: n01|n02"), false},
+	{"a node is on the wrong network", 1, func(f *fleet) {
+		f.node(1, `avax_node_network_mismatch{node="%[1]s"}`, "1")
+		f.node(1, `avax_node_connected_stake_ratio{node="%[1]s"}`, "0")
+	}, sends("page AvaxNodeIdentityChanged: n01|network"), false},
+	{"a node has another address", 1, func(f *fleet) {
+		f.series[f.of(`avax_node_address_info{node="%[1]s",ip="192.0.2.1"}`, 1)] = away(f.series[f.of(`avax_node_address_info{node="%[1]s",ip="192.0.2.1"}`, 1)])
+		f.node(1, `avax_node_address_info{node="%[1]s",ip="192.0.2.9"}`, "1")
+	}, sends("warn AvaxNodeAddressChanged: n01|192.0.2.9"), false},
+	{"an own validator leaves early", 1, func(f *fleet) { f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0") }, sends("page AvaxValidatorMissing: n01"), false},
+	{"the period of a validator ends", 1, func(f *fleet) {
+		f.always(f.of(`avax_validator_end_timestamp_seconds{node_id="%[2]s"}`, 1), at(20*time.Minute))
+		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")
+	}, sends("warn AvaxValidatorMissing: n01", "warn AvaxStakeEndsSoon: n01"), false},
+	{"a watched validator is disconnected", 5, func(f *fleet) {
+		f.first(3, func(i int) {
+			f.is(fmt.Sprintf(`avax_validator_connected{node=%q,node_id="NodeID-watched"}`, name(i)), "0")
+		})
+	}, sends("page AvaxValidatorDisconnected: NodeID-watched"), false},
+	{"nobody would vote for a reward", 1, func(f *fleet) {
+		f.node(1, `avax_node_uptime_rewarding_stake_ratio{node="%[1]s"}`, "0.4")
+		f.always(f.of(`avax_validator_downtime_used_seconds{node_id="%[2]s"}`, 1), "400000")
+	}, sends("page AvaxRewardStakeLow: n01|40 %"), false},
+	{"the reward is lost", 1, func(f *fleet) {
+		f.node(1, `avax_validator_reward_reachable{node_id="%[2]s"}`, "0")
+	}, sends("page AvaxRewardUnreachable: n01|55"), false},
+	{"half of the downtime is used", 1, func(f *fleet) { f.node(1, `avax_validator_downtime_used_seconds{node_id="%[2]s"}`, "800000") }, sends("warn AvaxDowntimeBudgetLow: n01|80 %"), false},
+	{"a balance ends", 1, func(f *fleet) {
+		f.node(1, `avax_l1_validator_active{chain="dex",node_id="%[2]s"}`, "0")
+		f.node(1, `avax_l1_validator_balance_avax{chain="dex",node_id="%[2]s"}`, "0")
+	}, sends("page AvaxL1ValidatorInactive: n01|dex"), false},
+	{"a balance lasts for a day", 1, func(f *fleet) { f.node(1, `avax_l1_validator_balance_avax{chain="dex",node_id="%[2]s"}`, "0.9") }, sends("page AvaxL1RunwayLow: n01|dex"), false},
+	{"all balances last for a day", 1, func(f *fleet) {
+		f.all(func(i int) { f.node(i, `avax_l1_validator_balance_avax{chain="dex",node_id="%[2]s"}`, "0.9") })
+	}, func(f *fleet) []string { return []string{fmt.Sprintf("page AvaxL1RunwayLow: n01|%s|dex", name(f.n))} }, false},
+	{"a balance lasts for five days", 1, func(f *fleet) { f.node(1, `avax_l1_validator_balance_avax{chain="dex",node_id="%[2]s"}`, "5") }, sends("page AvaxL1RunwayLow: n01|dex"), false},
+	{"others of an L1 are lost", 1, func(f *fleet) { f.weight(0.6, f.upTo(f.n)...) }, sends("page AvaxL1ConnectedWeightLow: dex|60 %"), false},
+	{"one node does not see an L1's validators", 5, func(f *fleet) { f.weight(0.6, 1) }, sends("page AvaxL1ConnectedWeightLow node: n01|dex|60 %"), false},
+	{"a third of an L1 becomes inactive", 1, func(f *fleet) {
+		f.is(`avax_l1_active_weight{chain="dex"}`, fmt.Sprint(130*f.n))
+		f.weight(0.65, f.upTo(f.n)...)
+	}, sends("page AvaxL1ConnectedWeightLow: dex|65 %"), false},
+	{"an L1 ends in two days", 1, func(f *fleet) { f.is(`avax_l1_quorum_loss_seconds{chain="dex",quorum="0.80"}`, "170000") }, sends("page AvaxL1QuorumLossForecast: dex"), false},
+	{"no validator can build", 1, func(f *fleet) {
+		f.is(`avax_l1_proposers_left{chain="dex"}`, "0")
+		f.is(`avax_l1_proposers_left_ratio{chain="dex"}`, "0")
+		f.all(func(i int) { f.stands(f.of(`avax_chain_height{node="%[1]s",chain="dex"}`, i), 30) })
+	}, sends("page AvaxL1ProposersLow: dex"), false},
+	{"one validator can build", 1, func(f *fleet) { f.is(`avax_l1_proposers_left{chain="dex"}`, "1") }, sends("warn AvaxL1ProposersLow: dex"), false},
+	{"the owner of an L1 changes", 1, func(f *fleet) {
+		f.series[`avax_subnet_owner_info{subnet_id="sub",address="fuji1a"}`] = fmt.Sprintf("1x%d stale", causeBegins-1)
+		f.series[`avax_subnet_owner_info{subnet_id="sub",address="fuji1b"}`] = fmt.Sprintf("_x%d 1x%d", causeBegins, causeLength-causeBegins)
+	}, sends("page AvaxL1OwnerChanged: dex"), true},
+	{"the fees of an L1 change", 1, func(f *fleet) { f.becomes(`avax_chain_fee_config_last_changed_block{chain="dex"}`, "9") }, sends("warn AvaxFeeConfigChanged: dex"), false},
+	{"an upgrade is unknown", 1, func(f *fleet) {
+		f.all(func(i int) { f.node(i, `avax_node_unknown_upgrade_timestamp_seconds{node="%[1]s"}`, at(20*time.Hour)) })
+	}, sends("page AvaxUnknownUpgradeSoon all: n01"), false},
+	{"the Data service is away", 1, func(f *fleet) { f.is(`avax_data_up`, "0") }, sends("warn AvaxDataServiceDown: Data service"), false},
+	{"the exporter is lost", 1, func(f *fleet) {
+		for series, values := range f.series {
+			f.series[series] = away(values)
+		}
+		f.always("up", "1")
+		f.is("up", "0")
+	}, sends("page AvaxExporterDown: n01"), false},
+	{"the exporter is too slow", 1, func(f *fleet) {
+		f.is("avax_exporter_overload", "1")
+		f.all(func(i int) {
+			f.series[f.of(`avax_node_up{node="%[1]s"}`, i)] = away(f.series[f.of(`avax_node_up{node="%[1]s"}`, i)])
+		})
+	}, sends("page AvaxExporterDown: too slow"), false},
+	{"a node answers slowly", 1, func(f *fleet) { f.node(1, `avax_node_probe_duration_seconds{node="%[1]s"}`, "4") }, sends("warn AvaxNodeSlow: n01"), false},
+	{"a health check fails", 1, func(f *fleet) { f.node(1, `avax_node_health_check_failing{node="%[1]s",check="bls"}`, "1") }, sends("warn AvaxHealthCheckFailing: n01|bls"), false},
+	{"no inbound peers", 1, func(f *fleet) { f.node(1, `avax_node_peers_inbound{node="%[1]s"}`, "0") }, sends("warn AvaxNoInboundPeers: n01"), false},
+	{"few peers", 1, func(f *fleet) { f.node(1, `avax_node_peers{node="%[1]s"}`, "20") }, sends("warn AvaxPeersLow: n01|20"), false},
+	{"an observer is away", 1, func(f *fleet) {
+		f.always(`avax_observer_info{node="pub"}`, "1")
+		f.always(`avax_observer_up{node="pub"}`, "1")
+		f.is(`avax_observer_up{node="pub"}`, "0")
+	}, sends("info AvaxObserverDown: pub"), false},
+	{"a signature probe fails", 1, func(f *fleet) { f.is(`avax_signature_aggregation_up{probe="p"}`, "0") }, sends("warn AvaxSignatureAggregationFailing: p"), false},
+	{"messages wait", 1, func(f *fleet) {
+		f.is(`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`, at(0))
+	}, sends("warn AvaxICMUndelivered: C|dex", "page AvaxICMUndelivered: C|dex"), false},
+	{"a wallet is empty", 1, func(f *fleet) { f.is(`avax_address_balance_tokens{chain="C",address="0xa"}`, "0") }, sends("warn AvaxWalletRunsDry: 0xa|empty"), false},
+	{"nothing", 1, func(*fleet) {}, sends(), false},
+}
+
+// stop ends the growth of a chain on nodes.
+func (f *fleet) stop(chain string, nodes ...int) {
+	for _, i := range nodes {
+		f.stands(f.of(`avax_chain_height{node="%[1]s",chain="`+chain+`"}`, i), 30)
+		head := evaluationsBegin.Unix() + 60*causeBegins
+		f.series[f.of(`avax_chain_head_timestamp_seconds{node="%[1]s",chain="`+chain+`"}`, i)] = fmt.Sprintf("%s+60x%d %dx%d %d+60x%d", at(0), causeBegins-1,
+			head, causeEnds-causeBegins-1, evaluationsBegin.Unix()+60*causeEnds, causeLength-causeEnds)
+	}
+}
+
+// step is what the engine sends to an Alertmanager at one evaluation.
+type step []model.Alert
+
+// evaluated returns what the rules send for all fleets.
+func evaluated(t *testing.T, rules []byte, fleets []*fleet) (steps []step) {
+	t.Helper()
+	var input []testworld.Series
+	for _, f := range fleets {
+		for series, values := range f.series {
+			input = append(input, testworld.Series{Series: withLabels(series, map[string]string{"job": f.job}), Values: values})
+		}
+	}
+	slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
+	e, err := testworld.NewEngine(t, evaluationsBegin, time.Minute, input, time.Minute, testworld.Rules(t, rules))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close(t)
+	firing := map[string]model.Alert{}
+	for after := time.Duration(0); after < causeLength*time.Minute; after += time.Minute {
+		if err := e.Eval(after); err != nil {
+			t.Fatal(err)
+		}
+		now, sent := map[string]model.Alert{}, step{}
+		for _, r := range e.Alerts {
+			for _, a := range r.ActiveAlerts() {
+				if a.State == promrules.StateFiring && a.Labels.Get("severity") != "none" {
+					now[a.Labels.String()] = model.Alert{Labels: labelSet(a.Labels), Annotations: labelSet(a.Annotations), StartsAt: a.FiredAt}
+				}
+			}
+		}
+		for key, a := range firing {
+			if _, still := now[key]; !still {
+				a.EndsAt = evaluationsBegin.Add(after)
+				sent = append(sent, a)
+			}
+		}
+		for _, a := range now {
+			sent = append(sent, a)
+		}
+		firing, steps = now, append(steps, sent)
+	}
+	return steps
+}
+
+func labelSet(l labels.Labels) model.LabelSet {
+	set := model.LabelSet{}
+	l.Range(func(l labels.Label) { set[model.LabelName(l.Name)] = model.LabelValue(l.Value) })
+	return set
+}
+
+// notified returns what the built-in Alertmanager sends with the shipped file, in synthetic time.
+func notified(t *testing.T, steps []step) (got []testworld.Alert) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		receiver := testworld.Memory(t)
+		file := testworld.ShippedRoutes(t, receiver.URL)
+		text, err := yaml.Marshal(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := notify.Start(t.Context(), notify.Options{
+			Config: notify.Config{Text: text, Dial: receiver.Dial}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, alerts := range steps {
+			if err := n.Put(t.Context(), alerts...); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(10 * time.Minute)
+		got = receiver.Alerts()
+	})
+	return got
+}
+
+// key names a notification: severity, alert and scope.
+func key(l map[string]string) string {
+	return strings.TrimSpace(l["severity"] + " " + l["alertname"] + " " + l["scope"])
+}
+
+// judge compares what was sent for a fleet with what its cause should send.
+func (c cause) judge(t *testing.T, f *fleet, sent []testworld.Alert) {
+	t.Helper()
+	type message struct {
+		key, texts string
+		number     int
+		firing     bool
+	}
+	messages := map[string]*message{}
+	ends := map[string]int{}
+	for _, a := range sent {
+		id := fmt.Sprint(a.Status, a.Notification)
+		m := messages[id]
+		if m == nil {
+			m = &message{key: key(a.Labels), number: a.Notification, firing: a.Status == "firing"}
+			messages[id] = m
+			if !m.firing {
+				ends[m.key]++
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
+			m.texts += a.Annotations[name] + "\n"
+		}
+	}
+	want, seen := c.want(f), map[string]bool{}
+	for _, m := range slices.SortedFunc(maps.Values(messages), func(a, b *message) int { return a.number - b.number }) {
+		if !m.firing || c.stays && seen[m.key] { // the second is a reminder after an hour
+			continue
+		}
+		seen[m.key] = true
+		i := slices.IndexFunc(want, func(w string) bool {
+			about, words, _ := strings.Cut(w, ": ")
+			return about == m.key && !slices.ContainsFunc(strings.Split(words, "|"), func(word string) bool { return !strings.Contains(m.texts, word) })
+		})
+		if i < 0 {
+			t.Errorf("sends %s:\n%s", m.key, m.texts)
+			continue
+		}
+		want = slices.Delete(slices.Clone(want), i, i+1)
+	}
+	for _, w := range want {
+		t.Errorf("does not send %s", w)
+	}
+	for _, w := range c.want(f) {
+		about, _, _ := strings.Cut(w, ": ")
+		if n := ends[about]; n > 1 && about != "page AvaxNodeDown" || n == 0 && strings.HasPrefix(w, "page") && !c.stays {
+			t.Errorf("sends %d ends of %s", n, about)
+		}
+	}
+}
+
+var causesPlayed = flag.String("causes", "", "play only causes whose names contain this text")
+
+// Each of many causes sends one notification of each severity, which names what decides, and nothing else. The rules evaluate them at fleets of one,
+// five and thirty nodes, with and without labels of owners, and the built-in Alertmanager routes them as shipped.
+func TestEachCauseSendsOneNotification(t *testing.T) {
+	t.Parallel()
+	withOwners, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []struct {
+		name  string
+		rules []byte
+	}{{"without labels", alerts.Rules}, {"with labels", withOwners}} {
+		for _, n := range []int{1, 5, 30} {
+			if testing.Short() && (n != 5 || set.name == "with labels") {
+				continue
+			}
+			t.Run(fmt.Sprintf("%d nodes %s", n, set.name), func(t *testing.T) {
+				t.Parallel()
+				var fleets []*fleet
+				var played []cause
+				for i, c := range causes {
+					if n < c.least || testing.Short() && i%6 != 0 || !strings.Contains(c.name, *causesPlayed) {
+						continue
+					}
+					f := newFleet(fmt.Sprintf("cause%02d", i), n)
+					c.begin(f)
+					fleets, played = append(fleets, f), append(played, c)
+				}
+				sent := map[string][]testworld.Alert{}
+				for _, a := range notified(t, evaluated(t, set.rules, fleets)) {
+					sent[a.Labels["job"]] = append(sent[a.Labels["job"]], a)
+				}
+				for i, f := range fleets {
+					t.Run(played[i].name, func(t *testing.T) { played[i].judge(t, f, sent[f.job]) })
+				}
+			})
+		}
+	}
+}
