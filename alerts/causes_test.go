@@ -1,10 +1,14 @@
 package alerts_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -516,6 +520,19 @@ func (c cause) judge(t *testing.T, f *fleet, sent []testworld.Alert) {
 	}
 }
 
+// fleetsOf returns a fleet for each cause, after it began.
+func fleetsOf(n int) (fleets []*fleet, played []cause) {
+	for i, c := range causes {
+		if n < c.least || testing.Short() && i%6 != 0 || !strings.Contains(c.name, *causesPlayed) {
+			continue
+		}
+		f := newFleet(fmt.Sprintf("cause%02d", i), n)
+		c.begin(f)
+		fleets, played = append(fleets, f), append(played, c)
+	}
+	return fleets, played
+}
+
 var causesPlayed = flag.String("causes", "", "play only causes whose names contain this text")
 
 // Each of many causes sends one notification of each severity, which names what decides, and nothing else. The rules evaluate them at fleets of one,
@@ -536,16 +553,7 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d nodes %s", n, set.name), func(t *testing.T) {
 				t.Parallel()
-				var fleets []*fleet
-				var played []cause
-				for i, c := range causes {
-					if n < c.least || testing.Short() && i%6 != 0 || !strings.Contains(c.name, *causesPlayed) {
-						continue
-					}
-					f := newFleet(fmt.Sprintf("cause%02d", i), n)
-					c.begin(f)
-					fleets, played = append(fleets, f), append(played, c)
-				}
+				fleets, played := fleetsOf(n)
 				sent := map[string][]testworld.Alert{}
 				for _, a := range notified(t, evaluated(t, set.rules, fleets)) {
 					sent[a.Labels["job"]] = append(sent[a.Labels["job"]], a)
@@ -556,4 +564,55 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A real Alertmanager with the shipped file sends the same as the built-in one, for all causes at once.
+func TestAlertmanagerSendsTheSameForEachCause(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	fleets, _ := fleetsOf(5)
+	firing := evaluated(t, alerts.Rules, fleets)[causeEnds-1]
+	now := time.Now()
+	for i := range firing {
+		firing[i].StartsAt = now
+	}
+	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
+	text, err := yaml.Marshal(testworld.ShortRoutes(t, inside.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := notify.Start(t.Context(), notify.Options{Config: notify.Config{Text: text}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(firing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alertmanager := testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, outside.URL))
+	answer, err := http.Post(alertmanager.URL+"/api/v2/alerts", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatal(answer.Status)
+	}
+	if err := n.Put(t.Context(), firing...); err != nil {
+		t.Fatal(err)
+	}
+	received := func(r *testworld.Receiver) []string {
+		set := map[string]bool{}
+		for _, a := range r.Alerts() {
+			set[fmt.Sprint(a.Receiver, a.Group, a.Fingerprint)] = true
+		}
+		return slices.Sorted(maps.Keys(set))
+	}
+	testworld.Await(t, "the same notifications", func() error {
+		in, out := received(inside), received(outside)
+		if len(in) < len(fleets)-5 || !slices.Equal(in, out) {
+			return errors.New(fmt.Sprint(len(in), " and ", len(out)))
+		}
+		return nil
+	})
 }

@@ -274,11 +274,11 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	w := newWorld(t, rules)
 	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 	environment := slices.DeleteFunc(slices.Clone(w.environment), func(v string) bool { return strings.HasPrefix(v, "AVAX_ALERTMANAGERS=") })
-	text, err := yaml.Marshal(shippedRoutes(t, inside.URL))
+	text, err := yaml.Marshal(testworld.ShortRoutes(t, inside.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, shippedRoutes(t, outside.URL)).URL)...)
+	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, outside.URL)).URL)...)
 	w.play(t, func() error { return nil }, inside, outside)
 	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}
@@ -288,24 +288,4 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 		return slices.Sorted(maps.Keys(set))
 	}
 	testworld.Await(t, "same notifications", func() error { return equal(received(outside), received(inside)) })
-}
-
-// shippedRoutes returns the shipped configuration with a webhook for each receiver, and with short waits.
-func shippedRoutes(t *testing.T, webhook string) map[string]any {
-	t.Helper()
-	config := testworld.ShippedRoutes(t, webhook)
-	var shorten func(route map[string]any)
-	shorten = func(route map[string]any) {
-		for _, name := range []string{"group_wait", "group_interval"} {
-			if route[name] != nil {
-				route[name] = "1s"
-			}
-		}
-		routes, _ := route["routes"].([]any)
-		for _, r := range routes {
-			shorten(r.(map[string]any))
-		}
-	}
-	shorten(config["route"].(map[string]any))
-	return config
 }

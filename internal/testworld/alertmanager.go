@@ -60,3 +60,23 @@ func ShippedRoutes(t testing.TB, webhookURL string) map[string]any {
 	}
 	return config
 }
+
+// ShortRoutes returns ShippedRoutes with waits of a second.
+func ShortRoutes(t testing.TB, webhookURL string) map[string]any {
+	t.Helper()
+	config := ShippedRoutes(t, webhookURL)
+	var shorten func(route map[string]any)
+	shorten = func(route map[string]any) {
+		for _, name := range []string{"group_wait", "group_interval"} {
+			if route[name] != nil {
+				route[name] = "1s"
+			}
+		}
+		routes, _ := route["routes"].([]any)
+		for _, r := range routes {
+			shorten(r.(map[string]any))
+		}
+	}
+	shorten(config["route"].(map[string]any))
+	return config
+}
