@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,6 @@ func name(i int) string                 { return fmt.Sprintf("n%02d", i) }
 func (f *fleet) id(i int) string        { return fmt.Sprintf("NodeID-%s-%02d", f.job, i) }
 func (f *fleet) all(each func(i int))   { f.first(f.n, each) }
 func (f *fleet) owner(i int) string     { return []string{"zoe", "adam"}[i%2] }
-func (f *fleet) now(s string) string    { return fmt.Sprint(evaluationsBegin.Unix()) + s }
 func (f *fleet) always(s, v string)     { f.series[s] = fmt.Sprintf("%sx%d", v, causeLength) }
 func (f *fleet) rises(s string, by int) { f.series[s] = fmt.Sprintf("1000+%dx%d", by, causeLength) }
 
@@ -216,9 +216,8 @@ func bySize(one, several []string) func(*fleet) []string {
 func away(values string) string {
 	first, _, _ := strings.Cut(values, "x")
 	if start, by, rises := strings.Cut(first, "+"); rises {
-		var from, step int
-		fmt.Sscan(start, &from)
-		fmt.Sscan(by, &step)
+		from, _ := strconv.Atoi(start)
+		step, _ := strconv.Atoi(by)
 		return fmt.Sprintf("%sx%d stale _x%d %d+%sx%d", first, causeBegins-1, causeEnds-causeBegins-1, from+step*causeEnds, by, causeLength-causeEnds)
 	}
 	return fmt.Sprintf("%sx%d stale _x%d %sx%d", first, causeBegins-1, causeEnds-causeBegins-1, first, causeLength-causeEnds)
