@@ -2,27 +2,50 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"io"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
+const checkArgs = "[-v]"
+
 const checkHelp = `
-Prints for each node its version, network, node ID, bootstrapped chains and
-validator status. Then prints each problem and how to fix it. Uses the same
-environment variables as run.
+Calls every node and service once. Prints first what needs a person and what to
+do: failing calls, failing health checks, a low disk, certificates that expire
+within 14 days, inactive validators. Then prints one line about all that is
+well, and for each node its version, network, node ID, bootstrapped chains and
+validator status. Uses the same environment variables as run.
+
+The first line and the exit code fit monitoring systems such as Nagios: 0 is OK,
+1 is a warning, 2 is critical.
+
+Options:
+  -v      list also what is well
 
 Examples:
   AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
-  AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter check
+  AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter check -v
 `
 
 // runCheck calls every node and service once and prints what is missing.
-func runCheck(ctx context.Context, _ []string, stdout, _ io.Writer) error {
-	cfg, err := configured(config.Load())
+func runCheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	verbose := false
+	words, err := parse(args, func(flags *flag.FlagSet) { flags.BoolVar(&verbose, "v", false, "") })
+	if err == nil && len(words) > 0 {
+		err = errors.New("check has no arguments")
+	}
 	if err != nil {
+		return usageError{err}
+	}
+	cfg, err := configured(config.Load())
+	switch {
+	case err != nil:
 		return err
+	case verbose:
+		return app.CheckAll(ctx, cfg, stdout)
 	}
 	return app.Check(ctx, cfg, stdout)
 }

@@ -53,7 +53,7 @@ func commands() []command {
 			run: runDemo},
 		{name: "init", args: initArgs, summary: "set up: try your node and a receiver, write two files", help: initHelp(),
 			failure: "the node does not answer, or the receiver did not accept the test", run: runInit},
-		{name: "check", summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a node or service has a problem",
+		{name: "check", args: checkArgs, summary: "check the configuration and call every node and service once", help: checkHelp, failure: "a finding: a node or service has a problem",
 			run: runCheck},
 		{name: "explain", args: explainArgs, summary: "explain the state of an alert or the source of a metric", help: explainHelp,
 			failure: "the exporter does not answer", run: runExplain},

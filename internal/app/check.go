@@ -14,6 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -21,12 +23,23 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Check runs every collector once and prints the results. Its error contains the number of failures.
+// Check runs every collector once. It prints first what needs a person, then one line about all that is well. Its error contains the number of findings.
 func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
-	t, err := newTargets(cfg, nil, nil)
+	return check(ctx, cfg, out, false)
+}
+
+// CheckAll is like Check, and lists all that is well.
+func CheckAll(ctx context.Context, cfg *config.Config, out io.Writer) error {
+	return check(ctx, cfg, out, true)
+}
+
+func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) error {
+	registry := prometheus.NewRegistry()
+	t, err := newTargets(cfg, nil, scrape.NewMetrics(registry))
 	if err != nil {
 		return config.InputError{Err: err}
 	}
@@ -70,11 +83,10 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 		jobs = append(jobs, tried("notify", "receiver "+r.Receiver+", "+r.Integration, "reachable; avax-exporter notify test sends a test", r.Err))
 	}
 
+	found := status.Findings(jobs)
 	about, failures := status.Check(jobs, nodes.Names(ups.Nodes()))
-	for _, line := range about {
-		fmt.Fprintln(out, line)
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var well strings.Builder
+	table := tabwriter.NewWriter(&well, 0, 0, 2, ' ', 0)
 	failed, series := 0, 0
 	for _, j := range jobs {
 		series += samples(j)
@@ -84,12 +96,14 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			failed++
 		}
 	}
+	rules := ""
 	if cfg.Alerting.On {
-		rules, err := alerting.CheckRules(cfg.Alerting)
+		checked, err := alerting.CheckRules(cfg.Alerting)
 		if err != nil {
 			return config.InputError{Err: err}
 		}
-		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", rules.Name, plural(rules.Alerts, "alert"), plural(rules.Recording, "recording rule"))
+		rules = plural(checked.Alerts, "alert rule") + " of " + checked.Name
+		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", checked.Name, plural(checked.Alerts, "alert"), plural(checked.Recording, "recording rule"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -100,25 +114,81 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
 			fmt.Fprintf(out, "       %s\n", advice)
 		}
 	}
+	found = append(found, expiring(registry, time.Now())...)
+	for _, f := range found {
+		fmt.Fprintf(out, "FAILS  %s: %s\n       %s\n", f.About, f.Text, f.Do)
+	}
 	fmt.Fprint(out, rulesCost(cfg, series))
 	if err := notify.Exposed(cfg.Notify); err != nil {
 		fmt.Fprintf(out, "WARNS  %v\n", err)
+	}
+	passed := plural(len(jobs)-failed, "check") + " passed"
+	switch without := withoutData(jobs); {
+	case failed == len(jobs):
+	case failed > 0:
+		fmt.Fprintf(out, "ok     %s\n", sum(passed, rules, all))
+	case len(without) > 0:
+		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Add a node that does.\n", passed, strings.Join(without, ", "))
+	case len(found) > 0:
+		fmt.Fprintf(out, "ok     all %s\n", sum(passed, rules, all))
+	default:
+		fmt.Fprintf(out, "all %s\n", sum(passed, rules, all))
+	}
+	if all && failed < len(jobs) {
+		fmt.Fprint(out, well.String())
+	}
+	for _, line := range about {
+		fmt.Fprintln(out, line)
 	}
 	if err := spent.print(out); err != nil {
 		return err
 	}
 	observers.runAlone(ctx, planned)
 	observers.print(out, int(cfg.ObserverBudget))
-	if failed > 0 {
+	switch {
+	case failed > 0 && len(found) > 0:
+		return fmt.Errorf("%d of %d checks fail, for %s; %s", failed, len(jobs), plural(len(failures), "cause"), plural(len(found), "finding"))
+	case failed > 0:
 		return fmt.Errorf("%d of %d checks fail, for %s", failed, len(jobs), plural(len(failures), "cause"))
+	case len(found) > 0:
+		return errors.New(plural(len(found), "finding"))
 	}
-	passed := plural(len(jobs), "check") + " passed"
-	if without := withoutData(jobs); len(without) > 0 {
-		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Add a node that does.\n", passed, strings.Join(without, ", "))
+	return nil
+}
+
+// sum returns the line about all that is well.
+func sum(passed, rules string, listed bool) string {
+	text := passed
+	if rules != "" {
+		text += ", and " + rules
+	}
+	if !listed {
+		text += " (-v lists them)"
+	}
+	return text
+}
+
+// expiresSoon is the time before the expiry of a certificate from which on it is a finding, as for AvaxCertificateExpires.
+const expiresSoon = 14 * day
+
+// expiring returns the certificates of upstreams that expire soon.
+func expiring(g prometheus.Gatherer, now time.Time) (found []status.Finding) {
+	families, err := g.Gather()
+	if err != nil {
 		return nil
 	}
-	fmt.Fprintf(out, "all %s\n", passed)
-	return nil
+	for _, f := range families {
+		if f.GetName() != "avax_exporter_upstream_certificate_expiry_timestamp_seconds" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if left := words.UnixTime(m.GetGauge().GetValue()).Sub(now); left < expiresSoon {
+				found = append(found, status.Finding{About: m.GetLabel()[0].GetValue(), Text: "TLS certificate expires in " + words.Span(left),
+					Do: "Renew the certificate, and reload the program that serves it."})
+			}
+		}
+	}
+	return found
 }
 
 // runOnce runs a job within its time limit.
@@ -127,7 +197,7 @@ func runOnce(ctx context.Context, j schedule.Job) *metric.Job {
 	defer cancel()
 	batch := metric.NewBatch(j.Families)
 	err := j.Collect(ctx, batch)
-	return newJob(metric.Run{Key: j.Key, Chunks: batch.Chunks(), Notes: batch.Notes(), Err: cmp.Or(err, batch.Err())})
+	return newJob(metric.Run{Key: j.Key, Chunks: batch.Chunks(), Tables: batch.Tables(), Notes: batch.Notes(), Err: cmp.Or(err, batch.Err())})
 }
 
 // tried returns the check of a connection as a job without samples.

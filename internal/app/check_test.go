@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -51,19 +52,21 @@ func TestCheckReportsAChainThatCannotStart(t *testing.T) {
 	has(t, printed, "node local cannot start chain examplel1: ", "invalid precompile upgrades: warp cannot be activated before Durango")
 }
 
-func TestCheckStartsWithASummaryPerNode(t *testing.T) {
+// Before the summaries of the nodes there is only one line, if all is well.
+func TestCheckHasASummaryPerNode(t *testing.T) {
 	printed, err := checked(t, "partial_sync", func(config.Environment) {})
 	if err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
-	first, _, _ := strings.Cut(printed, "\n")
+	_, summaries, _ := strings.Cut(printed, "\n")
+	first, _, _ := strings.Cut(summaries, "\n")
 	if want := "local: avalanchego/1.15.0; network network-1337 (1337); NodeID-GDU62hUq14Q71db5QEE477Vzat2rNiqh9; partial sync; " +
 		"bootstrapped: P, examplel1"; first != want {
 		t.Errorf("starts with %s\nwant %s", first, want)
 	}
 	printed, _ = checked(t, "healthy", func(env config.Environment) { env["CHAINS"] = "C" })
-	first, _, _ = strings.Cut(printed, "\n")
-	has(t, first, "bootstrapped: P, X, C", "votes for reward: ", "period ends 2027-11-15")
+	_, summaries, _ = strings.Cut(printed, "\n")
+	has(t, summaries, "bootstrapped: P, X, C", "votes for reward: ", "period ends 2027-11-15")
 }
 
 func TestCheckConnectsToAlertmanagers(t *testing.T) {
@@ -76,7 +79,7 @@ func TestCheckConnectsToAlertmanagers(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, printed)
 	}
-	has(t, printed, "ok  alerting          Alertmanager 1")
+	has(t, printed, " checks passed")
 	_ = listener.Close()
 	printed, err = checked(t, "partial_sync", func(env config.Environment) { env["ALERTMANAGERS"] = address })
 	if err == nil {
@@ -142,4 +145,49 @@ func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
 		printed, _ = check()
 		has(t, printed, "node alpha validates examplel1")
 	})
+}
+
+// What needs a person is first and gives exit code 1, although every call succeeds. One line tells all that is well.
+func TestCheckPrintsFindingsFirst(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*simnet.Network)
+		want   []string // beginnings of the first lines
+	}{
+		"all well": {func(*simnet.Network) {}, []string{"all "}},
+		"a full disk": {func(n *simnet.Network) { n.Node("alpha").FillDisk(6e9, 0) },
+			[]string{"FAILS  alpha: health check diskspace fails: remaining available disk space percentage (2%) is below the warning threshold of disk space " +
+				"(10%); 2 % of the disk is free, the node stops below 3 %", "       Delete old logs", "ok     all "}},
+		"the upgrade of the network": {func(n *simnet.Network) { n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel") },
+			[]string{"FAILS  alpha: health check futureupgrade fails: unknown network upgrade detected", "       ", "FAILS  charlie: "}},
+		"a validator without balance": {func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
+			[]string{"FAILS  examplel1: 1 validator is inactive", "       ", "ok     all "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				n := simnet.New(simnet.Options{Seed: 1})
+				w.Use(n, "alpha", "charlie")
+				w.Env["COLLECTORS"] = "up,identity,health,l1"
+				test.change(n)
+				c, err := w.Env.Parse()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Transport = w.Transport
+				var out strings.Builder
+				err = app.Check(t.Context(), c, &out)
+				if findings := len(test.want) > 1; (err != nil) != findings {
+					t.Errorf("error %v", err)
+				}
+				lines := strings.Split(out.String(), "\n")
+				for i, want := range test.want {
+					if !strings.HasPrefix(lines[i], want) {
+						t.Errorf("line %d is %q, want %q…\n%s", i+1, lines[i], want, &out)
+					}
+				}
+				if n := strings.Count(out.String(), "\nok "); n > 1 {
+					t.Errorf("%d lines about what is well", n)
+				}
+			})
+		})
+	}
 }

@@ -1,0 +1,78 @@
+package status
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// Finding is what needs a person, although every call succeeded.
+type Finding struct {
+	About, Text string
+	Do          string // what to do
+}
+
+var diskFree = read("avax_node_disk_free_ratio", "node")
+
+// diskStops is the free share of the disk below which a node stops by default.
+const diskStops = 0.03
+
+// Findings returns what the samples of one run of each job say: failing health checks, and what validators, L1s and delegations lose.
+func Findings(jobs []*metric.Job) (found []Finding) {
+	st := Of(jobs, time.Time{}, Given{})
+	free := map[string]float64{}
+	st.samples.each(diskFree, func(s sample) { free[s.labels[0]] = s.V })
+	for _, n := range st.Nodes {
+		found = append(found, n.failing(free)...)
+	}
+	const look = "The status page of the exporter shows the alerts about it and their actions."
+	add := func(about string, fact State) {
+		if fact.Severity >= Warn && fact.Err == nil {
+			found = append(found, Finding{about, fact.Text, look})
+		}
+	}
+	for _, v := range st.Validators {
+		if v.Present.Is(1) { // a run that does not find a validator fails
+			add(cmp.Or(st.NameOf(v.NodeID, ""), v.NodeID), v.Fact())
+		}
+	}
+	for _, l := range st.L1s {
+		add(l.Chain, l.State)
+	}
+	for _, d := range st.Delegations {
+		add("delegation of "+d.Owner+" to "+cmp.Or(st.NameOf(d.NodeID, ""), d.NodeID), st.FactOf(d))
+	}
+	return found
+}
+
+// failing returns a finding for each error text of the node's failing health checks. free is the free share of the disk by node.
+func (n *Node) failing(free map[string]float64) (found []Finding) {
+	names := map[string][]string{}
+	for _, check := range n.FailingChecks {
+		names[check.Error] = append(names[check.Error], check.Name)
+	}
+	disk, known := free[n.Name], false
+	for _, text := range slices.Sorted(maps.Keys(names)) {
+		one := Finding{n.Name, "health check " + strings.Join(names[text], ", ") + " fails", "Read the log of the node."}
+		if text != "" {
+			one.Text += ": " + text
+		}
+		if slices.Contains(names[text], "diskspace") {
+			known, one.Do = true, "Delete old logs and snapshots. If this is not enough, enlarge the disk."
+			if disk > 0 {
+				one.Text += "; " + words.Percent(disk) + " of the disk is free, the node stops below " + words.Percent(diskStops)
+			}
+		}
+		found = append(found, one)
+	}
+	if _, has := free[n.Name]; has && !known && disk < 2*diskStops {
+		found = append(found, Finding{n.Name, words.Percent(disk) + " of the disk is free, the node stops below " + words.Percent(diskStops),
+			"Delete old logs and snapshots. If this is not enough, enlarge the disk."})
+	}
+	return found
+}
