@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-const explainArgs = "[--from URL] ALERT|FAMILY [TARGET]"
+const explainArgs = "[--from URL] [--why] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
-For an alert, prints its state, its value and threshold, the part of its
-expression that is true, and the runbook. For a family, prints its help and
-the collector. For both, prints the samples.
+For an alert, prints two sentences: its state with the value, the bound and the
+time, and what to do. With --why, also prints the parts of its expression with
+their values, the samples and the runbook. For a family, prints its help, its
+samples and the collector.
 
 Arguments:
   ALERT       name of an alert, such as AvaxNodeDown
@@ -25,18 +26,26 @@ Arguments:
 Options:
   --from URL  address of the exporter
               (default: the exporter on this machine, at AVAX_LISTEN)
+  --why       show what the answer is computed from
 
 Examples:
   avax-exporter explain AvaxNodeDown alpha
+  avax-exporter explain --why AvaxL1RunwayLow foxtrot
   avax-exporter explain --from http://monitoring:9865 avax_node_up
 `
 
 // wanted are the arguments of the command explain.
-type wanted struct{ from, name, target string }
+type wanted struct {
+	from, name, target string
+	why                bool
+}
 
 // parseExplain parses the arguments of the command explain. The error is flag.ErrHelp, or it contains a remedy.
 func parseExplain(args []string) (w wanted, err error) {
-	words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&w.from, "from", "", "") })
+	words, err := parse(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&w.from, "from", "", "")
+		flags.BoolVar(&w.why, "why", false, "")
+	})
 	switch {
 	case err != nil:
 		return w, err
@@ -64,7 +73,11 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	text, err := exporter.answerOf(ctx, "/explain?"+url.Values{"name": {w.name}, "target": {w.target}}.Encode())
+	query := url.Values{"name": {w.name}, "target": {w.target}}
+	if !w.why {
+		query.Set("why", "0")
+	}
+	text, err := exporter.answerOf(ctx, "/explain?"+query.Encode())
 	if err != nil {
 		return err
 	}

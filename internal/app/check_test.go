@@ -157,7 +157,9 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 		"a full disk": {func(n *simnet.Network) { n.Node("alpha").FillDisk(6e9, 0) },
 			[]string{"FAILS  alpha: health check diskspace fails: remaining available disk space percentage (2%) is below the warning threshold of disk space " +
 				"(10%); 2 % of the disk is free, the node stops below 3 %", "       Delete old logs", "ok     all "}},
-		"the upgrade of the network": {func(n *simnet.Network) { n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel") },
+		"the upgrade of the network": {func(n *simnet.Network) {
+			n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel")
+		},
 			[]string{"FAILS  alpha: health check futureupgrade fails: unknown network upgrade detected", "       ", "FAILS  charlie: "}},
 		"a validator without balance": {func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 			[]string{"FAILS  examplel1: 1 validator is inactive", "       ", "ok     all "}},

@@ -33,18 +33,20 @@ type UnknownError string
 
 func (u UnknownError) Error() string { return string(u) }
 
-// Name explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it explains all
+// Of explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it explains all
 // targets. An UnknownError means that the name or the target does not exist.
-func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (string, error) {
+func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (Explanation, error) {
 	groups, err := source.Groups(ctx)
 	if err != nil {
-		return "", err
+		return Explanation{}, err
 	}
-	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, done: map[string]bool{}}
+	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, done: map[string]bool{}, nodes: map[string]string{}}
 	e.readNames()
 	rules := e.rules(name)
+	var x Explanation
 	switch {
 	case len(rules) > 0 && rules[0].Type == alerting.AlertingRule:
+		x = e.answer(rules)
 		e.alert(rules)
 	case len(rules) > 0:
 		e.expression(name, "", "")
@@ -54,12 +56,16 @@ func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name,
 	case specOf(name) != nil:
 		e.family(name)
 	default:
-		return "", e.unknown(name)
+		return Explanation{}, e.unknown(name)
 	}
 	if e.err == nil && target != "" && !e.found {
 		e.err = UnknownError(fmt.Sprintf("no samples about %q: write a node, a chain or an ID as in /metrics", target))
 	}
-	return e.out.String(), e.err
+	x.Why = e.out.String()
+	if x.State == "" { // of a family, the samples are the answer
+		x.State, x.Why = strings.TrimSuffix(x.Why, "\n"), ""
+	}
+	return x, e.err
 }
 
 // explanation builds the text of one call of Name.
@@ -69,7 +75,8 @@ type explanation struct {
 	jobs   []*metric.Job
 	groups []alerting.Group
 	target string
-	names  []string // the target's names and IDs
+	names  []string          // the target's names and IDs
+	nodes  map[string]string // names of nodes by node ID
 	now    time.Time
 	done   map[string]bool // recorded series and families that are already printed
 	out    strings.Builder
@@ -116,6 +123,9 @@ func (e *explanation) readNames() {
 				if v := string(s.Metric[l]); v != "" {
 					ids = append(ids, v)
 				}
+			}
+			if node := string(s.Metric["node"]); node != "" {
+				e.nodes[string(s.Metric["node_id"])] = node
 			}
 			if slices.Contains(ids, e.target) && (family != "avax_l1_validator_info" || e.target != string(s.Metric["chain"])) {
 				e.names, e.found = append(e.names, ids...), true

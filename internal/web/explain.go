@@ -1,18 +1,26 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
 	"github.com/avax-exporter/avax-exporter/internal/explain"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 )
 
 // explainPatience limits the time of an explanation, which makes many queries.
 const explainPatience = 10 * time.Second
 
-// explain answers GET /explain?name=ALERT|FAMILY&target=TARGET as text: 404 if the name or the target is unknown.
+// explain answers GET /explain?name=ALERT|FAMILY&target=TARGET: 404 if the name or the target is unknown. A browser gets a page, others get text: first the
+// answer, and without why=0 what it is computed from.
 func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 	if s.Source == nil {
 		http.Error(w, errNoSource.Error(), http.StatusNotFound)
@@ -23,9 +31,8 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, target := r.FormValue("name"), r.FormValue("target")
-	text, err := s.explanations.get(r.Context(), name+"\x00"+target, explainPatience, func(ctx context.Context) ([]byte, error) {
-		text, err := explain.Name(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())
-		return []byte(text), err
+	answer, err := s.explanations.get(r.Context(), name+"\x00"+target, explainPatience, func(ctx context.Context) (explain.Explanation, error) {
+		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())
 	})
 	var unknown explain.UnknownError
 	var failed *apiError
@@ -36,8 +43,33 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no explanation: "+err.Error(), failed.status)
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case strings.Contains(r.Header.Get("Accept"), "text/html"):
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		var page bytes.Buffer
+		_ = s.explainPage(answer, name, target).Render(&page)
+		_, _ = w.Write(unbroken(page.Bytes())) //nolint:gosec // gomponents escapes what clients write
 	default:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write(text)
+		_, _ = io.WriteString(w, answer.Text(r.FormValue("why") != "0"))
 	}
+}
+
+func (s *Site) explainPage(x explain.Explanation, name, target string) g.Node {
+	v := &view{site: s}
+	level := status.Well
+	if x.Severity != "" {
+		level = status.SeverityOf(map[string]string{"severity": x.Severity})
+	}
+	title := verdict{level: level, title: name, text: x.Do}
+	if target != "" {
+		title.title += " for " + target
+	}
+	if !x.Alert {
+		return document(title, v.top(), h.Main(verdictSection(title, nil), h.Pre(h.Class("why"), g.Text(x.State))), v.bottom())
+	}
+	return document(title, v.top(), h.Main(
+		h.Section(h.Class("verdict "+level.String()), h.Aria("label", "Answer"), h.H1(h.Class(level.String()), g.Text(title.title)),
+			h.P(h.Class("action"), g.Text(x.State)), h.P(prose(x.Do)),
+			h.P(v.link("runbook/"+name, "Runbook"), g.Text(" · "), v.link("alerts#"+name, "Alerts"))),
+		h.Details(h.Class("card"), h.Summary(g.Text("How this is computed")), h.Pre(g.Text(x.Why)))), v.bottom())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/explain"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
@@ -87,9 +88,9 @@ type Site struct {
 	queries        work // of clients
 	changes        work // also requests of Alertmanager's API
 	alertsAPI      http.HandlerFunc
-	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, those with a filter, and
-	// explanations.
-	fixedPages, namedPages, filteredPages, explanations *shared[[]byte]
+	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, and those with a filter.
+	fixedPages, namedPages, filteredPages *shared[[]byte]
+	explanations                          *shared[explain.Explanation]
 }
 
 // endpoint is a path of the site. example is how a user writes it.
@@ -115,7 +116,7 @@ const maxAddress = 2000
 func (s *Site) endpoints() []endpoint {
 	s.answers = &answers{groups: newShared[[]alerting.Group](1, 0)}
 	s.fixedPages, s.namedPages = newShared[[]byte](4, kept), newShared[[]byte](4, kept)
-	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[[]byte](1, kept)
+	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[explain.Explanation](1, kept)
 	page := short
 	s.probes = newShared[[]string](1, probedWithin)
 	s.waves, s.ofNodes = newShared[wavesAnswer](1, kept), newShared[*status.Status](1, kept)
