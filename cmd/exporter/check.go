@@ -27,7 +27,7 @@ Options:
 
 Examples:
   AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check
-  AVAX_NODES=mine=http://127.0.0.1:9650 AVAX_CHAINS=C,auto avax-exporter check -v
+  AVAX_NODES=mine=http://127.0.0.1:9650 avax-exporter check -v
 `
 
 // runCheck calls every node and service once and prints what is missing.
