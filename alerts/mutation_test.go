@@ -147,7 +147,19 @@ func (s *suite) casesOf(t *testing.T, of *rule) (cases []mutationCase) {
 		}
 	}
 	slices.SortStableFunc(cases, func(a, b mutationCase) int { return a.cost - b.cost })
+	if alert := of.Labels["alert"]; alert != "" { // a threshold: the cases of its alert are the most likely to depend on it
+		slices.SortStableFunc(cases, func(a, b mutationCase) int { return a.mentions(alert) - b.mentions(alert) })
+	}
 	return cases
+}
+
+// mentions returns 0 if the case expects something of the alert, and otherwise 1.
+func (c mutationCase) mentions(alert string) int {
+	if slices.ContainsFunc(c.Alerts, func(a alertCase) bool { return a.Alertname == alert }) ||
+		slices.ContainsFunc(c.Queries, func(q queryCase) bool { return strings.Contains(q.Expr, alert) }) {
+		return 0
+	}
+	return 1
 }
 
 // narrow adds the names to a selector of ALERTS without a name, and removes the other expected alerts.
