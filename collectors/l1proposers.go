@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -212,7 +213,7 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 
 // running returns the IDs of the nodes that run the chain and are connected: your nodes that run it, and their peers that
 // track the subnet. A node that does not track the subnet may not know who else does, so its peers do not count. A node of
-// yours that does not answer counts if its peers report it. The result is nil if the nodes report no peers, or not which
+// yours that does not answer counts if its peers report it; one that answers and does not run the chain does not. The result is nil if the nodes report no peers, or not which
 // subnets their peers track.
 func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
 	maxAge := nodes.MaxAnswerAge(ctx)
@@ -220,8 +221,16 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	if err != nil {
 		return nil, err
 	}
+	// Peers list a node as long as it announces the subnet, also if its chain has ended.
+	stopped := ups.ChainStopped(c.Ref)
+	var mu sync.Mutex
 	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
 		_, err := collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c)
+		if outcome := scrape.OutcomeOf(err); outcome == scrape.NotFound || outcome == scrape.Bootstrapping {
+			mu.Lock()
+			defer mu.Unlock()
+			stopped[n.KnownID()] = true
+		}
 		return n, err
 	})
 	if err != nil {
@@ -249,5 +258,6 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	if !reported {
 		return nil, nil
 	}
+	maps.DeleteFunc(found, func(id string, _ bool) bool { return stopped[id] })
 	return found, nil
 }

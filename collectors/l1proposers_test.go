@@ -1,10 +1,12 @@
 package collectors_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 )
 
@@ -195,4 +197,26 @@ func TestOwnNodesCountWhileTheyRunTheChain(t *testing.T) {
 			t.Error("no node runs the chain, and no error")
 		}
 	})
+}
+
+// The VM of an own node ends, or starts anew: peers still announce that it tracks the subnet.
+func TestNodeWithoutTheChainCannotBuild(t *testing.T) {
+	for _, state := range []simnet.ChainState{simnet.Dead, simnet.Bootstrapping} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.setNodes(t, "alpha", "bravo", "foxtrot")
+			w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: w.network.Chain("examplel1").ID}})
+			bravo := `avax_l1_proposer_can_build{chain="examplel1",node_id="` + w.network.NodeID("bravo") + `"}`
+			run := w.proposers(t, "examplel1")
+			wantSeries(t, run(), bravo, "1")
+			w.network.Node("bravo").SetChain("examplel1", state)
+			for range 2 {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+				_, j := w.job(t, "heads", "bravo/examplel1")
+				_ = j.Collect(ctx, metric.NewBatch(specOf(t, "heads").Families))
+				cancel()
+			}
+			time.Sleep(time.Minute)
+			wantSeries(t, run(), bravo, "0")
+		})
+	}
 }
