@@ -431,8 +431,8 @@ func TestNewSubnetOwnerReplacesThePreviousOne(t *testing.T) {
 		}
 		id := w.network.Chain("examplel1").SubnetID
 		wantNoSeries(t, samples, simnet.Owner)
-		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1new"}`, "1")
-		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="custom1newer"}`, "1")
+		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="P-custom1new"}`, "1")
+		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="P-custom1newer"}`, "1")
 		wantSeries(t, samples, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
 		wantSeries(t, samples, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
 			`",manager_address="0x00000000000000000000000000000000000000ff"}`, "1")

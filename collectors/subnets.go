@@ -20,7 +20,7 @@ var (
 			"manages an L1's validators. They are empty if there is no such contract.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
-		"An owner of the subnet; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(collector.MaxNamed)
+		"An owner of the subnet, such as P-avax1…; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(collector.MaxNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
 		"Number of owners that must sign a change of the subnet.", "subnet_id")
 )
@@ -61,11 +61,12 @@ func collectOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain,
 	if err != nil {
 		return err
 	}
-	// The labels are the same for both sources: a node writes P-avax1… and lower case, the Data service avax1… and a checksum.
+	// The labels are the same for both sources: a node writes P-avax1… and lower case, the Data service avax1… and a checksum. With P-, an
+	// owner has the label of its balance.
 	out.Set(subnetInfo, 1, b.SubnetID, strconv.FormatBool(s.isL1), s.managerChain, strings.ToLower(s.manager))
 	names := map[string]bool{}
 	for _, address := range s.addresses {
-		names[strings.TrimPrefix(address, "P-")] = true
+		names[onPlatform(address)] = true
 	}
 	for address := range names {
 		out.Set(subnetOwner, 1, b.SubnetID, address)
@@ -108,3 +109,6 @@ func listedOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, 
 	}
 	return found, err
 }
+
+// onPlatform returns the address with the prefix of the P-Chain, which some answers leave out.
+func onPlatform(address string) string { return "P-" + strings.TrimPrefix(address, "P-") }

@@ -19,7 +19,7 @@ func TestOwnersHaveTheSameLabelsFromNodesAndFromTheDataService(t *testing.T) {
 		w.ups.Data = nil
 		fromNodes := w.page(t, "subnets")
 		id := w.network.Chain("examplel1").SubnetID
-		wantSeries(t, fromNodes, `avax_subnet_owner_info{subnet_id="`+id+`",address="`+simnet.Owner+`"}`, "1")
+		wantSeries(t, fromNodes, `avax_subnet_owner_info{subnet_id="`+id+`",address="P-`+simnet.Owner+`"}`, "1")
 		wantSeries(t, fromNodes, `avax_subnet_owner_threshold{subnet_id="`+id+`"}`, "2")
 		wantSeries(t, fromNodes, `avax_subnet_info{subnet_id="`+id+`",is_l1="true",manager_blockchain_id="`+w.network.Chain("C").ID+
 			`",manager_address="0x00000000000000000000000000000000000000ff"}`, "1")

@@ -116,7 +116,7 @@ func setValidator(out *metric.Batch, v node.Validator) {
 	}
 	if v.ValidatorAuthority != nil {
 		for _, address := range v.ValidatorAuthority.Addresses {
-			out.Set(validatorAuthority, 1, v.NodeID, address)
+			out.Set(validatorAuthority, 1, v.NodeID, onPlatform(address))
 		}
 	}
 	if v.RestakedValidationRewards != nil {
