@@ -282,7 +282,7 @@ func TestAlertsLinkToExistingDashboards(t *testing.T) {
 // AvaxDataTooOld pages for the collectors that pages need.
 func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 	var listed, paged []string
-	find(t, "AvaxDataTooOld", func(n parser.Node) {
+	find(t, "avax:paging_data_age_seconds", func(n parser.Node) {
 		if v, ok := n.(*parser.VectorSelector); ok && v.Name == "avax_exporter_collector_last_success_timestamp_seconds" {
 			for _, m := range v.LabelMatchers {
 				if m.Name == "collector" {
