@@ -69,7 +69,7 @@ func commands() []command {
 			failure: "no, or not known", run: runIsBack},
 		{name: "waves", args: "[--from URL] [NODE...]", summary: "tell which nodes may stop together", help: wavesHelp,
 			failure: "a node cannot stop now, or not known", run: runWaves},
-		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node during maintenance", help: silenceHelp, failure: "no silence was created",
+		{name: "silence", args: silenceArgs, summary: "silence the alerts of a node, L1, alert or label", help: silenceHelp, failure: "no silence was created",
 			run: runSilence},
 		{name: "mcp", args: mcpArgs, summary: "serve tools for AI agents (Model Context Protocol)", help: mcpHelp, failure: "standard input or output failed",
 			run: runMCP},

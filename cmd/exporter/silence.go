@@ -13,31 +13,30 @@ import (
 	"net/url"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	"github.com/prometheus/alertmanager/pkg/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/notify"
-	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
-const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] NODE DURATION"
+const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] WHAT... DURATION"
 
 const silenceHelp = `
-Creates silences for all alerts that have the node's name or node ID in a label.
+Creates silences for the alerts about a node, a validator, an L1, an alert or a
+label. With several names, an alert must be about all of them. A label of nodes
+and validators stands for all of these.
 The silences are created in an Alertmanager. If there is no Alertmanager, they
 are created in the exporter. The exporter then needs AVAX_NOTIFY_FILE. From
 another machine, the command needs a password of AVAX_WEB_CONFIG_FILE: write the
 user and the password in --from: http://user:password@host:9865
 
 Arguments:
-  NODE                name of the node in the configuration
+  WHAT                name of a node, a validator, an L1 or an alert; a node ID
+                      or validation ID; or a label, such as owner=acme
   DURATION            duration of the silence, such as 30m or 2h
 
 Options:
@@ -53,13 +52,16 @@ Options:
 Examples:
   avax-exporter silence alpha 30m
   avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
+  avax-exporter silence AvaxHeadLag alpha 2h
+  avax-exporter silence owner=acme 30m
 `
 
 // maintenance are the arguments of the command silence.
 type maintenance struct {
-	from, alertmanager, comment, node string
-	check                             bool
-	lasts                             time.Duration
+	from, alertmanager, comment string
+	named                       []string
+	check                       bool
+	lasts                       time.Duration
 }
 
 func parseSilence(args []string) (m maintenance, err error) {
@@ -72,17 +74,21 @@ func parseSilence(args []string) (m maintenance, err error) {
 	if err != nil {
 		return m, err
 	}
-	if len(words) != 2 {
-		return m, errors.New("name a node and a duration, such as alpha 30m")
+	last := len(words) - 1
+	if last < 1 {
+		return m, errors.New("name a node and a duration, such as alpha 30m; or a validator, an L1, an alert or a label")
 	}
-	m.node = words[0]
-	if m.lasts, err = time.ParseDuration(words[1]); err != nil || m.lasts <= 0 {
-		return m, fmt.Errorf("%q: write a duration above zero with its unit, such as 30m", words[1])
+	m.named = words[:last]
+	if m.lasts, err = time.ParseDuration(words[last]); err != nil || m.lasts <= 0 {
+		return m, fmt.Errorf("%q: write a duration above zero with its unit, such as 30m", words[last])
+	}
+	if m.check && len(m.named) > 1 {
+		return m, errors.New("--check: name only the node that you stop")
 	}
 	return m, nil
 }
 
-// runSilence silences the alerts of a node.
+// runSilence silences the alerts about what the arguments name.
 func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	m, err := parseSilence(args)
 	if err != nil {
@@ -95,11 +101,11 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if m.check {
-		if _, err := exporter.verdict(ctx, "/safe-to-stop?node="+url.QueryEscape(m.node)); err != nil {
-			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.node, err)
+		if _, err := exporter.verdict(ctx, "/safe-to-stop?node="+url.QueryEscape(m.named[0])); err != nil {
+			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.named[0], err)
 		}
 	}
-	id, err := nodeIDOf(ctx, exporter, m.node)
+	sets, err := matchesOf(ctx, exporter, m.named)
 	if err != nil {
 		return err
 	}
@@ -121,85 +127,50 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	api = strings.TrimSuffix(cmp.Or(api, exporter.address), "/")
 	until := time.Now().Add(m.lasts)
-	for _, match := range notify.NodeMatches(m.node, id) {
-		silence, err := postSilence(ctx, client, api, token, match.Label, match.Value, m.comment, until)
+	for _, set := range sets {
+		silence, err := postSilence(ctx, client, api, token, set, m.comment, until)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "silenced %s=%q until %s (silence %s)\n", match.Label, match.Value, until.UTC().Format(time.RFC3339), silence)
+		fmt.Fprintf(stdout, "silenced %s until %s (silence %s)\n", strings.Trim(set.String(), "{}"), until.UTC().Format(time.RFC3339), silence)
 	}
 	return nil
 }
 
-// nodeIDOf returns the node ID of a configured node; empty if the exporter does not know it. /metrics has it while the node answers,
-// for every client. Later a query finds it.
-func nodeIDOf(ctx context.Context, e exporter, node string) (string, error) {
-	page, err := e.answerOf(ctx, "/metrics")
-	if err != nil {
-		return "", err
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(page + "\n"))
-	if err != nil {
-		return "", fmt.Errorf("/metrics: %w: is it an avax-exporter?", err)
-	}
-	var nodes []string
-	for _, m := range families["avax_node_up"].GetMetric() {
-		for _, l := range m.GetLabel() {
-			if l.GetName() == "node" {
-				nodes = append(nodes, l.GetValue())
-			}
-		}
-	}
-	if len(nodes) > 0 && !slices.Contains(nodes, node) {
-		remedy := "the nodes are " + strings.Join(nodes[:min(len(nodes), 10)], ", ")
-		if near := spelling.Near(node, nodes); len(near) > 0 {
-			remedy = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return "", inputError("silence: unknown node %q, nothing was silenced: %s", node, remedy)
-	}
-	for _, m := range families["avax_node_info"].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
-		}
-		if labels["node"] == node {
-			return labels["node_id"], nil
-		}
-	}
-	var answer struct {
-		Data struct {
-			Result []struct{ Metric map[string]string }
-		}
-	}
-	resp, text, err := e.request(ctx, "/api/v1/query?query="+url.QueryEscape(fmt.Sprintf("last_over_time(avax_node_info{node=%q}[2h])", node)))
+// matchesOf returns the sets of matchers of the alerts about what the words name. The exporter knows the names.
+func matchesOf(ctx context.Context, e exporter, named []string) (sets []labels.Matchers, err error) {
+	text, err := e.answerOf(ctx, "/silence-matches?of="+url.QueryEscape(strings.Join(named, " ")))
+	var input config.InputError
 	switch {
+	case errors.As(err, &input):
+		return nil, inputError("silence: nothing was silenced: %w", err)
 	case err != nil:
-		return "", err
-	case resp.StatusCode == http.StatusNotFound: // an exporter without rules stores no samples
-		return "", nil
-	case resp.StatusCode != http.StatusOK:
-		return "", refused(resp)
+		return nil, err
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return "", fmt.Errorf("%s: %w: is it an avax-exporter?", resp.Request.URL.Redacted(), err)
+	for line := range strings.Lines(text) {
+		set, err := labels.ParseMatchers(line)
+		if err != nil {
+			return nil, fmt.Errorf("/silence-matches: %w: is it an avax-exporter of this version?", err)
+		}
+		sets = append(sets, set)
 	}
-	if len(answer.Data.Result) == 0 {
-		return "", nil
-	}
-	return answer.Data.Result[0].Metric["node_id"], nil
+	return sets, nil
 }
 
 // postSilence creates a silence and returns its ID.
-func postSilence(ctx context.Context, client *http.Client, api, token, label, value, comment string, until time.Time) (string, error) {
+func postSilence(ctx context.Context, client *http.Client, api, token string, set labels.Matchers, comment string, until time.Time) (string, error) {
 	type matcher struct {
 		Name    string `json:"name"`
 		Value   string `json:"value"`
 		IsRegex bool   `json:"isRegex"`
 		IsEqual bool   `json:"isEqual"`
 	}
+	var matchers []matcher
+	for _, m := range set {
+		matchers = append(matchers, matcher{Name: m.Name, Value: m.Value, IsRegex: m.Type == labels.MatchRegexp, IsEqual: true})
+	}
 	body, err := json.Marshal(map[string]any{
-		"matchers": []matcher{{Name: label, Value: value, IsEqual: true}},
+		"matchers": matchers,
 		"startsAt": time.Now().UTC(), "endsAt": until.UTC(), "createdBy": who(), "comment": comment,
 	})
 	if err != nil {

@@ -367,7 +367,7 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 	defer stop()
 	for i := range 20 {
 		node := fmt.Sprintf("node%d", i)
-		if err := n.Silence(t.Context(), []notify.Match{{Label: "node", Value: node}}, time.Hour, "me", ""); err != nil {
+		if err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: node}}}, time.Hour, "me", ""); err != nil {
 			t.Fatal(err)
 		}
 		if text, err := os.ReadFile(filepath.Join(c.StateDir, "silences")); err != nil || !strings.Contains(string(text), node) {
@@ -377,7 +377,7 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 	if err := os.RemoveAll(c.StateDir); err != nil {
 		t.Fatal(err)
 	}
-	err := n.Silence(t.Context(), []notify.Match{{Label: "node", Value: "lost"}}, time.Hour, "me", "")
+	err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "lost"}}}, time.Hour, "me", "")
 	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
 		t.Errorf("the directory is gone: %v", err)
 	}

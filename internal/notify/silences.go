@@ -7,8 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/silence"
 	"github.com/prometheus/alertmanager/silence/silencepb"
+	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -17,17 +19,43 @@ type Silence struct {
 	ID, By, Comment string
 	Matches         string // matchers in amtool's syntax
 	Starts, Ends    time.Time
+
+	sets []labels.Matchers
 }
 
-// Match is a label that an alert must have.
-type Match struct{ Label, Value string }
+// Mutes reports whether the silence is about an alert with these labels at this time.
+func (s Silence) Mutes(of map[string]string, now time.Time) bool {
+	if now.Before(s.Starts) || !now.Before(s.Ends) {
+		return false
+	}
+	set := model.LabelSet{}
+	for name, value := range of {
+		set[model.LabelName(name)] = model.LabelValue(value)
+	}
+	return slices.ContainsFunc(s.sets, func(m labels.Matchers) bool { return m.Matches(set) })
+}
+
+// Match is a label that an alert must have: with this value, or with a value that matches this regular expression as a whole.
+type Match struct {
+	Label, Value string
+	Regex        bool
+}
+
+// String formats the match in amtool's syntax.
+func (m Match) String() string {
+	operator := "="
+	if m.Regex {
+		operator = "=~"
+	}
+	return m.Label + operator + strconv.Quote(m.Value)
+}
 
 // NodeMatches returns the labels that identify the alerts about a node, including alerts about its validators on the primary
 // network and L1s. Such an alert has one of these labels. Name is the configured name, id the node ID, which may be empty.
-func NodeMatches(name, id string) []Match {
-	matches := []Match{{"node", name}}
+func NodeMatches(name, id string) [][]Match {
+	matches := [][]Match{{{Label: "node", Value: name}}}
 	if id != "" {
-		matches = append(matches, Match{"node_id", id})
+		matches = append(matches, []Match{{Label: "node_id", Value: id}})
 	}
 	return matches
 }
@@ -41,15 +69,23 @@ func (n *Notifier) Silences(ctx context.Context) ([]Silence, error) {
 	var all []Silence
 	for _, s := range found {
 		var sets []string
+		var parsed []labels.Matchers
 		for _, set := range s.MatcherSets {
 			var matchers []string
+			var one labels.Matchers
 			for _, m := range set.Matchers {
-				matchers = append(matchers, m.Name+operators[m.Type]+strconv.Quote(m.Pattern))
+				matchers = append(matchers, m.Name+operators[m.Type].String()+strconv.Quote(m.Pattern))
+				matcher, err := labels.NewMatcher(operators[m.Type], m.Name, m.Pattern)
+				if err != nil {
+					return nil, err
+				}
+				one = append(one, matcher)
 			}
-			sets = append(sets, strings.Join(matchers, ", "))
+			sets, parsed = append(sets, strings.Join(matchers, ", ")), append(parsed, one)
 		}
 		all = append(all, Silence{
-			ID: s.Id, By: s.CreatedBy, Comment: s.Comment, Matches: strings.Join(sets, " or "),
+			sets: parsed,
+			ID:   s.Id, By: s.CreatedBy, Comment: s.Comment, Matches: strings.Join(sets, " or "),
 			Starts: s.StartsAt.AsTime(), Ends: s.EndsAt.AsTime(),
 		})
 	}
@@ -62,16 +98,25 @@ func (n *Notifier) Silences(ctx context.Context) ([]Silence, error) {
 	return all, nil
 }
 
-var operators = map[silencepb.Matcher_Type]string{
-	silencepb.Matcher_EQUAL: "=", silencepb.Matcher_NOT_EQUAL: "!=", silencepb.Matcher_REGEXP: "=~", silencepb.Matcher_NOT_REGEXP: "!~",
+var operators = map[silencepb.Matcher_Type]labels.MatchType{
+	silencepb.Matcher_EQUAL: labels.MatchEqual, silencepb.Matcher_NOT_EQUAL: labels.MatchNotEqual,
+	silencepb.Matcher_REGEXP: labels.MatchRegexp, silencepb.Matcher_NOT_REGEXP: labels.MatchNotRegexp,
 }
 
-// Silence creates a silence for alerts with at least one of these labels. It starts now and lasts for this duration.
-func (n *Notifier) Silence(ctx context.Context, matches []Match, lasts time.Duration, by, comment string) error {
+// Silence creates a silence for each set of labels: for the alerts that have all of them. It starts now and lasts for this duration.
+func (n *Notifier) Silence(ctx context.Context, sets [][]Match, lasts time.Duration, by, comment string) error {
 	now := time.Now()
-	for _, m := range matches {
+	for _, set := range sets {
+		var matchers []*silencepb.Matcher
+		for _, m := range set {
+			kind := silencepb.Matcher_EQUAL
+			if m.Regex {
+				kind = silencepb.Matcher_REGEXP
+			}
+			matchers = append(matchers, &silencepb.Matcher{Type: kind, Name: m.Label, Pattern: m.Value})
+		}
 		err := n.silences.Set(ctx, &silencepb.Silence{
-			MatcherSets: []*silencepb.MatcherSet{{Matchers: []*silencepb.Matcher{{Type: silencepb.Matcher_EQUAL, Name: m.Label, Pattern: m.Value}}}},
+			MatcherSets: []*silencepb.MatcherSet{{Matchers: matchers}},
 			StartsAt:    timestamppb.New(now), EndsAt: timestamppb.New(now.Add(lasts)), CreatedBy: by, Comment: comment,
 		})
 		if err != nil {

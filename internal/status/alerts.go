@@ -52,7 +52,7 @@ type Active struct {
 	By       *Active // alert that suppresses this alert
 	// Deadline is when the loss begins that the alert forecasts; zero if the alert is about the present.
 	Deadline time.Time
-	Known    bool // it has fired for a day or longer
+	Known    bool // it has fired for a day or longer, or is silenced
 
 	rank Severity // at least the severity; see promote
 
@@ -241,8 +241,9 @@ func promote(all []*Active) {
 }
 
 // AlertsOf groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
-// it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer.
-func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string) *Alerts {
+// it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer. silenced reports whether a person has silenced an
+// alert with these labels: it is known then.
+func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string, silenced ...func(labels map[string]string) bool) *Alerts {
 	j := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
 	var all []*Active
 	var labels []map[string]string
@@ -257,7 +258,8 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 			for _, one := range r.Alerts {
 				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing,
 					Deadline: deadline(r, float64(one.Value), now)}
-				a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter
+				a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
+					slices.ContainsFunc(silenced, func(is func(map[string]string) bool) bool { return is(a.Labels) })
 				if a.Severity == off {
 					continue
 				}

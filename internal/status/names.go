@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -74,6 +75,58 @@ func (n Names) named(name string, is func(id string) bool) (found string) {
 		}
 	}
 	return found
+}
+
+// IDsOf returns the node ID, or else the validation ID, that a word is, or that has this name; both are empty if nothing is known about it.
+func (st *Status) IDsOf(word string) (nodeID, validationID string) {
+	known := func(id string) bool { return isNodeID(id) }
+	for _, id := range []string{word, st.named(word, known)} {
+		if id != "" && (st.validators[id] != nil || st.NodeOf(id) != "" || st.given[id] != nil && isNodeID(id)) {
+			return id, ""
+		}
+	}
+	for _, id := range []string{word, st.named(word, func(id string) bool { return !isNodeID(id) })} {
+		if id != "" && st.validation(id) != nil {
+			return "", id
+		}
+	}
+	for _, l := range st.chains {
+		for _, v := range l.Validators {
+			if v.NodeID == word {
+				return word, ""
+			}
+		}
+	}
+	return "", ""
+}
+
+// ChainNames returns the names of the chains that nodes report, and of the monitored ones.
+func (st *Status) ChainNames() (names []string) {
+	for _, n := range st.nodes {
+		for name := range n.chains {
+			names = appendNew(names, name)
+		}
+	}
+	return names
+}
+
+// With returns the nodes, the node IDs and the validation IDs with a label that the user gave, sorted.
+func (n Names) With(label, value string) (nodes, nodeIDs, validationIDs []string) {
+	for _, of := range slices.Sorted(maps.Keys(n.given)) {
+		switch {
+		case n.given[of][label] != value:
+		case n.IsNode(of):
+			nodes, nodeIDs = append(nodes, of), appendNew(nodeIDs, n.IDOf(of))
+		case isNodeID(of):
+			if nodeIDs = appendNew(nodeIDs, of); n.NodeOf(of) != "" {
+				nodes = appendNew(nodes, n.NodeOf(of))
+			}
+		default:
+			validationIDs = append(validationIDs, of)
+		}
+	}
+	slices.Sort(nodeIDs)
+	return nodes, slices.DeleteFunc(nodeIDs, func(id string) bool { return id == "" }), validationIDs
 }
 
 // LabelsOf returns the labels of a node or validator, as name=value, sorted. The labels of a node are also those of its validator, and the

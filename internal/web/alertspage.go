@@ -24,19 +24,19 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		s.alertsAPI(w, r)
 		return
 	}
-	among, node := s.fixedPages, r.URL.Query().Get("silence")
-	if node != "" {
+	among, what := s.fixedPages, r.URL.Query().Get("silence")
+	if what != "" {
 		among = s.filteredPages
 	}
 	may := s.maySilence(r)
 	if may {
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
-	s.servePage(w, r, among, fmt.Sprint(s.silenceChanges.Load(), may, node), func(ctx context.Context) g.Node { return s.alertsPage(ctx, node, may, time.Now()) })
+	s.servePage(w, r, among, fmt.Sprint(s.silenceChanges.Load(), may, what), func(ctx context.Context) g.Node { return s.alertsPage(ctx, what, may, time.Now()) })
 }
 
-// alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is the node with
-// which the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
+// alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is what
+// the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
 func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
 	v := s.view(ctx, nil, "", now)
 	var receivers []alerting.Receiver
@@ -92,7 +92,7 @@ func (v *view) alertCard(p *status.Problem) g.Node {
 		h.Header(h.H3(g.Text(p.Name)), h.Span(h.Class("tag "+worst.Urgency().Severity.String()), g.Text(worst.Labels["severity"]))),
 		g.Map(p.Alerts, func(a *status.Active) g.Node {
 			return h.Div(h.Class("why"),
-				h.P(h.Strong(h.Class(a.Urgency().Severity.String()), g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))),
+				h.P(h.Strong(h.Class(a.Urgency().Severity.String()), g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))),
 				h.Code(g.Text(subjectOf(a.Labels))), h.P(v.subjectLinks(a)),
 			)
 		}),
@@ -120,8 +120,14 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 		chain := l.Chain
 		links = append(links, g.Text(" · "), v.link("l1/"+url.PathEscape(chain), chain))
 	}
-	if v.site.Silences != nil && node != "" {
-		links = append(links, g.Text(" · "), v.link("alerts?silence="+url.QueryEscape(node)+"#silences", "Silence "+node))
+	if v.site.Silences != nil {
+		silence := func(what, text string) {
+			links = append(links, g.Text(" · "), v.link("alerts?silence="+url.QueryEscape(what)+"#silences", text))
+		}
+		if node != "" {
+			silence(node, "Silence "+node)
+		}
+		silence(strings.TrimSpace(a.Rule.Name+" "+cmp.Or(node, a.Labels["validation_id"], a.Labels["node_id"], a.Labels["chain"])), "Silence only this")
 	}
 	return g.Group(links)
 }

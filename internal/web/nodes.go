@@ -283,6 +283,7 @@ func (v *view) nodeCard(r nodeRow, history *strip) g.Node {
 		g.If(r.Version() != "", h.Span(h.Class("dim"), g.Text(r.Version()))),
 		g.If(r.ID != "", h.Code(h.Class("id"), shortID(r.ID))),
 		history.svg(r.Name, true),
+		g.Iff(v.silenced(map[string]string{"node": r.Name}) != "", func() g.Node { return dim(v.silenced(map[string]string{"node": r.Name})) }),
 		g.Iff(r.Up.Is(1), func() g.Node {
 			return g.Group{v.chips(r.Node, false), figures(v.figures(r.Node)), v.failingChecks(r.Node)}
 		}),

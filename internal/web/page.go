@@ -25,6 +25,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -175,6 +176,7 @@ type view struct {
 	err    error // why there are no alerts; may be nil
 
 	inhibitErr error // see Site.Inhibition
+	silences   []notify.Silence
 
 	ran, jobCount int // see Site.Progress
 }
@@ -241,7 +243,12 @@ func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.T
 	groups, v.err = s.groups(ctx)
 	inhibition, inhibitErr := s.Inhibition()
 	v.inhibitErr = inhibitErr
-	v.Alerts = status.AlertsOf(groups, inhibition, v.silent)
+	if s.Silences != nil {
+		if silences, err := s.Silences.Silences(ctx); err == nil { // else the alerts page shows the error
+			v.silences = silences
+		}
+	}
+	v.Alerts = status.AlertsOf(groups, inhibition, v.silent, func(labels map[string]string) bool { return v.silenced(labels) != "" })
 	return v
 }
 
@@ -259,6 +266,7 @@ func (s *Site) statusPage(ctx context.Context, ask url.Values, now time.Time) g.
 		v.top(),
 		h.Main(
 			verdictSection(verdict, sums),
+			v.silencedLine(),
 			g.If(len(problems) > 0 || others > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
 			cannotRead(v.past.err, "The history cannot be read."),
@@ -322,7 +330,7 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
 		for i, a := range shown {
-			lines = append(lines, h.P(h.Strong(g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)))))
+			lines = append(lines, h.P(h.Strong(g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))))
 			if action := v.action(a); action != "" && (i+1 == len(shown) || v.action(shown[i+1]) != action) { // else it follows the next alert
 				lines = append(lines, h.P(h.Class("action"), prose(action)))
 			}
@@ -336,6 +344,38 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 			),
 		)
 	}))
+}
+
+// silenced returns until when alerts with these labels are silenced, and why; empty if they are not.
+func (v *view) silenced(labels map[string]string) string {
+	for _, s := range slices.Backward(v.silences) { // the last one ends last
+		if s.Mutes(labels, v.At) {
+			text := "silenced until " + words.ClockTime(v.At, s.Ends) + " by " + s.By
+			if s.Comment != "" {
+				text += ": " + s.Comment
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// silencedLine shows the silences below the headline.
+func (v *view) silencedLine() g.Node {
+	active := slices.DeleteFunc(slices.Clone(v.silences), func(s notify.Silence) bool { return s.Starts.After(v.At) })
+	if len(active) == 0 {
+		return nil
+	}
+	text := mapped(active, func(s notify.Silence) string { return s.Matches + " until " + words.ClockTime(v.At, s.Ends) })
+	return h.P(h.Class("dim silenced"), g.Text("Silenced: "+words.Brief(text)+". "), v.link("alerts#silences", "All silences"))
+}
+
+// state returns since when an alert fires or when it will, and whether it is silenced.
+func (v *view) state(a *status.Active) string {
+	if silenced := v.silenced(a.Labels); silenced != "" {
+		return stateOf(a, v.At) + ", " + silenced
+	}
+	return stateOf(a, v.At)
 }
 
 // stateOf returns since when an alert fires, when it will fire, or when it clears.

@@ -3,16 +3,21 @@ package web
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -20,7 +25,7 @@ import (
 // Silences creates, lists and ends silences.
 type Silences interface {
 	Silences(ctx context.Context) ([]notify.Silence, error)
-	Silence(ctx context.Context, matches []notify.Match, lasts time.Duration, by, comment string) error
+	Silence(ctx context.Context, sets [][]notify.Match, lasts time.Duration, by, comment string) error
 	EndSilence(ctx context.Context, id string) error
 }
 
@@ -28,7 +33,7 @@ type Silences interface {
 func (s *Site) maySilence(r *http.Request) bool { return s.Silences != nil && s.Access.Allows(r) }
 
 // silences returns the section about silences. For clients that may change silences it has forms, for others it shows the command.
-func (s *Site) silences(ctx context.Context, node string, may bool, now time.Time) g.Node {
+func (s *Site) silences(ctx context.Context, what string, may bool, now time.Time) g.Node {
 	if s.Silences == nil {
 		return g.Group{}
 	}
@@ -51,26 +56,28 @@ func (s *Site) silences(ctx context.Context, node string, may bool, now time.Tim
 	return section("silences", "Silences", nil,
 		g.If(len(all) == 0, dim("No silences.")),
 		g.If(len(all) > 0, table("", "Silences", "Alerts with", rows)),
-		g.If(may, silenceForm(node)),
-		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, run "),
-			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(node, "NODE")+" 30m")),
+		g.If(may, silenceForm(what, s.names().IsNode(what))),
+		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, a validator, an L1, an alert or a label, run "),
+			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(what, "NODE")+" 30m")),
 			g.Text(". This page has a form for clients with a password or a client certificate (AVAX_WEB_CONFIG_FILE), and on the exporter's machine."))),
 	)
 }
 
-func silenceForm(node string) g.Node {
+// silenceForm creates a silence of a node, validator, L1, alert or label, or of several that an alert must all be about.
+func silenceForm(what string, isNode bool) g.Node {
 	field := func(name, label, value string) g.Node {
 		return h.Label(g.Text(label+" "), h.Input(h.Name(name), h.Value(value), h.Required()))
 	}
 	return h.Form(h.Class("silence"), h.Method("post"), h.Action("alerts/silence"),
-		field("node", "Silence node", node), field("for", "for", "30m"), field("comment", "because of", "maintenance"), h.Button(g.Text("Silence")),
-		g.If(node != "", link((&url.URL{Path: "safe-to-stop", RawQuery: url.Values{"node": {node}}.Encode()}).String(), "Is it safe to stop "+node+"?")))
+		field("node", "Silence node, validator, L1, alert or label=value", what), field("for", "for", "30m"), field("comment", "because of", "maintenance"),
+		h.Button(g.Text("Silence")),
+		g.If(isNode, link((&url.URL{Path: "safe-to-stop", RawQuery: url.Values{"node": {what}}.Encode()}).String(), "Is it safe to stop "+what+"?")))
 }
 
 // longestSilence is the maximum duration of a silence, to protect against typing errors.
 const longestSilence = 31 * 24 * time.Hour
 
-// changeSilences serves POST /alerts/silence, with node, for and comment, and POST /alerts/end, with the id of a silence.
+// changeSilences serves POST /alerts/silence, with node (see matchesOf), for and comment, and POST /alerts/end, with the id of a silence.
 func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	if s.Silences == nil {
 		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
@@ -81,7 +88,7 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	var err error
 	switch change {
 	case "silence":
-		err = s.silenceNode(r.Context(), r.PostFormValue("node"), r.PostFormValue("for"), by, r.PostFormValue("comment"))
+		err = s.silence(r.Context(), r.PostFormValue("node"), r.PostFormValue("for"), by, r.PostFormValue("comment"))
 	case "end":
 		err = s.Silences.EndSilence(r.Context(), r.PostFormValue("id"))
 	default:
@@ -98,16 +105,129 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-func (s *Site) silenceNode(ctx context.Context, node, lasts, by, comment string) error {
+func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) error {
 	d, err := time.ParseDuration(strings.TrimSpace(lasts))
 	if err != nil || d <= 0 || d > longestSilence {
 		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
 	}
-	nodes := s.names()
-	if !nodes.IsNode(node) {
-		return fmt.Errorf("unknown node %q: the nodes are %s", node, words.Brief(nodes.All))
+	sets, err := s.matchesOf(ctx, what)
+	if err != nil {
+		return err
 	}
-	return s.Silences.Silence(ctx, notify.NodeMatches(node, nodes.IDOf(node)), d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+	return s.Silences.Silence(ctx, sets, d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+}
+
+// silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line. The
+// command silence sends them to an Alertmanager.
+func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
+	sets, err := s.matchesOf(r.Context(), r.FormValue("of"))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	for _, set := range sets {
+		fmt.Fprintln(w, strings.Join(mapped(set, notify.Match.String), ", "))
+	}
+}
+
+// matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
+// sets. With several words, it is about all of them.
+func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, err error) {
+	named := strings.Fields(text)
+	if len(named) > maxWords {
+		return nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
+	}
+	st := s.statusAt(time.Now())
+	groups, _ := s.groups(ctx) // without rules, no word names an alert
+	for _, word := range named {
+		of, err := matchesOfWord(st, groups, word)
+		if err != nil {
+			return nil, err
+		}
+		if sets == nil {
+			sets = of
+			continue
+		}
+		var both [][]notify.Match
+		for _, a := range sets {
+			for _, b := range of {
+				both = append(both, append(slices.Clone(a), b...))
+			}
+		}
+		sets = both
+	}
+	if len(sets) == 0 {
+		return nil, errors.New("nothing to silence: name a node, a validator, an L1, an alert, or a label as name=value")
+	}
+	return sets, nil
+}
+
+// maxWords is the maximum number of words that name what a silence is about.
+const maxWords = 4
+
+func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][]notify.Match, error) {
+	var alerts []string
+	known := []string{"alertname", "severity", "job", "instance", "node", "chain", "node_id", "validation_id", "subnet_id", "collector", "target", "upstream"}
+	for _, group := range groups {
+		for _, r := range group.Rules {
+			if r.Type != alerting.AlertingRule {
+				continue
+			}
+			alerts = appendNew(alerts, r.Name)
+			for name := range r.Labels {
+				known = appendNew(known, name)
+			}
+			for _, a := range r.Alerts {
+				for name := range a.Labels {
+					known = appendNew(known, name)
+				}
+			}
+		}
+	}
+	one := func(label, value string) [][]notify.Match { return [][]notify.Match{{{Label: label, Value: value}}} }
+	label, value, isLabel := strings.Cut(word, "=")
+	value = strings.Trim(value, `"`)
+	nodeID, validationID := st.IDsOf(word)
+	chains := append(mapped(st.L1s, func(l *status.L1) string { return l.Chain }), st.ChainNames()...)
+	switch {
+	case isLabel && st.IsLabel(label):
+		return matchesOfLabel(st, label, value), nil
+	case isLabel && slices.Contains(known, label) && value != "":
+		return one(label, value), nil
+	case isLabel:
+		return nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+	case st.IsNode(word):
+		return notify.NodeMatches(word, st.IDOf(word)), nil
+	case slices.Contains(chains, word):
+		return one("chain", word), nil
+	case slices.Contains(alerts, word):
+		return one("alertname", word), nil
+	case nodeID != "" && st.NodeOf(nodeID) != "":
+		return notify.NodeMatches(st.NodeOf(nodeID), nodeID), nil
+	case nodeID != "":
+		return one("node_id", nodeID), nil
+	case validationID != "":
+		return one("validation_id", validationID), nil
+	}
+	remedy := "the nodes are " + words.Brief(st.All)
+	if near := spelling.Near(word, slices.Concat(st.All, chains, alerts)); len(near) > 0 {
+		remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return nil, fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", word, remedy)
+}
+
+// matchesOfLabel returns the labels of the alerts about the nodes and validators with a label that the user gave, and of the alerts that have it.
+func matchesOfLabel(st *status.Status, label, value string) [][]notify.Match {
+	nodes, nodeIDs, validationIDs := st.With(label, value)
+	sets := [][]notify.Match{{{Label: label, Value: value}}}
+	for name, of := range map[string][]string{"node": nodes, "node_id": nodeIDs, "validation_id": validationIDs} {
+		if len(of) > 0 {
+			sets = append(sets, []notify.Match{{Label: name, Value: strings.Join(mapped(of, regexp.QuoteMeta), "|"), Regex: true}})
+		}
+	}
+	slices.SortFunc(sets[1:], func(a, b []notify.Match) int { return strings.Compare(a[0].Label, b[0].Label) })
+	return sets
 }
 
 // userOf returns the user of the request: the user name, or the name in the client certificate.

@@ -55,7 +55,7 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
 		l := v.L1(chain)
 		card := v.l1Card(row[*status.L1]{l, v.aboutL1(l)}, v.l1ValidatorTable(l))
-		return v.subjectPage(chain, []g.Node{card},
+		return v.subjectPage(chain, []g.Node{g.If(s.Silences != nil, h.P(h.Class("card"), v.link("alerts?silence="+url.QueryEscape(chain)+"#silences", "Silence"))), card},
 			func(label func(string) string) bool { return label("chain") == chain })
 	})
 }
@@ -113,6 +113,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 	}
 	return document(title, v.top(), h.Main(
 		verdictSection(title, sums),
+		v.silencedLine(),
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {

@@ -142,6 +142,7 @@ func (s *Site) endpoints() []endpoint {
 		page("/runbook/{$}", "/runbook/", s.runbooks),
 		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
+		page("/silence-matches", "/silence-matches?of=NODE", s.silenceMatches),
 		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
 		page("/is-back", "/is-back?node=NODE", s.isBack),
 		page("/waves", "/waves?node=NODE&node=NODE", s.serveWaves),

@@ -288,6 +288,32 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 	})
 }
 
+// Every page says what is silenced until when. What is silenced does not lead.
+func TestPagesShowWhatIsSilenced(t *testing.T) {
+	const few = `      - {alert: Few, expr: 'avax_node_peers{node="alpha"} < 1e6', labels: {severity: page}, annotations: {summary: "{{ $labels.node }}: few peers"}}
+`
+	inWorld(t, []byte(nodeDown+few), func(s world) {
+		s.Node("bravo").Stop()
+		time.Sleep(3 * time.Minute)
+		web.Demand(t, s.get("/"), `<h1 class="bad">bravo: no answer`, "!Silenced")
+		if status, _, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
+			t.Fatalf("status %d: %s", status, body)
+		}
+		const silenced = " by olga: upgrade <1.15>"
+		web.Demand(t, s.get("/"), `<h1 class="bad">alpha: few peers`, `Silenced: node="bravo" until `, silenced)
+		web.Demand(t, s.get("/node/bravo"), `Silenced: node="bravo" until `, silenced)
+		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=Few+alpha#silences"`)
+		time.Sleep(time.Hour)
+		web.Demand(t, s.get("/"), `<h1 class="bad">bravo: no answer`, "!Silenced")
+		for _, what := range []string{"examplel1", "Few alpha", "severity=page"} {
+			if status, _, body := s.post("/alerts/silence", url.Values{"node": {what}, "for": {"1h"}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
+				t.Errorf("%s: status %d: %s", what, status, body)
+			}
+		}
+		web.Demand(t, s.get("/alerts"), `chain="examplel1"`, `alertname="Few", node="alpha"`, `severity="page"`)
+	})
+}
+
 func TestSilencesRejectCrossSiteRequests(t *testing.T) {
 	inWorld(t, []byte(nodeDown), func(s world) {
 		for _, headers := range [][]string{
