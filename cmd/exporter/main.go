@@ -170,7 +170,10 @@ func timeBefore(flag, text string, now time.Time) (time.Time, error) {
 	if d, err := model.ParseDuration(text); err == nil {
 		return now.Add(-time.Duration(d)), nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		t, err = time.Parse(time.RFC3339, text)
+	}
 	if err != nil {
 		return t, fmt.Errorf("%s: invalid time %q: write a duration such as 30d, or a time such as 2026-10-01T00:00:00Z", flag, text)
 	}

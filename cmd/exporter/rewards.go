@@ -3,31 +3,36 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math/big"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--verify] [--csv|--json]"
+const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--timezone ZONE] [--verify] [--format FORMAT]"
 
 const rewardsHelp = `
 Prints the staking rewards that were paid and the costs of L1 validators, as
-the Data service lists them: a line for each payment, and the totals of each
-month. Amounts are whole nAVAX, without rounding. The value of a payment is its
-amount at the price of its day. The service has prices of rewards only.
+the Data service lists them: a line for each payment, and the totals of months,
+years, addresses and validators. Amounts are whole nAVAX, without rounding. The
+value of a payment is its amount at the price of its day. The service has
+prices of rewards only.
+
+Totals are of your own money. Your addresses are those of --address, or else
+those in AVAX_WATCH_DELEGATORS and the reward owners of your nodes. Without
+AVAX_WATCH_DELEGATORS, all selected validators count as yours. What others
+own, such as your delegators, is a total of its own: REWARDS_OF_OTHERS. Of an
+output with several owners, each owner has an equal part.
 
 A line of kind RESTAKED is what an auto-renewed validator staked again. It is
 paid with the last reward of the validator, so the totals do not include it.
@@ -36,12 +41,19 @@ L1_FEE is the fee that an L1 validator paid out of its balance in a month.
 L1_TOP_UP was added to the balance, and L1_REFUND returned from it: do not add
 them to the fees. The fees of transactions are not included. The fee between
 two transactions of a validator is exact. Its division among months is exact
-too if the fee per second did not change in between; the note says if it did.
+too if the Metrics service is configured (AVAX_METRICS_URL), or if the fee per
+second did not change in between; the note says if it did.
+
+The command waits for the compute units of AVAX_DATA_BUDGET, and says so. It
+reads each list until two readings agree. If you interrupt it, run it again
+within an hour: it continues. What could not be read is a line "incomplete:",
+and the exit code is 1. It stores pages and estimates in AVAX_STATE_DIR, or
+else in the cache directory of the user.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
-                   2026-01-01T00:00:00Z (default: the first payment)
-  --to TIME        end, not included (default: now)
+                   2026-01-01 (default: the first payment)
+  --to TIME        end, not included (default: the newest payment)
   --node ID        only this validator. May be repeated.
                    (default: AVAX_VALIDATORS, or else your nodes)
   --subnet ID      only the validators of this L1. May be repeated.
@@ -50,28 +62,32 @@ Options:
                    transactions added to balances of L1 validators, without
                    fees. May be repeated. (default: AVAX_WATCH_DELEGATORS)
   --currency CODE  such as eur (default: AVAX_CURRENCY)
+  --timezone ZONE  of times and months, such as Europe/Berlin (default: UTC)
   --verify         compare each reward with a node or an observer. The note of
                    a reward says "confirmed", or what the node lists instead.
                    The exit code is 1 if a reward is not confirmed.
-  --csv            print comma-separated values: the payments without totals
-  --json           print JSON
+  --format FORMAT  text, json, csv, csv-comma (semicolons and decimal commas),
+                   koinly or cointracking (default: text)
+  --csv, --json    short for --format
 
 Examples:
-  avax-exporter rewards --from 2026-01-01T00:00:00Z --csv >rewards.csv
-  avax-exporter rewards --address P-avax1… --currency eur
+  avax-exporter rewards --from 2026-01-01 --csv >rewards.csv
+  avax-exporter rewards --address P-avax1… --currency eur --timezone Europe/Berlin
 `
 
 // runRewards prints the ledger of rewards.
-func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var q ledger.Query
-	var from, to string
-	var asCSV, asJSON bool
+	var from, to, zone, format string
 	list := func(into *[]string) func(string) error {
 		return func(item string) error { *into = append(*into, item); return nil }
 	}
+	var asCSV, asJSON bool
 	err := parseFlags(args, func(flags *flag.FlagSet) {
 		flags.StringVar(&from, "from", "", "")
-		flags.StringVar(&to, "to", "0s", "")
+		flags.StringVar(&to, "to", "", "")
+		flags.StringVar(&zone, "timezone", "UTC", "")
+		flags.StringVar(&format, "format", "", "")
 		flags.BoolVar(&asCSV, "csv", false, "")
 		flags.BoolVar(&asJSON, "json", false, "")
 		flags.Func("node", "", list(&q.Nodes))
@@ -80,15 +96,26 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		flags.StringVar(&q.Currency, "currency", "", "")
 		flags.BoolVar(&q.Verify, "verify", false, "")
 	})
-	now := time.Now()
-	if err == nil && asCSV && asJSON {
-		err = errors.New("write --csv or --json, not both")
-	}
-	if err == nil && from != "" {
-		q.From, err = timeBefore("--from", from, now)
+	if err == nil {
+		format, err = formatOf(format, asCSV, asJSON)
 	}
 	if err == nil {
-		q.To, err = timeBefore("--to", to, now)
+		if q.Location, err = time.LoadLocation(zone); err != nil {
+			err = fmt.Errorf("--timezone %q: write a name such as Europe/Berlin", zone)
+		}
+	}
+	now := time.Now()
+	if err == nil && from != "" {
+		q.From, err = ledgerTime("--from", from, now, q.Location)
+	}
+	if err == nil && to != "" {
+		q.To, err = ledgerTime("--to", to, now, q.Location)
+	}
+	if q.Currency = strings.ToLower(q.Currency); err == nil && q.Currency != "" && !slices.Contains(data.Currencies(), q.Currency) {
+		err = fmt.Errorf("--currency %q: write one of %s", q.Currency, strings.Join(data.Currencies(), ", "))
+	}
+	if err == nil {
+		err = q.Check()
 	}
 	if err != nil {
 		return usageError{err}
@@ -101,145 +128,89 @@ func runRewards(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	q.Currency = cmp.Or(q.Currency, string(cfg.Currency))
+	q.Currency, q.Dir, q.Progress = cmp.Or(q.Currency, string(cfg.Currency)), ledgerDir(string(cfg.StateDir)), progressTo(stderr)
 	payments, err := ledger.Read(ctx, ups, q)
-	if err != nil {
+	var incomplete *ledger.Incomplete
+	if err != nil && !errors.As(err, &incomplete) {
 		return fmt.Errorf("rewards: %w", err)
 	}
-	switch {
-	case asCSV:
-		err = rewardsCSV(stdout, payments, q.Currency)
-	case asJSON:
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(map[string]any{"currency": q.Currency, "payments": append([]ledger.Payment{}, payments...), "months": monthsOf(payments)})
-	default:
-		err = rewardsText(stdout, payments, q.Currency)
+	l := printedLedger{Query: q, payments: payments, at: now.UTC(), network: ups.Data.NetworkName()}
+	if incomplete != nil {
+		l.incomplete = incomplete.Lines
 	}
-	unconfirmed := 0
+	if err := l.write(stdout, format); err != nil {
+		return err
+	}
+	asked, unconfirmed := 0, 0
 	for _, p := range payments {
+		if p.Verified != "" {
+			asked++
+		}
 		if p.Verified != "" && p.Verified != ledger.Confirmed {
 			unconfirmed++
 		}
 	}
-	if err == nil && unconfirmed > 0 {
-		err = fmt.Errorf("rewards: the node does not confirm %d of %d payments: see their notes, and run the command again in an hour", unconfirmed, len(payments))
+	if unconfirmed > 0 {
+		err = errors.Join(err, fmt.Errorf("the node does not confirm %d of the %d rewards about which it was asked: see their notes, and run the command again in an "+
+			"hour", unconfirmed, asked))
+	}
+	if err != nil {
+		err = fmt.Errorf("rewards: %w", err)
 	}
 	return err
 }
 
-// rewardsCSV writes the payments for a spreadsheet program.
-func rewardsCSV(w io.Writer, payments []ledger.Payment, currency string) error {
-	table := csv.NewWriter(w)
-	_ = table.Write([]string{"time_utc", "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount",
-		"amount_whole", "price_" + currency, "value_" + currency, "note"})
-	for _, p := range payments {
-		row := []string{
-			p.Time.Format("2006-01-02T15:04:05"), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
-			p.Amount.String(), decimal(p.Amount, int(p.Decimals)), price(p), hundredths(p.Hundredths), p.Note(),
+// formats are the values of --format.
+var formats = []string{"text", "json", "csv", "csv-comma", "koinly", "cointracking"}
+
+func formatOf(format string, asCSV, asJSON bool) (string, error) {
+	var asked []string
+	for name, on := range map[string]bool{"csv": asCSV, "json": asJSON, format: format != ""} {
+		if on {
+			asked = append(asked, name)
 		}
-		for i, cell := range row { // a spreadsheet program must not run a text of the service as a formula
-			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-				row[i] = "'" + cell
-			}
-		}
-		_ = table.Write(row)
 	}
-	table.Flush()
-	return table.Error()
+	switch {
+	case asCSV && asJSON:
+		return "", errors.New("write --csv or --json, not both")
+	case len(asked) > 1:
+		return "", errors.New("write --format, or --csv or --json, not both")
+	case len(asked) == 0:
+		return formats[0], nil
+	case !slices.Contains(formats, asked[0]):
+		return "", fmt.Errorf("--format %q: write one of %s", asked[0], strings.Join(formats, ", "))
+	}
+	return asked[0], nil
 }
 
-func rewardsText(w io.Writer, payments []ledger.Payment, currency string) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "TIME (UTC)\tVALIDATOR\tKIND\tAMOUNT\t\tPRICE\tVALUE, %s\t\n", strings.ToUpper(currency))
-	for _, p := range payments {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset, price(p),
-			hundredths(p.Hundredths), p.Note())
+// ledgerTime parses a time of an option: a date is the begin of a day in the location.
+func ledgerTime(option, text string, now time.Time, location *time.Location) (time.Time, error) {
+	if day, err := time.ParseInLocation(time.DateOnly, text, location); err == nil {
+		return day, nil
 	}
-	fmt.Fprintf(t, "\t\t\t\t\t\t\t\nMONTH\tL1\tTOTAL OF\tAMOUNT\t\t\tVALUE, %s\t\n", strings.ToUpper(currency))
-	for _, m := range monthsOf(payments) {
-		note := ""
-		if m.Unpriced > 0 {
-			note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", m.Month, m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset, hundredths(m.Hundredths),
-			note)
-	}
-	return t.Flush()
+	return timeBefore(option, text, now)
 }
 
-// month is the total of a month in one asset: of all rewards, or of one kind of costs of an L1.
-type month struct {
-	Month      string   `json:"month"`
-	Kind       string   `json:"kind"` // REWARDS, or the kind of the payments
-	Subnet     string   `json:"subnet_id,omitempty"`
-	Asset      string   `json:"asset"`
-	Payments   int      `json:"payments"`
-	Amount     *big.Int `json:"amount"`
-	Hundredths *big.Int `json:"value_hundredth"` // of the payments with a price; nil if none has one
-	Unpriced   int      `json:"unpriced"`        // payments without a price
-
-	decimals int
-}
-
-// monthsOf returns the totals: months in order, and in a month by kind and L1.
-func monthsOf(payments []ledger.Payment) []*month {
-	found := []*month{}
-	for _, p := range payments {
-		if p.Kind == ledger.Restaked {
-			continue
-		}
-		kind := "REWARDS"
-		if p.IsL1() {
-			kind = p.Kind
-		}
-		var m *month
-		for _, known := range found {
-			if known.Month == p.Time.Format("2006-01") && known.Asset == p.Asset && known.Kind == kind && known.Subnet == p.Subnet {
-				m = known
-			}
-		}
-		if m == nil {
-			m = &month{Month: p.Time.Format("2006-01"), Kind: kind, Subnet: p.Subnet, Asset: p.Asset, Amount: new(big.Int), decimals: int(p.Decimals)}
-			found = append(found, m)
-		}
-		m.Payments++
-		m.Amount.Add(m.Amount, p.Amount)
-		if p.Hundredths == nil {
-			m.Unpriced++
-			continue
-		}
-		if m.Hundredths == nil {
-			m.Hundredths = new(big.Int)
-		}
-		m.Hundredths.Add(m.Hundredths, p.Hundredths)
+// ledgerDir returns the directory of what the ledger stores; empty if there is none.
+func ledgerDir(stateDir string) string {
+	if stateDir != "" {
+		return filepath.Join(stateDir, "ledger")
 	}
-	slices.SortStableFunc(found, func(a, b *month) int {
-		return cmp.Or(strings.Compare(a.Month, b.Month), -strings.Compare(a.Kind, b.Kind), strings.Compare(a.Subnet, b.Subnet))
-	})
-	return found
-}
-
-// decimal writes an integer with a decimal point before the last digits, exactly.
-func decimal(n *big.Int, digits int) string {
-	text := fmt.Sprintf("%0*d", digits+1, n)
-	if digits == 0 {
-		return text
-	}
-	return text[:len(text)-digits] + "." + text[len(text)-digits:]
-}
-
-// hundredths writes a value; empty if there is none.
-func hundredths(n *big.Int) string {
-	if n == nil {
+	cache, err := os.UserCacheDir()
+	if err != nil {
 		return ""
 	}
-	return decimal(n, 2)
+	return filepath.Join(cache, "avax-exporter")
 }
 
-func price(p ledger.Payment) string {
-	if p.Price == nil {
-		return ""
+// progressTo writes what a command does to a terminal or log, at most every five seconds. A short command writes nothing.
+func progressTo(w io.Writer) func(string) {
+	const every = 5 * time.Second
+	last := time.Now()
+	return func(text string) {
+		if strings.HasPrefix(text, "waiting ") || time.Since(last) >= every {
+			last = time.Now()
+			fmt.Fprintln(w, printable(text))
+		}
 	}
-	return strconv.FormatFloat(*p.Price, 'f', -1, 64)
 }

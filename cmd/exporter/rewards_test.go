@@ -19,12 +19,12 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	testworld.Needs(t, "soffice")
 	dir, price := t.TempDir(), 21.55
 	var text strings.Builder
-	err := rewardsCSV(&text, []ledger.Payment{
-		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Price: &price,
+	l := printedLedger{Query: ledger.Query{Location: time.UTC, Currency: "usd"}, payments: []ledger.Payment{
+		{Time: time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC), Kind: "DELEGATOR", Asset: "=1+1", Decimals: 9, Amount: big.NewInt(480_602_739_725), Own: big.NewInt(1), Price: &price,
 			Hundredths: big.NewInt(1_035_698)},
-		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3)},
-	}, "usd")
-	if err != nil {
+		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3), Own: big.NewInt(3)},
+	}}
+	if err := l.write(&text, "csv"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "rewards.csv"), []byte(text.String()), 0o600); err != nil {

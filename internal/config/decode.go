@@ -112,8 +112,8 @@ func (f *LogFormat) Decode(s string) error { return oneOf(f, s, "auto", "text", 
 // Currency is a currency of the Data service.
 type Currency string
 
-// Decode accepts a known currency.
-func (c *Currency) Decode(s string) error { return oneOf(c, s, data.Currencies()...) }
+// Decode accepts a known currency, in upper or lower case.
+func (c *Currency) Decode(s string) error { return oneOf(c, strings.ToLower(s), data.Currencies()...) }
 
 // oneOf accepts a fixed set of values.
 func oneOf[T ~string](into *T, s string, values ...string) error {

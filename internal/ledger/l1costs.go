@@ -1,14 +1,19 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -22,109 +27,204 @@ const (
 
 // l1Costs returns the costs of the validators of L1s. If the selection has addresses, it returns what transactions of these addresses
 // added to or returned from balances: whose balance a fee comes from is not known then.
-func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment, err error) {
+func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment) {
 	if len(s.Addresses) > 0 {
-		transactions, err := r.l1Transactions(ctx, data.Args{"addresses": s.Addresses})
-		if err != nil {
-			return nil, err
-		}
-		for _, tx := range transactions {
-			for _, v := range tx.Validators {
-				here := len(s.Nodes)+len(s.Subnets) == 0 || slices.Contains(s.Nodes, v.NodeID) || slices.Contains(s.Subnets, v.SubnetID)
-				if here && v.BalanceChange != 0 {
-					found = append(found, balanceChange(tx, v))
+		for _, of := range chunks(s.Addresses) {
+			for _, tx := range r.l1Transactions(ctx, "transactions", data.Args{"addresses": of}) {
+				for _, v := range tx.Validators {
+					here := len(s.Nodes)+len(s.Subnets) == 0 || slices.Contains(s.Nodes, v.NodeID) || slices.Contains(s.Subnets, v.SubnetID)
+					if here && v.BalanceChange != 0 {
+						found = append(found, balanceChange(tx, v))
+					}
 				}
 			}
 		}
-		return found, nil
+		return found
 	}
-	validators, err := r.l1Validators(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+	validators := r.l1Validators(ctx, s)
 	histories := map[string][]data.L1Transaction{}
-	for id := range validators {
-		if histories[id], err = r.l1Transactions(ctx, data.Args{"l1ValidationId": id}); err != nil {
-			return nil, err
-		}
+	for i, id := range slices.Sorted(maps.Keys(validators)) {
+		histories[id] = r.l1Transactions(ctx, fmt.Sprintf("L1 validator %d of %d", i+1, len(validators)), data.Args{"l1ValidationId": id})
 	}
-	if validators, err = r.l1Validators(ctx, s); err != nil { // balances that are not older than the transactions
-		return nil, err
+	if len(validators) > 0 { // balances that are not older than the transactions
+		validators = r.l1Validators(ctx, s)
 	}
-	for id, transactions := range histories {
+	ours := r.balanceOwners(validators)
+	for _, id := range slices.Sorted(maps.Keys(histories)) {
 		v, there := validators[id]
 		if !there {
-			return nil, fmt.Errorf("L1 validator %s: the service does not list it any more: run the command again", id)
+			r.lacks("L1 validator "+id, errors.New("the service does not list it any more: run the command again"))
+			continue
 		}
-		costs, err := r.costsOf(v, transactions)
+		costs, err := r.costsOf(ctx, v, histories[id])
 		if err != nil {
-			return nil, fmt.Errorf("L1 validator %s: %w", id, err)
+			r.lacks("L1 validator "+id, err)
 		}
-		found = append(found, costs...)
+		for _, p := range costs {
+			if p.Owner = OwnerSelf; ours != nil && !ours(v.L1Validator) {
+				p.Owner = OwnerOthers
+			}
+			found = append(found, p)
+		}
 	}
-	return found, nil
+	return found
+}
+
+// balanceOwners returns whether the balance of a validator belongs to the user: to the same owner as the balances of the validators that the
+// user operates, or to an own address. It is nil if the user has none of them in these L1s: then all costs count as own.
+func (r *reader) balanceOwners(validators map[string]l1Validator) func(data.L1Validator) bool {
+	own := maps.Clone(r.own)
+	for _, v := range validators {
+		if r.operated[v.NodeID] {
+			for _, a := range v.RemainingBalanceOwner.Addresses {
+				own[data.BareAddress(a)] = true
+			}
+		}
+	}
+	isOwn := func(v data.L1Validator) bool {
+		return r.operated[v.NodeID] || slices.ContainsFunc(v.RemainingBalanceOwner.Addresses, func(a string) bool { return own[data.BareAddress(a)] })
+	}
+	for _, v := range validators {
+		if isOwn(v.L1Validator) {
+			return isOwn
+		}
+	}
+	return nil
+}
+
+// l1Validator is a validator of an L1, and the block at which its balance is true; 0 if the service does not say it.
+type l1Validator struct {
+	data.L1Validator
+	height uint64
 }
 
 // l1Validators returns the validators of L1s by validation ID, also former ones.
-func (r *reader) l1Validators(ctx context.Context, s Selection) (map[string]data.L1Validator, error) {
-	found := map[string]data.L1Validator{}
+func (r *reader) l1Validators(ctx context.Context, s Selection) map[string]l1Validator {
+	found := map[string]l1Validator{}
 	for name, ids := range map[string][]string{"nodeId": s.Nodes, "subnetId": s.Subnets} {
 		for _, id := range ids {
-			args := data.Args{"network": r.network, name: id, "includeInactiveL1Validators": "true"}
-			for v, err := range complete(data.List(ctx, r.ups.Data.Client, data.ListL1Validators, args, data.L1Validator.ID)) {
-				if err != nil {
-					return nil, err
-				}
-				found[v.ValidationID] = v
+			list := readWhole(ctx, r, "L1 validators", data.ListL1Validators, data.Args{name: id, "includeInactiveL1Validators": "true"}, data.L1Validator.ID)
+			for _, v := range list.Items {
+				found[v.ValidationID] = l1Validator{v, list.Heights[v.ValidationID]}
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
-// l1Transactions returns the transactions that change the balances of L1 validators, oldest first.
-func (r *reader) l1Transactions(ctx context.Context, args data.Args) (found []data.L1Transaction, err error) {
-	args["network"], args["blockchainId"], args["sortOrder"] = r.network, data.PChain, "asc"
+// l1Transactions returns the transactions that change the balances of L1 validators, in the order of their blocks.
+func (r *reader) l1Transactions(ctx context.Context, what string, args data.Args) []data.L1Transaction {
+	args["blockchainId"] = data.PChain
 	args["txTypes"] = []string{"ConvertSubnetToL1Tx", "RegisterL1ValidatorTx", "SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx"}
-	for tx, err := range complete(data.List(ctx, r.ups.Data.Client, data.ListTransactions, args, data.L1Transaction.ID)) {
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, tx)
-	}
-	slices.SortStableFunc(found, func(a, b data.L1Transaction) int { return a.BlockTimestamp.Compare(b.BlockTimestamp.Time) })
-	return found, nil
+	found := readWhole(ctx, r, what, data.ListTransactions, args, data.L1Transaction.ID).Items
+	slices.SortStableFunc(found, func(a, b data.L1Transaction) int {
+		return cmp.Or(a.BlockTimestamp.Compare(b.BlockTimestamp.Time), cmp.Compare(a.BlockNumber, b.BlockNumber), strings.Compare(a.TxHash, b.TxHash))
+	})
+	return found
 }
 
-// costsOf returns the top-ups, refunds and monthly fees of a validator. A fee between two transactions is the difference of the balances,
-// and therefore exact.
-func (r *reader) costsOf(v data.L1Validator, transactions []data.L1Transaction) (found []Payment, err error) {
-	f := fees{validator: v, from: r.From, to: r.To, price: staking.MainnetFloor}
+// change is a transaction that changed the balance of one validator.
+type change struct {
+	tx     data.L1Transaction
+	before int64 // nAVAX
+	after  int64
+	line   data.L1BalanceChange
+}
+
+// changesOf returns the changes of the balance of a validator up to the block at which its present balance is true. The order within a block,
+// and within a second, follows from the balances: no fee is paid in between.
+func changesOf(v l1Validator, transactions []data.L1Transaction) (all []change) {
+	for _, tx := range transactions {
+		if v.height > 0 && uint64(tx.BlockNumber) > v.height {
+			continue
+		}
+		for _, c := range tx.Validators {
+			if c.ValidationID == v.ValidationID {
+				after := int64(c.RemainingBalance)
+				all = append(all, change{tx, after - int64(c.BalanceChange), after, c})
+			}
+		}
+	}
+	for begin := 0; begin < len(all); {
+		end := begin + 1
+		for end < len(all) && all[end].tx.BlockTimestamp.Equal(all[begin].tx.BlockTimestamp.Time) {
+			end++
+		}
+		link(all[begin:end])
+		begin = end
+	}
+	return all
+}
+
+// link orders changes so that each begins with the balance at which the previous one ended. Changes that cannot be linked keep their order.
+func link(changes []change) {
+	const most = 8 // more changes of one validator within a second are not expected
+	var order func(done int) bool
+	order = func(done int) bool {
+		if done == len(changes) {
+			return true
+		}
+		for i := done; i < len(changes); i++ {
+			if done > 0 && changes[i].before != changes[done-1].after {
+				continue
+			}
+			changes[done], changes[i] = changes[i], changes[done]
+			if order(done + 1) {
+				return true
+			}
+			changes[done], changes[i] = changes[i], changes[done]
+		}
+		return false
+	}
+	if len(changes) > 1 && len(changes) <= most {
+		order(0)
+	}
+}
+
+// costsOf returns the top-ups, refunds and fees of a validator. A fee between two transactions is the difference of the balances, and
+// therefore exact. The error says which part is missing.
+func (r *reader) costsOf(ctx context.Context, v l1Validator, transactions []data.L1Transaction) (found []Payment, err error) {
+	f := fees{price: staking.MainnetFloor}
 	var left int64
 	var since time.Time
 	pay := func(until time.Time, balance int64) {
-		if left < balance || since.IsZero() && balance != 0 {
-			err = fmt.Errorf("its balance of %d nAVAX at %s does not follow from its transactions: run the command again in a minute", balance,
-				until.Format(time.DateTime))
-		}
-		if err == nil && left > balance {
+		switch {
+		case left < balance || since.IsZero() && balance != 0:
+			err = fmt.Errorf("its balance of %d nAVAX at %s does not follow from its transactions: the fees before are missing: run the command again in a minute",
+				balance, until.UTC().Format(time.DateTime))
+		case left > balance:
 			f.pay(since, until, uint64(left-balance), balance == 0)
 		}
 	}
-	for _, tx := range transactions {
-		for _, c := range tx.Validators {
-			if c.ValidationID != v.ValidationID {
-				continue
-			}
-			pay(tx.BlockTimestamp.Time, int64(c.RemainingBalance)-int64(c.BalanceChange))
-			left, since = int64(c.RemainingBalance), tx.BlockTimestamp.Time
-			if c.BalanceChange != 0 {
-				found = append(found, balanceChange(tx, c))
-			}
+	for _, c := range changesOf(v, transactions) {
+		pay(c.tx.BlockTimestamp.Time, c.before)
+		left, since = c.after, c.tx.BlockTimestamp.Time
+		if c.line.BalanceChange != 0 {
+			found = append(found, balanceChange(c.tx, c.line))
 		}
 	}
 	pay(time.Now(), int64(v.RemainingBalance))
-	return append(found, f.months...), err
+	if !f.useDays(r.feeDays(ctx, v)) {
+		r.fixClosed(v, f.parts)
+	}
+	return append(found, r.months(v, f.parts)...), err
+}
+
+// feeDays returns the fees of each day from the Metrics service, oldest first, if it is configured and has them.
+func (r *reader) feeDays(ctx context.Context, v l1Validator) []part {
+	if r.ups.Metrics == nil {
+		return nil
+	}
+	days, err := r.ups.Metrics.ValidationFees(ctx, v.ValidationID)
+	if err != nil {
+		r.lacks("fees of each day of L1 validator "+v.ValidationID+" (its months are estimated)", err)
+		return nil
+	}
+	var parts []part
+	for _, d := range days {
+		parts = append(parts, part{d.Timestamp.UTC(), d.Timestamp.UTC().Add(24 * time.Hour), uint64(d.Value), false, false})
+	}
+	return parts
 }
 
 // balanceChange returns the line of a transaction that changed a balance.
@@ -141,17 +241,34 @@ func balanceChange(tx data.L1Transaction, v data.L1BalanceChange) Payment {
 
 func l1Payment(kind string, v data.L1Validator, key string) Payment {
 	return Payment{
-		Node: v.NodeID, Subnet: v.SubnetID, Validation: v.ValidationID, Addresses: []string{}, Kind: kind, Asset: "AVAX", Decimals: 9, Amount: new(big.Int),
+		Node: v.NodeID, Subnet: v.SubnetID, Validation: v.ValidationID, Addresses: []string{}, Owner: OwnerSelf, Kind: kind, Asset: "AVAX", Decimals: 9, Amount: new(big.Int),
 		id: fmt.Sprint(kind, " ", v.ValidationID, " ", key),
 	}
 }
 
-// fees divides the fees of a validator among the months between two times.
+// part is a fee that was paid evenly between two times.
+type part struct {
+	begin, end time.Time
+	amount     uint64 // nAVAX
+	estimated  bool   // the fee per second changed in between
+	fixed      bool   // estimated, and stored since its month ended
+}
+
+// until returns what was paid from the begin to a time. The parts of a part add up to it, wherever it is cut.
+func (p part) until(at time.Time) uint64 {
+	length, s := uint64(p.end.Sub(p.begin)/time.Second), uint64(max(0, at.Sub(p.begin)/time.Second))
+	if s >= length {
+		return p.amount
+	}
+	high, low := bits.Mul64(p.amount, s)
+	share, _ := bits.Div64(high, low, length)
+	return share
+}
+
+// fees divides the fees of a validator among times.
 type fees struct {
-	validator data.L1Validator
-	from, to  time.Time
-	price     uint64 // newest known fee in nAVAX per second
-	months    []Payment
+	price uint64 // newest known fee in nAVAX per second
+	parts []part
 }
 
 // pay adds a fee that was paid between two times. If it used up the balance, the validator paid only until then. The division is exact if
@@ -173,40 +290,173 @@ func (f *fees) pay(since, until time.Time, fee uint64, usedUp bool) {
 		constant, price = true, f.price
 		seconds = max(1, fee/price)
 	}
-	paidAt := func(at time.Time) uint64 { // between since and at
-		switch s := uint64(max(0, at.Unix()-since.Unix())); {
-		case s >= seconds:
-			return fee
-		case constant:
+	begin := since.UTC().Truncate(time.Second)
+	end := begin.Add(time.Duration(seconds) * time.Second)
+	whole := part{begin, end, fee, !constant, false}
+	at := func(t time.Time) uint64 { // paid until then
+		if s := uint64(max(0, t.Sub(whole.begin)/time.Second)); constant && s < seconds {
 			return price * s
-		default:
-			high, low := bits.Mul64(fee, s)
-			share, _ := bits.Div64(high, low, seconds)
-			return share
 		}
+		return whole.until(t)
 	}
-	end := since.UTC().Add(time.Duration(seconds) * time.Second)
-	for begin := since.UTC(); begin.Before(end); {
+	for begin.Before(end) {
 		next := time.Date(begin.Year(), begin.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-		first := slices.MaxFunc([]time.Time{begin, f.from}, time.Time.Compare)
-		last := slices.MinFunc([]time.Time{next, end, f.to}, time.Time.Compare)
-		if last.After(first) {
-			f.add(begin.Format("2006-01"), last, paidAt(last)-paidAt(first), !constant && (first.After(since) || last.Before(end)))
+		if next.After(end) {
+			next = end
 		}
+		f.parts = append(f.parts, part{begin, next, at(next) - at(begin), !constant && (begin.After(whole.begin) || next.Before(end)), false})
 		begin = next
 	}
 }
 
-// add adds an amount to the line of a month.
-func (f *fees) add(month string, end time.Time, amount uint64, estimated bool) {
-	p := l1Payment(L1Fee, f.validator, month)
-	i := slices.IndexFunc(f.months, func(m Payment) bool { return m.id == p.id })
-	if i < 0 {
-		i = len(f.months)
-		f.months = append(f.months, p)
+// useDays replaces the fees of the time that a series of days covers. The newest day of the series may be incomplete, and is not used. What the
+// balances say beyond the days was paid in the remaining time. The days are not used if they cannot be in nAVAX.
+func (f *fees) useDays(days []part) (used bool) {
+	if len(days) < 2 {
+		return false
 	}
-	m := &f.months[i]
-	m.Time = end.UTC().Add(-time.Second)
+	slices.SortFunc(days, func(a, b part) int { return a.begin.Compare(b.begin) })
+	days = days[:len(days)-1]
+	first, last := days[0].begin, days[len(days)-1].end
+	var rest []part
+	var total, covered, counted uint64
+	for _, p := range f.parts {
+		total += p.amount
+		low, high := p.until(first), p.until(last)
+		covered += high - low
+		if low > 0 {
+			rest = append(rest, part{p.begin, first, low, p.estimated, false})
+		}
+		if p.amount > high {
+			begin := p.begin
+			if begin.Before(last) {
+				begin = last
+			}
+			rest = append(rest, part{begin, p.end, p.amount - high, false, false})
+		}
+	}
+	for _, d := range days {
+		counted += d.amount
+	}
+	const tolerance = 5 // one part in five: the division of the balances among the months is only an estimate
+	if counted > total || max(counted, covered)-min(counted, covered) > covered/tolerance+24*60*60*f.price {
+		return false
+	}
+	var left uint64
+	for _, p := range rest {
+		left += p.amount
+	}
+	missing := total - counted - min(left, total-counted) // beyond the rest
+	switch {
+	case len(rest) == 0 && missing > 0: // the last day on which a fee was paid
+		i := len(days) - 1
+		for i > 0 && days[i].amount == 0 {
+			i--
+		}
+		days[i].amount += missing
+	case len(rest) > 0:
+		scale(rest, total-counted)
+	}
+	f.parts = slices.Concat(days, rest)
+	slices.SortStableFunc(f.parts, func(a, b part) int { return a.begin.Compare(b.begin) })
+	return true
+}
+
+// scale changes the amounts of parts so that they add up to a sum.
+func scale(parts []part, sum uint64) {
+	var total, before, given uint64
+	for _, p := range parts {
+		total += p.amount
+	}
+	for i := range parts {
+		before += parts[i].amount
+		high, low := bits.Mul64(sum, before)
+		upTo, _ := bits.Div64(high, low, max(1, total))
+		parts[i].amount, given = upTo-given, upTo
+	}
+}
+
+// fixClosed keeps what the first run after the end of a month computed for it. The month that has not ended gets what remains, so the sum stays
+// exact.
+func (r *reader) fixClosed(v l1Validator, parts []part) {
+	if r.Dir == "" {
+		return
+	}
+	dir, err := state.Open(r.Dir)
+	if err != nil && !errors.Is(err, state.ErrInUse) {
+		return
+	}
+	entry := "closed months " + v.ValidationID
+	stored, _ := state.Load[map[string]uint64](dir, entry)
+	closed := maps.Clone(stored)
+	if closed == nil {
+		closed = map[string]uint64{}
+	}
+	now := time.Now().UTC()
+	open := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	var excess int64 // of the estimates over what is stored
+	for i, p := range parts {
+		if p.end.After(open) {
+			continue
+		}
+		key := p.begin.Format(time.DateTime) + " " + p.end.Format(time.DateTime)
+		if before, there := closed[key]; there {
+			excess += int64(p.amount) - int64(before)
+			parts[i].amount = before
+		} else {
+			closed[key] = p.amount
+		}
+		parts[i].fixed = true
+	}
+	for i := len(parts) - 1; i >= 0 && excess != 0; i-- { // the newest parts
+		change := max(excess, -int64(parts[i].amount))
+		parts[i].amount, parts[i].estimated = uint64(int64(parts[i].amount)+change), true
+		excess -= change
+	}
+	if !maps.Equal(stored, closed) {
+		_ = dir.Save(entry, closed)
+	}
+}
+
+// months returns a line for each month of the location in which fees were paid.
+func (r *reader) months(v l1Validator, parts []part) (lines []Payment) {
+	for _, p := range parts {
+		for begin := p.begin; begin.Before(p.end); {
+			local := begin.In(r.Location)
+			next := time.Date(local.Year(), local.Month()+1, 1, 0, 0, 0, 0, r.Location)
+			if next.After(p.end) {
+				next = p.end
+			}
+			first, last := begin, next
+			if first.Before(r.From) {
+				first = r.From
+			}
+			if !r.To.IsZero() && last.After(r.To) {
+				last = r.To
+			}
+			if last.After(first) {
+				if amount := p.until(last) - p.until(first); amount > 0 {
+					lines = addFee(lines, l1Payment(L1Fee, v.L1Validator, local.Format("2006-01")), last, amount, p.estimated)
+				}
+			}
+			begin = next
+		}
+	}
+	return lines
+}
+
+// addFee adds an amount to the line of a month.
+func addFee(lines []Payment, line Payment, end time.Time, amount uint64, estimated bool) []Payment {
+	i := slices.IndexFunc(lines, func(m Payment) bool { return m.id == line.id })
+	if i < 0 {
+		i = len(lines)
+		lines = append(lines, line)
+	}
+	m := &lines[i]
+	if at := end.UTC().Add(-time.Second); at.After(m.Time) {
+		m.Time = at
+	}
 	m.Amount.Add(m.Amount, new(big.Int).SetUint64(amount))
 	m.estimated = m.estimated || estimated
+	return lines
 }

@@ -34,9 +34,15 @@ func sumsOf(payments []ledger.Payment) lines {
 // The fees of L1 validators equal what the network charged, to the nAVAX, for each validator and month: over top-ups, a balance that is
 // used up, a refund, a new validator and a removed one. While the fee changes between two transactions, the sum is exact, and the months
 // that share it say that they are estimated.
-func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
+func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) { ledgerEqualsTheFees(t, "") }
+
+// With the Metrics service, no month is estimated.
+func TestLedgerEqualsTheFeesOfEachDay(t *testing.T) { ledgerEqualsTheFees(t, "http://metrics.sim") }
+
+func ledgerEqualsTheFees(t *testing.T, metrics string) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withNode(w)
+		w.Env["METRICS_URL"] = metrics
 		subnet := w.Chain("examplel1").SubnetID
 		names := []string{"alpha", "bravo", "foxtrot", "charlie", "echo", "hotel"}
 		began := time.Now().Add(-40 * 24 * time.Hour) // when the L1 was created
@@ -88,7 +94,7 @@ func TestLedgerEqualsTheFeesOfL1Validators(t *testing.T) {
 				}
 			}
 		}
-		if n := len(all.estimated); n == 0 || n > 20 {
+		if n := len(all.estimated); (n == 0) != (metrics != "") || n > 20 {
 			t.Errorf("%d estimated months: %v", n, all.estimated)
 		}
 		for name, want := range map[string]uint64{"hotel": 3*avax + 1, "foxtrot": 2*avax + 40*86400*512} {

@@ -6,17 +6,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -31,9 +34,14 @@ type Selection struct {
 // Query selects the lines of the ledger.
 type Query struct {
 	Selection
-	From, To time.Time // From is included, To is not
-	Currency string    // of the values, such as usd
-	Verify   bool      // compare each reward with a node
+	From, To time.Time      // From is included, To is not; zero: no limit
+	Currency string         // of the values, such as usd
+	Verify   bool           // compare each reward with a node
+	Location *time.Location // of months; nil: UTC
+	Dir      string         // where pages are kept until the ledger is complete; empty: nowhere
+
+	// Progress, if set, is called with what the ledger does now.
+	Progress func(string)
 }
 
 // Restaked is the kind of a reward that an auto-renewed validator stakes again. It is paid with the last reward of the validator.
@@ -41,28 +49,68 @@ const Restaked = "RESTAKED"
 
 // Payment is a line of the ledger: a reward that was paid or restaked, or a cost of an L1 validator.
 type Payment struct {
-	Time        time.Time `json:"time"` // end of the stake; of a fee: its last second
+	Time        time.Time `json:"time"` // end of the stake, at which the P-Chain pays; of a fee: its last second
 	Node        string    `json:"node_id"`
 	Subnet      string    `json:"subnet_id,omitempty"`     // of the L1
 	Validation  string    `json:"validation_id,omitempty"` // of the L1 validator
-	Addresses   []string  `json:"addresses"`
-	Kind        string    `json:"kind"`               // such as data.RewardValidator, Restaked or L1Fee
-	Staking     string    `json:"staking_tx"`         // transaction that staked
-	Transaction string    `json:"reward_tx"`          // transaction that paid; empty for a fee
-	Asset       string    `json:"asset"`              // symbol
-	Decimals    uint64    `json:"decimals"`           // of the amount
-	Amount      *big.Int  `json:"amount"`             // in the smallest unit: nAVAX
-	Price       *float64  `json:"price"`              // of a whole token on that day; nil if unknown
-	Hundredths  *big.Int  `json:"value_hundredth"`    // value in hundredths of the currency; nil without a price
-	Verified    string    `json:"verified,omitempty"` // Confirmed, or what a node lists instead
-	id          string
-	index       uint64 // of the output
-	staked      uint64 // nAVAX
-	estimated   bool
+	Addresses   []string  `json:"addresses"`               // owners
+	Owner       string    `json:"owner"`                   // OwnerSelf, OwnerOthers or OwnerShared
+	Kind        string    `json:"kind"`                    // such as data.RewardValidator, Restaked or L1Fee
+	Staking     string    `json:"staking_tx"`              // transaction that staked
+	Transaction string    `json:"reward_tx"`               // transaction that paid; empty for a fee
+	Output      string    `json:"utxo_id,omitempty"`       // that paid
+	Begin       time.Time `json:"begin,omitzero"`          // block of the transaction that staked
+	Staked      uint64    `json:"staked,omitempty"`        // nAVAX
+	Asset       string    `json:"asset"`                   // symbol
+	Decimals    uint64    `json:"decimals"`                // of the amount
+	Amount      *big.Int  `json:"amount"`                  // in the smallest unit: nAVAX
+	Own         *big.Int  `json:"own_amount"`              // part of the own addresses: each owner of an output has an equal share
+	Price       *float64  `json:"price"`                   // of a whole token on that day; nil if unknown
+	Hundredths  *big.Int  `json:"value_hundredth"`         // value in hundredths of the currency; nil without a price
+	Verified    string    `json:"verified,omitempty"`      // Confirmed, or what a node lists instead; empty if no node was asked
+	Remark      string    `json:"remark,omitempty"`        // what else is unusual
+
+	id        string
+	index     uint64   // of the output
+	own       []string // owners that are own addresses
+	estimated bool
 }
+
+// Whose payment a line is. An own address is one of Selection.Addresses or of AVAX_WATCH_DELEGATORS. If a validator is operated by the user, the
+// owners of its own rewards are own addresses too.
+const (
+	OwnerSelf   = "own"
+	OwnerOthers = "others"
+	OwnerShared = "shared"
+)
 
 // IsL1 reports whether the line is a cost of an L1 validator.
 func (p Payment) IsL1() bool { return p.Validation != "" }
+
+// Share returns the part of an owner. Shares are equal, but the first owners get what remains of a division.
+func (p Payment) Share(owner int) *big.Int {
+	n := int64(max(1, len(p.Addresses)))
+	share, rest := new(big.Int).DivMod(p.Amount, big.NewInt(n), new(big.Int))
+	if int64(owner) < rest.Int64() {
+		share.Add(share, big.NewInt(1))
+	}
+	return share
+}
+
+// IsOwn reports whether an owner is one of the user's addresses.
+func (p Payment) IsOwn(address string) bool { return slices.Contains(p.own, address) }
+
+// ValueOf returns the value of an amount of the line in hundredths of the currency, or nil without a price.
+func (p Payment) ValueOf(amount *big.Int) *big.Int {
+	if p.Price == nil {
+		return nil
+	}
+	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(*p.Price, 'f', -1, 64))
+	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(p.Decimals), nil)
+	exact.Mul(exact, new(big.Rat).SetFrac(new(big.Int).Mul(amount, big.NewInt(100)), unit))
+	value, _ := new(big.Int).SetString(exact.FloatString(0), 10)
+	return value
+}
 
 // Confirmed is Payment.Verified if a node lists the payment.
 const Confirmed = "confirmed"
@@ -76,11 +124,14 @@ func (p Payment) Note() string {
 	if p.estimated {
 		notes = append(notes, "the fee changed: divided evenly among the months")
 	}
+	if p.Remark != "" {
+		notes = append(notes, p.Remark)
+	}
 	switch {
 	case p.Price != nil:
 	case p.IsL1():
 		notes = append(notes, "no price: the Data service has prices of rewards only")
-	default:
+	case p.Remark == "":
 		notes = append(notes, "no price yet")
 	}
 	if p.Verified != "" {
@@ -89,83 +140,331 @@ func (p Payment) Note() string {
 	return strings.Join(notes, "; ")
 }
 
+// Incomplete is the error of a ledger from which something is missing. The other lines are right.
+type Incomplete struct{ Lines []string }
+
+func (e *Incomplete) Error() string { return "incomplete: " + strings.Join(e.Lines, "; ") }
+
 // reader reads the ledger.
 type reader struct {
 	Query
-	ups     *collector.Upstreams
-	network string
+	ups      *collector.Upstreams
+	network  string
+	own      map[string]bool // own addresses, without their chain
+	operated map[string]bool // validators that the user operates, by node ID
+	missing  []string        // lines of Incomplete
+	pages    *pages
 }
 
-// Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError.
+// Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError. If something could not be
+// read, the error is an *Incomplete, and the payments are what could be read.
 func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, error) {
-	if ups.Data == nil {
-		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
+	err := q.Check()
+	if err == nil && ups.Data == nil {
+		err = errors.New("no Data service configured: set AVAX_DATA_URL")
 	}
-	r := &reader{q, ups, ""}
+	if err != nil {
+		return nil, config.InputError{Err: err}
+	}
+	r := &reader{Query: q, ups: ups, own: map[string]bool{}, operated: map[string]bool{}}
+	if r.Location == nil {
+		r.Location = time.UTC
+	}
+	if r.Progress == nil {
+		r.Progress = func(string) {}
+	}
 	payments, err := r.read(ctx)
-	if data.IsKeyRejected(err) {
-		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
+	if err == nil && len(r.missing) > 0 {
+		err = &Incomplete{r.missing}
 	}
 	return payments, err
+}
+
+// Check returns an error about what is written wrong: an address, an ID or the times.
+func (q Query) Check() error {
+	var errs []error
+	for _, a := range q.Addresses {
+		errs = append(errs, data.CheckAddress(a))
+	}
+	for _, id := range q.Nodes {
+		errs = append(errs, data.CheckNodeID(id))
+	}
+	for _, id := range q.Subnets {
+		errs = append(errs, data.CheckID(id))
+	}
+	if !q.From.IsZero() && !q.To.IsZero() && q.From.After(q.To) {
+		errs = append(errs, errors.New("--from is after --to: swap them"))
+	}
+	return errors.Join(errs...)
+}
+
+// lacks adds a line about what is missing. An error of the key says what to do about it.
+func (r *reader) lacks(what string, err error) {
+	text := what + ": " + err.Error()
+	if data.IsKeyRejected(err) {
+		text += ": " + remedy.Of(err).Do
+	}
+	if !slices.Contains(r.missing, text) {
+		r.missing = append(r.missing, text)
+	}
 }
 
 func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 	selections := []Selection{r.Selection}
 	if len(r.Addresses)+len(r.Nodes)+len(r.Subnets) == 0 {
-		if selections, err = configured(ctx, r.ups); err != nil {
+		if selections, err = r.configured(ctx); err != nil {
 			return nil, err
 		}
 	}
+	r.findOwn(ctx, selections)
 	if r.network, err = r.ups.FindNetwork(ctx); err != nil {
 		return nil, err
 	}
+	r.pages = openPages(r.Dir, r.network, r.Currency, selections)
+	defer func() { r.pages.close(ctx.Err() == nil && len(r.missing) == 0) }()
 	found := map[string]bool{}
 	var rewards, costs []Payment
-	add := func(list *[]Payment, p Payment) {
-		if !found[p.id] {
-			*list, found[p.id] = append(*list, p), true
-		}
-	}
 	for _, s := range selections {
-		if len(s.Addresses)+len(s.Nodes) > 0 {
-			paid := data.List(ctx, r.ups.Data.Client, data.ListRewards, data.Args{"network": r.network, "addresses": s.Addresses, "nodeIds": s.Nodes,
-				"currency": r.Currency}, data.Reward.ID)
-			for reward, err := range complete(paid) {
-				if err != nil {
-					return nil, err
-				}
-				add(&rewards, paymentOf(reward))
+		for _, paid := range r.rewards(ctx, s) {
+			if p := r.paymentOf(paid); !found[p.id] {
+				rewards, found[p.id] = append(rewards, p), true
 			}
 		}
-		more, err := r.l1Costs(ctx, s)
-		if err != nil {
-			return nil, err
+		for _, p := range r.l1Costs(ctx, s) {
+			if !found[p.id] {
+				costs, found[p.id] = append(costs, p), true
+			}
 		}
-		for _, p := range more {
-			add(&costs, p)
-		}
+		r.unknown(ctx, s, rewards, costs)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("interrupted: %w: run the same command again within %s to continue", context.Cause(ctx), pagesKept)
 	}
 	oldestFirst := func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) }
 	slices.SortFunc(rewards, oldestFirst)
+	r.findOwners(rewards)
 	all = slices.Concat(rewards, restaked(rewards), costs)
-	all = slices.DeleteFunc(all, func(p Payment) bool { return p.Time.Before(r.From) || !p.Time.Before(r.To) })
+	for i := range all {
+		r.divide(&all[i])
+	}
+	all = slices.DeleteFunc(all, func(p Payment) bool { return p.Time.Before(r.From) || !r.To.IsZero() && !p.Time.Before(r.To) })
 	slices.SortFunc(all, oldestFirst)
 	if r.Verify {
-		err = verify(ctx, r.ups, all)
+		err = r.verify(ctx, all)
 	}
 	return all, err
 }
 
-// complete yields the items of a list. A malformed item is an error that says what it means for the ledger.
-func complete[T any](items iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		for item, err := range items {
-			if data.IsItem(err) {
-				err = fmt.Errorf("%w: the ledger would be incomplete", err)
+// rewards returns the rewards of a selection.
+func (r *reader) rewards(ctx context.Context, s Selection) (all []data.Reward) {
+	addresses, ids := chunks(s.Addresses), chunks(s.Nodes)
+	if len(s.Addresses)+len(s.Nodes) == 0 {
+		return nil
+	}
+	for _, of := range addresses {
+		for _, by := range ids {
+			all = append(all, readWhole(ctx, r, "rewards", data.ListRewards, data.Args{"addresses": of, "nodeIds": by, "currency": r.Currency}, data.Reward.ID).Items...)
+		}
+	}
+	return all
+}
+
+// chunks divides a list for several requests. An empty list is one empty chunk: the parameter is not used.
+func chunks(list []string) [][]string {
+	if len(list) == 0 {
+		return [][]string{nil}
+	}
+	return slices.Collect(slices.Chunk(list, data.MaxAddresses))
+}
+
+// readWhole reads a list until it is complete, and notes what is missing.
+func readWhole[T any](ctx context.Context, r *reader, what string, m scrape.Typed[data.Page[T]], args data.Args, id func(T) string) data.Whole[T] {
+	args["network"] = r.network
+	began := time.Now()
+	list := data.ReadWhole(ctx, m, args, id, r.fetch, func(p data.Progress) {
+		text := fmt.Sprintf("%s: %d read, page %d of reading %d", what, p.Items, p.Pages, p.Reading+1)
+		if left := p.Before - p.Pages; p.Reading > 0 && left > 0 {
+			each := time.Since(began) / time.Duration(p.Before*p.Reading+p.Pages)
+			text += fmt.Sprintf(", about %s left", (each * time.Duration(left)).Round(time.Second))
+		}
+		r.Progress(text)
+	})
+	for _, err := range list.Wrong {
+		r.lacks(what, err)
+	}
+	if list.Err != nil && ctx.Err() == nil {
+		r.lacks(what, list.Err)
+	}
+	return list
+}
+
+// The waits for the service. A budget is waited for as long as it takes.
+const (
+	retries    = 5
+	firstWait  = 2 * time.Second
+	pauseWait  = 15 * time.Second
+	maxPauses  = 80
+	waitAction = "waiting %s for %s"
+)
+
+// fetch makes a request, or returns the answer that an interrupted run has stored.
+func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, reading int) (jsontext.Value, error) {
+	key := fmt.Sprint(reading, " ", path)
+	if answer := r.pages.take(key); answer != nil {
+		return answer, nil
+	}
+	failures, pauses := 0, 0
+	for {
+		answer, err := r.ups.Data.Call(scrape.MaxAge(ctx, 0), m, path, nil)
+		wait, reason := time.Duration(0), "the compute units of AVAX_DATA_BUDGET"
+		switch outcome := scrape.OutcomeOf(err); {
+		case err == nil:
+			r.pages.put(key, answer)
+			return answer, nil
+		case ctx.Err() != nil:
+			return nil, err
+		case data.IsOverBudget(err):
+			wait = data.BudgetWait(err)
+		case outcome == scrape.RateLimited && pauses < maxPauses:
+			pauses++
+			wait, reason = pauseWait, "the Data service, which limits the rate"
+		case slices.Contains([]scrape.Outcome{scrape.Unreachable, scrape.Timeout, scrape.Unavailable, scrape.Malformed, scrape.LocalLimit}, outcome) &&
+			failures < retries:
+			wait, reason = firstWait<<failures, "another attempt after an error"
+			failures++
+		}
+		if wait == 0 {
+			return nil, err
+		}
+		r.Progress(fmt.Sprintf(waitAction, wait.Round(time.Second), reason))
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// findOwn finds the own addresses, and the validators that the user operates: the configured nodes, and without own addresses all selected
+// validators.
+func (r *reader) findOwn(ctx context.Context, selections []Selection) {
+	for _, a := range r.Addresses {
+		r.own[data.BareAddress(a)] = true
+	}
+	if len(r.Addresses) > 0 {
+		return
+	}
+	for _, a := range r.ups.Watched().DelegatorAddresses() {
+		r.own[data.BareAddress(a)] = true
+	}
+	for _, n := range r.ups.Nodes() {
+		if id, err := n.ID(ctx); err == nil {
+			r.operated[id] = true
+		}
+	}
+	if len(r.own) == 0 {
+		for _, s := range selections {
+			for _, id := range s.Nodes {
+				r.operated[id] = true
 			}
-			if !yield(item, err) {
-				return
+		}
+	}
+	if len(r.operated) == 0 || r.ups.IsEmpty() {
+		return
+	}
+	// If no node answers, the listed rewards still tell the owners.
+	current, _ := nodes.First(ctx, r.ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+		return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, slices.Sorted(maps.Keys(r.operated))...)
+	})
+	for _, v := range current {
+		for _, owner := range []*node.Owner{v.ValidationRewardOwner, v.DelegationRewardOwner} {
+			if owner != nil && r.operated[v.NodeID] {
+				for _, a := range owner.Addresses {
+					r.own[data.BareAddress(a)] = true
+				}
 			}
+		}
+	}
+}
+
+// findOwners adds the owners of the rewards of operated validators to the own addresses.
+func (r *reader) findOwners(rewards []Payment) {
+	for _, p := range rewards {
+		if r.operated[p.Node] && (p.Kind == data.RewardValidator || p.Kind == data.RewardValidatorFee) {
+			for _, a := range p.Addresses {
+				r.own[data.BareAddress(a)] = true
+			}
+		}
+	}
+}
+
+// divide sets the own part of a line.
+func (r *reader) divide(p *Payment) {
+	if p.IsL1() {
+		p.Own = p.Amount
+		if p.Owner == OwnerOthers {
+			p.Own = new(big.Int)
+		}
+		return
+	}
+	p.Own, p.Owner = new(big.Int), OwnerOthers
+	own := 0
+	for i, a := range p.Addresses {
+		if r.own[data.BareAddress(a)] {
+			p.Own.Add(p.Own, p.Share(i))
+			p.own = append(p.own, a)
+			own++
+		}
+	}
+	switch {
+	case own > 0 && own == len(p.Addresses):
+		p.Owner = OwnerSelf
+	case own > 0:
+		p.Owner = OwnerShared
+	}
+}
+
+// unknown notes the selected addresses and validators of which the service knows nothing, because they may be wrong.
+func (r *reader) unknown(ctx context.Context, s Selection, rewards, costs []Payment) {
+	known := map[string]bool{}
+	for _, p := range slices.Concat(rewards, costs) {
+		known[p.Node], known[p.Subnet] = true, true
+		for _, a := range p.Addresses {
+			known[data.BareAddress(a)] = true
+		}
+	}
+	if len(s.Addresses) > 0 && len(costs) > 0 {
+		return // of which of the addresses they are is not known
+	}
+	isUnknown := func(of string) bool { return !known[data.BareAddress(of)] }
+	addresses, ids := slices.DeleteFunc(slices.Clone(s.Addresses), func(a string) bool { return !isUnknown(a) }),
+		slices.DeleteFunc(slices.Clone(s.Nodes), func(id string) bool { return !isUnknown(id) })
+	if len(s.Addresses) > 0 {
+		ids = nil // only what concerns both is read
+	}
+	for name, all := range map[string][]string{"addresses": addresses, "nodeIds": ids} {
+		for _, of := range chunks(all) {
+			if len(of) == 0 {
+				continue
+			}
+			pending := readWhole(ctx, r, "pending rewards", data.ListPendingRewards, data.Args{name: of}, data.PendingReward.ID)
+			if pending.Err != nil {
+				return // already noted
+			}
+			for _, p := range pending.Items {
+				known[p.NodeID] = true
+				for _, a := range p.Addresses {
+					known[data.BareAddress(a)] = true
+				}
+			}
+		}
+	}
+	if ctx.Err() != nil || len(r.missing) > 0 {
+		return
+	}
+	for _, of := range slices.Concat(addresses, ids, s.Subnets) {
+		if isUnknown(of) {
+			r.missing = append(r.missing, fmt.Sprintf("nothing known of %s: is it correct?", of))
 		}
 	}
 }
@@ -178,9 +477,10 @@ func restaked(payments []Payment) (found []Payment) {
 		if p.Kind != data.RewardValidator {
 			continue
 		}
-		if was, there := newest[p.Staking]; there && p.staked > was.staked {
-			was.Kind, was.Amount, was.id = Restaked, new(big.Int).SetUint64(p.staked-was.staked), was.id+Restaked
-			found = append(found, was.valued())
+		if was, there := newest[p.Staking]; there && p.Staked > was.Staked {
+			was.Kind, was.Amount, was.id = Restaked, new(big.Int).SetUint64(p.Staked-was.Staked), was.id+Restaked
+			was.Hundredths = was.ValueOf(was.Amount)
+			found = append(found, was)
 		}
 		newest[p.Staking] = p
 	}
@@ -188,23 +488,42 @@ func restaked(payments []Payment) (found []Payment) {
 }
 
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
-// staked, and for an auto-renewed validator under the transaction that paid.
-func verify(ctx context.Context, ups *collector.Upstreams, payments []Payment) error {
-	if ups.IsEmpty() {
+// staked, and for an auto-renewed validator under the transaction that paid. A payment about which no node answers stays unverified.
+func (r *reader) verify(ctx context.Context, payments []Payment) error {
+	if r.ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
+	listed := func(tx string) (paid []node.RewardUTXO, err error) {
+		for failures := range retries {
+			paid, err = nodes.First(ctx, r.ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+				return n.PlatformRewardUTXOs(ctx, tx)
+			})
+			if err == nil || ctx.Err() != nil || scrape.OutcomeOf(err) != scrape.RateLimited && failures > 0 {
+				break
+			}
+			time.Sleep(firstWait << failures)
+		}
+		return paid, err
+	}
+	var unasked []error
+	began := time.Now()
 	for i, p := range payments {
 		if p.Kind == Restaked || p.IsL1() {
 			continue
 		}
-		payments[i].Verified = "the node lists no such payment"
+		text := fmt.Sprintf("verify: %d of %d lines", i+1, len(payments))
+		if i > 0 {
+			text += fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(payments)-i)).Round(time.Second))
+		}
+		r.Progress(text)
 		for _, tx := range []string{p.Staking, p.Transaction} {
-			paid, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-				return n.PlatformRewardUTXOs(ctx, tx)
-			})
+			paid, err := listed(tx)
 			if err != nil {
-				return fmt.Errorf("verify: %w", err)
+				unasked = append(unasked, err)
+				payments[i].Verified, payments[i].Remark = "", "not verified: no node answered"
+				break
 			}
+			payments[i].Verified = "the node lists no such payment"
 			if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
 				if payments[i].Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
 					payments[i].Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
@@ -212,42 +531,51 @@ func verify(ctx context.Context, ups *collector.Upstreams, payments []Payment) e
 				break
 			}
 		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if len(unasked) > 0 {
+		r.lacks(fmt.Sprintf("verify: no answer about %d of %d lines", len(unasked), len(payments)), unasked[0])
 	}
 	return nil
 }
 
-func paymentOf(r data.Reward) Payment {
+func (r *reader) paymentOf(reward data.Reward) Payment {
 	p := Payment{
-		Time: r.EndTimestamp.UTC(), Node: r.NodeID, Addresses: r.Addresses, Kind: r.RewardType, Staking: r.TxHash, Transaction: r.RewardTxHash,
-		Asset: r.Reward.Symbol, Decimals: uint64(r.Reward.Denomination), Amount: r.Reward.Amount.Int,
-		id: r.ID(), index: uint64(r.OutputIndex), staked: uint64(r.AmountStaked),
+		Time: reward.EndTimestamp.UTC(), Node: reward.NodeID, Addresses: reward.Addresses, Kind: reward.RewardType, Staking: reward.TxHash,
+		Transaction: reward.RewardTxHash, Output: reward.UTXOID, Staked: uint64(reward.AmountStaked), Asset: reward.Reward.Symbol,
+		Decimals: uint64(reward.Reward.Denomination), Amount: reward.Reward.Amount.Int, id: reward.ID(), index: uint64(reward.OutputIndex),
 	}
-	if price := r.Reward.HistoricalPrice; price != nil {
-		value := float64(price.Value)
-		p.Price = &value
+	if !reward.StartTimestamp.IsZero() {
+		p.Begin = reward.StartTimestamp.UTC()
 	}
-	return p.valued()
-}
-
-// valued returns the payment with the value of its amount.
-func (p Payment) valued() Payment {
-	if p.Price != nil {
-		exact, _ := new(big.Rat).SetString(strconv.FormatFloat(*p.Price, 'f', -1, 64))
-		unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(p.Decimals), nil)
-		exact.Mul(exact, new(big.Rat).SetFrac(new(big.Int).Mul(p.Amount, big.NewInt(100)), unit))
-		p.Hundredths, _ = new(big.Int).SetString(exact.FloatString(0), 10)
+	if price := reward.Reward.HistoricalPrice; price != nil {
+		value, err := price.In(r.Currency)
+		if err != nil {
+			p.Remark = "no price: " + err.Error()
+			r.lacks("price of reward "+p.id, err)
+		} else {
+			p.Price = &value
+		}
 	}
+	if p.Time.After(time.Now()) {
+		p.Remark = "dated after this machine's clock"
+	}
+	p.Hundredths = p.ValueOf(p.Amount)
 	return p
 }
 
 // configured returns what the configuration monitors.
-func configured(ctx context.Context, ups *collector.Upstreams) (found []Selection, err error) {
+func (r *reader) configured(ctx context.Context) (found []Selection, err error) {
+	ups := r.ups
 	mine := Selection{Nodes: slices.Clone(ups.Watched().Validators.IDs)}
 	if len(mine.Nodes) == 0 {
 		for _, n := range ups.Nodes() {
 			id, err := n.ID(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", n.Name(), err)
+				r.lacks("validator of "+n.Name(), err)
+				continue
 			}
 			mine.Nodes = append(mine.Nodes, id)
 		}
@@ -256,7 +584,8 @@ func configured(ctx context.Context, ups *collector.Upstreams) (found []Selectio
 		for _, c := range ups.Chains() {
 			b, err := ups.Blockchain(ctx, c)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Name, err)
+				r.lacks("L1 of "+c.Name, err)
+				continue
 			}
 			if b.SubnetID != node.PrimaryNetworkID {
 				mine.Subnets = append(mine.Subnets, b.SubnetID)
@@ -272,6 +601,9 @@ func configured(ctx context.Context, ups *collector.Upstreams) (found []Selectio
 	}
 	if len(addresses) > 0 {
 		found = append(found, Selection{Addresses: addresses})
+	}
+	if len(found) == 0 && len(r.missing) > 0 {
+		return nil, &Incomplete{r.missing}
 	}
 	if len(found) == 0 {
 		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or " +

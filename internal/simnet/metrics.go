@@ -20,6 +20,7 @@ func newMetrics(net *Network) *Service {
 	s := newService(net, "metrics", []route{
 		{"GET", "/v1/avg_tps/{chainId}", series, (*request).avgTPS},
 		{"GET", "/v2/chains/{chainId}/metrics/{metric}", series, (*request).chainMetric},
+		{"GET", "/v2/validation/{l1ValidationId}/metrics/{metric}", series, (*request).validationMetric},
 	})
 	s.listed = true
 	return s
@@ -133,6 +134,37 @@ func (r *request) chainMetric() (any, error) {
 	list := r.tpsDays(series)
 	list = slices.DeleteFunc(list, func(p tpsPoint) bool { return p.Timestamp < start || p.Timestamp > end })
 	body.Results, body.Next = cut(r, list, size)
+	return body, nil
+}
+
+// validationMetric lists the fees of an L1 validator by day, newest first. The newest day has only the fees so far. Of an unknown validator it lists
+// nothing.
+func (r *request) validationMetric() (any, error) {
+	r.oneOf("metric", r.values["metric"], "validationCumulativeFeesDaily", "validationFeesDaily")
+	start, end := r.between()
+	r.resume()
+	var body struct {
+		Results []tpsPoint `json:"results"`
+		Next    string     `json:"nextPageToken,omitempty"`
+	}
+	list, updated := []tpsPoint{}, r.tpsUpdated(r.asOf)
+	for _, s := range r.subnets {
+		for _, v := range slices.Concat(s.l1, s.removed) {
+			if v.validationID != r.values["l1ValidationId"] || r.values["metric"] != "validationFeesDaily" {
+				continue
+			}
+			for at := updated.Truncate(day); at.After(v.start.Add(-day)); at = at.Add(-day) {
+				until := at.Add(day)
+				if until.After(updated) {
+					until = updated
+				}
+				if at.Unix() >= start && at.Unix() <= end {
+					list = append(list, tpsPoint{at.Unix(), float64(v.feesBetween(at, until, r.feePrice))})
+				}
+			}
+		}
+	}
+	body.Results, body.Next = cut(r, list, 100)
 	return body, nil
 }
 

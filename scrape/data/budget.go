@@ -49,7 +49,7 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	now, windows := b.windows()
 	for _, w := range windows {
 		if err := w.check(now, units); err != nil {
-			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: overBudgetError{err}}
+			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
 		}
 	}
 	for _, w := range windows {
@@ -97,10 +97,23 @@ func (w *window) restore(began time.Time, all []Spending) {
 }
 
 // overBudgetError means that the budget rejected a request.
-type overBudgetError struct{ error }
+type overBudgetError struct {
+	error
+	wait time.Duration // until the budget allows it; 0: never
+}
+
+// Unwrap returns the cause.
+func (e overBudgetError) Unwrap() error { return e.error }
 
 // IsOverBudget reports whether a request was not sent because it exceeded the budget.
 func IsOverBudget(err error) bool { return errors.As(err, new(overBudgetError)) }
+
+// BudgetWait returns the time after which the budget allows a request that it rejected. It is 0 if that is never, or if err is another error.
+func BudgetWait(err error) time.Duration {
+	var e overBudgetError
+	_ = errors.As(err, &e)
+	return e.wait
+}
 
 // Spent returns the compute units spent in the last minute and in the last day. The day is precise to the minute.
 func (b *Budget) Spent() (inMinute, inDay int) {
@@ -165,7 +178,7 @@ func (w *window) check(now time.Duration, units int) error {
 		return nil
 	}
 	if units > w.limit {
-		return scrape.Advise(fmt.Errorf("the call costs %d compute units, and the budget is %d per %s", units, w.limit, w.name), raiseBudget)
+		return overBudgetError{scrape.Advise(fmt.Errorf("the call costs %d compute units, and the budget is %d per %s", units, w.limit, w.name), raiseBudget), 0}
 	}
 	left := w.spent
 	var wait time.Duration
@@ -177,8 +190,8 @@ func (w *window) check(now time.Duration, units int) error {
 		wait = s.leaves - now
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent, w.limit, w.name,
-		wait), raiseBudget)
+	return overBudgetError{scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent,
+		w.limit, w.name, wait), raiseBudget), wait}
 }
 
 const raiseBudget = "The exporter continues when the budget allows it. If it persists, monitor less, use longer periods (AVAX_SCHEDULES), or raise " +

@@ -255,16 +255,17 @@ const (
 
 // Reward is a staking reward that was paid to a validator or delegator.
 type Reward struct {
-	Addresses    []string      `json:"addresses,omitzero"` // that own the reward
-	TxHash       string        `json:"txHash,omitzero"`    // transaction that staked
-	AmountStaked wire.NanoAVAX `json:"amountStaked,omitzero"`
-	NodeID       string        `json:"nodeId"`
-	RewardTxHash string        `json:"rewardTxHash"` // transaction that paid
-	RewardType   string        `json:"rewardType"`   // such as RewardValidator
-	EndTimestamp wire.UnixTime `json:"endTimestamp"` // of the stake, which is also the time of payment
-	UTXOID       string        `json:"utxoId"`
-	OutputIndex  wire.Uint64   `json:"outputIndex"`
-	Reward       PaidAsset     `json:"reward"`
+	Addresses      []string      `json:"addresses,omitzero"` // that own the reward
+	TxHash         string        `json:"txHash,omitzero"`    // transaction that staked
+	AmountStaked   wire.NanoAVAX `json:"amountStaked,omitzero"`
+	NodeID         string        `json:"nodeId"`
+	RewardTxHash   string        `json:"rewardTxHash"`            // transaction that paid
+	RewardType     string        `json:"rewardType"`              // such as RewardValidator
+	StartTimestamp wire.UnixTime `json:"startTimestamp,omitzero"` // block that has the staking transaction
+	EndTimestamp   wire.UnixTime `json:"endTimestamp"`            // of the stake, which is also the time of payment
+	UTXOID         string        `json:"utxoId"`
+	OutputIndex    wire.Uint64   `json:"outputIndex"`
+	Reward         PaidAsset     `json:"reward"`
 }
 
 // ID returns the identity of a reward: the unspent output that paid it. One transaction can pay several.
@@ -320,6 +321,13 @@ type L1Validator struct {
 	NodeID           string        `json:"nodeId"`
 	SubnetID         string        `json:"subnetId"`
 	RemainingBalance wire.NanoAVAX `json:"remainingBalance"`
+
+	RemainingBalanceOwner Owner `json:"remainingBalanceOwner,omitzero"` // gets the balance if the validator is removed
+}
+
+// Owner has the addresses of an owner.
+type Owner struct {
+	Addresses []string `json:"addresses,omitzero"`
 }
 
 // ID identifies the validator.
@@ -341,6 +349,7 @@ func (c *Client) IndexedUntil(ctx context.Context, network string) (newest time.
 type L1Transaction struct {
 	TxHash         string            `json:"txHash"`
 	BlockTimestamp wire.UnixTime     `json:"blockTimestamp"`
+	BlockNumber    wire.Uint64       `json:"blockNumber,omitzero"`
 	Validators     []L1BalanceChange `json:"l1ValidatorDetails,omitzero"`
 }
 

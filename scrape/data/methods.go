@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -151,9 +152,25 @@ type Item[T any] struct {
 func readItem[T any](d *jsontext.Decoder) (item Item[T], err error) {
 	text, err := d.ReadValue()
 	if err == nil {
-		item.Err = wire.DecodeBytes(text, &item.Value)
+		if item.Err = wire.DecodeBytes(text, &item.Value); item.Err != nil {
+			item.Err = fmt.Errorf("%s: %w", nameOf(text), item.Err)
+		}
 	}
 	return item, err
+}
+
+// nameOf names an item that could not be decoded, by its ID or its beginning.
+func nameOf(text jsontext.Value) string {
+	var members map[string]jsontext.Value
+	if json.Unmarshal(text, &members) == nil {
+		for _, id := range []string{"utxoId", "rewardTxHash", "txHash", "validationId", "messageId", "blockchainId", "address"} {
+			var value string
+			if json.Unmarshal(members[id], &value) == nil && value != "" {
+				return id + " " + quote(value)
+			}
+		}
+	}
+	return quote(string(text))
 }
 
 // itemError is the error of one item of a list.

@@ -56,6 +56,8 @@ var (
 	AvgTPS       = scrape.As[Page](&scrape.Method{Name: "avg_tps", Verb: http.MethodGet, Path: "/v1/avg_tps/{chainId}", Params: []string{"chainId", "pageToken?"}})
 	chainMetrics = scrape.As[Page](&scrape.Method{Name: "chain_metrics", Verb: http.MethodGet, Path: "/v2/chains/{chainId}/metrics/{metric}",
 		Params: []string{"chainId", "metric", "timeInterval", "pageToken?"}})
+	validationFees = scrape.As[Page](&scrape.Method{Name: "validation_fees", Verb: http.MethodGet,
+		Path: "/v2/validation/{l1ValidationId}/metrics/validationFeesDaily", Params: []string{"l1ValidationId", "pageToken?"}})
 )
 
 // series is the series of a chain in one version of the API.
@@ -124,6 +126,37 @@ func (c *Client) AvgTPSPage(ctx context.Context, chainID string, at scrape.Curso
 type AverageTPS struct {
 	Point   *Point     // nil if no day is complete
 	LastRun *time.Time // the service's last update of the series; without lastRun, the end of the newest day or now; nil without points
+}
+
+// ValidationFees returns the fees of an L1 validator by day, in nAVAX and in any order. It returns none if the service does not offer them or does
+// not know the validator.
+func (c *Client) ValidationFees(ctx context.Context, validationID string) ([]Point, error) {
+	s := series{validationFees, "/v2/validation/" + url.PathEscape(validationID) + "/metrics/validationFeesDaily", url.Values{}}
+	var at scrape.Cursor
+	var place scrape.Place
+	days := map[int64]Point{} // pages may overlap
+	for range maxPages {
+		page, err := s.Call(ctx, c.u, s.url(at), nil)
+		if saysGone(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range page.Results {
+			if !(p.Value >= 0 && p.Value < 1e18) {
+				return nil, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("%v nAVAX is no fee of a day", float64(p.Value))}
+			}
+			days[p.Timestamp.Unix()] = p
+		}
+		if at = page.Next(); at.Value == "" {
+			return slices.Collect(maps.Values(days)), nil
+		}
+		if err := place.Follow(at.Value); err != nil {
+			return nil, scrape.BadPage(s.Op(), err)
+		}
+	}
+	return nil, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)}
 }
 
 // maxPages is the maximum number of pages of a series. With one point per day, these pages cover more than a century.

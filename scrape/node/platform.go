@@ -43,6 +43,9 @@ type Validator struct {
 	DelegatorWeight        *wire.NanoAVAX `json:"delegatorWeight"`
 	Delegators             []Delegation   `json:"delegators,omitzero"` // only if the call names one node ID
 
+	ValidationRewardOwner *Owner `json:"validationRewardOwner"`
+	DelegationRewardOwner *Owner `json:"delegationRewardOwner"`
+
 	NextPeriod               *wire.Seconds `json:"nextPeriod"`
 	AutoCompoundRewardShares *wire.Uint64  `json:"autoCompoundRewardShares"` // in millionths
 	ValidatorAuthority       *Owner        `json:"validatorAuthority"`       // may change the two above

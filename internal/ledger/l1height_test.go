@@ -1,0 +1,206 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/ledger"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+)
+
+// balance is an L1 validator with its transactions.
+type balance struct {
+	service
+	validation string
+	left       uint64
+	since      time.Time
+	block      int
+}
+
+// change pays the fee until a time, and adds an amount in a block; zero only pays.
+func (b *balance) change(at time.Time, block int, amount int64) {
+	if !b.since.IsZero() {
+		b.left -= min(b.left, uint64(at.Unix()-b.since.Unix())*512)
+	}
+	b.since, b.block = at, block
+	if amount == 0 {
+		return
+	}
+	b.left = uint64(int64(b.left) + amount)
+	b.transactions = append(b.transactions, map[string]any{
+		"txHash": id("", 5_000+len(b.transactions)), "blockTimestamp": at.Unix(), "blockNumber": strconv.Itoa(block), "txType": "IncreaseL1ValidatorBalanceTx",
+		"l1ValidatorDetails": []map[string]any{{"validationId": b.validation, "nodeId": id("NodeID-", 1), "subnetId": id("", 2), "weight": 1,
+			"remainingBalance": b.left, "balanceChange": amount}},
+	})
+}
+
+// list ends the history at a block.
+func (b *balance) list(height int) {
+	b.height = height
+	b.validators = []map[string]any{{"validationId": b.validation, "nodeId": id("NodeID-", 1), "subnetId": id("", 2), "weight": 1, "remainingBalance": b.left,
+		"remainingBalanceOwner": map[string]any{"addresses": []string{testworld.Wallet("avax", 1)}, "threshold": 1}}}
+	b.pending = []map[string]any{}
+}
+
+// The costs of an L1 validator are right if the list of transactions is newer than the list of balances, and in whatever order the transactions of
+// one second and of one block are listed.
+func TestL1CostsAtOneBlockHeight(t *testing.T) {
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(4 * 365 * 24 * time.Hour)
+			random := rand.New(rand.NewPCG(seed, 7))
+			b := &balance{validation: id("", 9)}
+			b.order = func(rows []map[string]any, _ string) {
+				random.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+			}
+			at, block, topped, last := time.Now().Add(-90*24*time.Hour), 100, uint64(0), time.Time{}
+			for range 8 {
+				for n := range 1 + random.IntN(4) { // within one second, some in one block
+					amount := int64(1_000_000_000 + random.Int64N(90_000_000_000))
+					b.change(at, block, amount)
+					topped += uint64(amount)
+					if n%2 == 1 {
+						block++
+					}
+				}
+				last = at
+				block += 10
+				at = at.Add(time.Duration(1+random.IntN(9*86400)) * time.Second)
+			}
+			b.change(last.Add(3*time.Hour), block, 0)
+			left := b.left
+			b.list(block)
+			b.block = block
+			b.change(time.Now().Add(-time.Minute), block+5, 77_000_000_000) // after the height of the balances
+			b.validators[0]["remainingBalance"] = left
+			payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			sums := map[string]uint64{}
+			for _, p := range payments {
+				sums[p.Kind] += p.Amount.Uint64()
+			}
+			if sums[ledger.L1TopUp] != topped || sums[ledger.L1Fee] != topped-left {
+				t.Errorf("seed %d: %v, want %d added and %d paid", seed, sums, topped, topped-left)
+			}
+		})
+	}
+}
+
+// If the balance of one L1 validator does not follow from its transactions, its line says so, and everything else is printed.
+func TestOneUnclearL1ValidatorLeavesTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(4 * 365 * 24 * time.Hour)
+		b := &balance{validation: id("", 9)}
+		b.change(time.Now().Add(-30*24*time.Hour), 100, 50_000_000_000)
+		b.change(time.Now().Add(-time.Minute), 900, 0)
+		b.left += 99_000_000_000 // a transaction that is not listed
+		b.list(900)
+		b.rewards = []map[string]any{row(1, data.RewardValidator, id("NodeID-", 1), []string{testworld.Wallet("avax", 1)}, time.Now().Add(-time.Hour), 5)}
+		payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}})
+		var incomplete *ledger.Incomplete
+		if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], b.validation) {
+			t.Errorf("%v", err)
+		}
+		var kinds []string
+		for _, p := range payments {
+			kinds = append(kinds, p.Kind)
+		}
+		if !slices.Contains(kinds, ledger.L1TopUp) || !slices.Contains(kinds, data.RewardValidator) {
+			t.Errorf("lines: %v", kinds)
+		}
+	})
+}
+
+// Months that have ended keep what the first run after their end computed, although the fee per second changed and the ledger estimates. All months add
+// up to the whole fee at any time.
+func TestClosedMonthsNeverChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(4 * 365 * 24 * time.Hour)
+		b, dir := &balance{validation: id("", 9)}, t.TempDir()
+		began := time.Now()
+		b.change(began, 100, 900_000_000_000)
+		first := map[string]string{}
+		for day := range 200 {
+			time.Sleep(24*time.Hour + 13*time.Second)
+			paid := uint64(512+137*(day%7)) * 86413 // another fee each day
+			b.left -= paid
+			b.list(200 + day)
+			if day%5 > 0 {
+				continue
+			}
+			payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}, Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := uint64(0)
+			for _, p := range payments {
+				if p.Kind != ledger.L1Fee {
+					continue
+				}
+				sum += p.Amount.Uint64()
+				month := p.Time.Format("2006-01")
+				if month == time.Now().Format("2006-01") {
+					continue
+				}
+				if first[month] == "" {
+					first[month] = p.Amount.String()
+				}
+				if first[month] != p.Amount.String() {
+					t.Fatalf("day %d: %s was %s and is %v", day, month, first[month], p.Amount)
+				}
+			}
+			if want := 900_000_000_000 - b.left; sum != want {
+				t.Errorf("day %d: all months %d, want %d", day, sum, want)
+			}
+		}
+		if len(first) < 6 {
+			t.Errorf("months: %v", first)
+		}
+	})
+}
+
+// An interrupted ledger continues: a second run requests only what the first one did not read. Errors of the service that pass do not matter.
+func TestInterruptedLedgerContinues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(4 * 365 * 24 * time.Hour)
+		s, owner, dir := &service{}, testworld.Wallet("avax", 7), t.TempDir()
+		for n := range 5_000 {
+			s.rewards = append(s.rewards, row(n, data.RewardDelegator, id("NodeID-", 1), []string{owner}, time.Now().Add(-time.Duration(n+1)*time.Hour), 5))
+		}
+		q := ledger.Query{Selection: ledger.Selection{Addresses: []string{owner}}, Dir: dir}
+		whole, err := s.read(t, s.env(), q)
+		if err != nil || len(whole) != 5_000 {
+			t.Fatalf("%d payments, %v", len(whole), err)
+		}
+		all := s.requests
+		for _, stop := range []int{3, 40, 77} {
+			s.requests = 0
+			interrupted := fmt.Errorf("interrupted at request %d", stop)
+			s.interrupt = func(request int) error {
+				if request > stop {
+					return interrupted
+				}
+				return nil
+			}
+			if _, err := s.readUntil(t, q); err == nil {
+				t.Fatal("not interrupted")
+			}
+			first := s.requests
+			s.interrupt, s.requests = nil, 0
+			payments, err := s.read(t, s.env(), q)
+			if err != nil || len(payments) != 5_000 || s.requests > all-stop+3 {
+				t.Errorf("stopped after %d of %d requests: then %d requests, %d payments, %v", first, all, s.requests, len(payments), err)
+			}
+		}
+	})
+}
