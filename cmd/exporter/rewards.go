@@ -194,7 +194,7 @@ func ledgerTime(option, text string, now time.Time, location *time.Location) (ti
 // ledgerDir returns the directory of what the ledger stores; empty if there is none.
 func ledgerDir(stateDir string) string {
 	if stateDir != "" {
-		return filepath.Join(stateDir, "ledger")
+		return app.CommandDir(stateDir)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

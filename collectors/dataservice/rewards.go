@@ -113,6 +113,7 @@ type rewardTotals struct {
 	Began time.Time   // start of this reading
 	Gap   bool        // more rewards were paid during this reading than the first page has: another one is due
 	Long  bool        // the list has more than maxRewards rewards
+	Lacks int         // rewards of the last reading if it lacked rewards of Whole; 0: it lacked none
 
 	scrape.Place // at which the reading continues
 }
@@ -239,8 +240,14 @@ func (r *rewardReader) tooLong() error {
 		"Monitor other validators (AVAX_VALIDATORS), or disable the collector with AVAX_COLLECTORS=-rewards.")}
 }
 
-// end replaces the totals after the list was read to its end.
+// end replaces the totals after the list was read to its end. If the list lacks rewards that it had before, two readings must agree: a page may be
+// missing. The second reading is due in the next run.
 func (r *rewardReader) end(sums *rewardSums, began time.Time) {
+	if r.Whole != nil && r.Whole.hasMore(sums) && r.Lacks != max(1, len(sums.known)) {
+		r.Lacks, r.Swept, r.Next, r.Place, r.Gap = max(1, len(sums.known)), time.Time{}, nil, scrape.Place{}, false
+		return
+	}
+	r.Lacks = 0
 	if r.Gap {
 		began = time.Time{}
 	}
@@ -287,6 +294,16 @@ func (s *rewardSums) add(rewards []data.Item[data.Reward]) (allNew bool) {
 		s.Sums[kind] = s.Sums[kind].with(item.Value)
 	}
 	return allNew
+}
+
+// hasMore reports whether a reward is not in other sums.
+func (s *rewardSums) hasMore(than *rewardSums) bool {
+	for hash := range s.known {
+		if !than.known[hash] {
+			return true
+		}
+	}
+	return false
 }
 
 // with returns the sum with another reward.

@@ -180,3 +180,44 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 		})
 	}
 }
+
+// The totals do not fall because one reading of the list lacks a page. They fall when two readings agree, because the service removed a reward.
+func TestTotalsFallOnlyAfterTwoReadings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list, cut := 250, 0 // rewards that the service lists, and those that one reading lacks
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
+			from, _ := strconv.Atoi(token)
+			for n := from; n < min(from+100, list-cut); n++ {
+				p.Items = append(p.Items, reward(n))
+			}
+			if from+100 < list-cut {
+				p.NextPageToken = strconv.Itoa(from + 100)
+			}
+			return p, nil
+		}
+		after := func(days int) int {
+			for range days * 24 {
+				if err := r.read(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+			}
+			return r.Whole.Sums[data.RewardValidator].Count
+		}
+		if got := after(1); got != 250 {
+			t.Fatalf("%d rewards", got)
+		}
+		time.Sleep(24 * time.Hour)
+		cut = 150
+		if err := r.read(t.Context()); err != nil || r.Whole.Sums[data.RewardValidator].Count != 250 {
+			t.Errorf("after a short reading: %d rewards, %v", r.Whole.Sums[data.RewardValidator].Count, err)
+		}
+		if cut = 0; after(2) != 250 {
+			t.Errorf("%d rewards after it", r.Whole.Sums[data.RewardValidator].Count)
+		}
+		if list = 249; after(2) != 249 {
+			t.Errorf("%d rewards after the service removed one", r.Whole.Sums[data.RewardValidator].Count)
+		}
+	})
+}

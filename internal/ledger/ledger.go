@@ -487,6 +487,8 @@ func restaked(payments []Payment) (found []Payment) {
 	return found
 }
 
+const notVerified = "not verified: no node answered"
+
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
 // staked, and for an auto-renewed validator under the transaction that paid. A payment about which no node answers stays unverified.
 func (r *reader) verify(ctx context.Context, payments []Payment) error {
@@ -505,10 +507,16 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 		}
 		return paid, err
 	}
+	const mostFailures = 5 // in succession: then no node is asked any more
 	var unasked []error
-	began := time.Now()
+	began, failures := time.Now(), 0
 	for i, p := range payments {
 		if p.Kind == Restaked || p.IsL1() {
+			continue
+		}
+		if failures >= mostFailures {
+			unasked = append(unasked, unasked[0])
+			payments[i].Remark = notVerified
 			continue
 		}
 		text := fmt.Sprintf("verify: %d of %d lines", i+1, len(payments))
@@ -520,9 +528,11 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 			paid, err := listed(tx)
 			if err != nil {
 				unasked = append(unasked, err)
-				payments[i].Verified, payments[i].Remark = "", "not verified: no node answered"
+				payments[i].Verified, payments[i].Remark = "", notVerified
+				failures++
 				break
 			}
+			failures = 0
 			payments[i].Verified = "the node lists no such payment"
 			if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
 				if payments[i].Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {

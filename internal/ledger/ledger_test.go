@@ -189,3 +189,60 @@ func TestLedgerShowsRestakedRewards(t *testing.T) {
 		}
 	})
 }
+
+// A node that does not answer about some rewards leaves them unverified. All lines are there, the confirmed ones are confirmed, and the ledger says how
+// many it could not verify.
+func TestVerificationIsNotAllOrNothing(t *testing.T) {
+	for name, answers := range map[string]int{"none": 0, "some": 7} {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			withNode(w)
+			time.Sleep(48 * time.Hour)
+			q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("alpha")}}}
+			all := read(t, w, q)
+			q.Verify = true
+			began := time.Now()
+			payments, err := readThrough(t, w, &failingAfter{w.Transport, answers}, q)
+			var incomplete *ledger.Incomplete
+			if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], "verify: no answer about ") {
+				t.Errorf("%s: %v", name, err)
+			}
+			confirmed, unverified := 0, 0
+			for _, p := range payments {
+				switch {
+				case p.Verified == ledger.Confirmed:
+					confirmed++
+				case p.Verified == "" && strings.Contains(p.Note(), "not verified"):
+					unverified++
+				case p.Verified != "":
+					t.Errorf("%s: %s", name, p.Verified)
+				}
+			}
+			if len(payments) != len(all) || unverified == 0 || (confirmed > 0) != (answers > 0) || time.Since(began) > 10*time.Minute {
+				t.Errorf("%s: %d lines of %d, %d confirmed, %d unverified, in %v", name, len(payments), len(all), confirmed, unverified, time.Since(began))
+			}
+		})
+	}
+}
+
+// failingAfter answers a number of calls of platform.getRewardUTXOs, and fails all later ones.
+type failingAfter struct {
+	http.RoundTripper
+	answers int
+}
+
+func (f *failingAfter) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil || !strings.HasSuffix(r.URL.Path, "/P") {
+		return f.RoundTripper.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	if bytes.Contains(text, []byte("platform.getRewardUTXOs")) {
+		if f.answers--; f.answers < 0 {
+			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody}, nil
+		}
+	}
+	return f.RoundTripper.RoundTrip(r)
+}

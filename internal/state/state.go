@@ -301,6 +301,16 @@ func (d *Dir) file(key string) string {
 	return filepath.Join(d.path, name+suffix)
 }
 
+// Peek returns a value that another process has stored in a directory, without using the directory. If there is none, or it cannot be read now,
+// found is false.
+func Peek[T any](path, key string) (value T, found bool) {
+	content, err := files.ReadUpTo((&Dir{path: path}).file(key), MaxBytes)
+	if err == nil {
+		err = json.Unmarshal(content, &value)
+	}
+	return value, err == nil
+}
+
 // tokenFile has the token of the running process. Whoever can read the directory can have access.
 const tokenFile = "token"
 

@@ -1,10 +1,12 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +22,8 @@ type Budget struct {
 	PerMinute, PerDay int // 0: no limit
 	// Save, if set, is called with what was spent before each request. Restore reads it after a restart.
 	Save func(Spendings)
+	// Others, if set, returns what other processes of this machine have spent and still counts. It is called before each request.
+	Others func() Spendings
 
 	mu          sync.Mutex
 	began       time.Time
@@ -47,8 +51,12 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, windows := b.windows()
-	for _, w := range windows {
-		if err := w.check(now, units); err != nil {
+	var others Spendings
+	if b.Others != nil {
+		others = b.Others()
+	}
+	for i, w := range windows {
+		if err := w.with(b.began, [][]Spending{others.Minute, others.Day}[i]).check(now, units); err != nil {
 			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
 		}
 	}
@@ -87,13 +95,26 @@ func (w *window) saved(began time.Time) (all []Spending) {
 }
 
 func (w *window) restore(began time.Time, all []Spending) {
+	now := time.Since(began)
 	for _, s := range all {
 		// A clock that was wrong must not block the budget for longer than the window.
-		if leaves := s.Until.Sub(began); leaves > 0 && leaves <= w.length+w.step && s.Units > 0 {
+		if leaves := s.Until.Sub(began); leaves > now && leaves-now <= w.length+w.step && s.Units > 0 {
 			w.spent += s.Units
 			w.spendings = append(w.spendings, spending{leaves, s.Units})
 		}
 	}
+}
+
+// with returns the window with what others spent.
+func (w *window) with(began time.Time, others []Spending) *window {
+	if len(others) == 0 {
+		return w
+	}
+	all := *w
+	all.spendings = slices.Clone(w.spendings)
+	all.restore(began, others)
+	slices.SortStableFunc(all.spendings, func(a, b spending) int { return cmp.Compare(a.leaves, b.leaves) })
+	return &all
 }
 
 // overBudgetError means that the budget rejected a request.

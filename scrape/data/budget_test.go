@@ -257,3 +257,42 @@ func TestNoScheduleExceedsItsEstimate(t *testing.T) {
 		}
 	})
 }
+
+// Two processes that count what the other one spent stay within one budget together, and each learns how long to wait.
+func TestTwoProcessesShareABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stored := map[string]data.Spendings{}
+		budgetOf := func(own, other string) *data.Budget {
+			return &data.Budget{PerMinute: 1000, PerDay: 100_000, Save: func(s data.Spendings) { stored[own] = s }, Others: func() data.Spendings { return stored[other] }}
+		}
+		exporter, command := budgetOf("exporter", "command"), budgetOf("command", "exporter")
+		op := data.ListRewards.Op()
+		spent, waited := map[int64]int{}, time.Duration(0)
+		for range 400 {
+			for _, b := range []*data.Budget{exporter, command} {
+				err := b.Admit(t.Context(), op)
+				for err != nil {
+					wait := data.BudgetWait(err)
+					if wait <= 0 || wait > time.Minute+time.Second {
+						t.Fatalf("wait %v: %v", wait, err)
+					}
+					waited += wait
+					time.Sleep(wait)
+					err = b.Admit(t.Context(), op)
+				}
+				spent[time.Now().Unix()/60] += data.Units(op)
+			}
+		}
+		for minute, units := range spent {
+			if units > 2*1000 {
+				t.Errorf("minute %d: %d units", minute, units)
+			}
+		}
+		if average := 80_000 / time.Duration(waited.Minutes()+1); average > 1100 || waited < 60*time.Minute {
+			t.Errorf("waited %v: %v", waited, spent)
+		}
+		if data.BudgetWait((&data.Budget{PerMinute: 10}).Admit(t.Context(), op)) != 0 {
+			t.Error("a call above the whole budget never fits")
+		}
+	})
+}
