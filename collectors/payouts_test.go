@@ -67,3 +67,17 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 		}
 	}
 }
+
+// The Metrics service alone is no reason to configure a node: the Data service knows the EVM chain ID.
+func TestTransactionsPerSecondWithoutNodes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t)
+		w.ups.Data.Network = data.Mainnet
+		if spec := specOf(t, "tps"); !spec.WithoutNodes() {
+			t.Error("disabled without nodes")
+		}
+		if page := w.page(t, "tps"); !strings.Contains(page, "avax_chain_avg_tps{") {
+			t.Error(page)
+		}
+	})
+}

@@ -23,10 +23,10 @@ const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--addr
 
 const rewardsHelp = `
 Prints the staking rewards that were paid and the costs of L1 validators, as
-the Data service lists them: a line for each payment, and the totals of months,
-years, addresses and validators. Amounts are whole nAVAX, without rounding. The
-value of a payment is its amount at the price of its day. The service has
-prices of rewards only.
+the Data service lists them. It prints a line for each payment, and totals of
+months, years, addresses and validators. Amounts are whole nAVAX, without
+rounding. The value of a payment is its amount at the price of its day. The
+service has prices of rewards only.
 
 Totals are of your own money. Your addresses are those of --address, or else
 those in AVAX_WATCH_DELEGATORS and the reward owners of your nodes. Without
@@ -41,14 +41,15 @@ L1_FEE is the fee that an L1 validator paid out of its balance in a month.
 L1_TOP_UP was added to the balance, and L1_REFUND returned from it: do not add
 them to the fees. The fees of transactions are not included. The fee between
 two transactions of a validator is exact. Its division among months is exact
-too if the Metrics service is configured (AVAX_METRICS_URL), or if the fee per
-second did not change in between; the note says if it did.
+too with the Metrics service (AVAX_METRICS_URL), or if the fee per second did
+not change in between. The note says if it did.
 
 The command waits for the compute units of AVAX_DATA_BUDGET, and says so. It
 reads each list until two readings agree. If you interrupt it, run it again
-within an hour: it continues. What could not be read is a line "incomplete:",
-and the exit code is 1. It stores pages and estimates in AVAX_STATE_DIR, or
-else in the cache directory of the user.
+within an hour: it continues. What could not be read is a line "incomplete:".
+The exit code is then 1, and all other lines are right. The command stores
+pages and estimates in AVAX_STATE_DIR, or else in the cache directory of the
+user.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
@@ -66,13 +67,12 @@ Options:
   --verify         compare each reward with a node or an observer. The note of
                    a reward says "confirmed", or what the node lists instead.
                    The exit code is 1 if a reward is not confirmed.
-  --format FORMAT  text, json, csv, csv-comma (semicolons and decimal commas),
-                   koinly or cointracking (default: text)
-  --csv, --json    short for --format
+  --format FORMAT  text, json, csv, csv-comma (with decimal commas), koinly or
+                   cointracking. --csv and --json are short forms.
 
 Examples:
   avax-exporter rewards --from 2026-01-01 --csv >rewards.csv
-  avax-exporter rewards --address P-avax1… --currency eur --timezone Europe/Berlin
+  avax-exporter rewards --address P-avax1… --timezone Europe/Berlin
 `
 
 // runRewards prints the ledger of rewards.
@@ -130,7 +130,7 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	q.Currency, q.Dir, q.Progress = cmp.Or(q.Currency, string(cfg.Currency)), ledgerDir(string(cfg.StateDir)), progressTo(stderr)
 	payments, err := ledger.Read(ctx, ups, q)
-	var incomplete *ledger.Incomplete
+	var incomplete *ledger.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {
 		return fmt.Errorf("rewards: %w", err)
 	}

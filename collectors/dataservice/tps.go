@@ -21,11 +21,12 @@ var (
 )
 
 var TPS = &collector.Spec{
-	Name:     "tps",
-	Help:     "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
-	Calls:    []string{metrics.AvgTPS.Op(), "eth_chainId"},
-	Every:    10 * time.Minute,
-	Families: []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
+	Name:        "tps",
+	Help:        "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
+	Calls:       []string{metrics.AvgTPS.Op(), "eth_chainId"},
+	NeedsNoNode: true,
+	Every:       10 * time.Minute,
+	Families:    []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
 		if ups.Metrics == nil {
 			return nil

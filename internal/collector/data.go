@@ -117,13 +117,28 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 	if !ups.IsEmpty() || ups.Data == nil {
 		return ups.Pool.KnownBlockchain(ctx, c)
 	}
+	b, err := ups.listedBlockchain(ctx, c)
+	return node.Blockchain{ID: b.BlockchainID, SubnetID: b.SubnetID, Name: b.BlockchainName}, err
+}
+
+// listedEVMChainID returns the EVM chain ID of a chain from the Data service.
+func (ups *Upstreams) listedEVMChainID(ctx context.Context, c nodes.Chain) (uint64, error) {
+	b, err := ups.listedBlockchain(ctx, c)
+	if err == nil && b.EVMChainID == 0 {
+		err = fmt.Errorf("the Data service lists no EVM chain ID of chain %s", c.Name)
+	}
+	return uint64(b.EVMChainID), err
+}
+
+// listedBlockchain returns the Data service's entry of the chain.
+func (ups *Upstreams) listedBlockchain(ctx context.Context, c nodes.Chain) (data.Blockchain, error) {
 	network, err := ups.FindNetwork(ctx)
 	if err != nil {
-		return node.Blockchain{}, err
+		return data.Blockchain{}, err
 	}
 	unlock, err := ups.Data.listing.Lock(ctx)
 	if err != nil {
-		return node.Blockchain{}, err
+		return data.Blockchain{}, err
 	}
 	defer unlock()
 	if ups.Data.chains == nil {
@@ -133,18 +148,18 @@ func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.
 			case err == nil:
 				all = append(all, b)
 			case !data.IsItem(err):
-				return node.Blockchain{}, err
+				return data.Blockchain{}, err
 			}
 		}
 		ups.Data.chains = all
 	}
 	for _, b := range ups.Data.chains {
 		if b.BlockchainID == c.Ref || b.SubnetID == node.PrimaryNetworkID && strings.EqualFold(b.BlockchainName, c.Ref+"-Chain") {
-			return node.Blockchain{ID: b.BlockchainID, SubnetID: b.SubnetID, Name: b.BlockchainName}, nil
+			return b, nil
 		}
 	}
 	ups.Data.chains = nil // the service may list the chain later
-	return node.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: data.ListBlockchains.Op(), Outcome: scrape.NotFound,
+	return data.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: data.ListBlockchains.Op(), Outcome: scrape.NotFound,
 		Err: fmt.Errorf("the Data service has no chain %q", c.Ref)}}
 }
 

@@ -43,6 +43,8 @@ type Spec struct {
 	// The parameter jobs is the number of jobs. A list counts as one page, or more if the collector knows the number of
 	// pages. Runs that read the history of a list make more calls. Nil: the collector does not call the Data service.
 	Cost func(w Watchlist, jobs int) map[string]int
+	// NeedsNoNode: the collector works with services alone, although it does not call the Data service.
+	NeedsNoNode bool
 }
 
 // Period returns the default period for these monitored validators.
@@ -53,10 +55,10 @@ func (s *Spec) Period(v Validators) time.Duration {
 	return s.Every
 }
 
-// WithoutNodes reports whether the collector works if the Data service is the only upstream. The service does not tell the newest
+// WithoutNodes reports whether the collector works if services are the only upstreams. The service does not tell the newest
 // block of a chain.
 func (s *Spec) WithoutNodes() bool {
-	return s.Cost != nil && !slices.Contains(s.Calls, "eth_getBlockByNumber")
+	return s.NeedsNoNode || s.Cost != nil && !slices.Contains(s.Calls, "eth_getBlockByNumber")
 }
 
 // Job is a collector bound to a target.

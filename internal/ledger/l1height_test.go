@@ -107,7 +107,7 @@ func TestOneUnclearL1ValidatorLeavesTheRest(t *testing.T) {
 		b.list(900)
 		b.rewards = []map[string]any{row(1, data.RewardValidator, id("NodeID-", 1), []string{testworld.Wallet("avax", 1)}, time.Now().Add(-time.Hour), 5)}
 		payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}})
-		var incomplete *ledger.Incomplete
+		var incomplete *ledger.IncompleteError
 		if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], b.validation) {
 			t.Errorf("%v", err)
 		}

@@ -140,10 +140,10 @@ func (p Payment) Note() string {
 	return strings.Join(notes, "; ")
 }
 
-// Incomplete is the error of a ledger from which something is missing. The other lines are right.
-type Incomplete struct{ Lines []string }
+// IncompleteError is the error of a ledger from which something is missing. The other lines are right.
+type IncompleteError struct{ Lines []string }
 
-func (e *Incomplete) Error() string { return "incomplete: " + strings.Join(e.Lines, "; ") }
+func (e *IncompleteError) Error() string { return "incomplete: " + strings.Join(e.Lines, "; ") }
 
 // reader reads the ledger.
 type reader struct {
@@ -152,12 +152,12 @@ type reader struct {
 	network  string
 	own      map[string]bool // own addresses, without their chain
 	operated map[string]bool // validators that the user operates, by node ID
-	missing  []string        // lines of Incomplete
+	missing  []string        // lines of IncompleteError
 	pages    *pages
 }
 
 // Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError. If something could not be
-// read, the error is an *Incomplete, and the payments are what could be read.
+// read, the error is an *IncompleteError, and the payments are what could be read.
 func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, error) {
 	err := q.Check()
 	if err == nil && ups.Data == nil {
@@ -175,7 +175,7 @@ func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, er
 	}
 	payments, err := r.read(ctx)
 	if err == nil && len(r.missing) > 0 {
-		err = &Incomplete{r.missing}
+		err = &IncompleteError{r.missing}
 	}
 	return payments, err
 }
@@ -613,7 +613,7 @@ func (r *reader) configured(ctx context.Context) (found []Selection, err error) 
 		found = append(found, Selection{Addresses: addresses})
 	}
 	if len(found) == 0 && len(r.missing) > 0 {
-		return nil, &Incomplete{r.missing}
+		return nil, &IncompleteError{r.missing}
 	}
 	if len(found) == 0 {
 		return nil, config.InputError{Err: errors.New("no validator and no address: write --node, --subnet or --address, or set AVAX_VALIDATORS or " +

@@ -80,7 +80,7 @@ func TestMalformedRewardLeavesTheOtherRewards(t *testing.T) {
 			t.Fatal("no rewards")
 		}
 		rest, err := readThrough(t, w, damaging{w.Transport}, q)
-		var incomplete *ledger.Incomplete
+		var incomplete *ledger.IncompleteError
 		if !errors.As(err, &incomplete) || len(incomplete.Lines) == 0 || !strings.Contains(incomplete.Lines[0], "one item: utxoId ") {
 			t.Errorf("error: %v", err)
 		}
@@ -202,7 +202,7 @@ func TestVerificationIsNotAllOrNothing(t *testing.T) {
 			q.Verify = true
 			began := time.Now()
 			payments, err := readThrough(t, w, &failingAfter{w.Transport, answers}, q)
-			var incomplete *ledger.Incomplete
+			var incomplete *ledger.IncompleteError
 			if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], "verify: no answer about ") {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -368,7 +368,7 @@ func TestIncompleteListIsNoticed(t *testing.T) {
 					return nil
 				}
 				payments, err := s.read(t, s.env(), ledger.Query{Selection: ledger.Selection{Addresses: []string{owner}}})
-				var incomplete *ledger.Incomplete
+				var incomplete *ledger.IncompleteError
 				switch {
 				case c.complete && (err != nil || len(payments) != 948):
 					t.Errorf("%d payments, %v", len(payments), err)

@@ -123,7 +123,9 @@ func Of(err error) Remedy {
 		return Remedy{What: r.What, Do: "Correct " + setting.Variable + ".", ByText: true}
 	case scrape.AdviceOf(err) != "":
 		return Remedy{What: r.What, Do: scrape.AdviceOf(err), ByText: true}
-	case known && strings.HasPrefix(call.Op, "GET /v1/") && r.service != "": // node paths begin with /ext
+	case known && outcome == scrape.Forbidden && isOfMetrics(call.Op):
+		r.Do = "The Metrics service needs no key. Check AVAX_METRICS_URL, and what AVAX_HTTP_CONFIG_FILE sends to the service."
+	case known && strings.HasPrefix(call.Op, "GET /v") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
 	case outcome == scrape.Unreachable && strings.Contains(err.Error(), "first record does not look like a TLS handshake"),
 		outcome == scrape.Unreachable && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
@@ -136,4 +138,9 @@ func Of(err error) Remedy {
 		r = mistake
 	}
 	return r
+}
+
+// isOfMetrics reports whether an operation is one of the Metrics service.
+func isOfMetrics(op string) bool {
+	return strings.HasPrefix(op, "GET /v2/") || strings.HasPrefix(op, "GET /v1/avg_tps/")
 }

@@ -195,9 +195,10 @@ func (c *Client) AssetTransactions(ctx context.Context, network, assetID string,
 
 // Blockchain is a chain of the primary network, a subnet or an L1.
 type Blockchain struct {
-	BlockchainID   string `json:"blockchainId"`
-	SubnetID       string `json:"subnetId"`
-	BlockchainName string `json:"blockchainName"`
+	BlockchainID   string      `json:"blockchainId"`
+	SubnetID       string      `json:"subnetId"`
+	BlockchainName string      `json:"blockchainName"`
+	EVMChainID     wire.Uint64 `json:"evmChainId,omitzero"` // 0 if it is no EVM chain
 }
 
 // Blockchains yields all blockchains of a network.
