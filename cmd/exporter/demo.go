@@ -40,7 +40,7 @@ func runDemo(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log.Info("simulated network", "nodes", len(cfg.Upstreams.Nodes), "l1", "examplel1", "permissioned", "examplepoa")
+	log.Info("simulated network", "nodes", len(cfg.Nodes), "observers", len(cfg.Observers), "l1", "examplel1", "permissioned", "examplepoa")
 	return serve(ctx, app.Options{Config: cfg, Log: log, Inbox: inbox, Started: func(address net.Addr) {
 		log.Info("open the status page", "url", app.OwnURL(address.String(), cfg.TLS))
 		if inbox != nil {

@@ -321,11 +321,19 @@ func (a *App) followChains(ctx context.Context) {
 // init sets the version in the family build_info to the module's version.
 func init() { promversion.Version = Version() }
 
-// Version returns the module's version that the go command recorded.
+// Version returns the module's version that the go command recorded. A build from a work tree without a version has its revision, if it is known.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
-	if !ok {
+	switch {
+	case !ok:
 		return "unknown"
+	case info.Main.Version != "(devel)" && info.Main.Version != "":
+		return info.Main.Version
 	}
-	return info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return "development build " + s.Value[:min(len(s.Value), 12)]
+		}
+	}
+	return "development build"
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -43,6 +44,11 @@ func Call(ctx context.Context, cfg *config.Config, r Request) iter.Seq2[jsontext
 		if err != nil {
 			yield(nil, err)
 			return
+		}
+		if r.Chain != "" && cfg.Chains.Auto && !slices.ContainsFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == r.Chain }) {
+			if chains, err := ups.Discover(ctx, ups.Chains()); err == nil { // else the name may be an alias or an ID
+				ups.SetChains(chains)
+			}
 		}
 		var place scrape.Place
 		for {
@@ -95,7 +101,13 @@ func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 			}
 		}
 		answer, err := n.Call(ctx, r.Method, chain, r.Params)
-		if scrape.OutcomeOf(err) == scrape.NotFound && chain != "" && chain == r.Chain {
+		switch isUnknown := scrape.OutcomeOf(err) == scrape.NotFound && chain != ""; {
+		case isUnknown && (chain == "X" || chain == "C"):
+			err = fmt.Errorf("%w: the node does not run chain %s: with partial-sync-primary-network, a node runs only the P-Chain and its L1s; "+
+				"call another node", err, chain)
+		case isUnknown && chain != r.Chain:
+			err = fmt.Errorf("%w: the node does not run chain %s: start it with --track-subnets for the subnet of the chain, or call another node", err, r.Chain)
+		case isUnknown:
 			var known []string
 			for _, c := range ups.Chains() {
 				known = append(known, c.Name)

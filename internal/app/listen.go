@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/activation"
@@ -21,7 +22,10 @@ func listen(ctx context.Context, cfg *config.Config) (net.Listener, error) {
 	switch {
 	case err == nil && len(passed) == 0:
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", string(cfg.Listen))
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			return nil, fmt.Errorf("AVAX_LISTEN: %w: another process uses the port: stop it, or set AVAX_LISTEN to another port, such as AVAX_LISTEN=:9866", err)
+		case err != nil:
 			return nil, fmt.Errorf("AVAX_LISTEN: %w", err)
 		}
 		return listener, nil

@@ -14,6 +14,8 @@ type Sent struct {
 	At       time.Time
 	Receiver string
 	Alerts   []model.LabelSet
+	// Summaries are those of the alerts, in the same order.
+	Summaries []string
 }
 
 // maxSent is the maximum number of notifications that are kept for the pages.
@@ -28,7 +30,7 @@ type sentLog struct {
 func (l *sentLog) add(receiver string, alerts []*alert.Alert) {
 	one := Sent{At: time.Now(), Receiver: receiver}
 	for _, a := range alerts {
-		one.Alerts = append(one.Alerts, a.Labels)
+		one.Alerts, one.Summaries = append(one.Alerts, a.Labels), append(one.Summaries, string(a.Annotations["summary"]))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

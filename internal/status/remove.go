@@ -36,6 +36,21 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 	}
 	a.ValidationID = cmp.Or(st.named(nameOrID, func(id string) bool { return !isNodeID(id) }), nameOrID)
 	v := st.validation(a.ValidationID)
+	if v == nil {
+		switch called := st.validationsOf(nameOrID); {
+		case len(called) == 1:
+			v = called[0]
+			a.ValidationID = v.ValidationID
+		case len(called) > 1:
+			var ids []string
+			for _, one := range called {
+				ids = append(ids, one.ValidationID+" ("+one.Chain+")")
+			}
+			a.ValidationID, a.Name = "", nameOrID
+			a.Reason = nameOrID + " has several validations: write the validation ID of one: " + strings.Join(ids, ", ")
+			return NotFound, a
+		}
+	}
 	if v != nil {
 		a.Chain, a.NodeID = v.Chain, v.NodeID
 	}
@@ -63,10 +78,25 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 		return Unknown, a
 	}
 	a.Safe = &safe
-	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed; if its balance runs out instead, %s; "+
-		"validators that can build the next block without it: %.0f",
-		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, words.Percent(*a.Inactive), *a.Proposers)
+	instead := ""
+	if a.Inactive != nil {
+		instead = "; if its balance runs out instead, " + words.Percent(*a.Inactive)
+	}
+	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; validators that can build the next block without it: %.0f",
+		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, instead, *a.Proposers)
 	return Yes, a
+}
+
+// validationsOf returns the validations of the validators with this name or node ID, by chain.
+func (st *Status) validationsOf(nameOrID string) (found []*L1Validator) {
+	for _, l := range st.chains {
+		for _, v := range l.Validators {
+			if v.NodeID == nameOrID || st.NameOf(v.NodeID, v.ValidationID) == nameOrID {
+				found = append(found, v)
+			}
+		}
+	}
+	return found
 }
 
 var l1ValidatorInfo = read("avax_l1_validator_info", "validation_id")
@@ -94,7 +124,9 @@ func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string
 		if rest := total - weight; rest > 0 {
 			removed = min(up/rest, 1)
 		}
-		a.Inactive, a.Removed = &inactive, &removed
+		if a.Removed = &removed; !v.End.Known { // a validator of a permissioned subnet has no balance
+			a.Inactive = &inactive
+		}
 		if removed < staking.Quorum {
 			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, words.Percent(removed)))
 		}

@@ -274,6 +274,19 @@ func TestSafeToRemove(t *testing.T) {
 	}{
 		{"inactive", l1, "a", Yes, "yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 85 %"},
 		{"by its name", l1, "game", Yes, "yes: without"},
+		{"by its node ID", l1, "NodeID-a", Yes, "yes: without it 100 %"},
+		{"by the name of its node", l1 + `
+		avax_node_up{node="alpha"} 1
+		avax_node_info{node="alpha",node_id="NodeID-b"} 1`, "alpha", No, "no: one: 70 % of the remaining weight would be connected"},
+		{"by the name of a node with two validations", l1 + `
+		avax_node_up{node="alpha"} 1
+		avax_node_info{node="alpha",node_id="NodeID-b"} 1
+		avax_l1_weight{chain="two"} 100
+		avax_l1_validator_weight{chain="two",node_id="NodeID-b",validation_id="b2"} 50`, "alpha", NotFound,
+			"alpha has several validations: write the validation ID of one: b (one), b2 (two)"},
+		{"of a permissioned subnet, which has no balances", l1 + `
+		avax_l1_validator_end_timestamp_seconds{chain="one",node_id="NodeID-a",validation_id="a"} 4102444800`, "a", Yes,
+			"yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; validators that can build the next block without it: 1"},
 		{"half of the weight", l1, "b", No, "no: one: 70 % of the remaining weight would be connected, 80 % is needed"},
 		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No,
 			"no: no other validator of one can build the next block"},

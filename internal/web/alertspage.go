@@ -25,20 +25,23 @@ func (s *Site) alerts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	among, what := s.fixedPages, r.URL.Query().Get("silence")
-	if what != "" {
+	past := url.Values{"past": {r.URL.Query().Get("past")}, "page": {r.URL.Query().Get("page")}}
+	if what != "" || past.Get("past")+past.Get("page") != "" {
 		among = s.filteredPages
 	}
 	may := s.maySilence(r)
 	if may {
 		w.Header().Set("Referrer-Policy", "same-origin") // with no-referrer, a browser marks the form as a cross-site request
 	}
-	s.servePage(w, r, among, fmt.Sprint(s.silenceChanges.Load(), may, what), func(ctx context.Context) g.Node { return s.alertsPage(ctx, what, may, time.Now()) })
+	s.servePage(w, r, among, fmt.Sprint(s.silenceChanges.Load(), may, what, past.Encode()), func(ctx context.Context) g.Node {
+		return s.alertsPage(ctx, what, past, may, time.Now())
+	})
 }
 
 // alertsPage shows the active alerts by name, the silences, the receivers of alerts, and the rules. silence is what
 // the form for a new silence is filled in; it may be empty. may reports whether the client may change silences.
-func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now time.Time) g.Node {
-	v := s.view(ctx, nil, "", now)
+func (s *Site) alertsPage(ctx context.Context, silence string, past url.Values, may bool, now time.Time) g.Node {
+	v := s.view(ctx, past, "", now)
 	var receivers []alerting.Receiver
 	if s.Receivers != nil {
 		receivers = s.Receivers()
@@ -63,7 +66,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, may bool, now tim
 				g.If(len(v.Problems) == 0 && v.err == nil, dim("No alert is active.")),
 				cannotRead(v.err, "Alerts are unknown."),
 				g.Map(v.Problems, v.alertCard)),
-			v.episodeTable(func(func(string) string) bool { return true }),
+			v.episodeTable("", func(func(string) string) bool { return true }),
 			s.silences(ctx, silence, may, now),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", "Alertmanager", mapped(receivers, func(r alerting.Receiver) tableRow {

@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/status"
@@ -73,9 +76,14 @@ type episode struct {
 	began, end time.Time // end is zero if the alert still fires
 }
 
-// episodes returns when alerts of these names fired, the latest first. Times are exact to a step.
+// episodes returns when alerts of these names fired, the latest first. Their begin is exact, their end is exact to a step.
 func (h *history) episodes(names []string) (all []episode) {
 	step := h.fineStep()
+	begins := map[string]model.SampleStream{}
+	for _, stream := range h.fine(`max without (instance, pod) (ALERTS_FOR_STATE{severity!="none",` + among("alertname", names) + `})`) {
+		delete(stream.Metric, model.MetricNameLabel)
+		begins[stream.Metric.String()] = *stream
+	}
 	for _, stream := range h.fine(`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",` + among("alertname", names) + `})`) {
 		labels := map[string]string{}
 		for name, value := range stream.Metric {
@@ -85,7 +93,7 @@ func (h *history) episodes(names []string) (all []episode) {
 		for _, v := range stream.Values {
 			at := v.Timestamp.Time()
 			if last.IsZero() || at.Sub(last) > step {
-				all = append(all, episode{labels: labels, began: at})
+				all = append(all, episode{labels: labels, began: beginOf(begins, stream.Metric, at)})
 			}
 			last = at
 			all[len(all)-1].end = at.Add(step)
@@ -96,6 +104,19 @@ func (h *history) episodes(names []string) (all []episode) {
 	}
 	slices.SortFunc(all, func(a, b episode) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name())) })
 	return all
+}
+
+// beginOf returns since when the expression of an alert was true that fires at a time: the value of ALERTS_FOR_STATE. If it is not known, it is this time.
+func beginOf(begins map[string]model.SampleStream, alert model.Metric, at time.Time) time.Time {
+	labels := alert.Clone()
+	delete(labels, model.MetricNameLabel)
+	delete(labels, "alertstate")
+	for _, v := range begins[labels.String()].Values {
+		if v.Timestamp.Time().Equal(at) {
+			return words.UnixTime(float64(v.Value))
+		}
+	}
+	return at
 }
 
 func (e episode) name() string { return e.labels["alertname"] + " " + e.labels["severity"] }
@@ -136,8 +157,12 @@ func (e episode) change(matrix model.Matrix) (before, after float64, ok bool) {
 	return 0, 0, false
 }
 
-// episodeTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows.
-func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
+// perPage is the number of past alerts on a page.
+const perPage = 50
+
+// episodeTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows. name is that of the page's subject; empty on the
+// alerts page, which has all of them: 50 at a time, and with a filter.
+func (v *view) episodeTable(name string, isIts func(label func(string) string) bool) g.Node {
 	if v.past.source == nil {
 		return nil
 	}
@@ -149,8 +174,18 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 			}
 		}
 	}
-	all := slices.DeleteFunc(v.past.episodes(names), func(e episode) bool { return !isIts(func(name string) string { return e.labels[name] }) })
-	shown := all[:min(len(all), maxRows)]
+	every := v.past.episodes(names)
+	filter := v.query.Get("past")
+	all := slices.DeleteFunc(slices.Clone(every), func(e episode) bool {
+		return !isIts(func(name string) string { return e.labels[name] }) ||
+			!strings.Contains(strings.Join([]string{e.labels["alertname"], subjectOf(e.labels), e.labels["severity"], v.NameOf(e.labels["node_id"], e.labels["validation_id"])}, " "), filter)
+	})
+	pages := max(1, (len(all)+perPage-1)/perPage)
+	page, err := strconv.Atoi(v.query.Get("page"))
+	if err != nil || page < 1 || page > pages {
+		page = 1
+	}
+	shown := all[(page-1)*perPage : min(len(all), page*perPage)]
 	var downtimes, rewards model.Matrix
 	if len(shown) > 0 {
 		downtimes, rewards = v.past.fine("avax:downtime_used_seconds"), v.past.fine("avax:reward_reachable_avax")
@@ -160,19 +195,34 @@ func (v *view) episodeTable(isIts func(label func(string) string) bool) g.Node {
 		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
 	}
 	return section("history", title, nil,
+		g.If(name == "" && (len(every) > perPage || filter != ""), h.Form(h.Class("silence"), h.Method("get"), h.Action("#history"),
+			h.Label(g.Text("Alert, node, L1 or severity contains "), h.Input(h.Name("past"), h.Value(filter))), h.Button(g.Text("Filter")))),
 		g.If(len(all) == 0, dim("No alert fired.")),
 		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e episode) tableRow {
-			ended := "fires"
+			ended := "still fires"
 			if !e.end.IsZero() {
 				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
 			}
-			return tableRow{header: named(e.labels["alertname"], subjectOf(e.labels)), cells: []cell{
+			who, summary := v.notified(e, every)
+			return tableRow{header: g.Group{named(e.labels["alertname"], subjectOf(e.labels)), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
 				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), status.Urgency{}),
-				textCell("Notified", v.notified(e), status.Urgency{}),
+				textCell("Notified", who, status.Urgency{}),
 			}}
 		}))),
-		more(len(all)-len(shown), " more"))
+		g.Iff(pages > 1, func() g.Node { return v.pagesOfHistory(name, page, pages, len(all), filter) }))
+}
+
+// pagesOfHistory links to the other pages of the history. The page of a node or L1 links to the alerts page.
+func (v *view) pagesOfHistory(name string, page, pages, n int, filter string) g.Node {
+	to := func(page int, filter, text string) g.Node {
+		return v.link("alerts?"+url.Values{"past": {filter}, "page": {strconv.Itoa(page)}}.Encode()+"#history", text)
+	}
+	if name != "" {
+		return h.P(h.Class("dim"), g.Text("and "+words.Number(n-perPage)+" more: "), to(2, name, "older alerts of "+name))
+	}
+	return h.P(h.Class("dim"), g.Text(fmt.Sprintf("Page %d of %d, %s. ", page, pages, words.Plural(n, "alert", "alerts"))),
+		g.If(page > 1, g.Group{to(page-1, filter, "Newer"), g.Text(" ")}), g.If(page < pages, to(page+1, filter, "Older")))
 }
 
 // subjectOf returns the labels that say what an alert is about.
@@ -186,22 +236,71 @@ func subjectOf(labels map[string]string) string {
 	return strings.Join(about, " ")
 }
 
-// notified returns which receivers were notified of an episode.
-func (v *view) notified(e episode) string {
-	if v.site.Notified == nil {
-		return "–"
-	}
-	var names []string
-	for _, n := range v.site.Notified() {
-		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
-		if during && slices.ContainsFunc(n.Alerts, func(labels model.LabelSet) bool { return sameAlert(labels, e.labels) }) {
-			names = appendNew(names, n.Receiver)
+// notified returns which receivers were notified of an episode, and its summary. If nobody was, it says which other episode suppressed it.
+func (v *view) notified(e episode, all []episode) (who, summary string) {
+	for _, a := range v.All {
+		if e.end.IsZero() && sameAlert(metricOf(a.Labels), e.labels) {
+			summary = v.titleOf(a)
 		}
 	}
-	if len(names) == 0 {
-		return "nobody"
+	var names []string
+	if v.site.Notified == nil {
+		return "–", summary
 	}
-	return strings.Join(names, ", ")
+	for _, n := range v.site.Notified() {
+		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
+		if i := slices.IndexFunc(n.Alerts, func(labels model.LabelSet) bool { return sameAlert(labels, e.labels) }); during && i >= 0 {
+			names = appendNew(names, n.Receiver)
+			if summary == "" && i < len(n.Summaries) {
+				summary = n.Summaries[i]
+			}
+		}
+	}
+	switch by := v.suppressor(e, all); {
+	case len(names) > 0:
+		return strings.Join(names, ", "), summary
+	case by != "":
+		return "nobody: suppressed by " + by, summary
+	case e.end.IsZero() && v.silenced(e.labels) != "":
+		return "nobody: " + v.silenced(e.labels), summary
+	case e.end.IsZero() && v.At.Sub(v.firedAt(e)) < 2*time.Minute:
+		return "nobody yet", summary
+	}
+	return "nobody", summary
+}
+
+// suppressor returns the name of the alert that suppressed an episode when it fired; empty if there is none.
+func (v *view) suppressor(e episode, all []episode) string {
+	during, fired := []map[string]string{e.labels}, v.firedAt(e)
+	for _, other := range all {
+		if !v.firedAt(other).After(fired.Add(time.Minute)) && (other.end.IsZero() || other.end.After(fired)) && !maps.Equal(other.labels, e.labels) {
+			during = append(during, other.labels)
+		}
+	}
+	if by := v.inhibition.Inhibitors(during)[0]; by >= 0 {
+		return during[by]["alertname"]
+	}
+	return ""
+}
+
+// firedAt returns when the alert of an episode began to fire: its expression must be true for the time of its rule.
+func (v *view) firedAt(e episode) time.Time {
+	for _, group := range v.Groups {
+		for _, r := range group.Rules {
+			if r.Name == e.labels["alertname"] && r.Labels["severity"] == e.labels["severity"] && r.Labels["within"] == e.labels["within"] {
+				return e.began.Add(r.For.Duration())
+			}
+		}
+	}
+	return e.began
+}
+
+func metricOf(labels map[string]string) model.LabelSet {
+	set := model.LabelSet{}
+	for name, value := range labels {
+		set[model.LabelName(name)] = model.LabelValue(value)
+	}
+	return set
 }
 
 // sameAlert reports whether the labels of a notified alert are those of an episode, which has no label of a replica.

@@ -1,10 +1,16 @@
 package web
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 // series returns a series with one value a minute from a time on.
@@ -42,4 +48,59 @@ func TestEpisodeShowsWhatItCost(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+}
+
+// The history has the begin that the page shows, says why nobody was notified, and has pages of fifty.
+func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(36 * time.Hour)
+		s := siteWith(t, `avax_node_up{node="a"} 0`)
+		down := rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: no answer"})
+		peers := rule("AvaxPeersLow", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: only 3 peers"})
+		began := time.Now().Add(-29*time.Minute - 7*time.Second)
+		down.Alerts[0].ActiveAt, peers.Alerts[0].ActiveAt = began, began
+		old := rule("Old", "warn", alerting.Firing)
+		source := newSource(t, group(down, peers, old))
+		firing := func(from, to time.Duration, value float64) func(time.Duration) float64 {
+			return func(ago time.Duration) float64 {
+				if ago <= from && ago > to {
+					return value
+				}
+				return stale
+			}
+		}
+		past := func(name, severity, node string, from, to time.Duration, began time.Time) {
+			source.past(t, stripHistory, firing(from, to, 1), "__name__", "ALERTS", "alertname", name, "alertstate", "firing", "severity", severity, "node", node)
+			source.past(t, stripHistory, firing(from, to, float64(began.Unix())), "__name__", "ALERTS_FOR_STATE", "alertname", name, "severity", severity, "node", node)
+		}
+		past("AvaxNodeDown", "page", "a", 25*time.Minute, -time.Minute, began)
+		past("AvaxPeersLow", "warn", "a", 25*time.Minute, -time.Minute, began)
+		for i := range 120 {
+			past("Old", "warn", fmt.Sprintf("n%03d", i), 90*time.Minute, 80*time.Minute, time.Now().Add(-91*time.Minute))
+		}
+		source.read(t, s)
+		s.Notified = func() []notify.Sent {
+			return []notify.Sent{{At: time.Now().Add(-24 * time.Minute), Receiver: "pager", Alerts: []model.LabelSet{{"alertname": "AvaxNodeDown", "severity": "page",
+				"node": "a"}}, Summaries: []string{"a: no answer"}}}
+		}
+		page := read(t, ask(t, s, http.MethodGet, "/alerts").Body)
+		rows := rowsIn(page, "history", "Began", "Ended", "Notified")
+		if len(rows) != 50 {
+			t.Fatalf("%d rows on the first page", len(rows))
+		}
+		for i, want := range []string{"AvaxNodeDown node=a a: no answer | 11:30 UTC | still fires | pager",
+			"AvaxPeersLow node=a a: only 3 peers | 11:30 UTC | still fires | nobody: suppressed by AvaxNodeDown"} {
+			if rows[i] != want {
+				t.Errorf("row %q, want %q", rows[i], want)
+			}
+		}
+		demand(t, page, "a: no answer</strong> <span class=\"dim\">since 11:30 UTC", "Page 1 of 3, 122 alerts.", "?page=2&past=#history")
+		if rows := rowsIn(read(t, ask(t, s, http.MethodGet, "/alerts?page=3").Body), "history"); len(rows) != 22 {
+			t.Errorf("%d rows on the last page", len(rows))
+		}
+		if rows := rowsIn(read(t, ask(t, s, http.MethodGet, "/alerts?past=n007").Body), "history"); len(rows) != 1 || rows[0] != "Old node=n007" {
+			t.Errorf("filtered rows %q", rows)
+		}
+		demand(t, read(t, ask(t, s, http.MethodGet, "/node/a").Body), "nobody: suppressed by AvaxNodeDown", "!Page 1")
+	})
 }

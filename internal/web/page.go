@@ -175,6 +175,7 @@ type view struct {
 	pool   status.Pool
 	err    error // why there are no alerts; may be nil
 
+	inhibition notify.Inhibition
 	inhibitErr error // see Site.Inhibition
 	silences   []notify.Silence
 
@@ -242,7 +243,7 @@ func (s *Site) view(ctx context.Context, ask url.Values, base string, now time.T
 	var groups []alerting.Group
 	groups, v.err = s.groups(ctx)
 	inhibition, inhibitErr := s.Inhibition()
-	v.inhibitErr = inhibitErr
+	v.inhibition, v.inhibitErr = inhibition, inhibitErr
 	if s.Silences != nil {
 		if silences, err := s.Silences.Silences(ctx); err == nil { // else the alerts page shows the error
 			v.silences = silences

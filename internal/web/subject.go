@@ -120,7 +120,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
 		}))),
 		g.Group(cards),
-		v.episodeTable(isIts),
+		v.episodeTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())
 }
