@@ -68,6 +68,33 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 	}
 }
 
+// One short reading of a list does not lower its count. A second one does.
+func TestCountsFallOnlyAfterTwoReadings(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		count := func() int {
+			return strings.Count(w.page(t, "deployments"), "avax_address_deployments_total{chain=\"C\",address=\""+simnet.Account+"\"} 4\n")
+		}
+		w.ups.Watch.Contracts = []string{simnet.Account}
+		if count() != 1 {
+			t.Fatal(w.page(t, "deployments"))
+		}
+		short := `{"contracts":[{"address":"0x1111111111111111111111111111111111111111"}]}`
+		*w.contracts = short
+		if count() != 1 {
+			t.Error("one short reading counts")
+		}
+		*w.contracts = ""
+		if count() != 1 {
+			t.Error("the whole list does not count")
+		}
+		*w.contracts = short
+		count()
+		if page := w.page(t, "deployments"); !strings.Contains(page, "address=\""+simnet.Account+"\"} 1\n") {
+			t.Error(page)
+		}
+	})
+}
+
 // The Metrics service alone is no reason to configure a node: the Data service knows the EVM chain ID.
 func TestTransactionsPerSecondWithoutNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
