@@ -26,6 +26,9 @@ var (
 	delegationValidatorEnd = metric.New("avax_delegation_validator_end_timestamp_seconds",
 		"End of the validator of a delegation, in Unix seconds. Absent while an auto-renewed validator continues after its current period.", "address", "name",
 		"node_id", "tx_id")
+	delegatorKnown = metric.New("avax_delegator_known",
+		"1 if a monitored address has a delegation, or had one in the last 30 days. 0 if the Data service knows none: the address may be wrong. Absent without the "+
+			"Data service.", "address", "name")
 	delegationReachable = metric.New("avax_delegation_reward_reachable",
 		"1 if the validator of a delegation can still meet its uptime requirement, 0 if not, by the uptime that one node or observer reports. Absent if none "+
 			"reports it.", "address", "name", "node_id", "tx_id")
@@ -37,7 +40,7 @@ var delegations = &collector.Spec{
 		"configured.",
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
-	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable},
+	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable, delegatorKnown},
 	Bind:     collector.PerItem(collector.Watchlist.DelegatorNames, collectDelegations),
 	// All addresses are requested together, and each answer serves all jobs for a period.
 	ReusesAnswers: true,
@@ -106,10 +109,11 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, name stri
 		return metric.Stored(err)
 	case err != nil:
 		return err
-	case len(current) == 0 && !incomplete:
-		out.Note("nothing known of %s, which has no delegation: is the address correct?", address)
 	}
 	expectPayouts(ups, out, name, current)
+	if known := len(payoutsOf(ups, name)) > 0; ups.Data != nil && !incomplete {
+		out.SetBool(delegatorKnown, known, address, name)
+	}
 	return nil
 }
 

@@ -204,3 +204,43 @@ func TestInterruptedLedgerContinues(t *testing.T) {
 		}
 	})
 }
+
+// What was paid up to a time and what was paid from then on add up to the whole, at any time and in any zone.
+func TestPartsOfTheLedgerAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(4 * 365 * 24 * time.Hour)
+		berlin, err := time.LoadLocation("Europe/Berlin")
+		if err != nil {
+			t.Skip(err)
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		b := &balance{validation: id("", 9)}
+		began := time.Now().Add(-150 * 24 * time.Hour)
+		b.change(began, 100, 900_000_000_000)
+		b.left -= 6_700_000_123 // the fee changed
+		b.list(900)
+		b.rewards = []map[string]any{row(1, data.RewardValidator, id("NodeID-", 1), []string{testworld.Wallet("avax", 1)}, began.Add(40*24*time.Hour), 7)}
+		sum := func(from, to time.Time, zone *time.Location) (total uint64) {
+			payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}, From: from, To: to, Location: zone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range payments {
+				total += p.Amount.Uint64()
+			}
+			return total
+		}
+		whole := sum(time.Time{}, time.Time{}, time.UTC)
+		if want := uint64(900_000_000_000 + 6_700_000_123 + 7); whole != want {
+			t.Errorf("the whole is %d, want %d", whole, want)
+		}
+		for range 30 {
+			at := began.Add(time.Duration(random.IntN(150*86400)) * time.Second)
+			for _, zone := range []*time.Location{time.UTC, berlin} {
+				if before, after := sum(time.Time{}, at, zone), sum(at, time.Time{}, zone); before+after != whole {
+					t.Errorf("%v in %v: %d and %d, want %d", at, zone, before, after, whole)
+				}
+			}
+		}
+	})
+}

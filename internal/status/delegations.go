@@ -1,6 +1,9 @@
 package status
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Delegation is a delegation of a monitored address.
 type Delegation struct {
@@ -19,7 +22,17 @@ var delegationFields = []field[Delegation]{
 	{read("avax_delegation_reward_reachable", "tx_id", "node_id", "name"), func(d *Delegation) *Value { return &d.RewardReachable }},
 }
 
+var delegatorKnown = read("avax_delegator_known", "address", "name")
+
+// unknownDelegator is the text about an address, with its name.
+const unknownDelegator = "nothing known of %s (%s): is the address correct?"
+
 func (st *Status) readDelegations() {
+	st.samples.each(delegatorKnown, func(s sample) {
+		if s.V == 0 {
+			st.UnknownDelegators = append(st.UnknownDelegators, fmt.Sprintf(unknownDelegator, s.labels[0], s.labels[1]))
+		}
+	})
 	all := map[string]*Delegation{}
 	fill(st.samples, delegationFields, func(l []string) *Delegation {
 		d := all[l[0]]

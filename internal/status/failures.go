@@ -103,6 +103,7 @@ var faults = []struct {
 	{read("avax_data_up"), 0, "the Data service does not answer"},
 	{read("avax_node_duplicate", "node"), 1, "node %s answers with the node ID of another node: name each node once in AVAX_NODES"},
 	{read("avax_node_network_mismatch", "node"), 1, "node %s belongs to another network: run an exporter for each network"},
+	{delegatorKnown, 0, unknownDelegator},
 	{read("avax_node_chain_start_failed", "node", "chain"), 1, "node %s cannot start chain %s"},
 }
 

@@ -13,12 +13,13 @@ import (
 type Status struct {
 	At time.Time
 	Names
-	Jobs        []*metric.Job
-	Nodes       []*Node       // configured nodes, worst first
-	Observers   []*Observer   // by name
-	Validators  []*Validator  // of the primary network, by node ID
-	L1s         []*L1         // monitored L1s and permissioned subnets, by name
-	Delegations []*Delegation // by transaction
+	Jobs              []*metric.Job
+	Nodes             []*Node       // configured nodes, worst first
+	Observers         []*Observer   // by name
+	Validators        []*Validator  // of the primary network, by node ID
+	L1s               []*L1         // monitored L1s and permissioned subnets, by name
+	Delegations       []*Delegation // by transaction
+	UnknownDelegators []string      // a text about each monitored address of which nothing is known
 
 	samples    samples
 	chains     []*L1            // l1s in the order of their chains

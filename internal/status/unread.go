@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -108,7 +109,16 @@ func (st *Status) NoValidators() string {
 
 // NoDelegations returns why no delegation is shown; empty if none is to be shown.
 func (st *Status) NoDelegations() string {
-	return st.whyNone(delegationFields[0].family, "The addresses of AVAX_WATCH_DELEGATORS have no delegation now.")
+	return strings.TrimSpace(st.whyNone(delegationFields[0].family, "The addresses of AVAX_WATCH_DELEGATORS have no delegation now.") + " " + st.Unknown())
+}
+
+// Unknown returns what is unknown of the monitored addresses, as sentences.
+func (st *Status) Unknown() string {
+	var sentences []string
+	for _, text := range st.UnknownDelegators {
+		sentences = append(sentences, strings.ToUpper(text[:1])+text[1:])
+	}
+	return strings.Join(sentences, " ")
 }
 
 // stateOf returns what the newest samples say about an L1. Its bounds are those of the protocol.

@@ -39,7 +39,7 @@ func (v *view) delegations() g.Node {
 		}
 		return words.Plural(n, "delegation", "delegations") + v.sumOf("stake", stakes) + v.sumOf("expected reward", rewards) + v.firstOf("first ends", ends)
 	}
-	return section("delegations", "Delegations", delegationMeanings, dim(sum(len(rows), rows)+"."),
+	return section("delegations", "Delegations", delegationMeanings, dim(strings.TrimSpace(sum(len(rows), rows)+". "+v.Unknown())),
 		folded(v, rows, func(n int, well []row[*status.Delegation]) string { return sum(n, well) + ": well" },
 			func(rows []row[*status.Delegation]) g.Node { return v.delegationTable(rows, about) }))
 }
