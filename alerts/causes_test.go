@@ -150,6 +150,13 @@ func newFleet(job string, n int) *fleet {
 	return f
 }
 
+// observer adds an observer that follows C.
+func (f *fleet) observer() {
+	f.always(`avax_observer_info{node="pub"}`, "1")
+	f.always(`avax_observer_up{node="pub"}`, "1")
+	f.rises(`avax_chain_height{node="pub",chain="C"}`, 30)
+}
+
 // of fills in the name and the ID of a node.
 func (f *fleet) of(series string, i int) string {
 	return strings.NewReplacer("%[1]s", name(i), "%[2]s", f.id(i)).Replace(series)
@@ -262,8 +269,43 @@ var causes = []cause{
 		f.is(`avax_exporter_collector_success{collector="heads",target="n01/C"}`, "0")
 		f.node(1, `avax_node_health_check_failing{node="%[1]s",check="C"}`, "1")
 	}, sends("page AvaxChainMissing: n01|C"), false},
-	{"a node stands still", 1, func(f *fleet) { f.stop("C", 1) }, bySize([]string{"page AvaxHeadStale: n01|C"}, []string{"page AvaxHeadStale: n01|C", "warn AvaxHeadLag: n01|C"}), false},
-	{"a chain halts", 1, func(f *fleet) { f.stop("C", f.upTo(f.n)...) }, bySize([]string{"page AvaxHeadStale: n01|C"}, []string{"page AvaxHeadStale all: C"}), false},
+	{"a node stands still", 1, func(f *fleet) { f.stop("C", 1) }, bySize(
+		[]string{"page AvaxHeadStale: n01|C|cannot tell whether the chain halted"},
+		[]string{"page AvaxHeadStale: n01|C|the fault is at n01", "warn AvaxHeadLag: n01|C"},
+	), false},
+	{"a node stands still after an upgrade, and an observer does not", 1, func(f *fleet) {
+		f.observer()
+		f.stop("C", 1)
+		known := f.of(`avax_node_info{node="%[1]s",network_id="1",version="1.15.0"}`, 1)
+		f.series[known] = fmt.Sprintf("1x%d stale", causeBegins-1)
+		f.node(1, `avax_node_info{node="%[1]s",network_id="1",version="1.15.3"}`, "1")
+	}, sends("page AvaxHeadStale: n01|C|the fault is at n01|version of n01 changed", "warn AvaxHeadLag: n01|C"), false},
+	{"a chain halts", 1, func(f *fleet) { f.stop("C", f.upTo(f.n)...) }, bySize(
+		[]string{"page AvaxHeadStale: n01|C|cannot tell whether the chain halted"}, []string{"page AvaxHeadStale all: C|Do not restart nodes"},
+	), false},
+	{"a chain halts, and an observer sees it", 1, func(f *fleet) {
+		f.observer()
+		f.stop("C", f.upTo(f.n)...)
+		f.stands(`avax_chain_height{node="pub",chain="C"}`, 30)
+	}, bySize(
+		[]string{"page AvaxHeadStale: n01|C|pub: no newer block either|Do not restart the node"},
+		[]string{"page AvaxHeadStale all: C|pub (not yours): no newer block|Do not restart nodes"},
+	), false},
+	{"the nodes lose a chain that an observer has", 5, func(f *fleet) {
+		f.observer()
+		f.stop("C", f.upTo(f.n)...)
+	}, sends("page AvaxHeadStale all: C|your nodes have a fault in common", "warn AvaxHeadLag: n01|n05|C"), false},
+	{"an idle L1 halts, and transactions wait", 1, func(f *fleet) {
+		f.all(func(i int) {
+			f.always(f.of(`avax_chain_height{node="%[1]s",chain="idle"}`, i), "7")
+			f.always(f.of(`avax_chain_head_timestamp_seconds{node="%[1]s",chain="idle"}`, i), at(-3*time.Hour))
+			f.always(f.of(`avax_node_pool_transactions{node="%[1]s",chain="idle",state="pending"}`, i), "0")
+			f.node(i, `avax_node_pool_transactions{node="%[1]s",chain="idle",state="pending"}`, "3")
+		})
+	}, bySize(
+		[]string{"warn AvaxTransactionsWait: n01|idle", "page AvaxHeadStale: n01|idle"},
+		[]string{"warn AvaxTransactionsWait: n01|n05|idle", "page AvaxHeadStale all: idle"},
+	), false},
 	{"a node forks", 1, func(f *fleet) { f.node(1, `avax_chain_fork_detected{node="%[1]s",chain="C"}`, "1") }, sends("page AvaxForkDetected: n01|C"), false},
 	{"a disk fills up", 1, func(f *fleet) { f.node(1, `avax_node_disk_free_ratio{node="%[1]s"}`, "0.04") }, sends("page AvaxNodeDiskLow: n01|4 %"), false},
 	{"the volume of all nodes fills up", 1, func(f *fleet) {
@@ -362,8 +404,7 @@ var causes = []cause{
 	{"no inbound peers", 1, func(f *fleet) { f.node(1, `avax_node_peers_inbound{node="%[1]s"}`, "0") }, sends("warn AvaxNoInboundPeers: n01"), false},
 	{"few peers", 1, func(f *fleet) { f.node(1, `avax_node_peers{node="%[1]s"}`, "20") }, sends("warn AvaxPeersLow: n01|20"), false},
 	{"an observer is away", 1, func(f *fleet) {
-		f.always(`avax_observer_info{node="pub"}`, "1")
-		f.always(`avax_observer_up{node="pub"}`, "1")
+		f.observer()
 		f.is(`avax_observer_up{node="pub"}`, "0")
 	}, sends("info AvaxObserverDown: pub"), false},
 	{"a signature probe fails", 1, func(f *fleet) { f.is(`avax_signature_aggregation_up{probe="p"}`, "0") }, sends("warn AvaxSignatureAggregationFailing: p"), false},

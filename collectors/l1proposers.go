@@ -46,7 +46,7 @@ var l1Proposers = &collector.Spec{
 		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
 		"info.peers", "info.getNodeID", "platform.getBlockchains", "platform.getTx",
 	},
-	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within two minutes
+	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within four minutes
 	OnChange: true,
 	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
 	Bind: collector.PerChainOf((*nodes.Pool).SubnetChains, func() collector.ChainCollect {

@@ -68,7 +68,7 @@ var nodeIncidents = []incident{
 		what:  "the VM of an L1 ends on a node: its calls hang, its peers report it as connected, and its health checks stand still",
 		begin: func(w *world) { w.Node("bravo").SetChain("examplel1", simnet.Dead) },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxChainMissing"}, within: 4*time.Minute + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxChainMissing"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
 	},
 	{
 		what:  "a node falls behind on the C-Chain",
@@ -197,7 +197,7 @@ var cascades = []incident{
 			time.AfterFunc(20*time.Minute, w.Node("charlie").Stop)
 		},
 		end:   func(w *world) { each([]string{"bravo", "charlie"}, func(n string) { w.Node(n).Start() }) },
-		pages: []string{"AvaxNodeDown"}, within: 3*time.Minute + slack, goesOn: 40 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 4*time.Minute + slack, goesOn: 40 * time.Minute,
 		notified: 2, says: "bravo: no answer (validator)",
 	},
 	{
@@ -395,21 +395,21 @@ var l1Incidents = []incident{
 		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
 		begin: func(w *world) { replace(w, old[:3], time.Second) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1ProposersLow", "AvaxL1OwnerChanged"}, within: 17 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1ProposersLow"}, within: 17 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what:  "all validators of an L1 without transactions are replaced, and the old ones no longer run the chain",
 		nodes: []string{"echo", "foxtrot"}, idle: true,
 		begin: func(w *world) { replace(w, old, time.Millisecond) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1ProposersLow"}, within: 2*time.Minute + 45*time.Second + slack,
+		pages: []string{"AvaxL1ProposersLow"}, within: 4*time.Minute + slack,
 	},
 	{
 		what:  "the validators of an L1 without transactions are replaced one by one, every 15 minutes, and then retired",
 		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
 		begin: func(w *world) { replace(w, old[:3], 15*time.Minute) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1OwnerChanged", "AvaxL1ProposersLow"}, warns: []string{"AvaxL1ProposersLow"}, within: 47 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1ProposersLow"}, warns: []string{"AvaxL1ProposersLow"}, within: 47 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what: "the balances of a third of the weight of an L1 without transactions run out",

@@ -21,6 +21,9 @@ const (
 	changeLasts = 2 * time.Second
 	// contradictedFor is how long a node counts as contradicted: longer than the longest period of a collector that compares.
 	contradictedFor = 15 * time.Minute
+	// contradictedAfter is the shortest time from the first to the last contradiction of a node that counts as contradicted. Answers that are
+	// late by chance differ once.
+	contradictedAfter = 50 * time.Second
 )
 
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
@@ -159,31 +162,40 @@ func (b *ballot[T]) majority() []int {
 // report is what a node or observer reported about a fact.
 type report struct{ node, fact string }
 
-// note stores when the majority contradicted a node; all of them if there is no majority.
+// contradiction tells when the majority contradicted a node.
+type contradiction struct{ first, last time.Time }
+
+// note stores which nodes the majority contradicts; all of them if there is no majority.
 func (p *Pool) note(fact string, from []*Node, most []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.contradicted == nil {
-		p.contradicted = map[report]time.Time{}
+		p.contradicted = map[report]contradiction{}
 	}
 	for i, n := range from {
-		if !slices.Contains(most, i) {
-			p.contradicted[report{n.Name(), fact}] = time.Now()
+		if slices.Contains(most, i) {
+			continue
 		}
+		r := report{n.Name(), fact}
+		c, known := p.contradicted[r]
+		if c.last = time.Now(); !known {
+			c.first = c.last
+		}
+		p.contradicted[r] = c
 	}
 }
 
-// Contradicted returns the facts for which the majority contradicted a node or an observer in the last minutes, by its name.
+// Contradicted returns the facts for which the majority has contradicted a node or an observer more than once in the last minutes, by its name.
 func (p *Pool) Contradicted() map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	facts := map[string][]string{}
-	for r, at := range p.contradicted {
-		if time.Since(at) > contradictedFor {
+	for r, c := range p.contradicted {
+		if time.Since(c.last) > contradictedFor {
 			delete(p.contradicted, r)
-			continue
+		} else if c.last.Sub(c.first) >= contradictedAfter {
+			facts[r.node] = append(facts[r.node], r.fact)
 		}
-		facts[r.node] = append(facts[r.node], r.fact)
 	}
 	for _, f := range facts {
 		slices.Sort(f)

@@ -28,7 +28,7 @@ type Pool struct {
 
 	mu           sync.Mutex
 	found        map[string]node.Blockchain // by Chain.Ref
-	contradicted map[report]time.Time       // last time
+	contradicted map[report]contradiction   // by node and fact
 }
 
 // byRole are the configured nodes and the observers.
