@@ -51,10 +51,11 @@ func detailTable(t metric.JobTable) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-// otherFailures returns the failures whose cause the page does not show elsewhere: a node that does not answer has a card with its cause.
+// otherFailures returns the failures whose cause the page does not show elsewhere: a node that cannot be read has a card with its cause.
 func (v *view) otherFailures() []*status.Failure {
 	return slices.DeleteFunc(status.Failures(v.Jobs), func(f *status.Failure) bool {
-		return f.Node != "" && len(v.Nodes) <= maxCards && v.Node(f.Node).Down()
+		n := v.Node(f.Node)
+		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil)
 	})
 }
 

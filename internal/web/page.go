@@ -340,7 +340,9 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 			lines,
 			g.If(len(p.Alerts) > len(shown), h.P(link((&url.URL{Path: "alerts", Fragment: p.Name}).String(), words.Number(len(p.Alerts)-len(shown))+" more"))),
 			h.P(h.Class("dim"),
-				g.Text(p.Name+" · "+worst.Labels["severity"]+" · "), v.runbookLink(worst), g.Text(" · "), v.subjectLinks(worst),
+				g.Text(p.Name+" · "+worst.Labels["severity"]+" · "), g.Iff(v.runbookLink(worst) != nil, func() g.Node {
+					return g.Group{v.runbookLink(worst), g.Text(" · ")}
+				}), v.subjectLinks(worst),
 				g.If(len(p.Suppressed) > 0, g.Text(" · suppresses "+suppressed(p.Suppressed))),
 			),
 		)

@@ -119,7 +119,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {
 			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
 		}))),
-		g.Group(cards),
+		section("state", "State", nil, g.Group(cards)),
 		v.episodeTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())
@@ -189,7 +189,7 @@ func (v *view) top() g.Node {
 			link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), v.link("runbook/", "Runbooks"),
 			g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), link("?refresh=15", "Refresh every 15 s")),
 		h.Nav(h.Class("documents dim"), h.Aria("label", "Documents"), g.Text("Documents: "),
-			link(manual("operating.md"), "Operating"), link(manual("metrics.md"), "List of metrics"), link(manual("configuration.md"), "Configuration"),
+			link(manual("start.md"), "Start"), link(manual("operating.md"), "Operating"), link(manual("metrics.md"), "List of metrics"), link(manual("configuration.md"), "Configuration"),
 			link(manual("alerting.md"), "Alerting")))
 }
 

@@ -54,6 +54,12 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 	if row := rowsIn(node, "history", "Ended"); !strings.Contains(row[0], "after 10 min") {
 		t.Errorf("history %q", row)
 	}
+	for _, path := range []string{"/node/b", "/l1/one", "/"} { // a screen reader reads the headings in their order
+		page := read(t, ask(t, s, http.MethodGet, path).Body)
+		if h2, h3 := strings.Index(page, "<h2"), strings.Index(page, "<h3"); h3 >= 0 && (h2 < 0 || h3 < h2) {
+			t.Errorf("%s: a heading of the third level is before the first of the second", path)
+		}
+	}
 	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), "balance of a", "!a: down", `id="l1-one" open`, "avax_l1_validator_weight{")
 	for path, want := range map[string]int{"/node/c": 404, "/l1/two": 404, "/runbook/AvaxNodeDown": 200, "/runbook/AvaxNodeDown.md": 200, "/runbook/Nope": 404,
 		"/runbook/..%2fdesign": 404} {
