@@ -80,6 +80,7 @@ func TestEveryMethodDecodesRealAnswers(t *testing.T) {
 		PotentialReward: new(wire.NanoAVAX(3780382)), AccruedDelegateeReward: new(wire.NanoAVAX(0)),
 		DelegationFee: new(wire.Percent(10)), Uptime: new(wire.Percent(100)), Connected: new(true),
 		DelegatorCount: new(wire.Uint64(0)), DelegatorWeight: new(wire.NanoAVAX(0)),
+		ValidationRewardOwner: owner, DelegationRewardOwner: owner,
 		NextPeriod: &wire.Seconds{Duration: 10 * time.Minute}, AutoCompoundRewardShares: new(wire.Uint64(300000)),
 		ValidatorAuthority: &node.Owner{Threshold: 1, Addresses: []string{"P-custom18jma8ppw3nhx5r4ap8clazz0dps7rv5u9xde7p"}},
 	}
