@@ -65,7 +65,13 @@ type payout struct {
 func expectPayouts(ups *collector.Upstreams, out *metric.Batch, name string, current map[string]payout) {
 	all := map[string]payout{}
 	maps.Copy(all, payoutsOf(ups, name))
-	maps.Copy(all, current)
+	for tx, p := range current {
+		if known, there := all[tx]; there && p.Estimated && !known.Estimated { // after the end, only the service lists the delegation
+			known.End = p.End
+			p = known
+		}
+		all[tx] = p
+	}
 	maps.DeleteFunc(all, func(_ string, p payout) bool { return time.Since(p.End) > payoutsKept })
 	ups.Save(out, "payouts "+name, all)
 }

@@ -85,15 +85,15 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 				i.End(w.Network)
 			}
 		}
-		// No incident ends a staking period.
+		// No incident ends a staking period. The collector that compares runs every ten minutes, and must see the new end before it.
 		for _, m := range []string{"golf", "hotel"} {
-			w.Network.EndDelegations(m, time.Now().Add(15*time.Minute))
+			w.Network.EndDelegations(m, time.Now().Add(25*time.Minute))
 		}
 		// The network's own release does not report what was staked again.
 		for _, n := range w.Network.Nodes() {
 			w.Network.SetVersion(n.Name(), "1.15.1")
 		}
-		time.Sleep(30 * time.Minute)
+		time.Sleep(45 * time.Minute)
 		look()
 		if len(missing) > 0 {
 			t.Errorf("never exported: %v\nlog:\n%s", missing, w.Log.String())
