@@ -262,7 +262,7 @@ var causes = []cause{
 		f.node(1, `avax_node_chain_bootstrapped{node="%[1]s",chain="C"}`, "0")
 		f.node(1, `avax_node_health_check_failing{node="%[1]s",check="C"}`, "1")
 	}, sends("page AvaxChainNotBootstrapped: n01|C"), false},
-	{"a host of nodes bootstraps its L1 anew", 5, func(f *fleet) {
+	{"a host of nodes bootstraps its L1 again", 5, func(f *fleet) {
 		f.first(4, func(i int) { f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="dex"}`, "0") })
 	}, sends("page AvaxChainNotBootstrapped: n01|n04|dex"), false},
 	{"a VM stops", 1, func(f *fleet) {

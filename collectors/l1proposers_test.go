@@ -199,7 +199,7 @@ func TestOwnNodesCountWhileTheyRunTheChain(t *testing.T) {
 	})
 }
 
-// The VM of an own node ends, or starts anew: peers still announce that it tracks the subnet.
+// The VM of an own node stops, or bootstraps again. Its peers still announce that it tracks the subnet.
 func TestNodeWithoutTheChainCannotBuild(t *testing.T) {
 	for _, state := range []simnet.ChainState{simnet.Dead, simnet.Bootstrapping} {
 		inWorld(t, func(t *testing.T, w world) {

@@ -9,7 +9,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
-// An error of call is about what the user asked: a chain that AVAX_CHAINS=auto finds is known, and a node without a chain is told from an unknown chain.
+// An error of call is about what the user asked: a chain that AVAX_CHAINS=auto finds is known, and a node without a chain has another error
+// than an unknown chain.
 func TestCallKnowsChainsAndNodes(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		n := simnet.New(simnet.Options{Seed: 1})

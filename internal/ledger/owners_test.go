@@ -226,7 +226,7 @@ func newHistory(seed uint64, begin time.Time) *history {
 	return h
 }
 
-// The sums of three years are those of the own addresses, to the nAVAX: whoever asks, however the service orders its list, and whatever
+// The sums of three years are those of the own addresses, to the nAVAX, for every asker, however the service orders its list, and whatever
 // strangers were paid. What others own is a separate sum.
 func TestSumsAreOfOwnMoneyOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
