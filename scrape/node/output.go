@@ -1,14 +1,13 @@
 package node
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/big"
-	"slices"
 	"strings"
+
+	"github.com/avax-exporter/avax-exporter/scrape/cb58"
 )
 
 // output is an unspent output of the P- or X-Chain.
@@ -41,7 +40,7 @@ func parseOutput(text string) (o output, err error) {
 		return o, fmt.Errorf("output of %d bytes is too short", len(raw))
 	}
 	o.index = binary.BigEndian.Uint32(raw[34:])
-	o.asset = cb58(raw[38:70])
+	o.asset = cb58.Encode(raw[38:70])
 	kind, raw := binary.BigEndian.Uint32(raw[70:]), raw[74:]
 	if kind == typeStakeable && len(raw) >= 12 {
 		o.stakeableUntil = binary.BigEndian.Uint64(raw)
@@ -58,23 +57,4 @@ func parseOutput(text string) (o output, err error) {
 		o.locktime, o.threshold, o.owners = binary.BigEndian.Uint64(raw), binary.BigEndian.Uint32(raw[8:]), binary.BigEndian.Uint32(raw[12:])
 	}
 	return o, nil
-}
-
-const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
-
-// cb58 returns the text form of an ID: base 58 with a checksum of four bytes.
-func cb58(id []byte) string {
-	sum := sha256.Sum256(id)
-	id = slices.Concat(id, sum[28:])
-	x, base, digit := new(big.Int).SetBytes(id), big.NewInt(58), new(big.Int)
-	var text []byte
-	for x.Sign() > 0 {
-		x.DivMod(x, base, digit)
-		text = append(text, base58Digits[digit.Int64()])
-	}
-	for i := 0; i < len(id) && id[i] == 0; i++ {
-		text = append(text, base58Digits[0])
-	}
-	slices.Reverse(text)
-	return string(text)
 }
