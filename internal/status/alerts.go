@@ -298,7 +298,6 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 	for _, a := range mutual {
 		a.By = nil
 	}
-	j.explainOverload(all)
 	sortAlerts(all)
 	j.All = all
 	byName := map[string]*Problem{}
@@ -335,34 +334,6 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 func (j *Alerts) AboutBalance(a *Active) bool {
 	return slices.ContainsFunc([]family{l1ValidatorFields[1].family, l1ValidatorFields[2].family, l1ValidatorFields[4].family, l1QuorumLoss},
 		func(f family) bool { return j.reads(a, f.Family) })
-}
-
-// Families of the exporter's own registry.
-const (
-	overloadFamily = "avax_exporter_overload"
-	successFamily  = "avax_exporter_collector_last_success_timestamp_seconds"
-)
-
-// explainOverload puts what an exporter that is too slow has not read below the alert about the exporter.
-func (j *Alerts) explainOverload(all []*Active) {
-	var cause *Active
-	slow := func(a *Active) bool {
-		return !a.Kept() && (a.Labels["cause"] == "overload" || j.valueOf(a) == overloadFamily)
-	}
-	for _, a := range all {
-		if slow(a) && (cause == nil || a.Severity > cause.Severity || a.Severity == cause.Severity && a.Firing && !cause.Firing) {
-			cause = a
-		}
-	}
-	if cause == nil {
-		return
-	}
-	cause.By, cause.Order = nil, OrderCause
-	for _, a := range all {
-		if a != cause && !a.Kept() && (slow(a) || j.valueOf(a) == successFamily) {
-			a.By = cause
-		}
-	}
 }
 
 // evaluatedAt returns the time of the last evaluation; now if none is known.
@@ -426,13 +397,8 @@ func (j *Alerts) AboutValues(s Subject, values ...Value) Urgency {
 	})
 }
 
-// reads reports whether the alert is about a family.
+// reads reports whether the alert is about a family: the first from which its value is computed.
 func (j *Alerts) reads(a *Active, family *metric.Family) bool {
-	return family != nil && family.Name == j.valueOf(a)
-}
-
-// valueOf returns the first family from which the alert's value is computed.
-func (j *Alerts) valueOf(a *Active) string {
 	read, known := j.families[a.Rule]
 	if !known {
 		if all := alerting.ValueFamilies(j.Groups, a.Rule.Query); len(all) > 0 {
@@ -440,7 +406,7 @@ func (j *Alerts) valueOf(a *Active) string {
 		}
 		j.families[a.Rule] = read
 	}
-	return read
+	return family != nil && family.Name == read
 }
 
 // HasAll reports whether an alert has all labels of a subject.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -245,37 +244,6 @@ func TestFactsAreWorstFirst(t *testing.T) {
 		t.Error("the delegation that ends first is not first")
 	}
 	demand(t, page, `<tr id="validator-NodeID-zdead" class="bad">`, `<h1 class="bad">NodeID-zdead: not connected`, "3 delegations, stake 125 AVAX")
-}
-
-// What an exporter that is too slow has not read is one problem: the exporter.
-func TestOverloadIsOneProblem(t *testing.T) {
-	s := siteWith(t, `avax_node_up{node="a"} 1`)
-	slow := rule("AvaxExporterSlow", "warn", alerting.Firing, map[string]string{"instance": "x", "summary": "x: the exporter is too slow for its nodes"})
-	slow.Query = "avax_exporter_overload > 0"
-	var gaps []map[string]string
-	for i := range 422 {
-		gaps = append(gaps, map[string]string{"collector": "up", "target": fmt.Sprint("node", i), "summary": "Monitoring gap: collector up"})
-	}
-	old := since(rule("AvaxDataTooOld", "page", alerting.Pending, gaps...), 9*time.Minute)
-	old.Query = "time() - avax_exporter_collector_last_success_timestamp_seconds > 1800"
-	down := rule("AvaxExporterDown", "page", alerting.Firing, map[string]string{"instance": "x", "cause": "overload", "summary": "x: too slow: no data of 200 nodes"})
-	for name, rules := range map[string][]alerting.Rule{"AvaxExporterSlow": {old, slow}, "AvaxExporterDown": {old, slow, down}} {
-		sourced(t, s, group(rules...))
-		page := read(t, ask(t, s, http.MethodGet, "/").Body)
-		if problems := problemsOf(page); len(problems) != 1 || !strings.HasPrefix(problems[0], name) {
-			t.Errorf("problems %q, want only %s", problems, name)
-		}
-		if !strings.HasPrefix(title(page), "x: ") {
-			t.Errorf("title %q", title(page))
-		}
-		demand(t, page, "AvaxDataTooOld (422)")
-		s = siteWith(t, `avax_node_up{node="a"} 1`)
-	}
-	// Another reason for a gap is a problem of its own.
-	sourced(t, s, group(old))
-	if problems := problemsOf(read(t, ask(t, s, http.MethodGet, "/").Body)); len(problems) != 1 || !strings.HasPrefix(problems[0], "AvaxDataTooOld") {
-		t.Errorf("problems %q", problems)
-	}
 }
 
 // A number stays on the line of its unit. Code keeps its spaces, so that a copy of it works.
