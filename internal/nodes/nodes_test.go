@@ -403,3 +403,29 @@ func TestShortDifferencesContradictNobody(t *testing.T) {
 		})
 	}
 }
+
+// One answer that differs may be late. A node that still differs a minute later is contradicted.
+func TestNodeIsContradictedWhenItDiffersTwice(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
+		compare := func() map[string][]string {
+			t.Helper()
+			value, err := nodes.Agreed(within(t, 10*time.Second), p, "epoch", func(a, b int) bool { return a == b },
+				func(_ context.Context, n *nodes.Node) (int, error) { return len(n.Name()), nil }) // charlie differs
+			if value != len("alpha") || err != nil {
+				t.Errorf("%d, %v", value, err)
+			}
+			return p.Contradicted()
+		}
+		if c := compare(); len(c) > 0 {
+			t.Errorf("after one comparison: %v", c)
+		}
+		time.Sleep(time.Minute)
+		if c := compare(); len(c) != 1 || !slices.Equal(c["charlie"], []string{"epoch"}) {
+			t.Errorf("after two: %v", c)
+		}
+		time.Sleep(20 * time.Minute)
+		if c := p.Contradicted(); len(c) > 0 {
+			t.Errorf("20 min later: %v", c)
+		}
+	})
+}
