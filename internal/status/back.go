@@ -185,11 +185,16 @@ func (r *Restarts) away(except string, st *Status) (texts []string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
-		p := r.nodes[name]
-		if name == except || p.left.IsZero() || st.At.Sub(p.left) >= awayAtMost || !p.whole.IsZero() && st.At.Sub(p.whole) >= backFor || !st.IsNode(name) {
-			continue
+	var away []string
+	for name, p := range r.nodes {
+		left := !p.left.IsZero() && st.At.Sub(p.left) < awayAtMost
+		if back := !p.whole.IsZero() && st.At.Sub(p.whole) >= backFor; left && !back && name != except && st.IsNode(name) {
+			away = append(away, name)
 		}
+	}
+	slices.Sort(away)
+	for _, name := range away {
+		p := r.nodes[name]
 		ago := words.Seconds(st.At.Sub(p.left).Seconds())
 		text := name + " restarted " + ago + " ago and is not back"
 		if !p.seenUp {

@@ -12,7 +12,7 @@ import (
 // Names are the identities of the configured nodes, and the names and labels that the user gave to nodes and validators. An identity
 // from an earlier run stays valid while the node is down.
 type Names struct {
-	All    []string                     // configured names of nodes
+	All    []string                     // configured names of nodes, sorted
 	ids    map[string]string            // node IDs by configured names
 	called map[string][]string          // configured names by node ID, sorted; two names may have the same ID
 	given  map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
@@ -48,7 +48,10 @@ func (n Names) And(nodes []string) Names {
 }
 
 // IsNode reports whether this is the name of a configured node.
-func (n Names) IsNode(name string) bool { return slices.Contains(n.All, name) }
+func (n Names) IsNode(name string) bool {
+	_, found := slices.BinarySearch(n.All, name)
+	return found
+}
 
 // IDOf returns the node ID of a configured node; empty if it is not known.
 func (n Names) IDOf(node string) string { return n.ids[node] }

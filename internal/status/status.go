@@ -27,6 +27,7 @@ type Status struct {
 	l1s        map[string]*L1   // of every chain with a sample about its validators
 	validators map[string]*Validator
 	restarts   *Restarts
+	stop       *metric.Run // the last good run of safe_to_stop; empty if there is none
 }
 
 // Given is what the user and the pool know besides the samples. Each part may be nil.
@@ -46,7 +47,7 @@ type Given struct {
 func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now),
-		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts,
+		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, stop: stopRun(jobs),
 	}
 	st.readNodes()
 	st.readValidators()
@@ -62,7 +63,7 @@ func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, nodeFamilies()...),
 		nodes:    map[string]*Node{},
-		restarts: given.Restarts,
+		restarts: given.Restarts, stop: stopRun(jobs),
 	}
 	st.readNodes()
 	st.readStates(given)

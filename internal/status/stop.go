@@ -60,11 +60,11 @@ func stopRun(jobs []*metric.Job) *metric.Run {
 }
 
 // CountedAsSilent returns the nodes that the last good run of safe_to_stop counted as not connected, because they did not answer.
-func (st *Status) CountedAsSilent() []string { return stopRun(st.Jobs).Facts.Unreachable }
+func (st *Status) CountedAsSilent() []string { return st.stop.Facts.Unreachable }
 
 // stops returns the validator sets of the last good run; without sets if it has expired.
 func (st *Status) stops() *staking.Stops {
-	if run := stopRun(st.Jobs); run.Facts.Stops != nil && st.At.Before(run.Until) {
+	if run := st.stop; run.Facts.Stops != nil && st.At.Before(run.Until) {
 		return run.Facts.Stops
 	}
 	return &staking.Stops{}
@@ -124,7 +124,7 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 		}
 		a.Node = cmp.Or(st.NameOf(a.NodeID, ""), nameOrID)
 	}
-	if run := stopRun(st.Jobs); st.At.Before(run.Until) {
+	if run := st.stop; st.At.Before(run.Until) {
 		a.AsOf = &run.At
 	}
 	stops := st.stops()
@@ -179,13 +179,16 @@ func (st *Status) newerProtocol(node string) string {
 			plugins = append(plugins, c.Name)
 		}
 	}
+	if len(plugins) == 0 || n.protocol == 0 {
+		return ""
+	}
 	newest := n
 	for _, name := range st.All {
 		if o := st.Node(name); o.protocol > newest.protocol {
 			newest = o
 		}
 	}
-	if len(plugins) == 0 || n.protocol == 0 || newest == n {
+	if newest == n {
 		return ""
 	}
 	return fmt.Sprintf("; %s runs RPC protocol %d, %s %d: before an upgrade to the release of %[1]s, install plugins with protocol %[2]d for %[5]s",
