@@ -88,7 +88,7 @@ func checkCB58(s, digits string, size int, write string) error {
 		return nil
 	case errors.Is(err, cb58.ErrDigit):
 		return fmt.Errorf("%s: %s", quote(s), write)
-	case errors.Is(err, cb58.ErrChecksum):
+	case errors.Is(err, cb58.ErrChecksum) && len(digits) >= size:
 		return fmt.Errorf("%s: %w", quote(s), errChecksum)
 	default: // of another length
 		return fmt.Errorf("%s: %w; %s", quote(s), errChecksum, write)
