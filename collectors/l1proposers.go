@@ -213,8 +213,8 @@ func proposersOf(weights map[string]uint64, running map[string]bool) proposers {
 
 // running returns the IDs of the nodes that run the chain and are connected: your nodes that run it, and their peers that
 // track the subnet. A node that does not track the subnet may not know who else does, so its peers do not count. A node of
-// yours that does not answer counts if its peers report it; one that answers and does not run the chain does not. The result is nil if the nodes report no peers, or not which
-// subnets their peers track.
+// yours that does not answer counts if its peers report it; one that answers and does not run the
+// chain does not. The result is nil if the nodes report no peers, or not which subnets their peers track.
 func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (map[string]bool, error) {
 	maxAge := nodes.MaxAnswerAge(ctx)
 	known, err := ups.Identified(ctx)

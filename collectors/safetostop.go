@@ -87,7 +87,8 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 	}
 	if len(down.Nodes) == len(ups.Nodes()) {
 		if err == nil { // a node answers again, and its next probe has not seen it yet
-			err = &nodes.CallError{Node: down.Nodes[0], Err: &scrape.Error{Op: "info.getNodeVersion", Outcome: scrape.Unreachable, Err: errors.New("the last probe failed")}}
+			failed := &scrape.Error{Op: "info.getNodeVersion", Outcome: scrape.Unreachable, Err: errors.New("the last probe failed")}
+			err = &nodes.CallError{Node: down.Nodes[0], Err: failed}
 		}
 		return errors.Join(metric.ErrNoNodeAnswers, err)
 	}

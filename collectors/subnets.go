@@ -20,7 +20,8 @@ var (
 			"manages an L1's validators. They are empty if there is no such contract.",
 		"subnet_id", "is_l1", "manager_blockchain_id", "manager_address")
 	subnetOwner = metric.New("avax_subnet_owner_info",
-		"An owner of the subnet, such as P-avax1…; always 1. The key of this address may sign changes of the subnet.", "subnet_id", "address").AtMost(collector.MaxNamed)
+		"An owner of the subnet, such as P-avax1…; always 1. The key of this address may sign changes of the subnet.",
+		"subnet_id", "address").AtMost(collector.MaxNamed)
 	subnetThreshold = metric.New("avax_subnet_owner_threshold",
 		"Number of owners that must sign a change of the subnet.", "subnet_id")
 )

@@ -152,8 +152,8 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		}
 	}
 	if unconfirmed > 0 {
-		err = errors.Join(err, fmt.Errorf("the node does not confirm %d of the %d rewards about which it was asked: see their notes, and run the command again in an "+
-			"hour", unconfirmed, asked))
+		err = errors.Join(err, fmt.Errorf("the node does not confirm %d of the %d rewards about which it was asked: see their notes, and run the command "+
+			"again in an hour", unconfirmed, asked))
 	}
 	if err != nil {
 		err = fmt.Errorf("rewards: %w", err)
