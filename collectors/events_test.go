@@ -399,6 +399,71 @@ func TestWrongPageTokensAreTheServicesError(t *testing.T) {
 	}
 }
 
+// If the pages of a list of events repeat for ever, each time with a new token, the run fails after a few minutes with an error that names the list. No
+// event counts twice, and after the recovery the next run is complete.
+func TestPagesThatRepeatWithNewTokensEnd(t *testing.T) {
+	for _, pages := range []int{1, 3, 17} {
+		for name, list := range map[string]struct {
+			target, family, op string
+			event              func(n int, head uint64) serviceEvent
+		}{
+			"transfers": {onC, transfersFamily, ":listErc721", nftTransfer},
+			"internal_transactions": {onC, internalsFamily, ":listInternals",
+				func(n int, head uint64) serviceEvent { return internalCall(fmt.Sprint("0x", n), head) }},
+			"asset_transactions": {"", assetsFamily, "/transactions", func(n int, _ uint64) serviceEvent { return assetTransaction(n, time.Now()) }},
+			"icm": {simnet.Account, "avax_icm_messages", "icm", func(n int, _ uint64) serviceEvent {
+				return serviceEvent{time.Now().Unix(), message(fmt.Sprint("m", n), data.ICMPending, "T", time.Now())}
+			}},
+		} {
+			inWorld(t, func(t *testing.T, w world) {
+				if list.target == "" {
+					list.target = specOf(t, name).Bind(w.ups)[0].Target.String()
+				}
+				if _, err := w.run(t, name, list.target); err != nil { // the beginning of monitoring
+					t.Fatal(name, err)
+				}
+				samples, _ := w.run(t, name, list.target)
+				before, s, requests := sum(t, samples, list.family), &service{}, 0
+				for n := range pages * 100 {
+					s.events = append(s.events, list.event(n, w.head(t)))
+				}
+				good, endless := s.answer, true
+				w.data(func(r *http.Request) string {
+					if !endless {
+						return good(r)
+					}
+					token, query := 0, r.URL.Query()
+					if text := query.Get("pageToken"); text != "" {
+						_, _ = fmt.Sscanf(text, "fresh%d", &token)
+					}
+					requests++
+					first, ofPage := *r.URL, &service{events: s.events[token%pages*100 : (token%pages+1)*100]}
+					query.Del("pageToken")
+					first.RawQuery = query.Encode()
+					answer := ofPage.answer(&http.Request{URL: &first})
+					return strings.Replace(answer, `"nextPageToken":""`, fmt.Sprintf(`"nextPageToken":"fresh%d"`, token+1), 1)
+				})
+				var err error
+				for range 30 {
+					time.Sleep(5 * time.Minute)
+					if _, err = w.run(t, name, list.target); err != nil {
+						break
+					}
+				}
+				if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "the pages repeat") || !strings.Contains(err.Error(), list.op) {
+					t.Fatalf("%s, %d pages: %v after %d requests", name, pages, err, requests)
+				}
+				endless = false
+				time.Sleep(5 * time.Minute)
+				samples, err = w.run(t, name, list.target)
+				if got := sum(t, samples, list.family); err != nil || got != before+float64(pages*100) {
+					t.Errorf("%s, %d pages: %v events after the recovery, want %v and %d: %v", name, pages, got, before, pages*100, err)
+				}
+			})
+		}
+	}
+}
+
 // Sums are those of the service at every scrape, whatever it does: it fails, rejects page tokens, answers in any order, grows while it is
 // read, indexes events late, dates them in the future and corrects them, and the exporter is killed.
 func TestSumsAreThoseOfTheServiceInChaos(t *testing.T) {

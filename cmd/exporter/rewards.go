@@ -40,10 +40,15 @@ paid with the last reward of the validator, so the totals do not include it.
 
 L1_FEE is the fee that an L1 validator paid out of its balance in a month.
 L1_TOP_UP was added to the balance, and L1_REFUND returned from it: do not add
-them to the fees. The fees of transactions are not included. The fee between
-two transactions of a validator is exact. Its division among months is exact
-too with the Metrics service (AVAX_METRICS_URL), or if the fee per second did
-not change in between. The note says if it did.
+them to the fees. The fee between two transactions of a validator is exact. Its
+division among months is exact too with the Metrics service (AVAX_METRICS_URL),
+or if the fee per second did not change in between. Otherwise the note says
+that the month is estimated. The first run after the end of a month stores the
+estimate, and later runs on this machine print the same.
+
+TX_FEE is the fee of a transaction that your addresses paid, if the service
+says it. Listed are the transactions of AVAX_WATCH_DELEGATORS or --address, and
+those of L1 validators.
 
 The command waits for the compute units of AVAX_DATA_BUDGET, and says so. It
 reads each list until two readings agree. If you interrupt it, run it again

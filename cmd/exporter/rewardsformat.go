@@ -125,7 +125,7 @@ func (l printedLedger) koinly(w io.Writer) error {
 			currency = strings.ToUpper(l.Currency)
 		}
 		sent, received, label := []string{"", ""}, []string{amount, p.Asset}, "reward"
-		if p.IsL1() {
+		if p.IsCost() {
 			sent, received, label = received, sent, "cost"
 		}
 		_ = table.Write(cells(p.Time.UTC().Format("2006-01-02 15:04:05 UTC"), sent[0], sent[1], received[0], received[1], "", "", worth, currency, label,
@@ -142,7 +142,7 @@ func (l printedLedger) coinTracking(w io.Writer) error {
 		"Date", "Tx-ID"})
 	for _, p := range l.exported() {
 		kind, buy, sell := "Staking", []string{decimal(p.Own, int(p.Decimals)), p.Asset}, []string{"", ""}
-		if p.IsL1() {
+		if p.IsCost() {
 			kind, buy, sell = "Other Fee", sell, buy
 		}
 		_ = table.Write(cells(kind, buy[0], buy[1], sell[0], sell[1], "", "", "Avalanche P-Chain", "", p.Kind+" "+p.Node,
@@ -246,7 +246,7 @@ func (l printedLedger) totals(key func(total) string) []*total {
 			return
 		}
 		kind := p.Kind
-		if !p.IsL1() {
+		if !p.IsCost() {
 			kind = "REWARDS"
 		}
 		kind += suffix
@@ -281,7 +281,8 @@ func (l printedLedger) totals(key func(total) string) []*total {
 	}
 	for _, p := range l.payments {
 		switch {
-		case p.Kind == ledger.Restaked:
+		case p.Kind == ledger.Restaked, p.Kind == ledger.TxFee && p.Owner == ledger.OwnerShared:
+		case key(total{Address: "x"}) == "x" && p.Kind == ledger.TxFee && len(p.Addresses) > 1: // which of them paid what is unknown
 		case key(total{Address: "x"}) == "x":
 			for i, address := range p.Addresses {
 				if p.IsOwn(address) {

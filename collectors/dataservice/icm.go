@@ -157,6 +157,9 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 				continue // the message has no transaction, or its ID is too long
 			}
 			_, known := t.Recent[message.MessageID]
+			if known {
+				p.Again++
+			}
 			changed := m.changed()
 			switch {
 			case t.Events.saw(changed.Unix(), now.Unix()):

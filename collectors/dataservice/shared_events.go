@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -47,6 +48,9 @@ type pass struct {
 	From  int64          // position of the first event
 	Until int64          // block after the last one; 0: no limit
 	Seen  map[string]int // copies of events without an ID of their own, by hash
+	Again int            // listed events that were not new, also on an earlier page of this pass
+
+	Pages map[string]bool // pages of events without an ID of their own, by hash
 
 	scrape.Place
 }
@@ -69,6 +73,8 @@ const (
 	maxNewPages = 20
 	// maxCounted is the maximum number of events that a pass may read again. They take half of the space of a stored value.
 	maxCounted = 15_000
+	// maxAgain is the maximum number of events that a pass may read again, beyond twice those that are known: pages overlap while a list grows.
+	maxAgain = 5_000
 	// maxAhead is the difference between clocks that does not count as a wrong date.
 	maxAhead = 10 * time.Minute
 )
@@ -142,11 +148,11 @@ func (l *eventList) isNew(id string, at int64, copies bool) bool {
 	if copies {
 		id = fmt.Sprint(id, " ", at)
 	}
-	sum := sha256.Sum256([]byte(id))
-	hash := base64.RawStdEncoding.EncodeToString(sum[:8])
+	hash := hashOf(id)
 	before, known := l.Counted[hash]
 	if !copies {
 		if known || at < l.Pass.From {
+			l.Pass.Again++
 			return false
 		}
 		l.Counted[hash] = counted{At: at}
@@ -156,10 +162,42 @@ func (l *eventList) isNew(id string, at int64, copies bool) bool {
 		l.Pass.Seen = map[string]int{}
 	}
 	if l.Pass.Seen[hash]++; l.Pass.Seen[hash] <= before.Copies || at < l.Pass.From {
+		l.Pass.Again++
 		return false
 	}
 	l.Counted[hash] = counted{at, l.Pass.Seen[hash]}
 	return true
+}
+
+func hashOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawStdEncoding.EncodeToString(sum[:8])
+}
+
+// repeats reports whether a page of events without an ID of their own is an earlier page of the pass. Its events must not count again. A page of
+// equal events may occur twice, because a transaction can contain many identical calls.
+func (l *eventList) repeats(ids []string) bool {
+	hash, p := hashOf(strings.Join(ids, "\n")), l.Pass
+	if p.Pages[hash] && len(slices.Compact(slices.Sorted(slices.Values(ids)))) > 1 {
+		p.Again += len(ids)
+		return true
+	}
+	if p.Pages == nil {
+		p.Pages = map[string]bool{}
+	}
+	p.Pages[hash] = true
+	return false
+}
+
+// endless returns an error if the pass has read more known events than there are: the pages of the list repeat with new tokens. The next run then
+// begins a new pass.
+func (l *eventList) endless(op string) error {
+	p := l.Pass
+	if p.Again <= 2*len(l.Counted)+maxAgain {
+		return nil
+	}
+	l.Pass = nil
+	return scrape.BadPage(op, fmt.Errorf("the pages repeat: %d listed events were not new, and %d are known", p.Again, len(l.Counted)))
 }
 
 // saw stores the position of an event, and reports whether the event is dated in the future. now is the newest possible position.
@@ -199,7 +237,8 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
 	defer l.bound()
 	p := l.Pass
-	restart := func() { p.Seen = nil } // events that were counted stay counted
+	restart := func() { p.Seen, p.Pages, p.Again = nil, nil, 0 } // events that were counted stay counted
+	var endless error
 	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Place, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
 		return page(ctx, p)
 	}, func(found []data.Item[T]) bool {
@@ -211,9 +250,13 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 			}
 			items = append(items, item.Value)
 		}
-		return use(items)
+		done := use(items)
+		endless = l.endless(op)
+		return done || endless != nil
 	})
 	switch {
+	case endless != nil:
+		return endless
 	case err != nil:
 		return err
 	case ended:

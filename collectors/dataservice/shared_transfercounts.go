@@ -48,8 +48,16 @@ func (list transferList[T]) count(ctx context.Context, ups *collector.Upstreams,
 		err = read(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
 			return list.page(ctx, chainID, p)
 		}, func(items []T) bool {
+			var found []transfer
+			var ids []string
 			for _, item := range items {
 				t := list.transfer(item)
+				found, ids = append(found, t), append(ids, t.id)
+			}
+			if list.copies && events.repeats(ids) {
+				return false
+			}
+			for _, t := range found {
 				if t.id == "" || !events.isNew(t.id, int64(t.block), list.copies) {
 					continue
 				}

@@ -25,26 +25,34 @@ const (
 	L1Fee    = "L1_FEE"    // validation fee of a month
 )
 
+// TxFee is the kind of the fee of a transaction, which the owners of the consumed outputs paid.
+const TxFee = "TX_FEE"
+
 // l1Costs returns the costs of the validators of L1s. If the selection has addresses, it returns what transactions of these addresses
 // added to or returned from balances: whose balance a fee comes from is not known then.
 func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment) {
 	if len(s.Addresses) > 0 {
 		for _, of := range chunks(s.Addresses) {
-			for _, tx := range r.l1Transactions(ctx, "transactions", data.Args{"addresses": of}) {
+			for _, tx := range r.transactions(ctx, "transactions", data.Args{"addresses": of}, slices.Concat(l1Types, otherTypes)) {
+				here := len(s.Nodes)+len(s.Subnets) == 0 || slices.Contains(s.Nodes, tx.NodeID)
+				any := here
 				for _, v := range tx.Validators {
-					here := len(s.Nodes)+len(s.Subnets) == 0 || slices.Contains(s.Nodes, v.NodeID) || slices.Contains(s.Subnets, v.SubnetID)
-					if here && v.BalanceChange != 0 {
+					here := here || slices.Contains(s.Nodes, v.NodeID) || slices.Contains(s.Subnets, v.SubnetID)
+					if any = any || here; here && v.BalanceChange != 0 {
 						found = append(found, balanceChange(tx, v))
 					}
+				}
+				if any {
+					found = append(found, r.txFee(tx)...)
 				}
 			}
 		}
 		return found
 	}
 	validators := r.l1Validators(ctx, s)
-	histories := map[string][]data.L1Transaction{}
+	histories := map[string][]data.Transaction{}
 	for i, id := range slices.Sorted(maps.Keys(validators)) {
-		histories[id] = r.l1Transactions(ctx, fmt.Sprintf("L1 validator %d of %d", i+1, len(validators)), data.Args{"l1ValidationId": id})
+		histories[id] = r.transactions(ctx, fmt.Sprintf("L1 validator %d of %d", i+1, len(validators)), data.Args{"l1ValidationId": id}, l1Types)
 	}
 	if len(validators) > 0 { // balances that are not older than the transactions
 		validators = r.l1Validators(ctx, s)
@@ -66,8 +74,32 @@ func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment) {
 			}
 			found = append(found, p)
 		}
+		for _, tx := range histories[id] {
+			found = append(found, r.txFee(tx)...)
+		}
 	}
 	return found
+}
+
+// txFee returns the line of the fee of a transaction, if the answer has it and says who paid.
+func (r *reader) txFee(tx data.Transaction) []Payment {
+	fee, err := tx.Fee()
+	if err != nil {
+		r.lacks("fee of transaction "+tx.TxHash, err)
+		return nil
+	}
+	p := Payment{
+		Time: tx.BlockTimestamp.UTC(), Node: tx.NodeID, Addresses: []string{}, Kind: TxFee, Transaction: tx.TxHash, Asset: "AVAX", Decimals: 9, Amount: fee,
+		Remark: tx.TxType, id: TxFee + " " + tx.TxHash,
+	}
+	for _, o := range tx.Consumed {
+		p.Addresses = append(p.Addresses, o.Addresses...)
+	}
+	slices.Sort(p.Addresses)
+	if p.Addresses = slices.Compact(p.Addresses); fee.Sign() == 0 || len(p.Addresses) == 0 {
+		return nil
+	}
+	return []Payment{p}
 }
 
 // balanceOwners returns whether the balance of a validator belongs to the user: to the same owner as the balances of the validators that the
@@ -112,12 +144,18 @@ func (r *reader) l1Validators(ctx context.Context, s Selection) map[string]l1Val
 	return found
 }
 
-// l1Transactions returns the transactions that change the balances of L1 validators, in the order of their blocks.
-func (r *reader) l1Transactions(ctx context.Context, what string, args data.Args) []data.L1Transaction {
-	args["blockchainId"] = data.PChain
-	args["txTypes"] = []string{"ConvertSubnetToL1Tx", "RegisterL1ValidatorTx", "SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx"}
-	found := readWhole(ctx, r, what, data.ListTransactions, args, data.L1Transaction.ID).Items
-	slices.SortStableFunc(found, func(a, b data.L1Transaction) int {
+// The types of transactions that users issue: those that change balances of L1 validators, and the others.
+var (
+	l1Types    = []string{"ConvertSubnetToL1Tx", "RegisterL1ValidatorTx", "SetL1ValidatorWeightTx", "DisableL1ValidatorTx", "IncreaseL1ValidatorBalanceTx"}
+	otherTypes = []string{"AddValidatorTx", "AddSubnetValidatorTx", "AddDelegatorTx", "CreateChainTx", "CreateSubnetTx", "ImportTx", "ExportTx",
+		"RemoveSubnetValidatorTx", "TransformSubnetTx", "AddPermissionlessValidatorTx", "AddPermissionlessDelegatorTx", "BaseTx", "TransferSubnetOwnershipTx"}
+)
+
+// transactions returns transactions of these types in the order of their blocks.
+func (r *reader) transactions(ctx context.Context, what string, args data.Args, types []string) []data.Transaction {
+	args["blockchainId"], args["txTypes"] = data.PChain, types
+	found := readWhole(ctx, r, what, data.ListTransactions, args, data.Transaction.ID).Items
+	slices.SortStableFunc(found, func(a, b data.Transaction) int {
 		return cmp.Or(a.BlockTimestamp.Compare(b.BlockTimestamp.Time), cmp.Compare(a.BlockNumber, b.BlockNumber), strings.Compare(a.TxHash, b.TxHash))
 	})
 	return found
@@ -125,7 +163,7 @@ func (r *reader) l1Transactions(ctx context.Context, what string, args data.Args
 
 // change is a transaction that changed the balance of one validator.
 type change struct {
-	tx     data.L1Transaction
+	tx     data.Transaction
 	before int64 // nAVAX
 	after  int64
 	line   data.L1BalanceChange
@@ -133,7 +171,7 @@ type change struct {
 
 // changesOf returns the changes of the balance of a validator up to the block at which its present balance is true. The order within a block,
 // and within a second, follows from the balances: no fee is paid in between.
-func changesOf(v l1Validator, transactions []data.L1Transaction) (all []change) {
+func changesOf(v l1Validator, transactions []data.Transaction) (all []change) {
 	for _, tx := range transactions {
 		if v.height > 0 && uint64(tx.BlockNumber) > v.height {
 			continue
@@ -183,7 +221,7 @@ func link(changes []change) {
 
 // costsOf returns the top-ups, refunds and fees of a validator. A fee between two transactions is the difference of the balances, and
 // therefore exact. The error says which part is missing.
-func (r *reader) costsOf(ctx context.Context, v l1Validator, transactions []data.L1Transaction) (found []Payment, err error) {
+func (r *reader) costsOf(ctx context.Context, v l1Validator, transactions []data.Transaction) (found []Payment, err error) {
 	f := fees{price: staking.MainnetFloor}
 	var left int64
 	var since time.Time
@@ -228,7 +266,7 @@ func (r *reader) feeDays(ctx context.Context, v l1Validator) []part {
 }
 
 // balanceChange returns the line of a transaction that changed a balance.
-func balanceChange(tx data.L1Transaction, v data.L1BalanceChange) Payment {
+func balanceChange(tx data.Transaction, v data.L1BalanceChange) Payment {
 	kind := L1TopUp
 	if v.BalanceChange < 0 {
 		kind = L1Refund

@@ -24,7 +24,7 @@ func sumsOf(payments []ledger.Payment) lines {
 	for _, p := range payments {
 		l.sums[p.Kind+" "+p.Node] += p.Amount.Uint64()
 		l.sums[p.Kind+" "+p.Node+p.Time.Format(" 2006-01")] += p.Amount.Uint64()
-		if p.Note() != "no price: the Data service has prices of rewards only" && p.IsL1() {
+		if p.Note() != "no price: the Data service has prices of rewards only" && p.IsCost() {
 			l.estimated[p.Node+p.Time.Format(" 2006-01")] = true
 		}
 	}

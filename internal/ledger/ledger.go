@@ -49,15 +49,15 @@ const Restaked = "RESTAKED"
 
 // Payment is a line of the ledger: a reward that was paid or restaked, or a cost of an L1 validator.
 type Payment struct {
-	Time        time.Time `json:"time"` // end of the stake, at which the P-Chain pays; of a fee: its last second
+	Time        time.Time `json:"time"` // end of the stake, at which the P-Chain pays; of a month's fee: its last second; of a transaction: its block
 	Node        string    `json:"node_id"`
 	Subnet      string    `json:"subnet_id,omitempty"`     // of the L1
 	Validation  string    `json:"validation_id,omitempty"` // of the L1 validator
 	Addresses   []string  `json:"addresses"`               // owners
 	Owner       string    `json:"owner"`                   // OwnerSelf, OwnerOthers or OwnerShared
-	Kind        string    `json:"kind"`                    // such as data.RewardValidator, Restaked or L1Fee
+	Kind        string    `json:"kind"`                    // such as data.RewardValidator, Restaked, L1Fee or TxFee
 	Staking     string    `json:"staking_tx"`              // transaction that staked
-	Transaction string    `json:"reward_tx"`               // transaction that paid; empty for a fee
+	Transaction string    `json:"reward_tx"`               // transaction that paid; empty for the fee of a month
 	Output      string    `json:"utxo_id,omitempty"`       // that paid
 	Begin       time.Time `json:"begin,omitzero"`          // block of the transaction that staked
 	Staked      uint64    `json:"staked,omitempty"`        // nAVAX
@@ -84,8 +84,8 @@ const (
 	OwnerShared = "shared"
 )
 
-// IsL1 reports whether the line is a cost of an L1 validator.
-func (p Payment) IsL1() bool { return p.Validation != "" }
+// IsCost reports whether the line is a fee, or a cost of an L1 validator.
+func (p Payment) IsCost() bool { return p.Validation != "" || p.Kind == TxFee }
 
 // Share returns the part of an owner. Shares are equal, but the first owners get what remains of a division.
 func (p Payment) Share(owner int) *big.Int {
@@ -129,7 +129,7 @@ func (p Payment) Note() string {
 	}
 	switch {
 	case p.Price != nil:
-	case p.IsL1():
+	case p.IsCost():
 		notes = append(notes, "no price: the Data service has prices of rewards only")
 	case p.Remark == "":
 		notes = append(notes, "no price yet")
@@ -247,7 +247,9 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 	for i := range all {
 		r.divide(&all[i])
 	}
-	all = slices.DeleteFunc(all, func(p Payment) bool { return p.Time.Before(r.From) || !r.To.IsZero() && !p.Time.Before(r.To) })
+	all = slices.DeleteFunc(all, func(p Payment) bool {
+		return p.Time.Before(r.From) || !r.To.IsZero() && !p.Time.Before(r.To) || p.Kind == TxFee && p.Owner == OwnerOthers
+	})
 	slices.SortFunc(all, oldestFirst)
 	if r.Verify {
 		err = r.verify(ctx, all)
@@ -400,7 +402,7 @@ func (r *reader) findOwners(rewards []Payment) {
 
 // divide sets the own part of a line.
 func (r *reader) divide(p *Payment) {
-	if p.IsL1() {
+	if p.Kind != TxFee && p.IsCost() {
 		p.Own = p.Amount
 		if p.Owner == OwnerOthers {
 			p.Own = new(big.Int)
@@ -421,6 +423,9 @@ func (r *reader) divide(p *Payment) {
 		p.Owner = OwnerSelf
 	case own > 0:
 		p.Owner = OwnerShared
+		if p.Kind == TxFee {
+			p.Own, p.Remark = new(big.Int), p.Remark+"; addresses of others paid too: not in the totals"
+		}
 	}
 }
 
@@ -511,7 +516,7 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 	var unasked []error
 	began, failures := time.Now(), 0
 	for i, p := range payments {
-		if p.Kind == Restaked || p.IsL1() {
+		if p.Kind == Restaked || p.IsCost() {
 			continue
 		}
 		if failures >= mostFailures {

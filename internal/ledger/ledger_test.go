@@ -114,7 +114,7 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 		}
 		rewards := func(q ledger.Query) []ledger.Payment {
 			q.From, q.To, q.Verify, q.Currency = year, time.Now(), true, "usd"
-			return slices.DeleteFunc(read(t, w, q), ledger.Payment.IsL1)
+			return slices.DeleteFunc(read(t, w, q), ledger.Payment.IsCost)
 		}
 		for day := range 365 {
 			pay(1_000_000_007 + uint64(day)*9_007_199_254_741) // a float64 cannot hold the sum

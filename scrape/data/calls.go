@@ -3,8 +3,10 @@ package data
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"math/big"
 	"strings"
 	"time"
 
@@ -346,16 +348,62 @@ func (c *Client) IndexedUntil(ctx context.Context, network string) (newest time.
 	return newest, err
 }
 
-// L1Transaction is a transaction of the P-Chain that may change the balances of L1 validators.
-type L1Transaction struct {
+// Transaction is a transaction of the P-Chain. It may change the balances of L1 validators.
+type Transaction struct {
 	TxHash         string            `json:"txHash"`
+	TxType         string            `json:"txType,omitzero"` // such as ExportTx
 	BlockTimestamp wire.UnixTime     `json:"blockTimestamp"`
 	BlockNumber    wire.Uint64       `json:"blockNumber,omitzero"`
+	NodeID         string            `json:"nodeId,omitzero"` // of a transaction about one validator
 	Validators     []L1BalanceChange `json:"l1ValidatorDetails,omitzero"`
+
+	Consumed []Output    `json:"consumedUtxos,omitzero"`
+	Emitted  []Output    `json:"emittedUtxos,omitzero"`
+	Burned   []PaidAsset `json:"amountBurned,omitzero"`                   // the fee; it is not documented whether it includes Locked
+	Locked   []PaidAsset `json:"amountL1ValidatorBalanceBurned,omitzero"` // added to balances of L1 validators
+}
+
+// Output is an output that a transaction consumed or created.
+type Output struct {
+	Addresses []string  `json:"addresses,omitzero"` // owners
+	Asset     PaidAsset `json:"asset,omitzero"`
 }
 
 // ID identifies the transaction.
-func (t L1Transaction) ID() string { return t.TxHash }
+func (t Transaction) ID() string { return t.TxHash }
+
+var errUnclearFee = errors.New("it is unclear which part of the burned amount is the fee")
+
+// Fee returns the fee in nAVAX; 0 if the answer has none.
+func (t Transaction) Fee() (*big.Int, error) {
+	sum := func(assets []PaidAsset) *big.Int {
+		total := new(big.Int)
+		for _, a := range assets {
+			if a.IsAVAX() && a.Amount.Int != nil {
+				total.Add(total, a.Amount.Int)
+			}
+		}
+		return total
+	}
+	assets := func(outputs []Output) (all []PaidAsset) {
+		for _, o := range outputs {
+			all = append(all, o.Asset)
+		}
+		return all
+	}
+	burned, locked := sum(t.Burned), sum(t.Locked)
+	if burned.Sign() == 0 || locked.Sign() == 0 {
+		return burned, nil
+	}
+	spent := new(big.Int).Sub(sum(assets(t.Consumed)), sum(assets(t.Emitted)))
+	switch {
+	case spent.Cmp(new(big.Int).Add(burned, locked)) == 0:
+		return burned, nil
+	case spent.Cmp(burned) == 0 && burned.Cmp(locked) >= 0:
+		return burned.Sub(burned, locked), nil
+	}
+	return nil, errUnclearFee
+}
 
 // L1BalanceChange is the state of an L1 validator after a transaction.
 type L1BalanceChange struct {

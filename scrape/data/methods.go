@@ -55,7 +55,7 @@ var (
 	ListL1Validators = declare[Page[L1Validator]](scrape.Method{Name: "data.l1Validators", Verb: http.MethodGet,
 		Path: "/v1/networks/{network}/l1Validators", Params: []string{"network?", "l1ValidationId?", "nodeId?", "subnetId?", "includeInactiveL1Validators?",
 			"pageToken?", "pageSize?"}, Units: medium, MaxPageSize: 100, MaxBody: largeList})
-	ListTransactions = declare[Page[L1Transaction]](scrape.Method{Name: "data.transactions", Verb: http.MethodGet,
+	ListTransactions = declare[Page[Transaction]](scrape.Method{Name: "data.transactions", Verb: http.MethodGet,
 		Path: "/v1/networks/{network}/blockchains/{blockchainId}/transactions",
 		Params: []string{"network?", "blockchainId", "addresses?", "l1ValidationId?", "txTypes?", "startTimestamp?", "endTimestamp?", "pageToken?", "pageSize?",
 			"sortOrder?"}, Units: xl, MaxPageSize: 100, MaxBody: largeList})
