@@ -10,6 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -70,6 +71,11 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, name stri
 		current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Stake: d.AmountStaked, Expected: wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()),
 			Estimated: true}
 	}
+	if !incomplete && ups.Data != nil {
+		if err := keepUnconfirmed(ups, name+" "+address, current); err != nil {
+			return err
+		}
+	}
 	if incomplete { // what was known before does not change
 		for tx, p := range payoutsOf(ups, name) {
 			if p.End.After(time.Now()) && p.Stake > 0 {
@@ -113,6 +119,22 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, name stri
 	expectPayouts(ups, out, name, current)
 	if known := len(payoutsOf(ups, name)) > 0; ups.Data != nil && !incomplete {
 		out.SetBool(delegatorKnown, known, address, name)
+	}
+	return nil
+}
+
+// keepUnconfirmed adds the delegations that the last reading of the Data service's list had and this one lacks, unless they have ended: an item that
+// moved to another page may be missing. Two readings in succession must lack it.
+func keepUnconfirmed(ups *collector.Upstreams, of string, current map[string]payout) error {
+	entry := "delegations " + of
+	before, _ := state.Load[map[string]payout](&ups.Memory, entry)
+	if err := ups.Memory.Save(entry, maps.Clone(current)); err != nil {
+		return err
+	}
+	for tx, p := range before {
+		if _, there := current[tx]; !there && p.End.After(time.Now()) {
+			current[tx] = p
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -68,31 +69,54 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 	}
 }
 
-// One short reading of a list does not lower its count. A second one does.
-func TestCountsFallOnlyAfterTwoReadings(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		count := func() int {
-			return strings.Count(w.page(t, "deployments"), "avax_address_deployments_total{chain=\"C\",address=\""+simnet.Account+"\"} 4\n")
-		}
-		w.ups.Watch.Contracts = []string{simnet.Account}
-		if count() != 1 {
-			t.Fatal(w.page(t, "deployments"))
-		}
-		short := `{"contracts":[{"address":"0x1111111111111111111111111111111111111111"}]}`
-		*w.contracts = short
-		if count() != 1 {
-			t.Error("one short reading counts")
-		}
-		*w.contracts = ""
-		if count() != 1 {
-			t.Error("the whole list does not count")
-		}
-		*w.contracts = short
-		count()
-		if page := w.page(t, "deployments"); !strings.Contains(page, "address=\""+simnet.Account+"\"} 1\n") {
-			t.Error(page)
-		}
-	})
+// One reading of a list that lacks items changes nothing. A second one in succession does.
+func TestListsLoseItemsOnlyAfterTwoReadings(t *testing.T) {
+	for name, list := range map[string]struct {
+		suffix, empty string
+		first         int // requests of the first short reading
+	}{
+		"deployments":      {"/deployments", `{"contracts":[]}`, 3},
+		"collectibles":     {":listCollectibles", `{"collectibles":[]}`, 6},
+		"data_blockchains": {"/blockchains", `{"blockchains":[]}`, 1},
+		"delegations":      {":listPending", `{"pendingRewards":[]}`, 1},
+		"nft_metadata":     {":listCollectibles", `{"collectibles":[]}`, 2}, // the second reading follows at once
+	} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ups.Watch.Contracts = []string{simnet.Account}
+			w.ups.Watch.Tokens = w.ups.Watch.Tokens[:1]
+			if name == "delegations" {
+				w.setNodes(t)
+				w.ups.Data.Network = data.Mainnet
+			}
+			short, cut := 0, 0
+			w.data(func(r *http.Request) string {
+				if !strings.HasSuffix(r.URL.Path, list.suffix) || short == 0 {
+					return ""
+				}
+				short--
+				cut++
+				return list.empty
+			})
+			for _, c := range []struct {
+				short   int
+				changes bool
+			}{{0, false}, {list.first, false}, {0, false}, {list.first, false}, {100, true}} {
+				before := w.page(t, name)
+				short, cut = c.short, 0
+				after := w.page(t, name)
+				if c.changes {
+					after = w.page(t, name)
+				}
+				if changes := before != after; changes != c.changes || c.short > 0 && cut == 0 {
+					t.Errorf("%s, %d short answers (%d asked): changes %t:\n%s\n%s", name, c.short, cut, changes, before, after)
+				}
+				short = 0
+				if strings.TrimSpace(before) == "" {
+					t.Fatal(name, "has no samples")
+				}
+			}
+		})
+	}
 }
 
 // The Metrics service alone is no reason to configure a node: the Data service knows the EVM chain ID.

@@ -28,8 +28,6 @@ type world struct {
 	otherwise *func(node, method string, params []any) string
 	// pendingIsEmpty makes the Data service list no pending reward.
 	pendingIsEmpty *bool
-	// contracts, if set, is the Data service's list of deployments.
-	contracts *string
 }
 
 // inWorld runs the test in synthetic time. The nodes alpha and foxtrot are configured.
@@ -37,7 +35,7 @@ func inWorld(t *testing.T, test func(t *testing.T, w world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		network := simnet.New(simnet.Options{Seed: 1})
-		w := world{network: network, otherwise: new(func(string, string, []any) string), pendingIsEmpty: new(bool), contracts: new(string)}
+		w := world{network: network, otherwise: new(func(string, string, []any) string), pendingIsEmpty: new(bool)}
 		w.ups = upstreams(t, w, network)
 		test(t, w)
 	})
@@ -64,9 +62,6 @@ func (w world) refuseOnNodes(methods ...string) {
 func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.pendingIsEmpty != nil && *w.pendingIsEmpty && strings.HasSuffix(r.URL.Path, "/rewards:listPending") {
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"pendingRewards":[]}`))}, nil
-	}
-	if w.contracts != nil && *w.contracts != "" && strings.HasSuffix(r.URL.Path, "/deployments") {
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(*w.contracts))}, nil
 	}
 	if *w.otherwise != nil && r.Body != nil {
 		body, err := io.ReadAll(r.Body)

@@ -2,6 +2,7 @@ package dataservice
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -39,7 +40,9 @@ func collectCollectibles(ctx context.Context, ups *collector.Upstreams, c nodes.
 		return held, nil
 	})
 	for kind, count := range held {
-		out.Set(addressCollectibles, float64(count), c.Name, address, kind)
+		shown, saveErr := ups.ConfirmedCount(ups.Data.Entry("collectibles", c.Name, address, kind), count)
+		err = errors.Join(err, saveErr)
+		out.Set(addressCollectibles, float64(shown), c.Name, address, kind)
 	}
 	return err
 }

@@ -34,7 +34,8 @@ func bindDataBlockchains(ups *collector.Upstreams) []collector.Job {
 			}
 			count++
 		}
-		out.Set(dataBlockchainsFamily, float64(count), ups.Data.NetworkName())
-		return nil
+		shown, err := ups.ConfirmedCount(ups.Data.Entry("blockchains", ups.Data.NetworkName()), count)
+		out.Set(dataBlockchainsFamily, float64(shown), ups.Data.NetworkName())
+		return err
 	}}}
 }

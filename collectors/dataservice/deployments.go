@@ -7,7 +7,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -37,19 +36,7 @@ func collectDeployments(ctx context.Context, ups *collector.Upstreams, c nodes.C
 	if err != nil {
 		return err
 	}
-	// A deployment is for ever. If the list is shorter than before, a page may be missing: two readings must agree.
-	entry := ups.Data.Entry("deployments", c.Name, address)
-	before, _ := state.Load[deploymentCounts](&ups.Memory, entry)
-	now := deploymentCounts{Shown: count}
-	if count < before.Shown && count != before.Lower {
-		now = deploymentCounts{before.Shown, count}
-	}
-	out.Set(addressDeployments, float64(now.Shown), c.Name, address)
-	return ups.Memory.Save(entry, now)
-}
-
-// deploymentCounts is what earlier readings of a list had.
-type deploymentCounts struct {
-	Shown int
-	Lower int // of the last reading, if it had fewer
+	shown, err := ups.ConfirmedCount(ups.Data.Entry("deployments", c.Name, address), count)
+	out.Set(addressDeployments, float64(shown), c.Name, address)
+	return err
 }

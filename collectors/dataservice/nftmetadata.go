@@ -11,6 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -95,17 +96,24 @@ func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t 
 		}
 		return 0
 	})
-	for _, address := range order {
-		for held, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, t.Contract)) {
-			if err != nil {
-				return nil, err
-			}
-			if held.TokenID == t.ID {
-				return &held, ups.Memory.Save(name, address)
+	readings := 1
+	if last != "" { // a page may be missing: two readings must agree
+		readings = 2
+	}
+	for range readings {
+		for _, address := range order {
+			for held, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, t.Contract)) {
+				if err != nil {
+					return nil, err
+				}
+				if held.TokenID == t.ID {
+					return &held, ups.Memory.Save(name, address)
+				}
 			}
 		}
+		ctx = scrape.MaxAge(ctx, 0)
 	}
-	return nil, nil
+	return nil, ups.Memory.Save(name, "")
 }
 
 // reindexEvery is the minimum time between two reindex requests for the same token.

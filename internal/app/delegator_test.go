@@ -115,6 +115,59 @@ func delegatorWithData(w *apptest.World) {
 	w.SetNetworkID(1)
 }
 
+// An address of which the service knows nothing may be wrong: the page and check ask whether it is correct. One with delegations is not in doubt.
+func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			delegatorWithData(w)
+			address := "P-" + testworld.Wallet("custom", 77)
+			w.Env["WATCH_DELEGATORS"] += ",wrong=" + address
+			if alone {
+				w.Env["WATCH_DELEGATORS"] = "wrong=" + address
+			}
+			w.Start(t)
+			time.Sleep(10 * time.Minute)
+			_, page := w.Get(t, "/")
+			cfg, err := w.Env.Parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Transport = w.Transport
+			var checked bytes.Buffer
+			if err := app.Check(t.Context(), cfg, &checked); err == nil {
+				t.Error("check finds nothing wrong")
+			}
+			for name, text := range map[string]string{"page": page, "check": checked.String()} {
+				text = strings.Join(strings.Fields(text), " ")
+				if n := strings.Count(strings.ToLower(text), "othing known of "); n != 1 || !strings.Contains(text, "othing known of "+address+" (wrong): is the address correct?") {
+					t.Errorf("%s, alone %t: %d such texts: %s", name, alone, n, text)
+				}
+			}
+		})
+	}
+}
+
+// A currency may be written in capitals. Values are then in this currency.
+func TestValuesAreInTheConfiguredCurrency(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		delegatorWithData(w)
+		w.Env["CURRENCY"], w.Env["VALIDATORS"], w.Env["COLLECTORS"] = "EUR", w.NodeID("golf"), "rewards"
+		w.Start(t)
+		time.Sleep(3 * time.Hour)
+		found := 0
+		for series := range w.Samples(t) {
+			if strings.HasPrefix(series, "avax_rewards_value{") {
+				if found++; !strings.Contains(series, `currency="eur"`) {
+					t.Error(series)
+				}
+			}
+		}
+		if found == 0 {
+			t.Error("no values")
+		}
+	})
+}
+
 // alertNames returns the names of the firing alerts.
 func alertNames(t *testing.T, w *apptest.World) (names []string) {
 	for _, a := range w.Alerts(t) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -161,6 +162,25 @@ func (ups *Upstreams) listedBlockchain(ctx context.Context, c nodes.Chain) (data
 	ups.Data.chains = nil // the service may list the chain later
 	return data.Blockchain{}, &nodes.SettingError{Variable: "AVAX_CHAINS", Err: &scrape.Error{Op: data.ListBlockchains.Op(), Outcome: scrape.NotFound,
 		Err: fmt.Errorf("the Data service has no chain %q", c.Ref)}}
+}
+
+// listLength is what earlier readings of a list had.
+type listLength struct {
+	Shown int
+	Lower int // of the last reading, if it had fewer items; -1: it had not
+}
+
+// ConfirmedCount returns how many items a list of the Data service has, after a reading with count items. A reading may lack a page, or an item
+// that moved to another page. So the number falls only if two readings in succession have fewer items than before, to the higher of the two.
+func (ups *Upstreams) ConfirmedCount(entry string, count int) (int, error) {
+	now := listLength{count, -1}
+	if before, known := state.Load[listLength](&ups.Memory, entry); known && count < before.Shown {
+		now = listLength{before.Shown, count}
+		if before.Lower >= 0 {
+			now.Shown = max(count, before.Lower)
+		}
+	}
+	return now.Shown, ups.Memory.Save(entry, now)
 }
 
 // CheckChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
