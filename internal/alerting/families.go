@@ -44,6 +44,38 @@ func ValueFamilies(groups []Group, expr string) []string {
 	return families
 }
 
+// AlertsByFamily returns the names of a rules file's alerts, by the families from which their values are computed.
+func AlertsByFamily(rules []byte) (map[string][]string, error) {
+	set, err := parseRules(builtIn, rules)
+	if err != nil {
+		return nil, err
+	}
+	var groups []Group
+	for _, g := range set.groups.Groups {
+		group := Group{Name: g.Name}
+		for _, r := range g.Rules {
+			rule := Rule{Name: r.Record, Type: RecordingRule, Query: r.Expr}
+			if r.Alert != "" {
+				rule.Name, rule.Type = r.Alert, AlertingRule
+			}
+			group.Rules = append(group.Rules, rule)
+		}
+		groups = append(groups, group)
+	}
+	of := map[string][]string{}
+	for _, g := range groups {
+		for _, r := range g.Rules {
+			if r.Type != AlertingRule {
+				continue
+			}
+			for _, family := range ValueFamilies(groups, r.Query) {
+				of[family] = append(of[family], r.Name)
+			}
+		}
+	}
+	return of, nil
+}
+
 // ValueNames returns the names of the series from which the value of an expression is computed, each once. It omits the same series as
 // ValueFamilies.
 func ValueNames(e parser.Expr) (names []string) {

@@ -88,6 +88,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		registry.MustRegister(targets.data.budget)
 	}
 
+	ExportDependants(registry)
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
 	config.ExportLabels(registry, a.labelled)
 	registry.MustRegister(a.store)

@@ -56,6 +56,7 @@ func own(t *testing.T) []row {
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
 	app.CountTargets(registry, nil)
+	app.ExportDependants(registry)
 	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)
 	alerting.NewMetrics(registry)

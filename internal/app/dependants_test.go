@@ -1,0 +1,32 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+)
+
+// An alert that tells of missing data can name the alerts that need this data.
+func TestEachCollectorNamesTheAlertsThatNeedItsData(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	ExportDependants(registry)
+	text, err := testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_collector_info")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, series := range []string{
+		`{alerts="AvaxL1ProposersLow",collector="l1_proposers"} 1`,
+		`{alerts="AvaxDataServiceStale, AvaxExecutionLag, AvaxHeadLag, AvaxHeadStale",collector="heads"} 1`,
+	} {
+		if !strings.Contains(string(text), series) {
+			t.Errorf("no series avax_exporter_collector_info%s in\n%s", series, text)
+		}
+	}
+	if strings.Contains(string(text), `collector="acps"`) {
+		t.Error("no alert needs the collector acps, and it has a series")
+	}
+}
