@@ -135,7 +135,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		const (
 			plan   = "/api/v1/l1/examplel1/plan"
-			needed = 3 * 1.327104 // AVAX; the fees of three validators for 30 days
+			needed = 6 * 1.327104 // AVAX; the fees of six validators for 30 days
 		)
 		lost := func(page map[string]float64) float64 {
 			return page[`avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"}`]
@@ -147,12 +147,12 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		if got := lost(w.Samples(t)); got <= 50 || got >= 110 {
 			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)
 		}
-		wantPage(t, w, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 3.9`)
+		wantPage(t, w, plan, http.StatusOK, `"chain": "examplel1"`, `"quorum": "0.80",`, "!\"seconds\": null", `"total_avax": 7.9`)
 
 		time.Sleep(105 * time.Second)
 		page := w.Samples(t)
 		inactive, topUp := page[`avax_l1_validators{chain="examplel1",state="inactive"}`], page[`avax_l1_top_up_avax{chain="examplel1",days="30"}`]
-		if inactive != 3 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
+		if inactive != 6 || lost(page) != 0 || topUp < needed || topUp > needed+0.001 {
 			t.Errorf("after the run-outs: %v inactive, quorum loss in %v s, %v AVAX to top up", inactive, lost(page), topUp)
 		}
 		var answer struct {
@@ -167,7 +167,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			t.Fatal(err)
 		}
-		if v := answer.Validators; len(v) != 5 || v[2].Active || v[2].TopUp < needed/3 || !v[3].Active || v[3].TopUp != 0 ||
+		if v := answer.Validators; len(v) != 11 || v[5].Active || v[5].TopUp < needed/6 || !v[6].Active || v[6].TopUp != 0 ||
 			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
 			t.Errorf("plan:\n%s", body)
 		}

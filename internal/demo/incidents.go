@@ -111,9 +111,9 @@ var Incidents = []Incident{
 		What: "peers announce an upgrade in two days that the monitored nodes do not know",
 		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, because most of the connected stake announces it`,
 		Begin: func(n *simnet.Network) {
-			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), "delta", "echo", "golf", "hotel")
+			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), announcing...)
 		},
-		End: func(n *simnet.Network) { n.AnnounceUpgrade(time.Unix(0, 0), "delta", "echo", "golf", "hotel") },
+		End: func(n *simnet.Network) { n.AnnounceUpgrade(time.Unix(0, 0), announcing...) },
 	},
 	{
 		What:  "the Metrics service is down",
@@ -142,9 +142,15 @@ var Incidents = []Incident{
 	},
 }
 
-// runDry holds how long the balances of examplel1's validators last without a top-up. When foxtrot runs out, the active weight
-// falls from 81 % to 54 %.
-var runDry = map[string]time.Duration{"echo": 50 * time.Second, "charlie": 80 * time.Second, "foxtrot": 110 * time.Second}
+// runDry holds how long the balances of examplel1's validators last without a top-up. When the last ones run out, the active weight
+// falls from 93 % to 52 %.
+var runDry = map[string]time.Duration{
+	"echo": 50 * time.Second, "charlie": 80 * time.Second,
+	"foxtrot": 110 * time.Second, "other01": 110 * time.Second, "other02": 110 * time.Second, "other03": 110 * time.Second,
+}
+
+// announcing are the peers that announce an upgrade: most of the stake.
+var announcing = append([]string{"delta", "echo", "golf", "hotel"}, others...)
 
 const (
 	quiet   = 20 * time.Second // before an incident
