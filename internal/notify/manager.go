@@ -123,7 +123,9 @@ func (n *Notifier) open() error {
 		n.silences, err = silence.New(silence.Options{SnapshotReader: snapshot, Retention: retention, Limits: limits, Logger: log, Metrics: metrics})
 		return err
 	}
-	if err := errors.Join(openLog(n.snapshot("nflog", openLog), internals), openSilences(n.snapshot("silences", openSilences), internals)); err != nil {
+	openSent := func(snapshot io.Reader, _ prometheus.Registerer) error { return n.notified.read(snapshot) }
+	if err := errors.Join(openLog(n.snapshot("nflog", openLog), internals), openSilences(n.snapshot("silences", openSilences), internals),
+		openSent(n.snapshot("notified", openSent), nil)); err != nil {
 		return err
 	}
 	changed := func([]byte) {
@@ -465,7 +467,8 @@ func (n *Notifier) save() error {
 	}
 	err := errors.Join(n.unreadable, n.o.State.Lock())
 	if err == nil {
-		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot))
+		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot),
+			replace(n.file("notified"), n.notified.snapshot))
 	}
 	switch {
 	case err != nil && !n.unsaved:

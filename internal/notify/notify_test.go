@@ -128,6 +128,9 @@ func TestRestartSendsNoNotificationAgain(t *testing.T) {
 	eventually(t, func() bool { _, err := os.Stat(filepath.Join(c.StateDir, "nflog")); return err == nil })
 	stop()
 	n, _ = start(t, c)
+	if sent := n.Sent(); len(sent) != 1 || sent[0].Alerts[0]["node"] != "alpha" {
+		t.Errorf("the restart forgot who was notified: %v", sent)
+	}
 	put(t, n, down)
 	put(t, n, firing("NodeDown", "bravo"))
 	want(t, phone, "firing NodeDown alpha", "firing NodeDown bravo")
@@ -149,7 +152,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop()
-			for _, file := range []string{"nflog", "silences"} {
+			for _, file := range []string{"nflog", "silences", "notified"} {
 				if err := damage(filepath.Join(c.StateDir, file)); err != nil {
 					t.Fatal(err)
 				}
@@ -157,7 +160,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 			n, _ = start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
 			want(t, phone, "firing NodeDown alpha", "firing NodeDown alpha") // sent again, because the log is lost
-			for _, file := range []string{"nflog", "silences"} {
+			for _, file := range []string{"nflog", "silences", "notified"} {
 				if _, err := os.Lstat(filepath.Join(c.StateDir, file+".damaged")); err != nil {
 					t.Error(err)
 				}
