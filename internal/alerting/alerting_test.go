@@ -570,7 +570,7 @@ func shift(t *testing.T, path string, by time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, now := newHistory(dir, slog.New(slog.DiscardHandler)), open(t)
+	h, now := newHistory(dir, slog.New(slog.DiscardHandler), "history", partEvery), open(t)
 	if err := h.load(now, time.Now()); err != nil || now.NumSeries() == 0 {
 		t.Fatalf("%d series (%v)", now.NumSeries(), err)
 	}

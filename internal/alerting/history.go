@@ -49,7 +49,8 @@ const (
 type history struct {
 	log  *slog.Logger
 	dir  *state.Dir
-	path string // empty: nothing is written
+	path string        // empty: nothing is written
+	part time.Duration // after which it continues in a new file
 
 	file    *os.File // nil: the next save begins a file
 	size    int64    // of the file
@@ -60,10 +61,11 @@ type history struct {
 	buffer  compression.EncodeBuffer
 }
 
-func newHistory(dir *state.Dir, log *slog.Logger) *history {
-	h := &history{log: log, dir: dir, written: map[uint64]int64{}, buffer: compression.NewSyncEncodeBuffer()}
+// newHistory returns a history in a subdirectory, which continues in a new file after the time part.
+func newHistory(dir *state.Dir, log *slog.Logger, name string, part time.Duration) *history {
+	h := &history{log: log, dir: dir, part: part, written: map[uint64]int64{}, buffer: compression.NewSyncEncodeBuffer()}
 	if path := dir.Path(); path != "" {
-		h.path = filepath.Join(path, "history")
+		h.path = filepath.Join(path, name)
 	}
 	return h
 }
@@ -205,7 +207,7 @@ func (h *history) save(s *Store, keep time.Duration) error {
 	}
 	now := time.Now()
 	if h.file != nil {
-		if _, err := os.Stat(h.file.Name()); err != nil || now.Sub(h.began) >= partEvery {
+		if _, err := os.Stat(h.file.Name()); err != nil || now.Sub(h.began) >= h.part {
 			h.close()
 		}
 	}
@@ -358,6 +360,7 @@ func (h *history) restart() {
 // saver runs history in the background, because a disk may hang.
 type saver struct {
 	*history
+	week    *week
 	metrics *Metrics
 	idle    chan struct{} // holds an element while nothing is written
 	since   time.Time     // start of the write in progress, if idle is empty
@@ -367,8 +370,8 @@ type saver struct {
 // maxSave is the longest duration of a write that is not reported.
 const maxSave = time.Minute
 
-func newSaver(h *history, m *Metrics) *saver {
-	s := &saver{history: h, metrics: m, idle: make(chan struct{}, 1)}
+func newSaver(h *history, w *week, m *Metrics) *saver {
+	s := &saver{history: h, week: w, metrics: m, idle: make(chan struct{}, 1)}
 	s.idle <- struct{}{}
 	m.saved.Set(1) // until a write fails
 	return s
@@ -376,7 +379,7 @@ func newSaver(h *history, m *Metrics) *saver {
 
 // load reads the saved samples.
 func (s *saver) load(store *Store) {
-	s.note(s.history.load(store, time.Now()), "alert history not read")
+	s.note(errors.Join(s.history.load(store, time.Now()), s.week.loadWeek(time.Now())), "alert history not read")
 }
 
 // save writes the samples in the background, unless the previous write has not ended.
@@ -385,7 +388,7 @@ func (s *saver) save(store *Store, keep time.Duration) {
 	case <-s.idle:
 		s.since = time.Now()
 		go func() {
-			s.note(s.history.save(store, keep), "alert state not saved")
+			s.note(errors.Join(s.history.save(store, keep), s.week.saveWeek()), "alert state not saved")
 			s.idle <- struct{}{}
 		}()
 	default:
@@ -408,6 +411,7 @@ func (s *saver) last(store *Store, keep time.Duration) bool {
 		}
 	}
 	s.history.close()
+	s.week.close()
 	return true
 }
 
@@ -415,6 +419,9 @@ func (s *saver) last(store *Store, keep time.Duration) bool {
 func (s *saver) restart() {
 	<-s.idle
 	s.history.restart()
+	if err := s.week.setBack(time.Now()); err != nil {
+		s.log.Error("samples of the week not dropped", "err", err)
+	}
 	s.idle <- struct{}{}
 }
 

@@ -36,7 +36,7 @@ func openHistory(t *testing.T, path string) *saved {
 		t.Fatal(err)
 	}
 	dir.Log = slog.New(slog.NewTextHandler(&s.log, nil))
-	s.dir, s.history = dir, newHistory(dir, dir.Log)
+	s.dir, s.history = dir, newHistory(dir, dir.Log, "history", partEvery)
 	return s
 }
 

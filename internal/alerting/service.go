@@ -3,6 +3,7 @@ package alerting
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -80,7 +81,11 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		a.o.State = &state.Dir{} // in memory only: a restart loses it
 		o.Registerer.Unregister(a.metrics.saved)
 	}
-	a.saver = newSaver(newHistory(a.o.State, a.log), a.metrics)
+	ofWeek, err := newWeek(a.o.State, a.log)
+	if err != nil {
+		return nil, err
+	}
+	a.saver = newSaver(newHistory(a.o.State, a.log, "history", partEvery), ofWeek, a.metrics)
 	a.metrics.reloaded.Set(1)
 
 	var block config.AlertingConfig
@@ -158,7 +163,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	if !a.saver.last(e.store, a.keep(e.store)) {
 		return // the disk hangs, and the store is in use
 	}
-	if err := e.store.Close(); err != nil {
+	if err := errors.Join(e.store.Close(), a.saver.week.store.Close()); err != nil {
 		a.log.Error("samples not released", "err", err)
 	}
 }
@@ -398,6 +403,9 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 			a.updateMetrics()
 			a.metrics.series.Set(float64(e.store.NumSeries()))
 			a.metrics.history.Set(e.store.age().Seconds())
+			if err := a.saver.week.sample(ctx, e.promQL, time.Now()); err != nil && ctx.Err() == nil {
+				a.log.Error("samples of the week not added", "err", err)
+			}
 			a.saver.save(e.store, a.keep(e.store))
 			if time.Since(dropped) >= dropEvery {
 				dropped = time.Now()
