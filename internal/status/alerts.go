@@ -362,6 +362,18 @@ func (j *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others 
 	return problems, others
 }
 
+// Explains reports whether collectors fail because of a problem: their node does not answer (down), their service does not, or the problem suppresses an
+// alert about one of them.
+func (j *Alerts) Explains(p *Problem, f *Failure, down bool) bool {
+	return slices.ContainsFunc(p.Alerts, func(a *Active) bool {
+		node, has := a.Labels["node"]
+		return !a.Kept() && (down && (node == f.Node || !has) && j.reads(a, everUp.Family) ||
+			f.Node == "" && a.Labels["upstream"] != "" && a.Labels["upstream"] == serviceOf(f.Collectors))
+	}) || slices.ContainsFunc(p.Suppressed, func(a *Active) bool {
+		return slices.Contains(f.Collectors, a.Labels["collector"]) && slices.Contains(f.Targets, a.Labels["target"])
+	})
+}
+
 // Urgency is how bad the alerts about a subject are. Its text is a CSS class of the page.
 type Urgency struct {
 	Severity Severity

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
@@ -65,6 +67,24 @@ func upstreamOf(r *metric.Run) string {
 		return call.Node.Name()
 	}
 	return r.Target.Node
+}
+
+// serviceOf returns the upstream that all these collectors call: "data" or "metrics"; empty if there is no such service.
+func serviceOf(names []string) (service string) {
+	for _, spec := range collectors.All() {
+		if !slices.Contains(names, spec.Name) {
+			continue
+		}
+		one := map[bool]string{true: "data", false: ""}[spec.Cost != nil]
+		if spec.NeedsNoNode {
+			one = "metrics"
+		}
+		if one == "" || service != "" && service != one {
+			return ""
+		}
+		service = one
+	}
+	return service
 }
 
 // Check judges jobs that have run once. It returns a line about each of these nodes, and the failures by cause. A sample that shows a

@@ -102,6 +102,8 @@ func nodeFamilies() []family {
 var (
 	UpFamily           = nodeFields[0].Name
 	BootstrappedFamily = nodeChainFields[1].Name
+	DowntimeFamily     = validatorFields[5].Name
+	RunwayFamily       = l1ValidatorFields[4].Name
 )
 
 var (

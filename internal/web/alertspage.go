@@ -103,8 +103,7 @@ func (v *view) alertCard(p *status.Problem) g.Node {
 			g.If(v.action(worst) != "", h.P(prose(v.action(worst)))),
 			// The description of a pending alert does not apply yet, and that of an alert whose cause is over no longer.
 			g.If(worst.Firing && !worst.Kept(), g.Group{text("description"), text("impact")}),
-			g.If(len(p.Suppressed) > 0, dim("Suppresses "+suppressed(p.Suppressed)+".")),
-			h.P(v.runbookLink(worst))),
+			h.P(v.runbookLink(worst)), v.effects(p)),
 	)
 }
 

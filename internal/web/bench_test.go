@@ -122,9 +122,9 @@ func TestQueryCountIsIndependentOfRows(t *testing.T) {
 		_ = read(t, ask(t, s, "GET", "/").Body)
 		return s.Source.(*stored).queries
 	}
-	small, large := queries(2, 1), queries(200, 50)
-	if small != large || large > 20 {
-		t.Errorf("%d queries for few rows, %d for many", small, large)
+	few, eight, small, large := queries(2, 1), queries(8, 1), queries(20, 1), queries(200, 50)
+	if few != eight || small != large || max(eight, large) > 20 {
+		t.Errorf("%d queries for 2 nodes, %d for 8, %d for 20, %d for 200", few, eight, small, large)
 	}
 }
 

@@ -51,11 +51,21 @@ func detailTable(t metric.JobTable) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-// otherFailures returns the failures whose cause the page does not show elsewhere: a node that cannot be read has a card with its cause.
+// failures returns the failures of collectors by cause.
+func (v *view) failures() []*status.Failure {
+	if v.failing == nil {
+		v.failing = append([]*status.Failure{}, status.Failures(v.Jobs)...)
+	}
+	return v.failing
+}
+
+// otherFailures returns the failures whose cause the page does not show elsewhere: a node that cannot be read has a card with its cause, and a problem has
+// its effects.
 func (v *view) otherFailures() []*status.Failure {
-	return slices.DeleteFunc(status.Failures(v.Jobs), func(f *status.Failure) bool {
+	return slices.DeleteFunc(slices.Clone(v.failures()), func(f *status.Failure) bool {
 		n := v.Node(f.Node)
-		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil)
+		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil) ||
+			slices.ContainsFunc(v.Problems, func(p *status.Problem) bool { return v.Explains(p, f, n.Down()) })
 	})
 }
 

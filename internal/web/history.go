@@ -76,15 +76,38 @@ type episode struct {
 	began, end time.Time // end is zero if the alert still fires
 }
 
-// episodes returns when alerts of these names fired, the latest first. Their begin is exact, their end is exact to a step.
+// episodes returns when alerts of these names fired in the last week, the latest first. Their begin is exact. Their end is exact to a step of the history,
+// or to WeekStep if it is older than the history.
 func (h *history) episodes(names []string) (all []episode) {
-	step := h.fineStep()
+	const begins, fires = `max without (instance, pod) (ALERTS_FOR_STATE{severity!="none",%s})`,
+		`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",%s})`
+	matcher := among("alertname", names)
+	all = h.episodesIn(h.fine(fmt.Sprintf(begins, matcher)), h.fine(fmt.Sprintf(fires, matcher)), h.fineStep())
+	known := map[string][]episode{} // by labels
+	for _, e := range all {
+		known[fmt.Sprint(e.labels)] = append(known[fmt.Sprint(e.labels)], e)
+	}
+	end, steps := h.now.Truncate(alerting.WeekStep), int(alerting.WeekHistory/alerting.WeekStep)
+	week := func(expr string) model.Matrix {
+		return h.ofWeek(fmt.Sprintf(expr, matcher), end, alerting.WeekStep, steps)
+	}
+	for _, e := range h.episodesIn(week(begins), week(fires), alerting.WeekStep) {
+		again := func(o episode) bool { return !e.end.Before(o.began) && (o.end.IsZero() || !o.end.Before(e.began)) }
+		if !e.end.IsZero() && !slices.ContainsFunc(known[fmt.Sprint(e.labels)], again) {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b episode) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name())) })
+	return all
+}
+
+func (h *history) episodesIn(since, firing model.Matrix, step time.Duration) (all []episode) {
 	begins := map[string]model.SampleStream{}
-	for _, stream := range h.fine(`max without (instance, pod) (ALERTS_FOR_STATE{severity!="none",` + among("alertname", names) + `})`) {
+	for _, stream := range since {
 		delete(stream.Metric, model.MetricNameLabel)
 		begins[stream.Metric.String()] = *stream
 	}
-	for _, stream := range h.fine(`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",` + among("alertname", names) + `})`) {
+	for _, stream := range firing {
 		labels := map[string]string{}
 		for name, value := range stream.Metric {
 			labels[string(name)] = string(value)
@@ -102,7 +125,6 @@ func (h *history) episodes(names []string) (all []episode) {
 			e.end = time.Time{}
 		}
 	}
-	slices.SortFunc(all, func(a, b episode) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name())) })
 	return all
 }
 
@@ -186,11 +208,14 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 		page = 1
 	}
 	shown := all[(page-1)*perPage : min(len(all), page*perPage)]
-	var downtimes, rewards model.Matrix
+	var downtimes, rewards, oldDowntimes, oldRewards model.Matrix
 	if len(shown) > 0 {
-		downtimes, rewards = v.past.fine("avax:downtime_used_seconds"), v.past.fine("avax:reward_reachable_avax")
+		const downtime, reward = "avax:downtime_used_seconds", "avax:reward_reachable_avax"
+		downtimes, rewards = v.past.fine(downtime), v.past.fine(reward)
+		end, steps := v.past.now.Truncate(alerting.WeekStep), int(alerting.WeekHistory/alerting.WeekStep)
+		oldDowntimes, oldRewards = v.past.ofWeek(downtime, end, alerting.WeekStep, steps), v.past.ofWeek(reward, end, alerting.WeekStep, steps)
 	}
-	title := "Alerts of the last " + words.Span(v.past.long())
+	const title = "Alerts of the last 7 days"
 	if err := cmp.Or(v.err, v.past.err); err != nil {
 		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
 	}
@@ -206,7 +231,7 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 			who, summary := v.notified(e, every)
 			return tableRow{header: g.Group{named(e.labels["alertname"], subjectOf(e.labels)), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
-				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), "–"), status.Urgency{}),
+				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), e.cost(oldDowntimes, oldRewards), "–"), status.Urgency{}),
 				textCell("Notified", who, status.Urgency{}),
 			}}
 		}))),

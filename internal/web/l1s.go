@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -171,9 +172,13 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 		})
 	}
 	shown := members[:min(len(members), maxRows)]
+	var runways map[string]*weekChart
+	if pays && v.base != "" { // on the page of the L1
+		runways = v.past.charts(fmt.Sprintf("min by (validation_id) (%s{%s})", status.RunwayFamily, among("chain", []string{l.Chain})), "validation_id")
+	}
 	return g.Group{
 		table("l1", "Validators of "+l.Chain+", worst first", "Validator", mapped(shown, func(r row[*status.L1Validator]) tableRow {
-			return v.l1ValidatorRow(l, r, pays, topUps[r.of.ValidationID])
+			return v.l1ValidatorRow(l, r, pays, topUps[r.of.ValidationID], runways[r.of.ValidationID])
 		})),
 		more(len(members)-len(shown), " more: see ", v.link("metrics", "the metrics")),
 		g.If(pays, h.P(v.link("api/v1/l1/"+url.PathEscape(l.Chain)+"/plan", "The top-up plan as JSON"))),
@@ -184,8 +189,8 @@ func aboutL1Validator(one *status.L1Validator) status.Subject {
 	return status.Subject{{"validation_id", one.ValidationID}, {"chain", one.Chain}}
 }
 
-// l1ValidatorRow is the row of a validator. pays reports whether validators of the L1 pay for their time, and topUp is in nAVAX.
-func (v *view) l1ValidatorRow(l *status.L1, r row[*status.L1Validator], pays bool, topUp uint64) tableRow {
+// l1ValidatorRow is the row of a validator. pays reports whether validators of the L1 pay for their time, and topUp is in nAVAX. runway may be nil.
+func (v *view) l1ValidatorRow(l *status.L1, r row[*status.L1Validator], pays bool, topUp uint64, runway *weekChart) tableRow {
 	one := r.of
 	color := func(values ...status.Value) status.Urgency { return v.AboutValues(aboutL1Validator(one), values...) }
 	cells := []cell{textCell("State", one.Active.Text(func(active float64) string {
@@ -200,7 +205,7 @@ func (v *view) l1ValidatorRow(l *status.L1, r row[*status.L1Validator], pays boo
 			amount = words.AVAX(float64(topUp) / 1e9)
 		}
 		cells = append(cells,
-			textCell("Runs out", one.Runway.Text(left), color(one.Balance)),
+			cell{"Runs out", color(one.Balance), g.Group{g.Text(one.Runway.Text(left)), runway.svg("Time until the balance runs out", 0, words.Seconds)}},
 			textCell("Top-up", amount, status.Urgency{}), textCell("Balance", one.Balance.Text(words.AVAX), status.Urgency{}),
 			textCell("Burn per day", one.Burn.Text(words.AVAX), status.Urgency{}))
 	} else {

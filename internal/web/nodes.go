@@ -18,6 +18,7 @@ import (
 
 var nodeMeanings = [][2]string{
 	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: no samples."},
+	{"Days", "Share of each of the last 7 days in which the node answered, in UTC. The title of a day has the time without data."},
 	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node " +
 		"reported before."},
 	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
@@ -51,7 +52,8 @@ func (v *view) nodes() (g.Node, []string) {
 	strips := v.past.strips(mapped(shown, func(r nodeRow) string { return r.Name }))
 	var body g.Node
 	if len(v.Nodes) <= maxCards {
-		body = h.Div(h.Class("cards"), g.Map(shown, func(r nodeRow) g.Node { return v.nodeCard(r, strips[r.Name]) }))
+		days := v.past.days(mapped(shown, func(r nodeRow) string { return r.Name }), false)
+		body = h.Div(h.Class("cards"), g.Map(shown, func(r nodeRow) g.Node { return v.nodeCard(r, strips[r.Name], v.dayList(days[r.Name])) }))
 	} else {
 		body = g.Group{v.nodeFilter(), v.nodeGrid(rows), g.Iff(len(shown) > 0, func() g.Node {
 			return table("nodes", "Nodes, worst first", "Node", mapped(shown, func(r nodeRow) tableRow { return v.nodeRow(r, strips[r.Name]) }))
@@ -276,13 +278,13 @@ func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
 	}, cells...)}
 }
 
-func (v *view) nodeCard(r nodeRow, history *strip) g.Node {
+func (v *view) nodeCard(r nodeRow, history *strip, days g.Node) g.Node {
 	return h.Article(h.Class("card "+r.color().Class()), h.ID("node-"+r.Name),
 		h.Header(h.H3(v.link("node/"+url.PathEscape(r.Name), r.Name)), h.Span(h.Class("tag "+r.State.Severity.String()), g.Text(r.State.Text))),
 		v.labelLinks(r.Node),
 		g.If(r.Version() != "", h.Span(h.Class("dim"), g.Text(r.Version()))),
 		g.If(r.ID != "", h.Code(h.Class("id"), shortID(r.ID))),
-		history.svg(r.Name, true),
+		history.svg(r.Name, true), days,
 		g.Iff(v.silenced(map[string]string{"node": r.Name}) != "", func() g.Node { return dim(v.silenced(map[string]string{"node": r.Name})) }),
 		g.Iff(r.Up.Is(1), func() g.Node {
 			return g.Group{v.chips(r.Node, false), figures(v.figures(r.Node)), v.failingChecks(r.Node)}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -259,4 +260,31 @@ func TestUnitsStayWithTheirNumbers(t *testing.T) {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
+}
+
+// What a cause explains stands under it, folded: suppressed alerts, and the collectors that fail because the node does not answer. Other failures stay apart.
+func TestEffectsStandUnderTheirCause(t *testing.T) {
+	lines := "avax_node_up{node=\"bravo\"} 0\n"
+	for i := range 9 {
+		lines += fmt.Sprintf("avax_node_up{node=\"n%d\"} 1\n", i)
+	}
+	s := siteWith(t, lines)
+	silent := outcome("info.peers", scrape.Unreachable, "connection refused")
+	fail(s, "peers", metric.Target{Node: "bravo"}, silent)
+	fail(s, "heads", metric.Target{Node: "bravo"}, silent)
+	fail(s, "rewards", metric.Target{Item: "treasury"}, outcome("listRewards", scrape.Unreachable, "the service refuses connections"))
+	fail(s, "tps", metric.Target{Chain: "C"}, outcome("avg_tps", scrape.Malformed, "no JSON"))
+	down := rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "bravo", "summary": "bravo: no answer"})
+	stale := rule("AvaxHeadStale", "warn", alerting.Firing, map[string]string{"node": "bravo", "summary": "bravo: no new block"})
+	data := rule("AvaxDataServiceDown", "warn", alerting.Firing, map[string]string{"upstream": "data", "summary": "Data service: no answer"})
+	stale.Query, data.Query = "avax_chain_height == 0", "avax:service_down"
+	sourced(t, s, group(down, stale, data))
+	for _, path := range []string{"/", "/alerts"} {
+		page := read(t, ask(t, s, http.MethodGet, path).Body)
+		demand(t, page, "<summary>2 effects: AvaxHeadStale, failing collectors</summary>", "bravo: no new block", "2 collectors fail: heads, peers of bravo.",
+			"<summary>1 effect: failing collectors</summary>", "1 collector fails: rewards of treasury.", "the service refuses connections")
+	}
+	_, failing, _ := strings.Cut(read(t, ask(t, s, http.MethodGet, "/").Body), `id="failing"`)
+	failing, _, _ = strings.Cut(failing, "</section>")
+	demand(t, failing, "tps of C", "!bravo", "!rewards")
 }

@@ -166,14 +166,15 @@ func (v *view) titleOf(a *status.Active) string {
 type view struct {
 	*status.Status
 	*status.Alerts
-	site   *Site
-	base   string     // path from the page to the status page
-	query  url.Values // of the status page
-	silent []string   // nodes that do not answer
-	labels []string   // see labelFilters
-	past   *history
-	pool   status.Pool
-	err    error // why there are no alerts; may be nil
+	site    *Site
+	base    string     // path from the page to the status page
+	query   url.Values // of the status page
+	silent  []string   // nodes that do not answer
+	labels  []string   // see labelFilters
+	past    *history
+	failing []*status.Failure // see failures
+	pool    status.Pool
+	err     error // why there are no alerts; may be nil
 
 	inhibition notify.Inhibition
 	inhibitErr error // see Site.Inhibition
@@ -343,10 +344,43 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 				g.Text(p.Name+" · "+worst.Labels["severity"]+" · "), g.Iff(v.runbookLink(worst) != nil, func() g.Node {
 					return g.Group{v.runbookLink(worst), g.Text(" · ")}
 				}), v.subjectLinks(worst),
-				g.If(len(p.Suppressed) > 0, g.Text(" · suppresses "+suppressed(p.Suppressed))),
 			),
+			v.effects(p),
 		)
 	}))
+}
+
+// effects shows, folded, what a problem explains: the alerts that it suppresses, and the collectors that fail because of it.
+func (v *view) effects(p *status.Problem) g.Node {
+	var failures []*status.Failure
+	for _, f := range v.failures() {
+		if v.Explains(p, f, v.Node(f.Node).Down()) {
+			failures = append(failures, f)
+		}
+	}
+	if len(p.Suppressed)+len(failures) == 0 {
+		return nil
+	}
+	text := words.Plural(len(p.Suppressed)+len(failures), "effect", "effects") + ": "
+	if len(p.Suppressed) > 0 {
+		text += suppressed(p.Suppressed)
+	}
+	if len(p.Suppressed) > 0 && len(failures) > 0 {
+		text += ", "
+	}
+	if len(failures) > 0 {
+		text += "failing collectors"
+	}
+	shown := p.Suppressed[:min(len(p.Suppressed), maxRows)]
+	return h.Details(h.Class("effects"), h.Summary(g.Text(text)), h.Div(
+		g.Map(shown, func(a *status.Active) g.Node {
+			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)+" · "+a.Rule.Name+" · ")), v.subjectLinks(a))
+		}),
+		g.Map(failures, func(f *status.Failure) g.Node {
+			return h.P(g.Text(words.Plural(len(f.Collectors), "collector fails", "collectors fail")+": "+f.Title()+". "),
+				h.Span(h.Class("dim"), g.Text("Last success: "+lastGood(f, v.At)+". ")), h.Code(h.Class("error"), g.Text(f.Err.Error())))
+		}),
+	), more(len(p.Suppressed)-len(shown), " more"))
 }
 
 // silenced returns until when alerts with these labels are silenced, and why; empty if they are not.

@@ -93,7 +93,7 @@ func TestFiringAlertIsShownWhileItsCauseIsPending(t *testing.T) {
 	if diff := cmp.Diff([]string{"AvaxNodeDown: bad pending"}, problemsOf(page)); diff != "" {
 		t.Error(diff)
 	}
-	demand(t, page, "a: soon a page", "a: a ticket", "suppresses AvaxPeersLow", "1 alert fires", "1 pending")
+	demand(t, page, "a: soon a page", "a: a ticket", "1 effect: AvaxPeersLow", "1 alert fires", "1 pending")
 }
 
 func TestAlertsThatSuppressEachOtherAreAllShown(t *testing.T) {

@@ -73,6 +73,14 @@ func (b bounded) History() time.Duration {
 	return 24 * time.Hour // a Prometheus is asked for a day
 }
 
+// Week returns the source of the last week: a Prometheus is asked itself.
+func (b bounded) Week() alerting.Source {
+	if s, ok := b.Source.(interface{ Week() alerting.Source }); ok {
+		b.Source = s.Week()
+	}
+	return b
+}
+
 // within makes a call, and limits its time.
 func within[T any](ctx context.Context, b bounded, late *atomic.Int64, call func(context.Context) (T, error)) (value T, err error) {
 	began := time.Now()
