@@ -84,3 +84,24 @@ func TestRunbooksUseExistingFamilies(t *testing.T) {
 		t.Errorf("%d names found", checked)
 	}
 }
+
+// The diagnosis of a runbook begins with what is particular about its alert, not with lines that others begin with too.
+func TestDiagnosesBeginWithTheirPoint(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := map[string][]string{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, diagnosis, _ := strings.Cut(string(text), "## Diagnosis\n")
+		first := strings.Join(strings.SplitN(strings.TrimSpace(diagnosis), "\n", 6)[:5], "\n")
+		begins[first] = append(begins[first], filepath.Base(page))
+		if same := begins[first]; len(same) > 2 { // two alerts may be about the same fault, as a node and a rule of its own see it
+			t.Errorf("%q begin their diagnosis with the same lines", same)
+		}
+	}
+}
