@@ -75,17 +75,20 @@ func nodesTable() *panel {
 		marked(`count by (node) (label_replace(`+firing(everyAlert, severe, `node=""`, `node_id!=""`)+` * on (node_id) group_left (name) `+names("node_id", "name")+
 			`, "node", "$1", "name", "(.+)"))`, "validator") + " or " +
 		marked("0 * group by (node) ("+maxOf("avax_node_up", onNodes)+" and on () "+watchdog+")", "nothing") + ")"
+	answering := func(expr string) string { // the last values of a node that does not answer expire only after three periods
+		return "max by (job, node) (" + expr + ") and on (job, node) max by (job, node) (" + maxOf("avax_node_up", onNodes) + ") == 1"
+	}
 	return table("Nodes", "The current state of each node. Nodes that are not up come first. Click the name to open the dashboard of the node. Alerts: number "+
 		"of pages and warnings about the node.",
 		text("Node", "node", 0).to("avax-node", "node", "Node"),
 		states("State", "max by (job, node) ("+nodeStates+")", 90, mapping("1", "Up", good), mapping("0", "Down", bad), mapping("-1", "No data", warn)),
 		value("Alerts", "max by (job, node) ("+maxOf("avax_node_up", onNodes)+") * 0 + on (node) group_left () "+alerting, "none", 0, 65, some(warn)),
-		yesNo("Bootstrapped", "min by (job, node) ("+minOf("avax_node_chain_bootstrapped", onNodes)+")", "Yes", good, "No", bad, 115),
-		value("Reward votes", "max by (job, node) ("+minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)+")", "percentunit", 1, 105,
+		yesNo("Bootstrapped", answering("min by (job, node) ("+minOf("avax_node_chain_bootstrapped", onNodes)+")"), "Yes", good, "No", bad, 115),
+		value("Reward votes", answering(minOf("avax_node_uptime_rewarding_stake_ratio", onNodes)), "percentunit", 1, 105,
 			colors(lowBy("AvaxRewardStakeLow", percents))),
-		value("Connected stake", "max by (job, node) ("+minOf("avax_node_connected_stake_ratio", onNodes)+")", "percentunit", 1, 110,
+		value("Connected stake", answering(minOf("avax_node_connected_stake_ratio", onNodes)), "percentunit", 1, 110,
 			colors(lowBy("AvaxConnectedStakeLow", percents))),
-		value("Peers", "max by (job, node) ("+minOf("avax_node_peers", onNodes)+")", "none", 0, 60, nil),
+		value("Peers", answering(minOf("avax_node_peers", onNodes)), "none", 0, 60, nil),
 		text("Version", "version", 145),
 	).withInfo("max by (job, node, version) (" + of("avax_node_info", onNodes) + ")").sortedDown("Alerts").sorted("State")
 }

@@ -124,10 +124,10 @@ func logs(title, about, expr string) *panel {
 	return p
 }
 
-// bars returns a panel with a bar per series.
+// bars returns a panel with a bar per series, the lowest first.
 func bars(title, about, legend, expr string) *panel {
 	p := newPanel("bargauge", title, about, 8, 8)
-	p.queries = []query{{expr: expr, legend: legend, instant: true}}
+	p.queries = []query{{expr: "sort(" + expr + ")", legend: legend, instant: true}}
 	p.defaults["min"] = 0
 	p.options = object{
 		"displayMode": "basic", "orientation": "horizontal", "showUnfilled": true, "valueMode": "text",

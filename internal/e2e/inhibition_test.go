@@ -67,7 +67,7 @@ func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 	}
-	const both, suppressed, warning = `id="AvaxEffect"`, "1 effect: AvaxEffect", "The inhibit rules of Alertmanager cannot be read"
+	const both, suppressed, warning = `id="AvaxEffect"`, "effects: AvaxEffect (2)", "The inhibit rules of Alertmanager cannot be read"
 	shows(suppressed, "!"+both, "!"+warning)
 	reload(withoutInhibition)
 	shows(both, "!"+suppressed)

@@ -157,28 +157,43 @@ func (v *view) remedy() string {
 
 // silentHeadline is the headline while nodes do not answer. It contains when the alert about them pages.
 func (v *view) silentHeadline() verdict {
-	n := v.Nodes[slices.IndexFunc(v.Nodes, func(n *status.Node) bool { return n.State.Silent })]
-	found := verdict{level: status.Bad, title: n.Name + ": " + n.State.Text}
+	found := v.silentNode(v.Nodes[slices.IndexFunc(v.Nodes, func(n *status.Node) bool { return n.State.Silent })], false)
 	if n := len(v.silent); n > 1 {
+		_, when, has := strings.Cut(found.title, "; ")
 		found.title = words.Plural(n, "node does", "nodes do") + " not answer: " + words.Brief(v.silent)
+		if has {
+			found.title += "; " + when
+		}
 	}
+	return found
+}
+
+// silentNode is the headline about a node that does not answer: alone, or with others.
+func (v *view) silentNode(n *status.Node, alone bool) verdict {
+	found := verdict{level: status.Bad, title: n.Name + ": " + n.State.Text}
 	if err := n.State.Err; err != nil {
 		cause := status.FailureOf(err)
 		found.text = cause.What + ". " + cause.Do
 	}
-	i := slices.IndexFunc(v.Problems, func(p *status.Problem) bool { return p.Worst().Order == status.OrderCause })
+	var cause *status.Active
+	for _, p := range v.Problems {
+		for _, a := range p.Alerts {
+			if node, has := a.Labels["node"]; cause == nil && a.Order == status.OrderCause && (!alone || !has || node == n.Name) {
+				cause = a
+			}
+		}
+	}
 	switch {
 	case v.site.DefaultNode:
 		found.title, found.text = "No node is configured", "Set AVAX_NODES, such as AVAX_NODES=alpha=http://127.0.0.1:9650. The default address does not answer."
 	case errors.Is(v.err, errNoSource):
 	case v.err != nil:
 		found.title += "; alerts are unknown"
-	case i < 0:
+	case cause == nil:
 		found.title += "; no alert yet"
 	default:
-		a := v.Problems[i].Worst()
-		found.title += "; " + v.fires(a)
-		found.text = v.action(a)
+		found.title += "; " + v.fires(cause)
+		found.text = v.action(cause)
 	}
 	return found
 }

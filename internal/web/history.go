@@ -153,7 +153,11 @@ func (e episode) cost(downtimes, rewards model.Matrix) string {
 	}
 	text := words.Span(time.Duration(used)*time.Second) + " of downtime"
 	if before, after, ok := e.change(rewards); ok {
-		text += fmt.Sprintf("; reward at risk %.0f AVAX, of which %.0f lost", before, before-after)
+		lost := "none of it lost"
+		if before-after >= 0.5 {
+			lost = words.AVAX(before-after) + " of it lost"
+		}
+		text += "; reward at risk " + words.AVAX(before) + ", " + lost
 	}
 	return text
 }
@@ -229,7 +233,7 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
 			}
 			who, summary := v.notified(e, every)
-			return tableRow{header: g.Group{named(e.labels["alertname"], subjectOf(e.labels)), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
+			return tableRow{header: g.Group{h.B(g.Text(e.labels["alertname"])), h.Code(shortSubject(e.labels)), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
 				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), e.cost(oldDowntimes, oldRewards), "–"), status.Urgency{}),
 				textCell("Notified", who, status.Urgency{}),
@@ -259,6 +263,14 @@ func subjectOf(labels map[string]string) string {
 		}
 	}
 	return strings.Join(about, " ")
+}
+
+// shortSubject is subjectOf with short IDs.
+func shortSubject(labels map[string]string) g.Node {
+	return g.Group(mapped(strings.Fields(subjectOf(labels)), func(pair string) g.Node {
+		name, value, _ := strings.Cut(pair, "=")
+		return g.Group{g.Text(name + "="), shortID(value), g.Text(" ")}
+	}))
 }
 
 // notified returns which receivers were notified of an episode, and its summary. If nobody was, it says which other episode suppressed it.

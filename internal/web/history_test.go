@@ -35,10 +35,10 @@ func TestEpisodeShowsWhatItCost(t *testing.T) {
 		it   episode
 		want string
 	}{
-		{"ended", episode{map[string]string{"node": "alpha"}, begins(1.5), begins(4.5)}, "30 min of downtime; reward at risk 1204 AVAX, of which 1204 lost"},
+		{"ended", episode{map[string]string{"node": "alpha"}, begins(1.5), begins(4.5)}, "30 min of downtime; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
 		{"ended before the reward was lost", episode{map[string]string{"node_id": "NodeID-A"}, begins(1.5), begins(3.5)},
-			"5 min of downtime; reward at risk 1204 AVAX, of which 0 lost"},
-		{"fires", episode{map[string]string{"node": "alpha"}, begins(3.5), time.Time{}}, "54 min of downtime; reward at risk 1204 AVAX, of which 1204 lost"},
+			"5 min of downtime; reward at risk 1,204 AVAX, none of it lost"},
+		{"fires", episode{map[string]string{"node": "alpha"}, begins(3.5), time.Time{}}, "54 min of downtime; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
 		{"no downtime", episode{map[string]string{"node": "bravo"}, begins(1.5), begins(4.5)}, ""},
 		{"another node", episode{map[string]string{"node": "charlie"}, begins(1.5), begins(4.5)}, ""},
 		{"no value before it", episode{map[string]string{"node": "alpha"}, begins(-1), begins(4.5)}, ""},

@@ -73,12 +73,13 @@ func (b bounded) History() time.Duration {
 	return 24 * time.Hour // a Prometheus is asked for a day
 }
 
-// Week returns the source of the last week: a Prometheus is asked itself.
-func (b bounded) Week() alerting.Source {
-	if s, ok := b.Source.(interface{ Week() alerting.Source }); ok {
+// week returns the source of the last week, and whether its samples are at the multiples of WeekStep: a Prometheus is asked itself.
+func (b bounded) week() (alerting.Source, bool) {
+	s, own := b.Source.(interface{ Week() alerting.Source })
+	if own {
 		b.Source = s.Week()
 	}
-	return b
+	return b, own
 }
 
 // within makes a call, and limits its time.

@@ -102,6 +102,9 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		title, sums = verdict{max(title.level, unknown.level), text, unknown.text}, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + title.title
+	if isNode && v.err == nil && slices.Contains(v.silent, name) {
+		title = v.silentNode(n, true)
+	}
 	if worst != nil && worst.Urgency().Severity >= title.level && !slices.Contains(v.silent, name) {
 		title = verdict{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
 		if worst.Deadline.IsZero() || worst.Kept() {

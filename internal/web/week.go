@@ -24,8 +24,8 @@ func (h *history) ofWeek(expr string, end time.Time, step time.Duration, steps i
 		return nil
 	}
 	source := h.source
-	if s, ok := source.(interface{ Week() alerting.Source }); ok {
-		source = s.Week()
+	if b, is := source.(bounded); is {
+		source, _ = b.week()
 	}
 	matrix, err := source.QueryRange(h.ctx, expr, end.Add(-step*time.Duration(steps-1)), end, step)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *history) ofWeek(expr string, end time.Time, step time.Duration, steps i
 	return matrix
 }
 
-// dayOf is how long a node answered on a day, and for how much of the day that is known. Both are shares, and negative if nothing is known.
+// dayOf is how long a node answered on a day, and for how much of the day that is known. Both are shares, and negative if that is not known.
 type dayOf struct{ up, known float64 }
 
 // days returns the last days of these nodes by name, the current day last. A node without samples on an earlier day has no entry, unless all is true.
@@ -43,8 +43,7 @@ func (h *history) days(names []string, all bool) map[string]*[weekDays]dayOf {
 	end := h.now.UTC().Truncate(day).Add(day)
 	found := map[string]*[weekDays]dayOf{}
 	read := func(expr string, set func(of *dayOf, value float64)) {
-		series := "max by (node) (" + status.UpFamily + "{" + among("node", names) + "})"
-		for _, stream := range h.ofWeek(fmt.Sprintf(expr, series, model.Duration(alerting.WeekStep)), end, day, weekDays) {
+		for _, stream := range h.ofWeek(fmt.Sprintf(expr, status.UpFamily+"{"+among("node", names)+"}"), end, day, weekDays) {
 			name := string(stream.Metric["node"])
 			for _, v := range stream.Values {
 				i := weekDays - 1 - int(end.Sub(v.Timestamp.Time())/day)
@@ -64,10 +63,16 @@ func (h *history) days(names []string, all bool) map[string]*[weekDays]dayOf {
 	if len(names) == 0 {
 		return found
 	}
-	read("avg_over_time((%s)[1d:%s])", func(of *dayOf, value float64) { of.up = value })
-	read("count_over_time((%s)[1d:%s])", func(of *dayOf, value float64) {
-		of.known = min(1, value/float64(day/alerting.WeekStep))
-	})
+	read("avg by (node) (avg_over_time(%s[1d]))", func(of *dayOf, value float64) { of.up = value })
+	if b, is := h.source.(bounded); is {
+		if _, own := b.week(); own { // else the time between samples is not known
+			read("max by (node) (count_over_time(%s[1d]))", func(of *dayOf, value float64) {
+				if of.known = min(1, value/float64(day/alerting.WeekStep)); value < 2 { // a sample at midnight belongs to the day before it
+					of.up = -1
+				}
+			})
+		}
+	}
 	for name, days := range found {
 		earlier := false
 		for _, d := range days[:weekDays-1] {
@@ -94,7 +99,7 @@ func (v *view) dayList(days *[weekDays]dayOf) g.Node {
 		if d.up >= 0 {
 			share = shareOf(d.up)
 			text = at.Format("Mon 2 Jan") + ": answered for " + share + " of the time"
-			if missing := time.Duration((passed - d.known) * 24 * float64(time.Hour)); missing > 3*alerting.WeekStep {
+			if missing := time.Duration((passed - d.known) * 24 * float64(time.Hour)); d.known >= 0 && missing > 3*alerting.WeekStep {
 				text += ", no data for " + words.Span(missing)
 			}
 			switch {
