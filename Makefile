@@ -76,6 +76,10 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
+.PHONY: museum
+museum: ## Run the public incidents in synthetic time, and write the table in docs/alerting.md (two minutes)
+	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
+
 .PHONY: check
 check: vet lint fresh test-full ## Run everything except check-rules, watching, check-logs, incidents, sharded, fleet and the measurements
 

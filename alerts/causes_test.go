@@ -460,14 +460,20 @@ func evaluated(t *testing.T, rules []byte, fleets []*fleet) (steps []step) {
 			input = append(input, testworld.Series{Series: withLabels(series, map[string]string{"job": f.job}), Values: values})
 		}
 	}
+	return evaluatedEvery(t, time.Minute, causeLength*time.Minute, time.Minute, rules, input)
+}
+
+// evaluatedEvery returns what the rules send for series with a sample at each interval.
+func evaluatedEvery(t *testing.T, every, length, interval time.Duration, rules []byte, input []testworld.Series) (steps []step) {
+	t.Helper()
 	slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
-	e, err := testworld.NewEngine(t, evaluationsBegin, time.Minute, input, time.Minute, testworld.Rules(t, rules))
+	e, err := testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close(t)
 	firing := map[string]model.Alert{}
-	for after := time.Duration(0); after < causeLength*time.Minute; after += time.Minute {
+	for after := time.Duration(0); after < length; after += every {
 		if err := e.Eval(after); err != nil {
 			t.Fatal(err)
 		}
@@ -500,7 +506,7 @@ func labelSet(l labels.Labels) model.LabelSet {
 }
 
 // notified returns what the built-in Alertmanager sends with the shipped file, in synthetic time.
-func notified(t *testing.T, steps []step) (got []testworld.Alert) {
+func notified(t *testing.T, every time.Duration, steps []step) (got []testworld.Alert) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		receiver := testworld.Memory(t)
@@ -519,7 +525,7 @@ func notified(t *testing.T, steps []step) (got []testworld.Alert) {
 			if err := n.Put(t.Context(), alerts...); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(time.Minute)
+			time.Sleep(every)
 		}
 		time.Sleep(10 * time.Minute)
 		got = receiver.Alerts()
@@ -630,7 +636,7 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 				fleets, played := fleetsOf(n)
 				sent := map[string][]testworld.Alert{}
 				for some := range slices.Chunk(fleets, 300/n) { // more nodes exceed the samples that one query may read
-					for _, a := range notified(t, evaluated(t, set.rules, some)) {
+					for _, a := range notified(t, time.Minute, evaluated(t, set.rules, some)) {
 						sent[a.Labels["job"]] = append(sent[a.Labels["job"]], a)
 					}
 				}

@@ -185,6 +185,20 @@ func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {
 	}
 }
 
+// Nodes of two jobs may have one name. Only alerts of the companion rules come from other jobs.
+func TestInhibitionsOfOwnAlertsJoinTheJob(t *testing.T) {
+	for _, i := range inhibitions(t) {
+		if slices.Contains(i.Equal, "job") {
+			continue
+		}
+		for _, target := range matching(t, i.Target, rules(t)) {
+			if strings.HasPrefix(target["alertname"], "Avax") {
+				t.Errorf("%q suppresses %s of another job", i.Source, target["alertname"])
+			}
+		}
+	}
+}
+
 // alert is the labels of an alert, as name=value.
 type alert []string
 
