@@ -350,7 +350,7 @@ var causes = []cause{
 		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")
 	}, sends("warn AvaxValidatorMissing: n01", "warn AvaxStakeEndsSoon: n01")},
 	{"a watched validator is disconnected", 5, func(f *fleet) {
-		f.first(3, func(i int) {
+		f.all(func(i int) {
 			f.is(fmt.Sprintf(`avax_validator_connected{node=%q,node_id="NodeID-watched"}`, name(i)), "0")
 		})
 	}, sends("page AvaxValidatorDisconnected: NodeID-watched")},
@@ -409,7 +409,12 @@ var causes = []cause{
 		}
 		f.always("up", "1")
 		f.is("up", "0")
-	}, sends("page AvaxExporterDown: n01")},
+	}, func(f *fleet) []string {
+		if f.n == 30 {
+			return []string{"page AvaxExporterDown: 30 nodes"}
+		}
+		return []string{"page AvaxExporterDown: n01"}
+	}},
 	{"the exporter is too slow", 1, func(f *fleet) {
 		f.is("avax_exporter_overload", "1")
 		f.all(func(i int) {
