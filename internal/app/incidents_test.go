@@ -56,6 +56,7 @@ type world struct {
 	*proxy
 	episodes []*episode // in order of time
 	seen     int        // number of received alerts
+	closely  time.Time  // until when the status page is checked in every second
 }
 
 // Further participants.
@@ -183,8 +184,11 @@ func (e *episode) String() string {
 	return fmt.Sprint(e.labels["alertname"], rest)
 }
 
+// closelyFor is how long the status page is checked in every second after a change.
+const closelyFor = 2 * time.Minute
+
 // wait records all alerts and notifications until the time is over, or until the condition is true. In every second in which a node
-// is down, and once a minute, it checks the status page.
+// is down, or that follows a change, and once a minute, it checks the status page.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
 	steps := 0
@@ -193,6 +197,9 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 			time.Sleep(min(time.Second, time.Until(next)))
 			if w.aNodeIsDown() {
 				w.leadsToTheCause(t)
+			}
+			if time.Now().Before(w.closely) {
+				w.pageIsHonest(t)
 			}
 		}
 		if steps++; steps%4 == 0 {
@@ -251,6 +258,7 @@ func (i incident) run(t *testing.T) outcome {
 			t.Errorf("alert before the incident: %v", e)
 		}
 		o.at = time.Now()
+		w.closely = o.at.Add(closelyFor)
 		i.begin(w)
 		for _, moment := range moments {
 			w.wait(t, moment-time.Since(o.at), nil)
@@ -263,6 +271,7 @@ func (i incident) run(t *testing.T) outcome {
 		o.shown = append(o.shown, shown(t, w))
 		w.wait(t, cmp.Or(i.goesOn, 12*time.Minute), nil)
 		o.recovered = time.Now()
+		w.closely = o.recovered.Add(closelyFor)
 		if i.end != nil {
 			i.end(w)
 		}

@@ -210,7 +210,7 @@ var (
 )
 
 // pageIsHonest checks that nothing is green while something configured is unread, that all configured nodes are counted, and that the headline names
-// no node that is well.
+// no node that is well, and nodes by their names.
 func (w *world) pageIsHonest(t *testing.T) {
 	t.Helper()
 	_, page := w.Get(t, "/")
@@ -227,6 +227,11 @@ func (w *world) pageIsHonest(t *testing.T) {
 			if !time.Now().Before(j.Good.Until) && !errors.Is(j.Last.Err, metric.ErrNotOffered) {
 				t.Errorf("green headline %q, although nothing is known about %s of %s: %v", title[2], j.Last.Collector, j.Last.Target, j.Last.Err)
 			}
+		}
+	}
+	for pair := range strings.SplitSeq(w.Env["NODES"], ",") {
+		if name, _, _ := strings.Cut(pair, "="); name != "spare" && strings.Contains(strings.ReplaceAll(title[2], `<span class="cut">`, ""), w.NodeID(name)) {
+			t.Errorf("the headline has the ID of %s: %s", name, title[2])
 		}
 	}
 	for _, m := range wellIDs.FindAllStringSubmatch(page, -1) {

@@ -95,7 +95,7 @@ func (v *view) alertCard(p *status.Problem) g.Node {
 		h.Header(h.H3(g.Text(p.Name)), h.Span(h.Class("tag "+worst.Urgency().Severity.String()), g.Text(worst.Labels["severity"]))),
 		g.Map(p.Alerts, func(a *status.Active) g.Node {
 			return h.Div(h.Class("why"),
-				h.P(h.Strong(h.Class(a.Urgency().Severity.String()), g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))),
+				h.P(h.Strong(h.Class(a.Urgency().Severity.String()), titled(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))),
 				h.Code(g.Text(subjectOf(a.Labels))), h.P(v.subjectLinks(a)),
 			)
 		}),

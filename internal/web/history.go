@@ -233,7 +233,7 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
 			}
 			who, summary := v.notified(e, every)
-			return tableRow{header: g.Group{h.B(g.Text(e.labels["alertname"])), h.Code(shortSubject(e.labels)), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
+			return tableRow{header: g.Group{h.B(g.Text(e.labels["alertname"])), shortSubject(e.labels), g.If(summary != "", h.Span(g.Text(summary)))}, cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
 				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), e.cost(oldDowntimes, oldRewards), "–"), status.Urgency{}),
 				textCell("Notified", who, status.Urgency{}),
@@ -265,11 +265,11 @@ func subjectOf(labels map[string]string) string {
 	return strings.Join(about, " ")
 }
 
-// shortSubject is subjectOf with short IDs.
+// shortSubject is subjectOf with short IDs, one label in a line.
 func shortSubject(labels map[string]string) g.Node {
 	return g.Group(mapped(strings.Fields(subjectOf(labels)), func(pair string) g.Node {
 		name, value, _ := strings.Cut(pair, "=")
-		return g.Group{g.Text(name + "="), shortID(value), g.Text(" ")}
+		return h.Code(g.Text(name+"="), shortID(value), g.Text(" "))
 	}))
 }
 

@@ -162,6 +162,17 @@ func (v *view) titleOf(a *status.Active) string {
 	return text
 }
 
+// titled shows a title, in which node IDs without a name are short.
+func titled(title string) g.Node {
+	var parts g.Group
+	from := 0
+	for _, at := range nodeID.FindAllStringIndex(title, -1) {
+		parts = append(parts, g.Text(title[from:at[0]]), shortID(title[at[0]:at[1]]))
+		from = at[1]
+	}
+	return append(parts, g.Text(title[from:]))
+}
+
 // view has the data of a page.
 type view struct {
 	*status.Status
@@ -332,7 +343,7 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
 		for i, a := range shown {
-			lines = append(lines, h.P(h.Strong(g.Text(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))))
+			lines = append(lines, h.P(h.Strong(titled(v.titleOf(a))), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)))))
 			if action := v.action(a); action != "" && (i+1 == len(shown) || v.action(shown[i+1]) != action) { // else it follows the next alert
 				lines = append(lines, h.P(h.Class("action"), prose(action)))
 			}
@@ -374,7 +385,7 @@ func (v *view) effects(p *status.Problem) g.Node {
 	shown := p.Suppressed[:min(len(p.Suppressed), maxRows)]
 	return h.Details(h.Class("effects"), h.Summary(g.Text(text)), h.Div(
 		g.Map(shown, func(a *status.Active) g.Node {
-			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)+" · "+a.Rule.Name+" · ")), v.subjectLinks(a))
+			return h.P(titled(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(v.state(a)+" · "+a.Rule.Name+" · ")), v.subjectLinks(a))
 		}),
 		g.Map(failures, func(f *status.Failure) g.Node {
 			return h.P(g.Text(words.Plural(len(f.Collectors), "collector fails", "collectors fail")+": "+f.Title()+". "),
@@ -480,7 +491,7 @@ func manual(page string) string { return repository + "/blob/main/docs/" + page 
 
 func verdictSection(v verdict, sums []string) g.Node {
 	return h.Section(h.Class("verdict "+v.level.String()), h.Aria("label", "Verdict"),
-		h.H1(h.Class(v.level.String()), g.Text(v.title)),
+		h.H1(h.Class(v.level.String()), titled(v.title)),
 		g.If(v.text != "", h.P(h.Class("action"), prose(v.text))),
 		h.P(h.Class("sums dim"), g.Map(sums, func(sum string) g.Node { return h.Span(g.Text(sum)) })),
 	)

@@ -120,7 +120,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {
-			return h.P(g.Text(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
+			return h.P(titled(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
 		}))),
 		section("state", "State", nil, g.Group(cards)),
 		v.episodeTable(name, isIts),
