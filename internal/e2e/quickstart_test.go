@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
@@ -43,6 +45,30 @@ func TestQuickStartsWorkAsWritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The lines from zero to a page, as README.md has them: one shell, in an empty directory. The answers are what a person types.
+func TestSixLinesLeadToAPage(t *testing.T) {
+	t.Parallel()
+	lines, _ := quickStart(t, "README.md", "## From zero to a page on your phone")
+	if len(lines) != 6 {
+		t.Fatalf("%d lines: %q", len(lines), lines)
+	}
+	phone := testworld.Webhook(t)
+	session := newSession(t)
+	session.dir = t.TempDir()
+	session.env = append(session.env, "PATH="+filepath.Dir(testworld.ExporterPath(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	session.typed = session.as.Replace("http://127.0.0.1:9650") + "\nmine\nwebhook\n" + phone.URL + "\n\n"
+	began := time.Now()
+	session.enter(t, "set -e\n"+strings.Join(lines[:5], "\n"))
+	if !session.served {
+		t.Error("the fifth line does not serve")
+	}
+	if got := phone.Alerts(); len(got) < 3 || got[0].Labels["alertname"] == "" { // the test of init, and that of notify test with its end
+		t.Errorf("the phone got %v", got)
+	}
+	t.Logf("from the first line to a monitored node: %v", time.Since(began).Round(100*time.Millisecond))
+	session.compare(t, example{lines[5], []string{"as mine sees it"}})
 }
 
 // example is a command on a page and its shown output.
@@ -124,6 +150,8 @@ func TestRollingUpgradeScriptWaitsForYes(t *testing.T) {
 // session is a terminal.
 type session struct {
 	as     *strings.Replacer
+	dir    string // in which commands run; empty: that of the repository
+	typed  string // on standard input
 	env    []string
 	served bool
 }
@@ -144,7 +172,7 @@ func newSession(t *testing.T) *session {
 
 func (s *session) command(ctx context.Context, line string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "sh", "-c", s.as.Replace(line))
-	command.Dir, command.Env = "../..", s.env
+	command.Dir, command.Env, command.Stdin = cmp.Or(s.dir, "../.."), s.env, strings.NewReader(s.typed)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command
 }

@@ -174,8 +174,13 @@ type nodeRow struct {
 	urgency status.Urgency
 }
 
+// rowOf combines the alerts about the node and about what it validates.
 func (v *view) rowOf(n *status.Node) nodeRow {
-	return nodeRow{n, v.About(status.Subject{{"node", n.Name}})}
+	urgency := v.About(status.Subject{{"node", n.Name}})
+	if n.ID != "" {
+		urgency = urgency.Worse(v.About(status.Subject{{"node_id", n.ID}}))
+	}
+	return nodeRow{n, urgency}
 }
 
 // nodeRows returns the nodes that the request asks for, worst first or by a column.
