@@ -113,6 +113,28 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 	}
 }
 
+// An exporter that starts after a node restarted has not seen the restart, and knows the same.
+func TestNoNodeMayStopWhileAnotherIsNotBackSinceTheExporterStarted(t *testing.T) {
+	for name, leave := range map[string]func(n *simnet.Node){
+		"it does not answer":       (*simnet.Node).Stop,
+		"C: bootstrapping":         func(n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping) },
+		"examplel1: bootstrapping": func(n *simnet.Node) { n.SetChain("examplel1", simnet.Bootstrapping) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["NODES"] = "alpha=http://alpha.sim,echo=http://echo.sim,golf=http://delta.sim,hotel=http://foxtrot.sim"
+				leave(w.Node("echo"))
+				w.Start(t)
+				time.Sleep(6 * time.Minute)
+				if status, reason := mayStop(t, w, "golf"); status != http.StatusConflict || !strings.Contains(reason, "echo has not ") ||
+					!strings.Contains(reason, " since the exporter started ") || !strings.Contains(reason, name) {
+					t.Errorf("%d %s", status, reason)
+				}
+			})
+		})
+	}
+}
+
 // An operator upgrades 50 validators as docs/operating.md says. The release kills each node that restarts with it. The operator loses one node, also if
 // the script does not ask whether the node is back.
 func TestUpgradeThatKillsLosesOneOf50Nodes(t *testing.T) {

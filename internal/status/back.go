@@ -37,6 +37,7 @@ type presence struct {
 	left       time.Time       // when it was seen to restart; zero if it did not, or is back
 	returned   time.Time       // older samples are from before the restart
 	whole      time.Time       // since when nothing is missing; zero if something is
+	known      bool            // whether nothing was missing at some time
 }
 
 // See remembers what the nodes report.
@@ -90,8 +91,13 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	}
 	if len(p.missing(n)) > 0 {
 		p.whole = time.Time{}
+		if bootstrapping := func(c *NodeChain) bool { return c.Bootstrapped.Is(0) }; !p.known && p.left.IsZero() && n.Validating.Is(1) &&
+			slices.ContainsFunc(slices.Collect(maps.Values(n.chains)), bootstrapping) {
+			p.left = st.At // the exporter started after the node
+		}
 		return
 	}
+	p.known = true
 	if p.whole.IsZero() {
 		if p.whole = st.At; first {
 			p.whole = st.At.Add(-backFor)
@@ -197,8 +203,11 @@ func (r *Restarts) away(except string, st *Status) (texts []string) {
 		p := r.nodes[name]
 		ago := words.Seconds(st.At.Sub(p.left).Seconds())
 		text := name + " restarted " + ago + " ago and is not back"
-		if !p.seenUp {
+		switch {
+		case !p.seenUp:
 			text = name + " has not answered since the exporter started " + ago + " ago and is not back"
+		case !p.known && p.returned.IsZero():
+			text = name + " has not been back since the exporter started " + ago + " ago"
 		}
 		missing := p.missing(st.Node(name))
 		if len(missing) == 0 {

@@ -93,9 +93,9 @@ func ambiguous() []string {
 	return all
 }
 
-// A request that is hidden in another one passes no proxy and spoils no other client's answer. Forwarded requests do not count as local.
-func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
-	testworld.Full(t)
+// proxyRoot returns the directory with nginx and haproxy, or skips the test.
+func proxyRoot(t *testing.T) string {
+	t.Helper()
 	root, err := filepath.Abs("../../../.tools/proxies")
 	if err != nil {
 		t.Fatal(err)
@@ -103,6 +103,33 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("needs nginx and haproxy: run make proxies")
 	}
+	return root
+}
+
+// runProxy runs a program in that directory until the test ends, and returns what it writes.
+func runProxy(t *testing.T, root, program string) *testworld.Log {
+	t.Helper()
+	words := strings.Fields(program)
+	cmd := exec.Command(filepath.Join(root, words[0]), words[1:]...)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
+	out := &testworld.Log{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-ended
+	})
+	return out
+}
+
+// A request that is hidden in another one passes no proxy and spoils no other client's answer. Forwarded requests do not count as local.
+func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
+	testworld.Full(t)
+	root := proxyRoot(t)
 	_, nodes := gated(t, "alpha")
 	e := start(t, notifying(t, nodes, map[string]string{"none": "http://127.0.0.1:1"})...)
 	e.Ready()
@@ -112,20 +139,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 		file := filepath.Join(dir, "config")
 		known := strings.NewReplacer("DIR", dir, "FILE", file, "LISTEN", listen, "EXPORTER", strings.TrimPrefix(e.URL, "http://"))
 		write(t, file, known.Replace(proxy.config))
-		words := strings.Fields(known.Replace(proxy.program))
-		cmd := exec.Command(filepath.Join(root, words[0]), words[1:]...)
-		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
-		out := &testworld.Log{}
-		cmd.Stderr = out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		t.Cleanup(func() {
-			_ = cmd.Process.Signal(syscall.SIGTERM)
-			<-ended
-		})
+		out := runProxy(t, root, known.Replace(proxy.program))
 		honest := func() error {
 			client := &http.Client{Timeout: answered, Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
