@@ -2,7 +2,6 @@
 package demo
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -26,28 +25,12 @@ var validators = []string{"alpha", "bravo", "charlie", "golf"}
 // period is the period of every collector in the demo. It is short, so that an incident is visible within seconds.
 const period = 5 * time.Second
 
-// others are the validators of other operators: so many that the loss of one node does not affect the others, as on a real network. The first of them
-// validate examplel1 and examplepoa too.
-var others = func() (names []string) {
-	for i := range 60 {
-		names = append(names, fmt.Sprintf("other%02d", i+1))
-	}
-	return names
-}()
-
-// ofL1 is how many of the others validate examplel1, and as many validate examplepoa.
-const ofL1 = 6
+// others is the number of validators of other operators.
+const others = 60
 
 // NewNetwork returns the demo's network in a healthy state: the balances last for more than a month.
 func NewNetwork() *simnet.Network {
-	network := simnet.New(simnet.Options{Seed: 1})
-	for i, name := range others {
-		network.AddValidator(name, 1_500_000e9+uint64(i)*20_000e9, time.Duration(200+2*i)*24*time.Hour)
-	}
-	for _, name := range others[:ofL1] {
-		network.AddL1Validator("examplel1", name, 100, topUp)
-		network.AddPermissionedValidator("examplepoa", name, 20)
-	}
+	network := simnet.New(simnet.Options{Seed: 1, Others: others})
 	network.SetBlockPeriod("X", 20*time.Second)
 	for _, name := range []string{"charlie", "echo"} {
 		network.TopUp("examplel1", name, topUp)

@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -150,7 +151,13 @@ var runDry = map[string]time.Duration{
 }
 
 // announcing are the peers that announce an upgrade: most of the stake.
-var announcing = append([]string{"delta", "echo", "golf", "hotel"}, others...)
+var announcing = func() []string {
+	names := []string{"delta", "echo", "golf", "hotel"}
+	for i := range others {
+		names = append(names, fmt.Sprintf("other%02d", i+1))
+	}
+	return names
+}()
 
 const (
 	quiet   = 20 * time.Second // before an incident

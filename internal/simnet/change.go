@@ -250,20 +250,6 @@ func (n *Network) AddValidator(participant string, stake uint64, period time.Dur
 	})
 }
 
-// AddPermissionedValidator adds a validator of the primary network to a chain's permissioned subnet until its end there.
-func (n *Network) AddPermissionedValidator(chain, participant string, weight uint64) {
-	n.change(func(now time.Time) {
-		s, m := n.mustChain(chain).subnet, n.mustMember(participant)
-		until := n.mustStaker(n.primary, m).end
-		if s == n.primary || s.conversion != "" || s.validatedBy(m) {
-			panic(fmt.Sprintf("simnet: %s cannot become a validator of %s", participant, chain))
-		}
-		m.subnets = append(m.subnets, s)
-		s.stakers = append(s.stakers, &staker{member: m, txID: n.newID("permission", m.name), start: now.Truncate(time.Second), end: until, weight: weight, added: now})
-		n.pChain().heads.add(now)
-	})
-}
-
 // AddL1Validator adds a validator to a chain's subnet and returns its validation ID. The weight is in the L1's unit, the balance in
 // nAVAX. A permissioned subnet is converted to an L1. For up to a minute, until a node has processed the change,
 // validators.getCurrentValidators fails on that node. A participant without an API then tracks the subnet; a node does after SetChain.

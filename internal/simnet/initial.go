@@ -3,6 +3,7 @@ package simnet
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -31,7 +32,7 @@ func (n *Network) build(now time.Time) {
 	t.feePrice = 512
 	t.avaxUTXOs = 3
 	t.buildUpgrades()
-	t.buildMembers(n.opts.Validators, n.opts.Nodes)
+	t.buildMembers(n.opts.Validators, n.opts.Others, n.opts.Nodes)
 	t.buildChains()
 	t.buildStakers()
 	t.tps.build(t)
@@ -53,11 +54,14 @@ func (t *truth) buildUpgrades() {
 	t.upgrades = append(t.upgrades, upgrade{"helicon", t.helicon})
 }
 
-func (t *truth) buildMembers(more int, further []string) {
+func (t *truth) buildMembers(more, others int, further []string) {
 	losses := map[string]float64{"alpha": 0.002, "bravo": 0.004, "charlie": 0.03, "echo": 0.008, "hotel": 0.05}
 	names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel"}
 	for i := range more {
 		names = append(names, fmt.Sprintf("peer%04d", i+1))
+	}
+	for i := range others {
+		names = append(names, fmt.Sprintf("other%02d", i+1))
 	}
 	for _, name := range append(names, further...) {
 		m := t.join(name)
@@ -170,7 +174,14 @@ func (t *truth) buildStakers() {
 	stake("echo", 2_000_000, 2.5, 45*day, 45*day)
 	stake("golf", 2_000, 10, 5*day, 9*day).renewal = &renewal{period: 14 * day, shares: 300_000}
 	stake("hotel", 3_000, 10, 10*day, 30*day, 100)
+	var others []*member
 	for _, m := range t.members[8:] {
+		if strings.HasPrefix(m.name, "other") {
+			others = append(others, m)
+			number := time.Duration(len(others))
+			stake(m.name, 1_500_000+20_000*uint64(number), 2, (20+number)*day, (200+2*number)*day)
+			continue
+		}
 		since := time.Duration(10+300*t.chance("since", m.name)) * day
 		until := time.Duration(2+300*t.chance("until", m.name)) * day
 		var delegated []uint64
@@ -200,7 +211,13 @@ func (t *truth) buildStakers() {
 		m := t.mustMember(v.name)
 		m.subnets = append(m.subnets, l1, poa)
 	}
-	for i, name := range []string{"alpha", "bravo", "charlie"} {
+	of := []string{"alpha", "bravo", "charlie"}
+	for _, m := range others[:min(len(others), OthersOfL1s)] {
+		of = append(of, m.name)
+		m.subnets = append(m.subnets, l1, poa)
+		l1.l1 = append(l1.l1, &l1Validator{member: m, validationID: t.newID("validation", m.name), weight: 100, start: t.origin.Add(-40 * day), balance: 10 * avax, paidAt: t.origin})
+	}
+	for i, name := range of {
 		poa.stakers = append(poa.stakers, &staker{
 			member: t.mustMember(name),
 			txID:   t.newID("permission", name),

@@ -46,6 +46,9 @@ type Options struct {
 	Now func() time.Time
 	// Validators adds this number of primary validators without an API, for scale.
 	Validators int
+	// Others adds this number of primary validators without an API, other01 and so on, each with about as much stake as alpha: so that the loss of one node
+	// affects no other, as on a real network. The first OthersOfL1s of them validate examplel1 and examplepoa too.
+	Others int
 	// Nodes are the names of further primary validators, with an API.
 	Nodes []string
 	// Startup has the durations of the steps of a node's start; zero fields mean the defaults.
@@ -54,6 +57,9 @@ type Options struct {
 	// pages do not overlap.
 	PageOverlap int
 }
+
+// OthersOfL1s is the number of Options.Others that validate examplel1 and examplepoa.
+const OthersOfL1s = 6
 
 // Startup holds when each step of a node's start is complete, counted from Start. Before Listen, connections are refused.
 type Startup struct {
