@@ -332,3 +332,51 @@ func setLimit(t *testing.T, pid, resource int, soft, hard uint64) {
 		t.Fatal(errno)
 	}
 }
+
+// As OpenShift runs the image: a user without a name, of the group root, a file system without a place to write but shared memory, and no capability. It
+// serves, evaluates rules and sends pages.
+func TestRandomUserWithAReadOnlyRoot(t *testing.T) {
+	testworld.Full(t)
+	if !mounts() || os.Getuid() != 0 {
+		t.Skip("needs mounts and root")
+	}
+	testworld.Needs(t, "setpriv", "chroot")
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(testworld.ExporterPath(t))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(root, "avax-exporter"), binary, 0o755), os.Mkdir(filepath.Join(root, "etc"), 0o755),
+		os.MkdirAll(filepath.Join(root, "dev", "shm"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	receiver := testworld.Webhook(t)
+	notify := fmt.Sprintf("{route: {receiver: all, group_wait: 0s}, receivers: [{name: all, webhook_configs: [{url: %q}]}]}", receiver.URL)
+	rules := `{groups: [{name: test, rules: [{alert: Down, expr: avax_node_up == 0, labels: {severity: page}}]}]}`
+	for name, text := range map[string]string{"notify.yml": notify, "rules.yml": rules} {
+		if err := os.WriteFile(filepath.Join(root, "etc", name), []byte(text), 0o644); err != nil { //nolint:gosec // another user reads it
+			t.Fatal(err)
+		}
+	}
+	gates, nodes := gated(t, "alpha")
+	cmd := exec.Command("sh", "-ec", `mount --bind "$0" "$0"
+		mount -t tmpfs -o mode=1777,size=64m tmpfs "$0/dev/shm" # every container has it
+		mount -o remount,ro,bind "$0"
+		exec setpriv --no-new-privs chroot --userspec=1000650000:0 --groups= "$0" /avax-exporter`, root)
+	cmd.SysProcAttr = namespaces()
+	e := run(t, cmd, append(quickly("up"), nodes, "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NOTIFY_FILE=/etc/notify.yml", "AVAX_RULES_FILE=/etc/rules.yml")...)
+	e.Until("the node is up", isUp("alpha"))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.PID()))
+	for _, want := range []string{"Uid:\t1000650000\t1000650000", "Gid:\t0\t0", "CapEff:\t0000000000000000", "NoNewPrivs:\t1"} {
+		if err != nil || !strings.Contains(string(status), want) {
+			t.Errorf("no %q: %v\n%s", want, err, status)
+		}
+	}
+	gates["alpha"].shut()
+	testworld.Await(t, "the page", func() error {
+		if len(receiver.Alerts()) == 0 {
+			return errors.New("no page")
+		}
+		return nil
+	})
+}
