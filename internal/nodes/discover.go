@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"sync"
@@ -86,9 +87,17 @@ func (p *Pool) Undiscovered() []string {
 	return missing
 }
 
-// Unmonitored returns the chains of subnets that are not monitored.
+// factChains names a fact in errors and on the status page.
+const factChains = "chains"
+
+// Unmonitored returns the chains of subnets that are not monitored. Nodes must agree about the chains and their subnets: a verdict depends on it.
 func (p *Pool) Unmonitored(ctx context.Context) ([]node.Blockchain, error) {
-	all, err := p.blockchains(scrape.MaxAge(ctx, StaticAge))
+	all, err := Agreed(scrape.MaxAge(ctx, StaticAge), p, factChains, sameChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
+		return n.PlatformBlockchains(ctx)
+	})
+	if err != nil && node.IsNotServed(err) {
+		all, err = p.blockchains(scrape.MaxAge(ctx, StaticAge))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +112,18 @@ func (p *Pool) Unmonitored(ctx context.Context) ([]node.Blockchain, error) {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(b node.Blockchain) bool { return b.SubnetID == node.PrimaryNetworkID || monitored[b.ID] }), nil
+}
+
+// sameChains reports whether two lists have the same chains, each of the same subnet.
+func sameChains(a, b []node.Blockchain) bool {
+	subnets := func(list []node.Blockchain) map[string]string {
+		of := map[string]string{}
+		for _, b := range list {
+			of[b.ID] = b.SubnetID
+		}
+		return of
+	}
+	return maps.Equal(subnets(a), subnets(b))
 }
 
 // TracksOf returns those of the chains that the node tracks. Without the health API, an answer may be as old as StaticAge.
