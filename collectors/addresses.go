@@ -49,14 +49,12 @@ func collectPAddress(ctx context.Context, ups *collector.Upstreams, address stri
 	if err != nil {
 		return collector.IfRejected(err, "AVAX_WATCH_ADDRESSES")
 	}
-	for state, amount := range map[string]*wire.NanoAVAX{
+	for state, amount := range map[string]wire.NanoAVAX{
 		"unlocked":             has.Unlocked,
 		"locked_stakeable":     has.LockedStakeable,
 		"locked_not_stakeable": has.LockedNotStakeable,
 	} {
-		if amount != nil {
-			out.Set(platformBalance, amount.AVAX(), address, state)
-		}
+		out.Set(platformBalance, amount.AVAX(), address, state)
 	}
 	out.Set(utxos, float64(has.UTXOs), "P", address)
 	return nil

@@ -205,7 +205,7 @@ func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses
 		if !slices.ContainsFunc(chunk, func(a string) bool { return slices.Contains(addresses, a) }) {
 			continue
 		}
-		for r, err := range ups.Data.PendingRewards(ctx, network, chunk) {
+		for r, err := range ups.Data.PendingRewards(ctx, network, chunk, nil) {
 			if err != nil {
 				return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
 			}

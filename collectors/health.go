@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -122,7 +123,28 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	if len(table.Rows) > 0 {
 		out.Table(table)
 	}
-	return nil
+	return metric.Partial(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
+}
+
+// lost returns an error if the answers have lacked the state of a chain for two runs, although the node has bootstrapped the chain. A check runs half a
+// minute after that.
+func (before *healthBefore) lost(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, answer node.Health) error {
+	var errs []error
+	lacking := map[string]bool{}
+	for _, c := range ups.AllChains() {
+		check, there := answer.Checks[c.Ref]
+		if check.Message.LastAcceptedHeight != nil || there && check.Timestamp.IsZero() {
+			continue
+		}
+		if runs, err := n.IsBootstrapped(ctx, c.Ref); err != nil || !runs {
+			continue
+		}
+		if lacking[c.Ref] = true; before.lacking[c.Ref] {
+			errs = append(errs, fmt.Errorf("GET /ext/health: the state of chain %s is missing, which the node has bootstrapped", c.Name))
+		}
+	}
+	before.lacking = lacking
+	return errors.Join(errs...)
 }
 
 // maxStill is how long a health check may not run. A node runs its checks every 30 s. If one check hangs, none runs any more, and
@@ -133,6 +155,8 @@ const maxStill = 90 * time.Second
 type healthBefore struct {
 	// texts are the first error texts of the failing checks. The text often changes while a check fails, but only the first one is logged.
 	texts map[string]string
+	// lacking are the chains whose state was missing in the last answer.
+	lacking map[string]bool
 	// oldest is the time of the check that ran the longest time ago, in the answers since a time.
 	oldest, since time.Time
 }

@@ -100,7 +100,8 @@ func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, c 
 		if a.block, err = collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c); err != nil {
 			return a, err
 		}
-		if a.epoch, err = nodes.Optional(n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, epochAge), c.Ref)); err != nil {
+		epoch, err := n.ProposerVMCurrentEpoch(scrape.MaxAge(ctx, epochAge), c.Ref)
+		if a.epoch, err = nodes.OptionalOf(ctx, n, c.Ref, epoch, err); err != nil {
 			return a, err
 		}
 		ctx, requested := scrape.Sharing(ctx, collector.HeadsEvery)

@@ -86,7 +86,7 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
 		}
-		names = append(names, "") // without nodes, nobody reports what the validators were paid
+		names = append([]string{""}, names...) // without nodes, nobody reports what the validators were paid
 	}
 	ended := map[string]map[string]payout{} // by name and transaction
 	for _, name := range names {
@@ -106,7 +106,7 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 			if known {
 				out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
 			} else {
-				out.Note("delegation %s of %s has ended: the Data service does not list its reward yet", tx, name)
+				out.Note("the Data service does not list the reward of %s yet, which has ended", tx)
 			}
 			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
 			if p.Uptime != nil {
@@ -119,7 +119,7 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 }
 
 // paid returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, or else as the Data
-// service lists the rewards of the delegators.
+// service lists the rewards.
 func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader, name, tx string) (sum wire.NanoAVAX, known bool, err error) {
 	if !ups.IsEmpty() {
 		sum, err := nodes.Agreed(ctx, ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
@@ -129,10 +129,11 @@ func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader,
 			}
 			return sum, err
 		})
-		if err == nil || ups.Data == nil || name == "" || !nodes.NotServed(err) {
+		if err == nil || ups.Data == nil || !nodes.NotServed(err) {
 			return sum, err == nil, err
 		}
 	}
+	service.validators = service.validators || name == ""
 	return service.paid(ctx, tx)
 }
 
@@ -142,6 +143,8 @@ type serviceReader struct {
 	ended map[string]map[string]payout // by name and transaction
 	found map[string]reading           // by transaction; nil: not loaded yet
 	read  bool                         // in this run
+
+	validators bool // no node reports the rewards of the monitored validators
 }
 
 // reading is what the Data service listed about the reward of a delegation.
@@ -160,7 +163,7 @@ const (
 	readingEntry = "payouts read"
 )
 
-// paid returns the reward of a delegation. It is not known while the service lists the delegation as pending or
+// paid returns the reward of a delegation or validator. It is not known while the service lists the delegation as pending or
 // has not indexed its end, and until two successive
 // readings of the whole list have no payment.
 func (s *serviceReader) paid(ctx context.Context, tx string) (sum wire.NanoAVAX, known bool, err error) {
@@ -178,18 +181,27 @@ func (s *serviceReader) paid(ctx context.Context, tx string) (sum wire.NanoAVAX,
 	return r.Paid, r.Paid > 0 || r.Absent >= absentTwice, nil
 }
 
-// readDue reads what is due. One list has the rewards of all addresses that the validators of these delegations paid.
+// readDue reads what is due. One list has the rewards of all addresses that the validators of these delegations paid. Another one has the rewards of
+// the monitored validators, if no node reports them.
 func (s *serviceReader) readDue(ctx context.Context) error {
-	now, due, validators, addresses := time.Now(), map[string]time.Time{}, []string{}, []string{} // due: the end by transaction
+	now, due := time.Now(), map[string]time.Time{} // the end by transaction
+	var validators, addresses, monitored []string
 	for name, ended := range s.ended {
 		for tx, p := range ended {
 			r := s.found[tx]
 			decided := r.Paid > 0 || r.Absent >= absentTwice
-			if name != "" && (!decided || now.Sub(p.End) < readOften || now.Sub(r.At) >= readRarely) {
-				due[tx] = p.End
+			switch {
+			case decided && now.Sub(p.End) >= readOften && now.Sub(r.At) < readRarely:
+				continue
+			case name != "":
 				validators = append(validators, p.NodeID)
 				addresses = append(addresses, s.ups.Watched().Delegator(name).Address)
+			case s.validators:
+				monitored = append(monitored, p.NodeID)
+			default:
+				continue
 			}
+			due[tx] = p.End
 		}
 	}
 	if len(due) == 0 {
@@ -203,21 +215,42 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 	slices.Sort(addresses)
 	validators, addresses = slices.Compact(validators), slices.DeleteFunc(slices.Compact(addresses), func(a string) bool { return a == "" })
 	paid := map[string]wire.NanoAVAX{}
+	read := func(of, by []string) error {
+		for r, err := range s.ups.Data.Rewards(ctx, network, of, by) {
+			if err != nil {
+				return err
+			}
+			tx := r.TxHash
+			if r.RewardType == data.RewardValidatorFee { // which may be listed under the transaction of a delegation
+				tx = s.endedAt(r.NodeID, r.EndTimestamp.Time, tx)
+			}
+			if _, is := due[tx]; is {
+				paid[tx] += wire.NanoAVAX(r.Reward.Amount.Uint64())
+			}
+		}
+		return nil
+	}
 	for of := range slices.Chunk(addresses, data.MaxAddresses) {
 		for by := range slices.Chunk(validators, data.MaxAddresses) {
-			for r, err := range s.ups.Data.Rewards(ctx, network, of, by) {
-				if err != nil {
-					return err
-				}
-				if _, is := due[r.TxHash]; is {
-					paid[r.TxHash] += wire.NanoAVAX(r.Reward.Amount.Uint64())
-				}
+			if err := read(of, by); err != nil {
+				return err
 			}
 		}
 	}
 	pending, err := pendingDelegations(ctx, s.ups, addresses)
 	if err != nil {
 		return err
+	}
+	for by := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(monitored))), data.MaxAddresses) {
+		if err := read(nil, by); err != nil {
+			return err
+		}
+		for p, err := range s.ups.Data.PendingRewards(ctx, network, nil, by) {
+			if err != nil {
+				return err
+			}
+			pending = append(pending, p)
+		}
 	}
 	indexed, err := s.ups.Data.IndexedUntil(ctx, network)
 	if err != nil && scrape.OutcomeOf(err) != scrape.NotFound {
@@ -232,6 +265,16 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 		s.found[tx] = r
 	}
 	return nil
+}
+
+// endedAt returns the transaction of a monitored validator that ended at a time; otherwise tx.
+func (s *serviceReader) endedAt(nodeID string, at time.Time, tx string) string {
+	for known, p := range s.ended[""] {
+		if p.NodeID == nodeID && p.End.Equal(at) {
+			return known
+		}
+	}
+	return tx
 }
 
 // save stores what was found, of the delegations that are still exported.

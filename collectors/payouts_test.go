@@ -69,6 +69,33 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 	}
 }
 
+// If no node reports what a validator was paid, the Data service does. A refused reward is reported as unpaid by two readings.
+func TestDataServiceReplacesTheRewardsOfNodes(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		inWorld(t, func(t *testing.T, w world) {
+			w.ups.Data.Network = data.Mainnet
+			w.ups.Watch.Validators.IDs = []string{w.network.NodeID("bravo")}
+			w.network.SetStakeEnd("bravo", time.Now().Add(30*time.Minute))
+			if refused {
+				w.network.RefuseReward("bravo")
+			}
+			w.page(t, "payouts")
+			w.refuseOnNodes("platform.getRewardUTXOs")
+			w.network.Observer().Inject(simnet.Refused(-32601, "the method is not available"), "platform.getRewardUTXOs")
+			time.Sleep(time.Hour)
+			for range 4 {
+				w.page(t, "payouts")
+				time.Sleep(10 * time.Minute)
+			}
+			page := w.page(t, "payouts")
+			paid, expected := sum(t, page, "avax_payout_paid_avax"), sum(t, page, "avax_payout_expected_avax")
+			if !strings.Contains(page, "avax_payout_paid_avax{") || expected == 0 || refused != (paid == 0) || !refused && (paid < 0.99*expected || paid > 1.01*expected) {
+				t.Errorf("refused %t: paid %v of %v:\n%s", refused, paid, expected, page)
+			}
+		})
+	}
+}
+
 // One reading of a list that lacks items changes nothing. A second one in succession does.
 func TestListsLoseItemsOnlyAfterTwoReadings(t *testing.T) {
 	for name, list := range map[string]struct {

@@ -2,9 +2,11 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -161,7 +163,8 @@ func stakeOf(v node.Validator) uint64 {
 // chainSet requests the validators of a chain's subnet from a node that runs the chain. The C-Chain does not offer
 // this method.
 func chainSet(ctx context.Context, n *nodes.Node, c nodes.Chain) ([]node.ChainValidator, error) {
-	return nodes.Optional(n.ValidatorsCurrentValidators(ctx, c.Ref))
+	set, err := n.ValidatorsCurrentValidators(ctx, c.Ref)
+	return nodes.OptionalOf(ctx, n, c.Ref, set, err)
 }
 
 // l1Validator converts the P-Chain's entry of a validator of a monitored chain. The result has no burn rate.
@@ -191,6 +194,15 @@ func periodOf(v node.Validator) staking.Period {
 	return p
 }
 
+// knowsHelicon reports whether the release of the node reports the time of Helicon.
+func knowsHelicon(ctx context.Context, n *nodes.Node) bool {
+	var major, minor int
+	v, err := n.NodeVersion(ctx)
+	_, release, _ := strings.Cut(v.Version, "/")
+	_, parseErr := fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return err == nil && parseErr == nil && (major > 1 || minor >= 15)
+}
+
 // heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
 // times, it returns the earliest, because a node with a later time is out of date. If no node or observer tells the time, it returns
 // the time of the network.
@@ -198,7 +210,11 @@ func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, 
 	own, observers := ups.OfNetwork()
 	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0),
 		func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
-			return n.Upgrades(ctx)
+			u, err := n.Upgrades(ctx)
+			if _, has := u.Times["helicon"]; err == nil && !has && knowsHelicon(ctx, n) {
+				err = &scrape.Error{Op: "info.upgrades", Outcome: scrape.Malformed, Err: errors.New("heliconTime is missing")}
+			}
+			return u, err
 		})
 	for _, k := range known {
 		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {

@@ -140,8 +140,8 @@ func (h *holds) ended(op, path string, err error) error {
 		return nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Outcome == NotOffered && before.answered && !IsLost(err) {
-		err = &Error{e.Op, NotOffered, &lost{e.Err}}
+	if errors.As(err, &e) && slices.Contains([]Outcome{NotOffered, NotFound, Forbidden}, e.Outcome) && before.answered && !IsLost(err) {
+		err = &Error{e.Op, e.Outcome, &lost{e.Err}}
 	}
 	wait := h.repeatAfter(key.path, err, exists && before.err == nil)
 	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused

@@ -11,7 +11,7 @@ var ErrNotOffered = errors.New("not offered here")
 // samples show what the nodes observed before they stopped.
 var ErrNoNodeAnswers = errors.New("no configured node answers")
 
-// storedError is the error of a run that failed, but has stored totals.
+// storedError is the error of a run that failed, but has samples.
 type storedError struct{ error }
 
 // Unwrap returns the cause.
@@ -20,8 +20,16 @@ func (e *storedError) Unwrap() error { return e.error }
 // Stored returns the error of a run that failed, but whose batch has stored totals.
 func Stored(err error) error { return &storedError{err} }
 
-// HasSamples reports whether the samples of a run with this error are exported: they are the totals up to an earlier run. Without
-// them, the totals would be absent from a restart to the next answer of the service.
+// Partial returns the error of a run that failed because an answer lacks something. The samples of the rest are in its batch. A nil error stays nil.
+func Partial(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &storedError{err}
+}
+
+// HasSamples reports whether the samples of a run with this error are exported: the totals up to an earlier run, which would otherwise be absent from
+// a restart to the next answer of the service, or those of an answer that lacks something.
 func HasSamples(err error) bool { return errors.As(err, new(*storedError)) }
 
 // EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.

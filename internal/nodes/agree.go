@@ -74,6 +74,9 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 			return nil, noAnswer(votes.errs)
 		}
 		v, err := firstOf(ctx, others, call)
+		if NotServed(err) { // then what is wrong with the nodes matters
+			err = noAnswer(append(votes.errs, err))
+		}
 		return []T{v}, err
 	}
 	most := votes.majority()

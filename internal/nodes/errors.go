@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,10 +14,20 @@ import (
 // does not exist, the error is metric.ErrNotOffered: a starting node has no chains yet. A method that the upstream offered before, or that every
 // upstream offers, is an ordinary error: its samples must not end without a failure.
 func Optional[T any](answer T, err error) (T, error) {
-	if node.MayLack(err) || scrape.OutcomeOf(err) == scrape.NotFound {
+	if node.MayLack(err) || node.IsPathUnknown(err) {
 		err = fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}
 	return answer, err
+}
+
+// OptionalOf is Optional for a method of a chain. If the node runs the chain, a path that is not found any more is an ordinary error.
+func OptionalOf[T any](ctx context.Context, n *Node, chain string, answer T, err error) (T, error) {
+	if scrape.OutcomeOf(err) == scrape.NotFound && scrape.IsLost(err) {
+		if runs, unknown := n.IsBootstrapped(ctx, chain); unknown == nil && runs {
+			return answer, err
+		}
+	}
+	return Optional(answer, err)
 }
 
 // NotServed reports whether the upstreams do not serve a call, so that another source may answer.

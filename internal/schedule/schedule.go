@@ -412,7 +412,7 @@ func (s *Scheduler) run(j *job, woken bool) {
 		j.notes = notes
 	}
 	if metric.HasSamples(err) {
-		r.Chunks = batch.Chunks()
+		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
 	}
 	if metric.EndsSamples(err) {
 		r.Chunks = []metric.Chunk{}

@@ -293,9 +293,9 @@ type PendingReward struct {
 // ID returns the identity of a pending reward.
 func (r PendingReward) ID() string { return r.TxHash + " " + r.RewardType }
 
-// PendingRewards requests the pending rewards of P-Chain addresses, at most MaxAddresses, in one list.
-func (c *Client) PendingRewards(ctx context.Context, network string, addresses []string) iter.Seq2[PendingReward, error] {
-	return walk(ctx, c, ListPendingRewards, Args{"network": network, "addresses": addresses}, PendingReward.ID)
+// PendingRewards requests the pending rewards of P-Chain addresses or of nodes, at most MaxAddresses, in one list.
+func (c *Client) PendingRewards(ctx context.Context, network string, addresses, nodeIDs []string) iter.Seq2[PendingReward, error] {
+	return walk(ctx, c, ListPendingRewards, Args{"network": network, "addresses": addresses, "nodeIds": nodeIDs}, PendingReward.ID)
 }
 
 // MaxAddresses is the maximum number of addresses or node IDs of one request. The service documents none; a URL of 100 addresses has 5 kB.

@@ -17,14 +17,14 @@ import (
 
 // Fees are the fees of a Subnet-EVM chain. The fields are floats, because the numbers have no upper bound.
 type Fees struct {
-	GasLimit                 wire.Float `json:"gasLimit"`
-	TargetBlockRate          wire.Float `json:"targetBlockRate"` // seconds between blocks
-	MinBaseFee               wire.Float `json:"minBaseFee"`      // wei per gas
-	TargetGas                wire.Float `json:"targetGas"`
-	BaseFeeChangeDenominator wire.Float `json:"baseFeeChangeDenominator"`
-	MinBlockGasCost          wire.Float `json:"minBlockGasCost"`
-	MaxBlockGasCost          wire.Float `json:"maxBlockGasCost"`
-	BlockGasCostStep         wire.Float `json:"blockGasCostStep"`
+	GasLimit                 wire.Amount `json:"gasLimit"`
+	TargetBlockRate          wire.Amount `json:"targetBlockRate"` // seconds between blocks
+	MinBaseFee               wire.Amount `json:"minBaseFee"`      // wei per gas
+	TargetGas                wire.Amount `json:"targetGas"`
+	BaseFeeChangeDenominator wire.Amount `json:"baseFeeChangeDenominator"`
+	MinBlockGasCost          wire.Amount `json:"minBlockGasCost"`
+	MaxBlockGasCost          wire.Amount `json:"maxBlockGasCost"`
+	BlockGasCostStep         wire.Amount `json:"blockGasCostStep"`
 }
 
 // FeeConfig is the fee configuration of a Subnet-EVM chain at a block.
@@ -128,12 +128,20 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 	switch {
 	case err != nil:
 		return EthBlock{}, err
+	case block == nil && number == nil: // every chain has a newest block
+		return EthBlock{}, &scrape.Error{Op: getBlockByNumber.Name, Outcome: scrape.Malformed, Err: errors.New("null")}
 	case block == nil:
 		return EthBlock{}, &scrape.Error{Op: getBlockByNumber.Name, Outcome: scrape.NotFound, Err: errNoBlock}
 	case block.Timestamp > wire.LastSecond || block.TimestampMilliseconds != nil && *block.TimestampMilliseconds > 1000*wire.LastSecond:
 		err = errors.New("the time of the block is beyond the year 9999")
 	default:
 		err = wire.CheckPast(block.Time())
+	}
+	if err == nil && number == nil {
+		return *block, c.keeps(getBlockByNumber.Method, chain, map[string]bool{
+			"timestampMilliseconds": block.TimestampMilliseconds != nil, "baseFeePerGas": block.BaseFeePerGas != nil, "settledHeight": block.SettledHeight != nil,
+			"minPriceExponent": block.MinPriceExponent != nil, "targetExponent": block.TargetExponent != nil, "minDelayExcess": block.MinDelayExcess != nil,
+		})
 	}
 	if err != nil {
 		return EthBlock{}, &scrape.Error{Op: getBlockByNumber.Name, Outcome: scrape.Malformed, Err: err}

@@ -2,9 +2,12 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -12,6 +15,8 @@ import (
 type Health struct {
 	Healthy bool                   `json:"healthy"`
 	Checks  map[string]HealthCheck `json:"checks"` // by name, such as network, or by alias or ID of the chain
+
+	lost error // checks that earlier answers of the node had
 }
 
 // HealthCheck is the last result of one check.
@@ -30,9 +35,11 @@ func (c HealthCheck) Failure() string {
 	return c.Error
 }
 
-// healthMessage holds the facts in the message of a check. A message of another form is not an error.
+// healthMessage holds the facts in the message of a check. A message of another form is not an error, unless it is that of a chain or of the disk.
 type healthMessage struct {
 	consensus
+	present         bool
+	incomplete      error
 	DiskFreeBytes   *wire.Uint64 // free bytes of the volume that holds the database; nil unless the check is diskspace
 	DiskFreePercent *wire.Uint64 // the same in percent of the volume, rounded down
 }
@@ -51,14 +58,61 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	var of struct {
-		Bytes   *wire.Uint64 `json:"availableDiskBytes"`
-		Percent *wire.Uint64 `json:"availableDiskPercentage"`
-		Engine  struct {
-			Consensus consensus `json:"consensus,omitzero"`
-		} `json:"engine,omitzero"`
+		Bytes      *wire.Uint64   `json:"availableDiskBytes"`
+		Percent    *wire.Uint64   `json:"availableDiskPercentage"`
+		Networking jsontext.Value `json:"networking,omitzero"`
+		Engine     *struct {
+			Consensus *consensus `json:"consensus"`
+		} `json:"engine"`
 	}
-	if wire.DecodeBytes(text, &of) == nil {
-		*m = healthMessage{of.Engine.Consensus, of.Bytes, of.Percent}
+	err = wire.DecodeBytes(text, &of)
+	m.present = true
+	switch {
+	case text.Kind() != jsontext.KindBeginObject:
+		return nil
+	case err != nil:
+		m.incomplete = err
+		return nil
+	case of.Engine != nil && of.Engine.Consensus != nil:
+		m.consensus = *of.Engine.Consensus
+	case of.Engine != nil || of.Networking != nil:
+		m.incomplete = errors.New("engine.consensus is missing")
+	}
+	if m.DiskFreeBytes, m.DiskFreePercent = of.Bytes, of.Percent; (of.Bytes == nil) != (of.Percent == nil) {
+		m.incomplete = errors.New("one of availableDiskBytes and availableDiskPercentage is missing")
+	}
+	if c := m.consensus; c != (consensus{}) && (c.LastAcceptedHeight == nil || c.ProcessingBlocks == nil || c.LongestProcessingBlock == nil) {
+		m.incomplete = errors.New("one of lastAcceptedHeight, processingBlocks and longestProcessingBlock is missing")
+	}
+	return nil
+}
+
+// checksOfNode are the checks of each node, beside those of its disk and its chains.
+var checksOfNode = []string{"bls", "bootstrapped", "database", "futureupgrade", "network", "router"}
+
+// Incomplete returns what the answer lacks that the answers of all known releases have.
+func (h Health) Incomplete() error {
+	errs := []error{h.lost}
+	for name, check := range h.Checks {
+		if err := check.Message.incomplete; err != nil {
+			errs = append(errs, fmt.Errorf("check %s: %w", name, err))
+		}
+	}
+	for _, name := range []string{"P", "diskspace"} {
+		if _, there := h.Checks[name]; !there {
+			errs = append(errs, fmt.Errorf("check %s is missing", name))
+		}
+	}
+	if disk, there := h.Checks["diskspace"]; there && !disk.Timestamp.IsZero() && disk.Message.DiskFreeBytes == nil && disk.Message.incomplete == nil {
+		errs = append(errs, errors.New("check diskspace: availableDiskBytes is missing"))
+	}
+	for name, check := range h.Checks {
+		if ran := !check.Timestamp.IsZero(); ran && check.Failure() == "" && !check.Message.present && name != "database" {
+			errs = append(errs, fmt.Errorf("check %s: the message is missing", name))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &scrape.Error{Op: getHealth.Op(), Outcome: scrape.Malformed, Err: err}
 	}
 	return nil
 }
@@ -66,5 +120,13 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // Health calls GET /ext/health for all checks. The answer of an unhealthy node is not an error. Shortly after its start, a node
 // may delay the answer.
 func (c *Client) Health(ctx context.Context) (Health, error) {
-	return call(ctx, c, getHealth, "", nil)
+	answer, err := call(ctx, c, getHealth, "", nil)
+	if err == nil {
+		has := map[string]bool{}
+		for _, name := range checksOfNode {
+			_, has["check "+name] = answer.Checks[name]
+		}
+		answer.lost = c.keeps(getHealth.Method, "", has)
+	}
+	return answer, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,7 +85,11 @@ type Identity struct {
 
 // NodeID calls info.getNodeID.
 func (c *Client) NodeID(ctx context.Context) (Identity, error) {
-	return call(ctx, c, getNodeID, "", nil)
+	answer, err := call(ctx, c, getNodeID, "", nil)
+	if err == nil {
+		err = c.keeps(getNodeID.Method, "", map[string]bool{"nodePOP": answer.POP != nil})
+	}
+	return answer, err
 }
 
 type nodeIP struct {
@@ -108,7 +113,12 @@ type Version struct {
 
 // NodeVersion calls info.getNodeVersion with scrape.Unlimited: the call decides whether the node is up, and measures its latency.
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
-	return call(scrape.Unlimited(ctx), c, getNodeVersion, "", nil)
+	answer, err := call(scrape.Unlimited(ctx), c, getNodeVersion, "", nil)
+	if err == nil {
+		err = c.keeps(getNodeVersion.Method, "", map[string]bool{"databaseVersion": answer.DatabaseVersion != "", "gitCommit": answer.GitCommit != "",
+			"rpcProtocolVersion": answer.RPCProtocolVersion != nil, "vmVersions": answer.VMVersions != nil})
+	}
+	return answer, err
 }
 
 type vms struct {
@@ -123,18 +133,18 @@ type Peers struct {
 
 // Peer is one connected peer.
 type Peer struct {
-	NodeID         string         `json:"nodeID"`
-	IP             string         `json:"ip,omitzero"`       // of the connection; the port is ephemeral if the peer opened the connection
-	PublicIP       string         `json:"publicIP,omitzero"` // announced by the peer
-	Version        string         `json:"version,omitzero"`
-	UpgradeTime    *wire.UnixTime `json:"upgradeTime"` // of the newest upgrade that the peer knows
-	LastSent       wire.PastTime  `json:"lastSent"`
-	LastReceived   wire.PastTime  `json:"lastReceived"`
-	ObservedUptime *wire.Percent  `json:"observedUptime"` // of this node, as the peer observes it; 0 until the first ping after a reconnect
-	TrackedSubnets []string       `json:"trackedSubnets,omitzero"`
-	SupportedACPs  []uint32       `json:"supportedACPs,omitzero"`
-	ObjectedACPs   []uint32       `json:"objectedACPs,omitzero"`
-	Benched        []string       `json:"benched,omitzero"` // aliases or IDs of chains on which this node benched the peer
+	NodeID         string            `json:"nodeID"`
+	IP             string            `json:"ip"`       // of the connection; the port is ephemeral if the peer opened the connection
+	PublicIP       string            `json:"publicIP"` // announced by the peer
+	Version        string            `json:"version"`
+	UpgradeTime    *wire.UnixTime    `json:"upgradeTime"` // of the newest upgrade that the peer knows
+	LastSent       wire.PastTime     `json:"lastSent"`
+	LastReceived   wire.PastTime     `json:"lastReceived"`
+	ObservedUptime *wire.Percent     `json:"observedUptime"` // of this node, as the peer observes it; 0 until the first ping after a reconnect
+	TrackedSubnets []string          `json:"trackedSubnets,omitzero"`
+	SupportedACPs  []uint32          `json:"supportedACPs,omitzero"`
+	ObjectedACPs   []uint32          `json:"objectedACPs,omitzero"`
+	Benched        wire.List[string] `json:"benched"` // aliases or IDs of chains on which this node benched the peer
 }
 
 func (p Peer) id() string { return p.NodeID }
@@ -145,6 +155,10 @@ func (c *Client) Peers(ctx context.Context) (Peers, error) {
 	if err == nil && int(answer.NumPeers) != len(answer.Peers) { // such as a list that is null
 		err = &scrape.Error{Op: getPeers.Name, Outcome: scrape.Malformed,
 			Err: fmt.Errorf("numPeers is %d, but the answer lists %d peers", answer.NumPeers, len(answer.Peers))}
+	}
+	if err == nil && len(answer.Peers) > 0 {
+		err = c.keeps(getPeers.Method, "", map[string]bool{"trackedSubnets": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.TrackedSubnets != nil }),
+			"upgradeTime": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.UpgradeTime != nil })})
 	}
 	return answer, err
 }
@@ -210,5 +224,13 @@ func (u *Upgrades) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // Upgrades calls info.upgrades.
 func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
-	return call(ctx, c, getUpgrades, "", nil)
+	answer, err := call(ctx, c, getUpgrades, "", nil)
+	if err == nil {
+		has := map[string]bool{}
+		for name := range answer.Times {
+			has[name+"Time"] = true
+		}
+		err = c.keeps(getUpgrades.Method, "", has)
+	}
+	return answer, err
 }

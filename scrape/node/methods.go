@@ -155,6 +155,14 @@ func MayLack(err error) bool {
 		slices.ContainsFunc(methods, func(m *scrape.Method) bool { return m.Name == e.Op && m.Lacking != "" })
 }
 
+// IsPathUnknown reports whether the path of a call does not exist (HTTP 404), as while a node starts or does not run the chain. It is false for a path
+// of the node that existed before.
+func IsPathUnknown(err error) bool {
+	var e *scrape.Error
+	return scrape.OutcomeOf(err) == scrape.NotFound && (!scrape.IsLost(err) || errors.As(err, &e) &&
+		slices.ContainsFunc(methods, func(m *scrape.Method) bool { return m.Name == e.Op && OfChain(m) }))
+}
+
 // Call calls a method and returns the result as JSON, unchanged. Params are JSON; nil sends none. Chain is an alias or
 // blockchain ID, for methods that need a chain. If the typed client cannot decode the result, the error has the outcome
 // malformed. A call that changes something is sent at most once. An address without a chain, such as avax1…, is one of the called chain.

@@ -11,7 +11,10 @@ package node
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -21,10 +24,48 @@ import (
 const PrimaryNetworkID = "11111111111111111111111111111111LpoYY"
 
 // Client is the client of one node.
-type Client struct{ u *scrape.Upstream }
+type Client struct {
+	u *scrape.Upstream
+
+	mu   sync.Mutex
+	kept map[part]int // answers in succession that had the part
+}
+
+// part is a part of the answers of a method about a chain, or about the node.
+type part struct{ op, chain, name string }
 
 // New returns the client of the node behind u.
-func New(u *scrape.Upstream) *Client { return &Client{u} }
+func New(u *scrape.Upstream) *Client { return &Client{u: u, kept: map[part]int{}} }
+
+// keptAfter is the number of answers with a part after which an answer must have it.
+const keptAfter = 3
+
+// keeps returns an error if an answer lacks a part that the last answers of the node had. Old releases lack some parts, so an answer may lack what
+// the node has never sent.
+func (c *Client) keeps(m *scrape.Method, chain string, has map[string]bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lost []string
+	for key, answers := range c.kept {
+		switch {
+		case key.op != m.Name || key.chain != chain || has[key.name]:
+		case answers >= keptAfter:
+			lost = append(lost, key.name)
+		default:
+			delete(c.kept, key)
+		}
+	}
+	for name, is := range has {
+		if is {
+			c.kept[part{m.Name, chain, name}]++
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	slices.Sort(lost)
+	return &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: fmt.Errorf("%s is missing: earlier answers of the node had it", strings.Join(lost, ", "))}
+}
 
 // Name returns the configured name of the node.
 func (c *Client) Name() string { return c.u.Name() }

@@ -311,11 +311,11 @@ func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 // Counts and sums of an answer with duplicates would be wrong.
 func TestAnswersWithDuplicatesAreMalformed(t *testing.T) {
 	for name, c := range map[string]struct{ result, item string }{
-		"platform.getCurrentValidators": {`{"validators":[%s]}`, `{"nodeID":"NodeID-A","weight":"1","startTime":"1","txID":"T"}`},
+		"platform.getCurrentValidators": {`{"validators":[%s]}`, `{"nodeID":"NodeID-A","weight":"1","startTime":"1","endTime":"2","txID":"T"}`},
 		"validators.getCurrentValidators": {`{"validators":[%s]}`, `{"validationID":"V","nodeID":"NodeID-A","weight":1,"startTimestamp":1,"isActive":true,` +
 			`"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`},
-		"info.peers": {`{"numPeers":"1","peers":[%s]}`, `{"nodeID":"NodeID-A","lastSent":"2026-01-01T00:00:00Z",` +
-			`"lastReceived":"2026-01-01T00:00:00Z"}`},
+		"info.peers": {`{"numPeers":"1","peers":[%s]}`, `{"nodeID":"NodeID-A","ip":"","publicIP":"","version":"v",` +
+			`"lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z","benched":[]}`},
 		"platform.getBlockchains": {`{"blockchains":[%s]}`, `{"id":"B","name":"n","subnetID":"s","vmID":"v"}`},
 	} {
 		for _, items := range []string{c.item, c.item + "," + c.item} {

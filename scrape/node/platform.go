@@ -15,9 +15,9 @@ import (
 
 // Owner lists the addresses that may spend or decide after Locktime. Threshold is the number of Addresses that must sign.
 type Owner struct {
-	Locktime  wire.Uint64 `json:"locktime"` // Unix seconds; 0 for none
-	Threshold wire.Uint64 `json:"threshold"`
-	Addresses []string    `json:"addresses"`
+	Locktime  wire.Uint64       `json:"locktime"` // Unix seconds; 0 for none
+	Threshold wire.Uint64       `json:"threshold"`
+	Addresses wire.List[string] `json:"addresses"`
 }
 
 // Validator is a member of the current validator set. It has one of three forms. Its subnet determines which fields are set:
@@ -71,6 +71,35 @@ type Delegation struct {
 
 func (v Validator) id() string { return v.NodeID + v.TxID + v.ValidationID }
 
+// incomplete returns an error if the entry lacks a field of its form.
+func (v Validator) incomplete() error {
+	primary := map[string]bool{
+		"potentialReward": v.PotentialReward != nil, "accruedDelegateeReward": v.AccruedDelegateeReward != nil, "delegationFee": v.DelegationFee != nil,
+		"uptime": v.Uptime != nil, "connected": v.Connected != nil, "delegatorCount": v.DelegatorCount != nil, "delegatorWeight": v.DelegatorWeight != nil,
+		"validationRewardOwner": v.ValidationRewardOwner != nil, "delegationRewardOwner": v.DelegationRewardOwner != nil,
+	}
+	l1 := map[string]bool{
+		"validationID": v.ValidationID != "", "balance": v.Balance != nil, "remainingBalanceOwner": v.RemainingBalanceOwner != nil,
+		"deactivationOwner": v.DeactivationOwner != nil,
+	}
+	for _, form := range []map[string]bool{primary, l1} {
+		var missing []string
+		for name, has := range form {
+			if !has {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) > 0 && len(missing) < len(form) {
+			slices.Sort(missing)
+			return fmt.Errorf("%s of validator %s is missing", strings.Join(missing, ", "), v.NodeID)
+		}
+	}
+	if (v.TxID == "") != (v.EndTime == nil) {
+		return fmt.Errorf("txID or endTime of validator %s is missing", v.NodeID)
+	}
+	return nil
+}
+
 type validatorList struct {
 	Validators distinct[Validator] `json:"validators"`
 }
@@ -89,11 +118,11 @@ type validatorQuery struct {
 
 // Subnet is a subnet's owner, and the contract that manages the validators if the subnet is an L1.
 type Subnet struct {
-	ControlKeys    []string    `json:"controlKeys"` // addresses such as P-avax1…
-	Threshold      wire.Uint64 `json:"threshold"`   // number of ControlKeys that must sign
-	ConversionID   string      `json:"conversionID"`
-	ManagerChainID string      `json:"managerChainID"`
-	ManagerAddress *string     `json:"managerAddress"` // lower case; nil before the conversion to an L1
+	ControlKeys    wire.List[string] `json:"controlKeys"` // addresses such as P-avax1…
+	Threshold      wire.Uint64       `json:"threshold"`   // number of ControlKeys that must sign
+	ConversionID   string            `json:"conversionID"`
+	ManagerChainID string            `json:"managerChainID"`
+	ManagerAddress *string           `json:"managerAddress"` // lower case; nil before the conversion to an L1
 }
 
 // IsL1 reports whether the subnet was converted to an L1.
@@ -203,10 +232,10 @@ func (c *Client) PlatformValidatorFeeState(ctx context.Context) (ValidatorFeeSta
 
 // PlatformBalance is the total balance of addresses in AVAX.
 type PlatformBalance struct {
-	Unlocked           *wire.NanoAVAX `json:"unlocked"`
-	LockedStakeable    *wire.NanoAVAX `json:"lockedStakeable"`    // can be staked, but not spent
-	LockedNotStakeable *wire.NanoAVAX `json:"lockedNotStakeable"` // can be neither staked nor spent
-	UTXOs              wire.Count     `json:"utxoIDs"`
+	Unlocked           wire.NanoAVAX `json:"unlocked"`
+	LockedStakeable    wire.NanoAVAX `json:"lockedStakeable"`    // can be staked, but not spent
+	LockedNotStakeable wire.NanoAVAX `json:"lockedNotStakeable"` // can be neither staked nor spent
+	UTXOs              wire.Count    `json:"utxoIDs"`
 }
 
 // PlatformBalance calls platform.getBalance for an address such as P-avax1…. If the node does not serve that deprecated method, it adds up the
@@ -241,7 +270,7 @@ func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformB
 			unlocked += wire.NanoAVAX(o.amount)
 		}
 	}
-	return PlatformBalance{&unlocked, &stakeable, &notStakeable, wire.Count(len(all))}, nil
+	return PlatformBalance{unlocked, stakeable, notStakeable, wire.Count(len(all))}, nil
 }
 
 type assetID struct {

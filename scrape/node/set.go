@@ -152,6 +152,11 @@ func eachDistinct[T interface{ id() string }](d *jsontext.Decoder, use func(T)) 
 		if err := wire.Decode(d, &item); err != nil {
 			return err
 		}
+		if check, is := any(item).(interface{ incomplete() error }); is {
+			if err := check.incomplete(); err != nil {
+				return err
+			}
+		}
 		if seen[item.id()] {
 			return fmt.Errorf("duplicate %s", item.id())
 		}

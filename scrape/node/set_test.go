@@ -23,7 +23,9 @@ func TestValidatorSetEqualsTheList(t *testing.T) {
 		"every field": {answering(t, `{"jsonrpc":"2.0","id":1,"result":{"validators":[{"nodeID":"a","txID":"b","weight":"1","startTime":"2","endTime":"3",
 			"potentialReward":"4","accruedDelegateeReward":"5","delegationFee":"6","uptime":"7","connected":true,"delegatorCount":"8",
 			"delegatorWeight":"9","nextPeriod":"10","autoCompoundRewardShares":"11","restakedValidationRewards":"12","restakedDelegateeRewards":"13",
-			"validatorAuthority":{"locktime":"0","threshold":"1","addresses":["P-c"]}}]}}`), "", 1},
+			"validatorAuthority":{"locktime":"0","threshold":"1","addresses":["P-c"]},
+			"validationRewardOwner":{"locktime":"0","threshold":"1","addresses":["P-d"]},
+			"delegationRewardOwner":{"locktime":"0","threshold":"1","addresses":["P-e"]}}]}}`), "", 1},
 	} {
 		want, err := c.PlatformCurrentValidators(t.Context(), c.subnet)
 		if err != nil {

@@ -110,6 +110,34 @@ type Float float64
 // UnmarshalJSONFrom reads the next value of d.
 func (v *Float) UnmarshalJSONFrom(d *jsontext.Decoder) error { return scan(d, (*float64)(v), finite) }
 
+// Amount is a finite number that is not negative, written like Float.
+type Amount float64
+
+// UnmarshalJSONFrom reads the next value of d.
+func (v *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return scan(d, (*float64)(v), func(s string) (float64, error) {
+		f, err := finite(s)
+		if err == nil && f < 0 {
+			err = errors.New("is negative")
+		}
+		return f, err
+	})
+}
+
+// List is a list that is never null, because its length means something.
+type List[T any] []T
+
+// UnmarshalJSONFrom reads the next value of d.
+func (l *List[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() == jsontext.KindNull {
+		return errors.Join(d.SkipValue(), unexpected(d, "null"))
+	}
+	var list []T
+	err := Decode(d, &list)
+	*l = list
+	return err
+}
+
 // Percent is a share from 0 to 100, written as a number or as a string such as "99.2004".
 type Percent float64
 

@@ -462,7 +462,7 @@ func greedy() behaviour {
 		"platform.getCurrentValidators":   items("validators", `{"nodeID":"%x","weight":1,"startTime":1}`),
 		"validators.getCurrentValidators": items("validators", `{"validationID":"","nodeID":"%x","weight":1,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`),
 		"platform.getBlockchains":         items("blockchains", `{"id":"%x","name":"","subnetID":"","vmID":""}`),
-		"info.peers":                      items("peers", `{"nodeID":"%x","lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z","benched":["","","","","","","",""]}`),
+		"info.peers":                      items("peers", `{"nodeID":"%x","ip":"","publicIP":"","version":"","lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z","benched":["","","","","","","",""]}`),
 		"eth_getChainConfig":              packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, usual),
 		"eth_getActiveRulesAt":            packed(`{"jsonrpc":"2.0","id":1,"result":{"precompiles":{},"avalancheRules":{},"ethRules":{"a":true`, `,"b":true`, `}}}`, usual),
 	}
