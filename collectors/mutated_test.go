@@ -332,8 +332,7 @@ func moving(series string) bool {
 // either still works, or fails. The cases come from the methods that collectors call, and from the fields of their answers.
 func TestMutatedUpstreamsAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		network := goldenNetwork()
-		m := &mutator{network: network, fields: map[string]map[string][]string{}, jobs: map[*collector.Upstreams]map[string][]collector.Job{}}
+		m := &mutator{network: goldenNetwork(), fields: map[string]map[string][]string{}, jobs: map[*collector.Upstreams]map[string][]collector.Job{}}
 		var methods []string
 		for _, spec := range collectors.All() {
 			if !spec.WithoutNodes() {
@@ -361,7 +360,8 @@ func TestMutatedUpstreamsAreNoticed(t *testing.T) {
 				}
 			}
 		}
-		const longAgo = nodes.StaticAge + time.Hour
+		const maxAge = 2 * 24 * time.Hour // of the network: later, stakes end
+		created := time.Now()
 		var before struct { // clients that had right answers of a method
 			method string
 			ups    *collector.Upstreams
@@ -373,6 +373,13 @@ func TestMutatedUpstreamsAreNoticed(t *testing.T) {
 				continue
 			}
 			m.now = &mutation{}
+			if since := time.Since(created); since > maxAge {
+				m.network, created, before.method = goldenNetwork(), time.Now(), ""
+			}
+			longAgo := nodes.StaticAge + time.Minute
+			if mut.path == nil { // a refused call is not sent for an hour
+				longAgo += time.Hour
+			}
 			ups := m.ups(t)
 			if !mut.first { // clients that had right answers before, the last one an hour after they had wrong ones
 				if before.method != mut.method {

@@ -26,8 +26,17 @@ import (
 // inDemo runs the demo's exporter in synthetic time. To save CPU time, collectors have this period, which is longer than in the demo.
 func inDemo(t *testing.T, each time.Duration, test func(t *testing.T, w *apptest.World)) {
 	t.Helper()
+	inDemoWithout(t, "", each, test)
+}
+
+// inDemoWithout is inDemo with nodes and an observer that do not offer a method.
+func inDemoWithout(t *testing.T, method string, each time.Duration, test func(t *testing.T, w *apptest.World)) {
+	t.Helper()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Use(demo.NewNetwork(), demo.Nodes...)
+		if method != "" {
+			w.Transport = &mutatedTransport{RoundTripper: w.Transport, method: method, status: http.StatusOK, body: refusal}
+		}
 		urls := map[string]string{}
 		for _, name := range append(demo.Nodes, "metrics", "data", "observer") {
 			urls[name] = "http://" + name + ".sim"
