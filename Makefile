@@ -168,8 +168,9 @@ overload: build ## Give an exporter with 300 nodes a tenth of a CPU, and demand 
 FUZZTIME = 10s
 
 .PHONY: mutations
-mutations: ## Remove each method and each field of the nodes in turn, and write the counts into docs/reliability.md (five minutes)
-	go test -count=1 -timeout 10m -run MutatedUpstreams ./collectors -mutations -update
+mutations: ## Remove each method and each field of the nodes in turn, and write the counts into docs/reliability.md (ten minutes)
+	go test -count=1 -timeout 60m -run MutatedUpstreams ./collectors -mutations -update
+	go test -count=1 -timeout 60m -run MutatedUpstreams ./internal/app -mutations -v
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder and the configuration, each for FUZZTIME=10s

@@ -38,6 +38,27 @@ var (
 		"Free share of the volume that holds the node's database, rounded down to one percent. By default, the node is unhealthy below 0.1 and stops below 0.03.",
 		"node")
 
+	chainDisconnected = metric.New("avax_node_chain_disconnected_validators",
+		"Number of validators that the engine of the chain on the node is not connected to, from the health check of the chain. A benched validator counts. All "+
+			"inactive L1 validators together count as one. /api/v1/tables names ten of them.",
+		"node", "chain").AtMost(collector.MaxNamed)
+	chainConnected = metric.New("avax_node_chain_connected_stake_ratio",
+		"Share of the validators' weight that the engine of the chain on the node is connected to (0 to 1), from the health check of the chain. A node is "+
+			"unhealthy below 0.8.",
+		"node", "chain").AtMost(collector.MaxNamed)
+	networkUpgrade = metric.New("avax_node_network_upgrade_timestamp_seconds",
+		"Time of the newest network upgrade that most of the connected stake knows, in Unix seconds, from the health check futureupgrade. If it is later than the "+
+			"newest upgrade of the node's release, the release is too old.",
+		"node")
+	networkUpgradeStake = metric.New("avax_node_network_upgrade_stake_ratio",
+		"Share of all stake that is connected and knows this upgrade as the newest one (0 to 1).", "node")
+	sendFailures = metric.New("avax_node_send_failure_ratio",
+		"Share of the messages to peers that the node could not send (0 to 1), from the health check network. By default, the node is unhealthy above 0.9.", "node")
+	sinceMessage = metric.New("avax_node_message_age_seconds",
+		"Time since the last message from any peer when the health check network ran last, in seconds. By default, the node is unhealthy above 60. Absent without "+
+			"peers.",
+		"node")
+
 	nodeHealthy = metric.New("avax_node_healthy",
 		"1 if all health checks of the node pass, 0 if one fails, or if a check has not run for 90 s. Absent while some checks have not run and no check has "+
 			"failed. Absent if the node does not offer the health API.",
@@ -55,11 +76,11 @@ var health = &collector.Spec{
 	Name:     "health",
 	Critical: true,
 	Help:     "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
-	Calls:    []string{"GET /ext/health"},
+	Calls:    []string{"GET /ext/health", "info.isBootstrapped"},
 	Every:    time.Minute,
 	Families: []*metric.Family{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
-		diskFreeBytes, diskFreeRatio,
+		diskFreeBytes, diskFreeRatio, chainDisconnected, chainConnected, networkUpgrade, networkUpgradeStake, sendFailures, sinceMessage,
 	},
 	Bind: collector.PerNodeOf((*nodes.Pool).Nodes, func() collector.NodeCollect { return new(healthBefore).collect }),
 }
@@ -73,6 +94,7 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		return err
 	}
 	table := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
+	away := metric.Table{About: "Validators that the engine of a chain on " + n.Name() + " is not connected to.", Columns: []string{"Node", "Chain", "Validators"}}
 	failing := map[string]string{}
 	waiting := false
 	still := before.still(answer)
@@ -101,9 +123,27 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		if free := check.Message.DiskFreePercent; free != nil {
 			out.Set(diskFreeRatio, float64(*free)/100, n.Name())
 		}
+		if of := check.Message.Networking; of != nil {
+			out.Set(chainDisconnected, float64(len(of.Disconnected)), n.Name(), name)
+			out.Set(chainConnected, float64(of.ShareConnected), n.Name(), name)
+			if len(of.Disconnected) > 0 {
+				away.Rows = append(away.Rows, []string{n.Name(), name, firstTen(of.Disconnected)})
+			}
+		}
 		if longest := check.Message.LongestProcessingBlock; longest != nil {
 			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
 		}
+	}
+	if votes := answer.Checks["futureupgrade"].Message.Upgrade; votes.At != nil && votes.Weight != nil && votes.At.Unix() > 0 {
+		out.SetTime(networkUpgrade, votes.At.Time, n.Name())
+		out.Set(networkUpgradeStake, votes.Weight.Ratio(), n.Name())
+	}
+	network := answer.Checks["network"].Message.Network
+	if network.SendFailures != nil {
+		out.Set(sendFailures, float64(*network.SendFailures), n.Name())
+	}
+	if network.SinceLast != nil {
+		out.Set(sinceMessage, network.SinceLast.Seconds(), n.Name())
 	}
 	if still > maxStill {
 		out.Note("the health checks of %s have not run for %s: one of them hangs", n.Name(), still.Round(time.Second))
@@ -122,6 +162,10 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	}
 	if len(table.Rows) > 0 {
 		out.Table(table)
+	}
+	if len(away.Rows) > 0 {
+		slices.SortFunc(away.Rows, slices.Compare)
+		out.Table(away)
 	}
 	return metric.Partial(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
 }

@@ -189,7 +189,7 @@ func (m *mutator) RoundTrip(r *http.Request) (*http.Response, error) {
 // compared as a whole.
 var opaque = []string{"eth_getActiveRulesAt result.precompiles", "eth_getActiveRulesAt result.ethRules", "eth_getActiveRulesAt result.avalancheRules",
 	"eth_getChainConfig result", "platform.getValidatorsAt result", "info.getNodeVersion result.vmVersions", "info.acps result.acps",
-	"admin.getLoggerLevel result.loggerLevels"}
+	"admin.getLoggerLevel result.loggerLevels", "admin.getChainAliases result"}
 
 // store keeps the paths of all fields.
 func (m *mutator) store(method string, v any, path []string) {

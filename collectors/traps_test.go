@@ -488,7 +488,7 @@ func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 			}
 			for _, table := range batch.Tables() {
 				for _, row := range table.Rows {
-					if row[0] == "alpha" && row[1] == "C" {
+					if strings.HasPrefix(table.About, "Failing health checks") && row[0] == "alpha" && row[1] == "C" {
 						text = row[2]
 					}
 				}

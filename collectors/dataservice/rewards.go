@@ -237,7 +237,7 @@ func (r *rewardReader) tooLong() error {
 		return nil
 	}
 	return &scrape.Error{Op: data.ListRewards.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("more than %d rewards of one validator", maxRewards),
-		"Monitor other validators (AVAX_VALIDATORS), or disable the collector with AVAX_COLLECTORS=-rewards.")}
+		"Monitor validators with fewer rewards (AVAX_VALIDATORS).")}
 }
 
 // end replaces the totals after the list was read to its end. If a list of several pages lacks rewards that it had before, two readings must agree: a

@@ -126,7 +126,7 @@ func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], a
 		}
 		if err == nil && !ended {
 			err = &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
-				"Monitor an address with fewer items, or disable the collector with AVAX_COLLECTORS=-name.")}
+				"Monitor an address with fewer items.")}
 		}
 		if err != nil {
 			var none T

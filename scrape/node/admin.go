@@ -1,16 +1,12 @@
 package node
 
-import (
-	"context"
-
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
-)
+import "context"
 
 // The admin API is disabled unless the node was started with --api-admin-enabled=true. While it is disabled, every call has
 // the outcome not_found. No collector calls a method that changes the node.
 
 type chainAliases struct {
-	Aliases wire.List[string] `json:"aliases"`
+	Aliases []string `json:"aliases"`
 }
 
 // AdminChainAliases calls admin.getChainAliases for a blockchain ID, not an alias. The answer includes the ID itself. It is

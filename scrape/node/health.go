@@ -42,6 +42,29 @@ type healthMessage struct {
 	incomplete      error
 	DiskFreeBytes   *wire.Uint64 // free bytes of the volume that holds the database; nil unless the check is diskspace
 	DiskFreePercent *wire.Uint64 // the same in percent of the volume, rounded down
+
+	Networking *Networking  // of a chain
+	Upgrade    upgradeVotes // of the check futureupgrade
+	Network    traffic      // of the check network
+}
+
+// Networking is whom the engine of a chain is connected to.
+type Networking struct {
+	Disconnected   wire.List[string] `json:"disconnectedValidators"` // node IDs; inactive L1 validators count, as one ID
+	ShareConnected wire.Amount       `json:"percentConnected"`       // 0 to 1, by weight
+}
+
+// upgradeVotes is what the connected validators say about the newest upgrade that they know.
+type upgradeVotes struct {
+	At     *wire.Time    `json:"modeUpgradeTime"`             // of the upgrade that most of the stake knows
+	Weight *wire.Percent `json:"modeUpgradeWeightPercentage"` // of all stake
+}
+
+// traffic is about the messages to and from all peers.
+type traffic struct {
+	Peers        *wire.Uint64     `json:"connectedPeers"`
+	SendFailures *wire.Amount     `json:"sendFailRate"`             // share of the messages
+	SinceLast    *wire.GoDuration `json:"timeSinceLastMsgReceived"` // absent without peers
 }
 
 // consensus holds the facts about a chain. All are nil unless the check is about a bootstrapped chain.
@@ -58,12 +81,14 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	var of struct {
-		Bytes      *wire.Uint64   `json:"availableDiskBytes"`
-		Percent    *wire.Uint64   `json:"availableDiskPercentage"`
-		Networking jsontext.Value `json:"networking,omitzero"`
+		Bytes      *wire.Uint64 `json:"availableDiskBytes"`
+		Percent    *wire.Uint64 `json:"availableDiskPercentage"`
+		Networking *Networking  `json:"networking"`
 		Engine     *struct {
 			Consensus *consensus `json:"consensus"`
 		} `json:"engine"`
+		upgradeVotes
+		traffic
 	}
 	err = wire.DecodeBytes(text, &of)
 	m.present = true
@@ -73,11 +98,12 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case err != nil:
 		m.incomplete = err
 		return nil
-	case of.Engine != nil && of.Engine.Consensus != nil:
+	case of.Engine != nil && of.Engine.Consensus != nil && of.Networking != nil:
 		m.consensus = *of.Engine.Consensus
 	case of.Engine != nil || of.Networking != nil:
-		m.incomplete = errors.New("engine.consensus is missing")
+		m.incomplete = errors.New("engine.consensus or networking is missing")
 	}
+	m.Networking, m.Upgrade, m.Network = of.Networking, of.upgradeVotes, of.traffic
 	if m.DiskFreeBytes, m.DiskFreePercent = of.Bytes, of.Percent; (of.Bytes == nil) != (of.Percent == nil) {
 		m.incomplete = errors.New("one of availableDiskBytes and availableDiskPercentage is missing")
 	}
@@ -105,6 +131,14 @@ func (h Health) Incomplete() error {
 	}
 	if disk, there := h.Checks["diskspace"]; there && !disk.Timestamp.IsZero() && disk.Message.DiskFreeBytes == nil && disk.Message.incomplete == nil {
 		errs = append(errs, errors.New("check diskspace: availableDiskBytes is missing"))
+	}
+	if check := h.Checks["network"]; check.Message.present {
+		if m := check.Message.Network; m.Peers == nil || m.SendFailures == nil || *m.Peers > 0 && m.SinceLast == nil {
+			errs = append(errs, errors.New("check network: one of connectedPeers, sendFailRate and timeSinceLastMsgReceived is missing"))
+		}
+	}
+	if check := h.Checks["futureupgrade"]; check.Message.present && (check.Message.Upgrade.At == nil || check.Message.Upgrade.Weight == nil) {
+		errs = append(errs, errors.New("check futureupgrade: one of modeUpgradeTime and modeUpgradeWeightPercentage is missing"))
 	}
 	for name, check := range h.Checks {
 		if ran := !check.Timestamp.IsZero(); ran && check.Failure() == "" && !check.Message.present && name != "database" {
