@@ -196,6 +196,10 @@ func (n *Network) SetSilent(participant string, silent bool) {
 	})
 }
 
+// Releases are the releases that a participant can run, oldest first. Only the first one was recorded. What the others change is in their release
+// notes: 1.15.1 reports rewards that were staked again, and 1.15.2 has another plugin protocol. What 1.15.3 removed is not known.
+func Releases() []string { return []string{"1.15.0", "1.15.1", "1.15.2", "1.15.3"} }
+
 // SetVersion sets the version of a participant, such as "1.15.0".
 func (n *Network) SetVersion(participant, version string) {
 	n.change(func(time.Time) { n.mustMember(participant).version = version })

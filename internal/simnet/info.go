@@ -61,7 +61,10 @@ func (v *view) infoNodeIP(noParams) (any, error) {
 }
 
 func (v *view) infoNodeVersion(noParams) (any, error) {
-	version := "avalanchego/" + v.me.version
+	version, protocol := "avalanchego/"+v.me.version, "46"
+	if v.me.version >= "1.15.2" {
+		protocol = "47"
+	}
 	vms := map[string]string{"avm": version, "evm": "v" + v.me.version, "platform": version}
 	for _, c := range v.chains {
 		if c.isL1() && v.runs(c) { // a plugin is loaded when a chain has started it
@@ -79,7 +82,7 @@ func (v *view) infoNodeVersion(noParams) (any, error) {
 		RPCProtocol     string            `json:"rpcProtocolVersion"`
 		GitCommit       string            `json:"gitCommit"`
 		VMVersions      map[string]string `json:"vmVersions"`
-	}{version, "v1.4.5", "46", v.hex(20, "commit", v.me.version)[2:], vms}, nil
+	}{version, "v1.4.5", protocol, v.hex(20, "commit", v.me.version)[2:], vms}, nil
 }
 
 func (v *view) infoTxFee(noParams) (any, error) {
