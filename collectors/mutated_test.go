@@ -300,7 +300,7 @@ func (mut mutation) judge(err error, got, want map[string]string) (result, examp
 	for series, value := range got {
 		reference, exists := want[series]
 		negative := strings.HasPrefix(value, "-") && !strings.HasPrefix(reference, "-")
-		if negative || value == "NaN" || exists && !near(value, reference) && !follows && !moving(series) {
+		if negative || value == "NaN" || exists && !isNear(value, reference) && !follows && !moving(series) {
 			return false_, series + " " + value + ", not " + reference
 		}
 	}
@@ -315,8 +315,8 @@ func (mut mutation) judge(err error, got, want map[string]string) (result, examp
 	return works, ""
 }
 
-// near reports whether two values differ by less than a thousandth, as a balance or a runway after the seconds that another attempt takes.
-func near(a, b string) bool {
+// isNear reports whether two values differ by less than a thousandth, as a balance or a runway after the seconds that another attempt takes.
+func isNear(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return errX == nil && errY == nil && math.Abs(x-y) <= math.Abs(y)/1000
