@@ -208,6 +208,9 @@ func (m *mutator) store(method string, v any, path []string) {
 			if path == nil && name != "result" && method != healthCall { // the envelope
 				continue
 			}
+			if method == "info.upgrades" && len(path) > 0 && name != "heliconTime" { // names of past upgrades are data
+				continue
+			}
 			m.store(method, item, append(slices.Clip(path), name))
 		}
 	}

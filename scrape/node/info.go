@@ -226,11 +226,8 @@ func (u *Upgrades) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
 	answer, err := call(ctx, c, getUpgrades, "", nil)
 	if err == nil {
-		has := map[string]bool{}
-		for name := range answer.Times {
-			has[name+"Time"] = true
-		}
-		err = c.keeps(getUpgrades.Method, "", has)
+		_, has := answer.Times["helicon"]
+		err = c.keeps(getUpgrades.Method, "", map[string]bool{"heliconTime": has})
 	}
 	return answer, err
 }

@@ -28,17 +28,25 @@ type Client struct {
 	u *scrape.Upstream
 
 	mu   sync.Mutex
-	kept map[part]int // answers in succession that had the part
+	kept map[part]had
+}
+
+// had is in how many answers in succession a part was, and when the last of them was counted. Calls may share an answer.
+type had struct {
+	answers int
+	at      time.Time
 }
 
 // part is a part of the answers of a method about a chain, or about the node.
 type part struct{ op, chain, name string }
 
 // New returns the client of the node behind u.
-func New(u *scrape.Upstream) *Client { return &Client{u: u, kept: map[part]int{}} }
+func New(u *scrape.Upstream) *Client { return &Client{u: u, kept: map[part]had{}} }
 
-// keptAfter is the number of answers with a part after which an answer must have it.
-const keptAfter = 3
+const (
+	keptAfter = 3                // answers with a part after which an answer must have it
+	keptEach  = 20 * time.Second // least time between answers that count
+)
 
 // keeps returns an error if an answer lacks a part that the last answers of the node had. Old releases lack some parts, so an answer may lack what
 // the node has never sent.
@@ -46,18 +54,16 @@ func (c *Client) keeps(m *scrape.Method, chain string, has map[string]bool) erro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lost []string
-	for key, answers := range c.kept {
-		switch {
-		case key.op != m.Name || key.chain != chain || has[key.name]:
-		case answers >= keptAfter:
-			lost = append(lost, key.name)
+	for name, is := range has {
+		key := part{m.Name, chain, name}
+		switch before := c.kept[key]; {
+		case is && time.Since(before.at) >= keptEach:
+			c.kept[key] = had{before.answers + 1, time.Now()}
+		case is:
+		case before.answers >= keptAfter:
+			lost = append(lost, name)
 		default:
 			delete(c.kept, key)
-		}
-	}
-	for name, is := range has {
-		if is {
-			c.kept[part{m.Name, chain, name}]++
 		}
 	}
 	if len(lost) == 0 {
