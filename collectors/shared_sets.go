@@ -194,13 +194,13 @@ func periodOf(v node.Validator) staking.Period {
 	return p
 }
 
-// knowsHelicon reports whether the release of the node reports the time of Helicon.
-func knowsHelicon(ctx context.Context, n *nodes.Node) bool {
+// isBeforeHelicon reports whether the release of the node does not know Helicon yet.
+func isBeforeHelicon(ctx context.Context, n *nodes.Node) bool {
 	var major, minor int
 	v, err := n.NodeVersion(ctx)
 	_, release, _ := strings.Cut(v.Version, "/")
 	_, parseErr := fmt.Sscanf(release, "%d.%d", &major, &minor)
-	return err == nil && parseErr == nil && (major > 1 || minor >= 15)
+	return err == nil && parseErr == nil && major <= 1 && minor < 15
 }
 
 // heliconTime returns the activation time of Helicon, or nil if no node knows it. If the nodes report different
@@ -211,7 +211,7 @@ func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, 
 	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0),
 		func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 			u, err := n.Upgrades(ctx)
-			if _, has := u.Times["helicon"]; err == nil && !has && knowsHelicon(ctx, n) {
+			if _, has := u.Times["helicon"]; err == nil && !has && !isBeforeHelicon(ctx, n) {
 				err = &scrape.Error{Op: "info.upgrades", Outcome: scrape.Malformed, Err: errors.New("heliconTime is missing")}
 			}
 			return u, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -116,6 +117,9 @@ func (m *healthMessage) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // checksOfNode are the checks of each node, beside those of its disk and its chains.
 var checksOfNode = []string{"bls", "bootstrapped", "database", "futureupgrade", "network", "router"}
 
+// noValidators is a part of the error text of a node that has just started, and has no votes about upgrades yet.
+const noValidators = "no validators"
+
 // Incomplete returns what the answer lacks that the answers of all known releases have.
 func (h Health) Incomplete() error {
 	errs := []error{h.lost}
@@ -141,7 +145,8 @@ func (h Health) Incomplete() error {
 		errs = append(errs, errors.New("check futureupgrade: one of modeUpgradeTime and modeUpgradeWeightPercentage is missing"))
 	}
 	for name, check := range h.Checks {
-		if ran := !check.Timestamp.IsZero(); ran && check.Failure() == "" && !check.Message.present && name != "database" {
+		hasNone := name == "database" || check.Failure() != "" && name != "futureupgrade" || strings.Contains(check.Error, noValidators)
+		if ran := !check.Timestamp.IsZero(); ran && !check.Message.present && !hasNone {
 			errs = append(errs, fmt.Errorf("check %s: the message is missing", name))
 		}
 	}
