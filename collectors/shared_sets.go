@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -194,6 +195,8 @@ func periodOf(v node.Validator) staking.Period {
 	return p
 }
 
+var errNoHelicon error = &scrape.Error{Op: "info.upgrades", Outcome: scrape.Malformed, Err: errors.New("heliconTime is missing")}
+
 // isBeforeHelicon reports whether the release of the node does not know Helicon yet.
 func isBeforeHelicon(ctx context.Context, n *nodes.Node) bool {
 	var major, minor int
@@ -208,18 +211,26 @@ func isBeforeHelicon(ctx context.Context, n *nodes.Node) bool {
 // the time of the network.
 func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, err error) {
 	own, observers := ups.OfNetwork()
+	var missing atomic.Bool
 	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0),
 		func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 			u, err := n.Upgrades(ctx)
 			if _, has := u.Times["helicon"]; err == nil && !has && !isBeforeHelicon(ctx, n) {
-				err = &scrape.Error{Op: "info.upgrades", Outcome: scrape.Malformed, Err: errors.New("heliconTime is missing")}
+				err = errNoHelicon
+				missing.Store(true)
 			}
 			return u, err
 		})
+	if missing.Load() && err == nil { // what nodes of old releases say decides nothing then
+		err = errNoHelicon
+	}
 	for _, k := range known {
 		if t, scheduled := k.Scheduled()["helicon"]; scheduled && (at == nil || t.Before(*at)) {
 			at = &t
 		}
+	}
+	if at != nil {
+		return at, nil
 	}
 	if err != nil {
 		if network, unknown := ups.Network(ctx); unknown == nil {
