@@ -162,19 +162,19 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, address stri
 	}
 	current := map[string]payout{}
 	for _, id := range ids {
-		found, err := nodes.Agreed(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
+		views, err := nodes.Agreeing(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
 			entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, id)
 			return reported{entries, n.KnownID()}, err
 		})
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range found.entries {
+		for _, v := range views[0].entries {
 			for _, d := range v.Delegators {
 				if !slices.Contains(d.RewardOwner.Addresses, address) || v.DelegationFee == nil {
 					continue
 				}
-				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeOf(v, found.by)
+				reward, uptime := wire.NanoAVAX(staking.DelegatorReward(uint64(d.PotentialReward), v.DelegationFee.Ratio())), uptimeIn(views, v.NodeID)
 				current[d.TxID] = payout{NodeID: v.NodeID, End: d.EndTime.Time, Stake: d.Weight, Expected: reward, Uptime: uptime}
 				labels := set(d.TxID, current[d.TxID])
 				if v.EndTime != nil && (v.NextPeriod == nil || v.NextPeriod.Duration == 0) {

@@ -337,3 +337,20 @@ func uptimeOf(v node.Validator, reporter string) *float64 {
 	ratio := v.Uptime.Ratio()
 	return &ratio
 }
+
+// uptimeIn returns the median of the uptimes of a validator that other nodes report; nil if none does.
+func uptimeIn(views []reported, id string) *float64 {
+	var all []float64
+	for _, view := range views {
+		for _, v := range view.entries {
+			if uptime := uptimeOf(v, view.by); v.NodeID == id && uptime != nil {
+				all = append(all, *uptime)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.Sort(all)
+	return &all[(len(all)-1)/2]
+}

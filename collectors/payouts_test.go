@@ -159,3 +159,16 @@ func TestTransactionsPerSecondWithoutNodes(t *testing.T) {
 		}
 	})
 }
+
+// A node does not report its own uptime. Whether a delegation will be rewarded is known from the others, wherever its validator is in the list of nodes.
+func TestRewardOfADelegationIsSeenByOtherNodes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "hotel", "alpha", "bravo")
+		w.ups.Data = nil
+		w.ups.Watch.Delegators = []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
+		time.Sleep(time.Minute)
+		if page := w.page(t, "delegations"); !strings.Contains(page, "avax_delegation_reward_reachable{") {
+			t.Errorf("not known:\n%s", page)
+		}
+	})
+}

@@ -310,7 +310,7 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	for i < len(lanes) && (lanes[i].Source != m.Source || lanes[i].Destination != m.Destination) {
 		i++
 	}
-	if i == len(lanes) && i >= icmMaxLanes && m.Source != collector.Other {
+	if i == len(lanes) && i >= icmMaxLanes && (m.Source != collector.Other || m.Destination != collector.Other) {
 		m.Source, m.Destination = collector.Other, collector.Other
 		return addMessage(lanes, m)
 	}

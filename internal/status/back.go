@@ -29,15 +29,15 @@ type Restarts struct {
 
 // presence is what is remembered about a node.
 type presence struct {
-	up, seenUp bool
-	version    string
-	chains     map[string]bool // that were bootstrapped when nothing was missing
-	health     bool            // whether it reported its health
-	connected  Value           // share of the stake when nothing was missing
-	left       time.Time       // when it was seen to restart; zero if it did not, or is back
-	returned   time.Time       // older samples are from before the restart
-	whole      time.Time       // since when nothing is missing; zero if something is
-	known      bool            // whether nothing was missing at some time
+	up, seenUp    bool
+	version       string
+	chains        map[string]bool // that were bootstrapped when nothing was missing
+	health        bool            // whether it reported its health
+	connected     Value           // share of the stake when nothing was missing
+	awaySince     time.Time       // when it was seen to restart; zero if it did not, or is back
+	returned      time.Time       // older samples are from before the restart
+	completeSince time.Time       // since when nothing is missing; zero if something is
+	wasComplete   bool            // whether nothing was missing at some time
 }
 
 // See remembers what the nodes report.
@@ -60,17 +60,18 @@ func (r *Restarts) See(st *Status) {
 }
 
 func (p *presence) see(st *Status, n *Node, first bool) {
+	// A node that leaves again before it was complete keeps the time at which it left first.
 	leave := func() {
-		if p.left.IsZero() || !p.whole.IsZero() {
-			p.left = st.At
+		if p.awaySince.IsZero() || !p.completeSince.IsZero() {
+			p.awaySince = st.At
 		}
-		p.whole = time.Time{}
+		p.completeSince = time.Time{}
 	}
 	if n.Down() {
 		if p.up || first {
 			leave()
 		}
-		p.up, p.whole = false, time.Time{}
+		p.up, p.completeSince = false, time.Time{}
 		return
 	}
 	if !p.up {
@@ -85,22 +86,22 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 		p.version = version
 	}
 	for chain := range p.chains {
-		if c := n.chains[chain]; c != nil && c.Bootstrapped.Is(0) && !p.whole.IsZero() {
+		if c := n.chains[chain]; c != nil && c.Bootstrapped.Is(0) && !p.completeSince.IsZero() {
 			leave()
 		}
 	}
 	if len(p.missing(n)) > 0 {
-		p.whole = time.Time{}
-		if bootstrapping := func(c *NodeChain) bool { return c.Bootstrapped.Is(0) }; !p.known && p.left.IsZero() && n.Validating.Is(1) &&
+		p.completeSince = time.Time{}
+		if bootstrapping := func(c *NodeChain) bool { return c.Bootstrapped.Is(0) }; !p.wasComplete && p.awaySince.IsZero() && n.Validating.Is(1) &&
 			slices.ContainsFunc(slices.Collect(maps.Values(n.chains)), bootstrapping) {
-			p.left = st.At // the exporter started after the node
+			p.awaySince = st.At // the exporter started after the node
 		}
 		return
 	}
-	p.known = true
-	if p.whole.IsZero() {
-		if p.whole = st.At; first {
-			p.whole = st.At.Add(-backFor)
+	p.wasComplete = true
+	if p.completeSince.IsZero() {
+		if p.completeSince = st.At; first {
+			p.completeSince = st.At.Add(-backFor)
 		}
 	}
 	for name, c := range n.chains {
@@ -112,8 +113,8 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	if n.ConnectedStake.Known {
 		p.connected = n.ConnectedStake
 	}
-	if st.At.Sub(p.whole) >= backFor {
-		p.left = time.Time{}
+	if st.At.Sub(p.completeSince) >= backFor {
+		p.awaySince = time.Time{}
 	}
 }
 
@@ -193,25 +194,25 @@ func (r *Restarts) away(except string, st *Status) (texts []string) {
 	defer r.mu.Unlock()
 	var away []string
 	for name, p := range r.nodes {
-		left := !p.left.IsZero() && st.At.Sub(p.left) < awayAtMost
-		if back := !p.whole.IsZero() && st.At.Sub(p.whole) >= backFor; left && !back && name != except && st.IsNode(name) {
+		left := !p.awaySince.IsZero() && st.At.Sub(p.awaySince) < awayAtMost
+		if back := !p.completeSince.IsZero() && st.At.Sub(p.completeSince) >= backFor; left && !back && name != except && st.IsNode(name) {
 			away = append(away, name)
 		}
 	}
 	slices.Sort(away)
 	for _, name := range away {
 		p := r.nodes[name]
-		ago := words.Seconds(st.At.Sub(p.left).Seconds())
+		ago := words.Seconds(st.At.Sub(p.awaySince).Seconds())
 		text := name + " restarted " + ago + " ago and is not back"
 		switch {
 		case !p.seenUp:
 			text = name + " has not answered since the exporter started " + ago + " ago and is not back"
-		case !p.known && p.returned.IsZero():
+		case !p.wasComplete && p.returned.IsZero():
 			text = name + " has not been back since the exporter started " + ago + " ago"
 		}
 		missing := p.missing(st.Node(name))
 		if len(missing) == 0 {
-			missing = []string{"nothing has been missing for " + words.Exact(st.At.Sub(cmp.Or(p.whole, st.At))) + ", two minutes are needed"}
+			missing = []string{"nothing has been missing for " + words.Exact(st.At.Sub(cmp.Or(p.completeSince, st.At))) + ", two minutes are needed"}
 		}
 		texts = append(texts, text+": "+strings.Join(missing, ", "))
 	}
@@ -258,10 +259,10 @@ func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
 		return Unknown, a
 	}
 	yes, no := true, false
-	if !was.left.IsZero() {
-		a.Restarted = &was.left
+	if !was.awaySince.IsZero() {
+		a.Restarted = &was.awaySince
 	}
-	since := was.whole
+	since := was.completeSince
 	if since.Before(after) && !since.IsZero() {
 		since = after
 	}
@@ -274,7 +275,7 @@ func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
 		a.Back, a.Reason = &no, "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
 		return No, a
 	}
-	a.Whole = &was.whole
+	a.Whole = &was.completeSince
 	var chains []string
 	for chain := range was.chains {
 		chains = append(chains, chain)
