@@ -37,7 +37,7 @@ type presence struct {
 	awaySince     time.Time       // when it was seen to restart; zero if it did not, or is back
 	returned      time.Time       // older samples are from before the restart
 	completeSince time.Time       // since when nothing is missing; zero if something is
-	wasComplete   bool            // whether nothing was missing at some time
+	unseen        bool            // whether it left before the exporter started
 }
 
 // See remembers what the nodes report.
@@ -51,6 +51,9 @@ func (r *Restarts) See(st *Status) {
 	for _, n := range st.Nodes {
 		p := r.nodes[n.Name]
 		first := p == nil
+		if first && !n.Up.Known {
+			continue
+		}
 		if first {
 			p = &presence{up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}}
 			r.nodes[n.Name] = p
@@ -63,7 +66,7 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	// A node that leaves again before it was complete keeps the time at which it left first.
 	leave := func() {
 		if p.awaySince.IsZero() || !p.completeSince.IsZero() {
-			p.awaySince = st.At
+			p.awaySince, p.unseen = st.At, false
 		}
 		p.completeSince = time.Time{}
 	}
@@ -92,13 +95,11 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	}
 	if len(p.missing(n)) > 0 {
 		p.completeSince = time.Time{}
-		if bootstrapping := func(c *NodeChain) bool { return c.Bootstrapped.Is(0) }; !p.wasComplete && p.awaySince.IsZero() && n.Validating.Is(1) &&
-			slices.ContainsFunc(slices.Collect(maps.Values(n.chains)), bootstrapping) {
-			p.awaySince = st.At // the exporter started after the node
+		if p.awaySince.IsZero() && n.Validating.Is(1) && n.bootstraps() {
+			p.awaySince, p.unseen = st.At, true
 		}
 		return
 	}
-	p.wasComplete = true
 	if p.completeSince.IsZero() {
 		if p.completeSince = st.At; first {
 			p.completeSince = st.At.Add(-backFor)
@@ -116,6 +117,16 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	if st.At.Sub(p.completeSince) >= backFor {
 		p.awaySince = time.Time{}
 	}
+}
+
+// bootstraps reports whether a chain of the node is not bootstrapped.
+func (n *Node) bootstraps() bool {
+	for _, c := range n.chains {
+		if c.Bootstrapped.Is(0) {
+			return true
+		}
+	}
+	return false
 }
 
 // missing returns what the node lacks. Samples from before its restart do not count.
@@ -207,7 +218,7 @@ func (r *Restarts) away(except string, st *Status) (texts []string) {
 		switch {
 		case !p.seenUp:
 			text = name + " has not answered since the exporter started " + ago + " ago and is not back"
-		case !p.wasComplete && p.returned.IsZero():
+		case p.unseen:
 			text = name + " has not been back since the exporter started " + ago + " ago"
 		}
 		missing := p.missing(st.Node(name))
