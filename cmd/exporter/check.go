@@ -19,8 +19,8 @@ within 14 days, inactive validators. Then prints one line about all that is
 well, and for each node its version, network, node ID, bootstrapped chains and
 validator status. Uses the same environment variables as run.
 
-The first line and the exit code fit monitoring systems such as Nagios. Exit code
-0 is OK. 1 is any finding, also a node that is down. 2 is an invalid
+The first line and the exit code fit monitoring systems such as Nagios. Exit
+code 0 is OK. 1 is any finding, also a node that is down. 2 is an invalid
 configuration.
 
 Options:
