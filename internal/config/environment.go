@@ -32,7 +32,7 @@ type Values struct {
 	Network        Network
 	Observers      NodeList
 	ObserverBudget Count      `split_words:"true" default:"60"`
-	Chains         Chains     `default:"C,auto" empty:"true" brief:"chains in addition to P and X, such as C,auto"`
+	Chains         Chains     `default:"C,auto" empty:"true" brief:"chains added to P and X; C and all tracked ones by default"`
 	Validators     Validators `default:"own"`
 	ValidatorsFile string     `split_words:"true"`
 
