@@ -49,7 +49,7 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
 # These have targets of their own: check-rules, watching, check-logs, incidents, sharded, fleet.
-apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap|TestOverloadedExporterSendsOnePage)$$
+apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
@@ -81,7 +81,7 @@ museum: ## Run the public incidents in synthetic time, and write the table in do
 	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
 
 .PHONY: check
-check: vet lint fresh test-full ## Run everything except check-rules, watching, check-logs, incidents, sharded, fleet, overload and the measurements
+check: vet lint fresh test-full ## Run everything except check-rules, watching, check-logs, incidents, sharded, fleet and the measurements
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
@@ -161,14 +161,10 @@ fleet-cost: build tools .tools/bin/prometheus-3 .tools/bin/thanos ## Measure the
 faults: build tools proxies ## Run all faults and crowds in full, and write their figures into docs/reliability.md
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -timeout 45m ./internal/e2e/faults -outage=10m -update
 
-.PHONY: overload
-overload: build ## Give an exporter with 300 nodes a tenth of a CPU, and demand one page (half an hour; needs root)
-	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -timeout 60m -run OverloadedExporterSends -v ./internal/e2e/faults
-
 FUZZTIME = 10s
 
 .PHONY: mutations
-mutations: ## Remove each method and each field of the nodes in turn, and write the counts into docs/reliability.md (ten minutes)
+mutations: ## Remove each method and each field of the nodes in turn, and write the counts into docs/reliability.md; then the same with the rules (40 minutes)
 	go test -count=1 -timeout 60m -run MutatedUpstreams ./collectors -mutations -update
 	go test -count=1 -timeout 60m -run MutatedUpstreams ./internal/app -mutations -v
 

@@ -154,7 +154,8 @@ func (h event) change(t *testing.T, f *fleet, begin time.Duration, signals map[s
 	absent := func(time.Duration) (float64, bool) { return 0, false }
 	of := func(node string) (names []string) {
 		for name := range signals {
-			if strings.Contains(name, fmt.Sprintf("node=%q", node)) && !strings.HasPrefix(name, "avax_node_labels") && !strings.HasPrefix(name, "avax_validator_connected") {
+			if strings.Contains(name, fmt.Sprintf("node=%q", node)) && !strings.HasPrefix(name, "avax_node_labels") &&
+				!strings.HasPrefix(name, "avax_validator_connected") {
 				names = append(names, name)
 			}
 		}
@@ -272,6 +273,7 @@ func sentFor(t *testing.T, files []string, all map[string]*incident) map[string]
 				sent[file] = append(sent[file], notification{key: key(a.Labels), summary: a.Annotations["summary"], after: a.At.Sub(evaluationsBegin.Add(of.begins))})
 			}
 			last := &sent[file][len(sent[file])-1]
+			last.summary = min(last.summary, a.Annotations["summary"])
 			for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
 				last.texts += a.Annotations[name] + "\n"
 			}

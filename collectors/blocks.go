@@ -55,5 +55,5 @@ func collectBlocks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain,
 			out.Set(family, *value, c.Name)
 		}
 	}
-	return nil
+	return metric.WithSamples(b.Incomplete())
 }

@@ -112,7 +112,7 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, name stri
 	}
 	switch {
 	case err != nil && len(current) > 0:
-		return metric.Stored(err)
+		return metric.WithSamples(err)
 	case err != nil:
 		return err
 	}

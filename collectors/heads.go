@@ -9,7 +9,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 var (
@@ -39,9 +38,9 @@ var heads = &collector.Spec{
 func collectHeads(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
 	var height uint64
 	var at time.Time
-	var settled *wire.HexUint64
+	var evm node.EthBlock
 	read := func(ctx context.Context) (err error) {
-		height, at, settled, err = head(ctx, n, c)
+		height, at, evm, err = head(ctx, n, c)
 		return err
 	}
 	var err error
@@ -57,15 +56,14 @@ func collectHeads(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c 
 	if !at.IsZero() {
 		out.SetTime(chainHeadTimestamp, at, n.Name(), c.Name)
 	}
-	if settled != nil {
-		out.Set(settledHeight, float64(*settled), n.Name(), c.Name)
+	if evm.SettledHeight != nil {
+		out.Set(settledHeight, float64(*evm.SettledHeight), n.Name(), c.Name)
 	}
-	return nil
+	return metric.WithSamples(evm.Incomplete("settledHeight"))
 }
 
-// head returns the height and the time of the newest block, and the height that it settles. The time is zero and the settled height nil
-// if they are not known.
-func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, settled *wire.HexUint64, err error) {
+// head returns the height and the time of the newest block, and the whole block of an EVM chain. The time is zero if it is not known.
+func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
 	switch c.Ref {
 	case "P":
 		if height, err = n.PlatformHeight(ctx); err == nil {
@@ -79,11 +77,10 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 			at, err = blockTime(ctx, n, c, height)
 		}
 	default:
-		var b node.EthBlock
-		b, err = collector.NewestBlock(ctx, n, c)
-		height, at, settled = uint64(b.Number), b.Time(), b.SettledHeight
+		evm, err = collector.NewestBlock(ctx, n, c)
+		height, at = uint64(evm.Number), evm.Time()
 	}
-	return height, at, settled, err
+	return height, at, evm, err
 }
 
 // blockTime returns the time of an X-Chain block. A block's time never changes, so the answer may be as old as

@@ -167,7 +167,7 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		slices.SortFunc(away.Rows, slices.Compare)
 		out.Table(away)
 	}
-	return metric.Partial(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
+	return metric.WithSamples(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
 }
 
 // lost returns an error if the answers have lacked the state of a chain for two runs, although the node has bootstrapped the chain. A check runs half a

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -74,14 +75,15 @@ func collectIdentity(ctx context.Context, _ *collector.Upstreams, n *nodes.Node,
 		out.Set(nodeVMInfo, 1, n.Name(), vm, v)
 	}
 
+	incomplete := metric.WithSamples(errors.Join(id.Incomplete(), version.Incomplete()))
 	fee, err := nodes.Optional(n.AVMTxFee(slowly, "X"))
 	if node.IsStillBootstrapping(err) {
-		return nil // the X-Chain is not bootstrapped yet; the other samples are complete
+		return incomplete // the X-Chain is not bootstrapped yet; the other samples are complete
 	}
 	if err != nil {
 		return err
 	}
 	out.Set(nodeTxFee, fee.TxFee.AVAX(), n.Name(), "tx")
 	out.Set(nodeTxFee, fee.CreateAssetTxFee.AVAX(), n.Name(), "create_asset")
-	return nil
+	return incomplete
 }

@@ -379,7 +379,7 @@ func newSaver(h *history, w *week, m *Metrics) *saver {
 
 // load reads the saved samples.
 func (s *saver) load(store *Store) {
-	s.note(errors.Join(s.history.load(store, time.Now()), s.week.loadWeek(time.Now())), "alert history not read")
+	s.note(errors.Join(s.history.load(store, time.Now()), s.week.load(s.week.store, time.Now())), "alert history not read")
 }
 
 // save writes the samples in the background, unless the previous write has not ended.
@@ -388,7 +388,7 @@ func (s *saver) save(store *Store, keep time.Duration) {
 	case <-s.idle:
 		s.since = time.Now()
 		go func() {
-			s.note(errors.Join(s.history.save(store, keep), s.week.saveWeek()), "alert state not saved")
+			s.note(errors.Join(s.history.save(store, keep), s.week.save(s.week.samples(), WeekHistory)), "alert state not saved")
 			s.idle <- struct{}{}
 		}()
 	default:

@@ -137,14 +137,6 @@ func labelsOf(name string, metric model.Metric) labels.Labels {
 	return b.Labels()
 }
 
-// loadWeek reads the saved samples.
-func (w *week) loadWeek(now time.Time) error {
-	return w.load(w.store, now)
-}
-
-// saveWeek writes the samples that are not written yet.
-func (w *week) saveWeek() error { return w.save(w.samples(), WeekHistory) }
-
 // setBack deletes the samples after the time to which the clock was set, if they are far ahead: no sample is older than the newest one by more than a day.
 func (w *week) setBack(now time.Time) error {
 	w.sampled = time.Time{}

@@ -12,13 +12,13 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 )
 
-// dependants serves the alerts that need the data of each collector. An alert that tells of missing data names them.
+// dependants exports which alerts need the data of each collector. AvaxDataTooOld names them.
 type dependants struct {
 	desc    *prometheus.Desc
 	metrics func() []prometheus.Metric
 }
 
-// ExportDependants registers the alerts that need the data of each collector.
+// ExportDependants registers avax_exporter_collector_info.
 func ExportDependants(reg prometheus.Registerer) {
 	d := &dependants{desc: prometheus.NewDesc("avax_exporter_collector_info",
 		"Alerts of the built-in rules whose values come from the collector's data, separated by commas. Absent if no alert needs this data. Always 1.",

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// An alert that tells of missing data can name the alerts that need this data.
+// An alert about missing data names the alerts that need this data.
 func TestEachCollectorNamesTheAlertsThatNeedItsData(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()

@@ -55,7 +55,7 @@ func (s *DataService) OrStored(entry string, err error) error {
 		s.tried = map[string]bool{}
 	}
 	if err != nil && !s.tried[entry] && scrape.OutcomeOf(err) != scrape.NotFound {
-		err = metric.Stored(err)
+		err = metric.WithSamples(err)
 	}
 	s.tried[entry] = true
 	return err

@@ -67,7 +67,7 @@ func newWorld(t *testing.T, rules string) world {
 	w.alertmanager = testworld.Alertmanager(t, w.pages.URL).URL
 	w.environment = []string{
 		everySecond,
-		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"],
+		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"] + ",charlie=" + urls["charlie"],
 		"AVAX_CHAINS=C,examplel1=" + w.network.Chain("examplel1").ID,
 		"AVAX_ALERTMANAGERS=" + w.alertmanager,
 		"AVAX_RULES_FILE=" + rules,

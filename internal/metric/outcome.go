@@ -11,26 +11,24 @@ var ErrNotOffered = errors.New("not offered here")
 // samples show what the nodes observed before they stopped.
 var ErrNoNodeAnswers = errors.New("no configured node answers")
 
-// storedError is the error of a run that failed, but has samples.
-type storedError struct{ error }
+// samplesError is the error of a run that failed, but has samples.
+type samplesError struct{ error }
 
 // Unwrap returns the cause.
-func (e *storedError) Unwrap() error { return e.error }
+func (e *samplesError) Unwrap() error { return e.error }
 
-// Stored returns the error of a run that failed, but whose batch has stored totals.
-func Stored(err error) error { return &storedError{err} }
-
-// Partial returns the error of a run that failed because an answer lacks something. The samples of the rest are in its batch. A nil error stays nil.
-func Partial(err error) error {
+// WithSamples returns the error of a run that failed, but whose batch has samples: stored totals, or those of an answer that lacks something. A nil
+// error stays nil.
+func WithSamples(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &storedError{err}
+	return &samplesError{err}
 }
 
 // HasSamples reports whether the samples of a run with this error are exported: the totals up to an earlier run, which would otherwise be absent from
 // a restart to the next answer of the service, or those of an answer that lacks something.
-func HasSamples(err error) bool { return errors.As(err, new(*storedError)) }
+func HasSamples(err error) bool { return errors.As(err, new(*samplesError)) }
 
 // EndsSamples reports whether a run with this error ends the samples of earlier runs, before they expire.
 func EndsSamples(err error) bool { return errors.Is(err, ErrNoNodeAnswers) }

@@ -27,8 +27,8 @@ const (
 )
 
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
-// answers are the same, it returns the first. If they are not, it requests new answers, then the fact from up to 25 healthy nodes and the observers, and returns the
-// answer of more than half of them. If there is no such answer, it returns an error that names the nodes. With a single healthy node there is
+// answers are the same, it returns the first. If they are not, it requests new answers, then the fact from up to 25 healthy nodes and the observers,
+// and returns the answer of more than half of them. If there is no such answer, it returns an error that names the nodes. With a single healthy node there is
 // nothing to compare, and Agreed is First.
 // fact names the fact in errors and on the status page.
 func Agreed[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) (T, error) {

@@ -87,11 +87,7 @@ func (h *history) episodes(names []string) (all []episode) {
 	for _, e := range all {
 		known[fmt.Sprint(e.labels)] = append(known[fmt.Sprint(e.labels)], e)
 	}
-	end, steps := h.now.Truncate(alerting.WeekStep), int(alerting.WeekHistory/alerting.WeekStep)
-	week := func(expr string) model.Matrix {
-		return h.ofWeek(fmt.Sprintf(expr, matcher), end, alerting.WeekStep, steps)
-	}
-	for _, e := range h.episodesIn(week(begins), week(fires), alerting.WeekStep) {
+	for _, e := range h.episodesIn(h.week(fmt.Sprintf(begins, matcher)), h.week(fmt.Sprintf(fires, matcher)), alerting.WeekStep) {
 		again := func(o episode) bool { return !e.end.Before(o.began) && (o.end.IsZero() || !o.end.Before(e.began)) }
 		if !e.end.IsZero() && !slices.ContainsFunc(known[fmt.Sprint(e.labels)], again) {
 			all = append(all, e)
@@ -183,6 +179,21 @@ func (e episode) change(matrix model.Matrix) (before, after float64, ok bool) {
 	return 0, 0, false
 }
 
+// ofEpisodes returns an expression for the series of the nodes and validators of these episodes.
+func ofEpisodes(family string, episodes []episode) string {
+	var of []string
+	for _, label := range []string{"node", "node_id"} {
+		var values []string
+		for _, e := range episodes {
+			values = append(values, e.labels[label])
+		}
+		slices.Sort(values)
+		values = slices.Compact(values)
+		of = append(of, family+"{"+label+`!="",`+among(label, values)+"}")
+	}
+	return strings.Join(of, " or ")
+}
+
 // perPage is the number of past alerts on a page.
 const perPage = 50
 
@@ -214,10 +225,9 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 	shown := all[(page-1)*perPage : min(len(all), page*perPage)]
 	var downtimes, rewards, oldDowntimes, oldRewards model.Matrix
 	if len(shown) > 0 {
-		const downtime, reward = "avax:downtime_used_seconds", "avax:reward_reachable_avax"
+		downtime, reward := ofEpisodes("avax:downtime_used_seconds", shown), ofEpisodes("avax:reward_reachable_avax", shown)
 		downtimes, rewards = v.past.fine(downtime), v.past.fine(reward)
-		end, steps := v.past.now.Truncate(alerting.WeekStep), int(alerting.WeekHistory/alerting.WeekStep)
-		oldDowntimes, oldRewards = v.past.ofWeek(downtime, end, alerting.WeekStep, steps), v.past.ofWeek(reward, end, alerting.WeekStep, steps)
+		oldDowntimes, oldRewards = v.past.week(downtime), v.past.week(reward)
 	}
 	const title = "Alerts of the last 7 days"
 	if err := cmp.Or(v.err, v.past.err); err != nil {

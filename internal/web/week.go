@@ -34,6 +34,11 @@ func (h *history) ofWeek(expr string, end time.Time, step time.Duration, steps i
 	return matrix
 }
 
+// week evaluates an expression at each WeekStep of the week.
+func (h *history) week(expr string) model.Matrix {
+	return h.ofWeek(expr, h.now.Truncate(alerting.WeekStep), alerting.WeekStep, int(alerting.WeekHistory/alerting.WeekStep))
+}
+
 // dayOf is how long a node answered on a day, and for how much of the day that is known. Both are shares, and negative if that is not known.
 type dayOf struct{ up, known float64 }
 
@@ -195,8 +200,8 @@ func (c *weekChart) svg(what string, limit float64, format func(float64) string)
 	}
 	flush()
 	text := fmt.Sprintf("%s in the last %d days: from %s to %s", what, weekDays, format(first), format(c.last))
-	return g.El("svg", h.Class("chart"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", chartWidth, chartHeight)), g.Attr("preserveAspectRatio", "none"),
-		h.Aria("label", text), g.Group(lines))
+	return g.El("svg", h.Class("chart"), h.Role("img"), g.Attr("viewBox", fmt.Sprintf("0 0 %d %d", chartWidth, chartHeight)),
+		g.Attr("preserveAspectRatio", "none"), h.Aria("label", text), g.Group(lines))
 }
 
 // weekOf shows the last week of a node: how long it answered on each day, and the course of the downtime of its validator.

@@ -81,7 +81,7 @@ var getAVMBlockTime = scrape.As[avmBlock](getBlockByHeight.Method)
 func (c *Client) AVMBlockTime(ctx context.Context, chain string, height uint64) (time.Time, error) {
 	answer, err := call(ctx, c, getAVMBlockTime, chain, map[string]string{"height": strconv.FormatUint(height, 10), "encoding": "json"})
 	if err == nil {
-		err = c.keeps(getAVMBlockTime.Method, chain, map[string]bool{"time": answer.Block.Time != nil})
+		err = c.compare(getAVMBlockTime.Method, chain, map[string]bool{"time": answer.Block.Time != nil}).Incomplete()
 	}
 	if err != nil || answer.Block.Time == nil {
 		return time.Time{}, err

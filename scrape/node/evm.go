@@ -69,6 +69,8 @@ func (c *Client) EthBalance(ctx context.Context, chain, address string) (float64
 
 // EthBlock is the header of a block of an EVM chain, and its transactions.
 type EthBlock struct {
+	Lacking `json:"-"`
+
 	Number                wire.Height     `json:"number"`
 	Hash                  string          `json:"hash"`
 	ParentHash            string          `json:"parentHash"`
@@ -138,10 +140,12 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 		err = wire.CheckPast(block.Time())
 	}
 	if err == nil && number == nil {
-		return *block, c.keeps(getBlockByNumber.Method, chain, map[string]bool{
+		answer := *block // calls may share it
+		answer.Lacking = c.compare(getBlockByNumber.Method, chain, map[string]bool{
 			"timestampMilliseconds": block.TimestampMilliseconds != nil, "baseFeePerGas": block.BaseFeePerGas != nil, "settledHeight": block.SettledHeight != nil,
 			"minPriceExponent": block.MinPriceExponent != nil, "targetExponent": block.TargetExponent != nil, "minDelayExcess": block.MinDelayExcess != nil,
 		})
+		return answer, nil
 	}
 	if err != nil {
 		return EthBlock{}, &scrape.Error{Op: getBlockByNumber.Name, Outcome: scrape.Malformed, Err: err}

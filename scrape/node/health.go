@@ -17,7 +17,7 @@ type Health struct {
 	Healthy bool                   `json:"healthy"`
 	Checks  map[string]HealthCheck `json:"checks"` // by name, such as network, or by alias or ID of the chain
 
-	lost error // checks that earlier answers of the node had
+	lost Lacking // checks
 }
 
 // HealthCheck is the last result of one check.
@@ -49,7 +49,7 @@ type healthMessage struct {
 	Network    traffic      // of the check network
 }
 
-// Networking is whom the engine of a chain is connected to.
+// Networking is the share of the weight that the engine of a chain is connected to, and the validators that it is not connected to.
 type Networking struct {
 	Disconnected   wire.List[string] `json:"disconnectedValidators"` // node IDs; inactive L1 validators count, as one ID
 	ShareConnected wire.Amount       `json:"percentConnected"`       // 0 to 1, by weight
@@ -122,7 +122,7 @@ const noValidators = "no validators"
 
 // Incomplete returns what the answer lacks that the answers of all known releases have.
 func (h Health) Incomplete() error {
-	errs := []error{h.lost}
+	errs := []error{h.lost.Incomplete()}
 	for name, check := range h.Checks {
 		if err := check.Message.incomplete; err != nil {
 			errs = append(errs, fmt.Errorf("check %s: %w", name, err))
@@ -165,7 +165,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 		for _, name := range checksOfNode {
 			_, has["check "+name] = answer.Checks[name]
 		}
-		answer.lost = c.keeps(getHealth.Method, "", has)
+		answer.lost = c.compare(getHealth.Method, "", has)
 	}
 	return answer, err
 }

@@ -77,6 +77,8 @@ func (c *Client) NetworkName(ctx context.Context) (string, error) {
 
 // Identity is the node ID and BLS key of a node.
 type Identity struct {
+	Lacking `json:"-"`
+
 	NodeID string `json:"nodeID"`
 	POP    *struct {
 		PublicKey string `json:"publicKey"` // 48 bytes, hex after 0x
@@ -87,7 +89,7 @@ type Identity struct {
 func (c *Client) NodeID(ctx context.Context) (Identity, error) {
 	answer, err := call(ctx, c, getNodeID, "", nil)
 	if err == nil {
-		err = c.keeps(getNodeID.Method, "", map[string]bool{"nodePOP": answer.POP != nil})
+		answer.Lacking = c.compare(getNodeID.Method, "", map[string]bool{"nodePOP": answer.POP != nil})
 	}
 	return answer, err
 }
@@ -104,6 +106,8 @@ func (c *Client) NodeIP(ctx context.Context) (string, error) {
 
 // Version is the software of a node.
 type Version struct {
+	Lacking `json:"-"`
+
 	Version            string            `json:"version"` // such as avalanchego/1.15.0
 	DatabaseVersion    string            `json:"databaseVersion,omitzero"`
 	RPCProtocolVersion *wire.Uint64      `json:"rpcProtocolVersion"` // of the protocol for VM plugins
@@ -115,8 +119,10 @@ type Version struct {
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 	answer, err := call(scrape.Unlimited(ctx), c, getNodeVersion, "", nil)
 	if err == nil {
-		err = c.keeps(getNodeVersion.Method, "", map[string]bool{"databaseVersion": answer.DatabaseVersion != "", "gitCommit": answer.GitCommit != "",
-			"rpcProtocolVersion": answer.RPCProtocolVersion != nil, "vmVersions": answer.VMVersions != nil})
+		answer.Lacking = c.compare(getNodeVersion.Method, "", map[string]bool{
+			"databaseVersion": answer.DatabaseVersion != "", "gitCommit": answer.GitCommit != "", "rpcProtocolVersion": answer.RPCProtocolVersion != nil,
+			"vmVersions": answer.VMVersions != nil,
+		})
 	}
 	return answer, err
 }
@@ -157,8 +163,10 @@ func (c *Client) Peers(ctx context.Context) (Peers, error) {
 			Err: fmt.Errorf("numPeers is %d, but the answer lists %d peers", answer.NumPeers, len(answer.Peers))}
 	}
 	if err == nil && len(answer.Peers) > 0 {
-		err = c.keeps(getPeers.Method, "", map[string]bool{"trackedSubnets": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.TrackedSubnets != nil }),
-			"upgradeTime": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.UpgradeTime != nil })})
+		err = c.compare(getPeers.Method, "", map[string]bool{
+			"trackedSubnets": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.TrackedSubnets != nil }),
+			"upgradeTime":    slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.UpgradeTime != nil }),
+		}).Incomplete()
 	}
 	return answer, err
 }
@@ -227,7 +235,7 @@ func (c *Client) Upgrades(ctx context.Context) (Upgrades, error) {
 	answer, err := call(ctx, c, getUpgrades, "", nil)
 	if err == nil {
 		_, has := answer.Times["helicon"]
-		err = c.keeps(getUpgrades.Method, "", map[string]bool{"heliconTime": has})
+		err = c.compare(getUpgrades.Method, "", map[string]bool{"heliconTime": has}).Incomplete()
 	}
 	return answer, err
 }

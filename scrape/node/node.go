@@ -48,12 +48,27 @@ const (
 	keptEach  = 20 * time.Second // least time between answers that count
 )
 
-// keeps returns an error if an answer lacks a part that the last answers of the node had. Old releases lack some parts, so an answer may lack what
-// the node has never sent.
-func (c *Client) keeps(m *scrape.Method, chain string, has map[string]bool) error {
+// Lacking holds the fields that an answer lacks although the last answers of the node had them.
+type Lacking struct {
+	Op    string   `json:"-"` // the method; empty if no field is missing
+	Parts []string `json:"-"`
+}
+
+// Incomplete returns an error if the answer lacks one of these parts that earlier answers of the node had. Without parts, any of them counts.
+func (l Lacking) Incomplete(parts ...string) error {
+	lost := slices.DeleteFunc(slices.Clone(l.Parts), func(part string) bool { return len(parts) > 0 && !slices.Contains(parts, part) })
+	if len(lost) == 0 {
+		return nil
+	}
+	return &scrape.Error{Op: l.Op, Outcome: scrape.Malformed, Err: fmt.Errorf("%s is missing: earlier answers of the node had it", strings.Join(lost, ", "))}
+}
+
+// compare returns the parts that an answer lacks although the last answers of the node had them. Old releases lack some parts, so an answer may lack
+// what the node has never sent.
+func (c *Client) compare(m *scrape.Method, chain string, has map[string]bool) Lacking {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var lost []string
+	var l Lacking
 	for name, is := range has {
 		key := part{m.Name, chain, name}
 		switch before := c.kept[key]; {
@@ -61,16 +76,16 @@ func (c *Client) keeps(m *scrape.Method, chain string, has map[string]bool) erro
 			c.kept[key] = had{before.answers + 1, time.Now()}
 		case is:
 		case before.answers >= keptAfter:
-			lost = append(lost, name)
+			l.Parts = append(l.Parts, name)
 		default:
 			delete(c.kept, key)
 		}
 	}
-	if len(lost) == 0 {
-		return nil
+	if len(l.Parts) > 0 {
+		l.Op = m.Name
+		slices.Sort(l.Parts)
 	}
-	slices.Sort(lost)
-	return &scrape.Error{Op: m.Name, Outcome: scrape.Malformed, Err: fmt.Errorf("%s is missing: earlier answers of the node had it", strings.Join(lost, ", "))}
+	return l
 }
 
 // Name returns the configured name of the node.

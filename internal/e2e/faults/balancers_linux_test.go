@@ -44,8 +44,9 @@ func TestDocumentedHAProxyFollowsServing(t *testing.T) {
 	out := runProxy(t, root, "usr/sbin/haproxy -db -f "+file)
 	last := func(server, state string) func() error {
 		return func() error {
-			if i := strings.LastIndex(out.String(), "Server avalanche/"+server+" is "); i < 0 || !strings.HasPrefix(out.String()[i:], "Server avalanche/"+server+" is "+state) {
-				return errors.New(out.String())
+			text, about := out.String(), "Server avalanche/"+server+" is "
+			if i := strings.LastIndex(text, about); i < 0 || !strings.HasPrefix(text[i:], about+state) {
+				return errors.New(text)
 			}
 			return nil
 		}
@@ -67,7 +68,8 @@ func TestDocumentedScriptForNginxFollowsServing(t *testing.T) {
 	dir := t.TempDir()
 	listen := testworld.Address(t)
 	write(t, filepath.Join(dir, "servers.conf"), "server 127.0.0.1:1; # none\n")
-	write(t, filepath.Join(dir, "config"), fmt.Sprintf("daemon off;\npid %[1]s/pid;\nevents {}\nhttp {\n  access_log off;\n  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;"+
+	write(t, filepath.Join(dir, "config"), fmt.Sprintf("daemon off;\npid %[1]s/pid;\nevents {}\nhttp {\n  access_log off;\n"+
+		"  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;"+
 		" fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;\n  upstream avalanche { include %[1]s/servers.conf; }\n"+
 		"  server { listen %[2]s; location / { proxy_pass http://avalanche; } }\n}\n", dir, listen))
 	nginx := fmt.Sprintf("usr/sbin/nginx -p %[1]s -e %[1]s/error.log -c %[1]s/config", dir)

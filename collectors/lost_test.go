@@ -1,0 +1,40 @@
+package collectors_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A release may stop sending a field that describes the node, such as the commit of its source. Only what is made of the field is missing, and the
+// collector that exports it says so. Alerts need the other collectors.
+func TestLostFieldEndsOnlyWhatIsMadeOfIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		without := ""
+		*w.otherwise = func(_, method string, _ []any) string {
+			version := map[string]any{
+				"version": "avalanchego/1.15.0", "databaseVersion": "v1.4.5", "rpcProtocolVersion": "46", "gitCommit": "aa", "vmVersions": map[string]string{"evm": "v1"},
+			}
+			delete(version, without)
+			if method != "info.getNodeVersion" {
+				return ""
+			}
+			text, _ := json.Marshal(version)
+			return answered(string(text))
+		}
+		for range 5 {
+			w.page(t, "identity")
+			time.Sleep(time.Minute)
+		}
+		without = "gitCommit"
+		time.Sleep(time.Hour)
+		page, err := w.run(t, "identity", "alpha")
+		if err == nil || !strings.Contains(err.Error(), "gitCommit is missing") {
+			t.Errorf("identity: %v", err)
+		}
+		wantSeries(t, page, `avax_node_vm_info{node="alpha",vm="evm",version="v1"}`, "1")
+		wantSeries(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "1")
+	})
+}
