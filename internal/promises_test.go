@@ -55,3 +55,20 @@ func TestDocumentsNameExistingTests(t *testing.T) {
 		}
 	}
 }
+
+// Every file and directory that CONTRIBUTING.md names exists.
+func TestContributingNamesExistingFiles(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("`((?:alerts|cmd|collectors|dashboards|deploy|docs|internal|scrape)/[\\w./*-]*)`").FindAllSubmatch(text, -1)
+	if len(found) < 20 {
+		t.Errorf("names %d files", len(found))
+	}
+	for _, name := range found {
+		if files, err := filepath.Glob(filepath.Join("..", string(name[1]))); err != nil || len(files) == 0 {
+			t.Errorf("%s does not exist: %v", name[1], err)
+		}
+	}
+}
