@@ -107,14 +107,14 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 	for name := range isolated {
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
-	stops := &staking.Stops{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
+	facts := &staking.ValidatorSets{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
 	ahead := time.Now().Add(staking.StopAhead)
 	for n, id := range ids {
 		if !down.Has(n) {
-			stops.Nodes[n.Name()] = id
+			facts.Nodes[n.Name()] = id
 		}
 	}
-	stops.Sets = append(stops.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked})
+	facts.Sets = append(facts.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked})
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, metric.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
@@ -126,17 +126,17 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metri
 			}
 		}
 		counted.Views = counted.Views.Only(own, counted.Ends)
-		stops.Sets = append(stops.Sets, counted)
+		facts.Sets = append(facts.Sets, counted)
 	}
-	for name, id := range stops.Nodes {
-		validated, _ := stops.Of(id)
+	for name, id := range facts.Nodes {
+		validated, _ := facts.Of(id)
 		for _, set := range validated {
 			if left, by := set.After([]string{id}, isolated, time.Time{}); by != "" {
 				out.Set(nodeStopLeaves, left, name, set.Chain)
 			}
 		}
 	}
-	out.Facts.Stops = stops
+	out.Facts.ValidatorSets = facts
 	return nil
 }
 

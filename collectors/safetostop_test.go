@@ -409,7 +409,7 @@ func TestValidatedChainMustBeMonitored(t *testing.T) {
 			{[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "mine", Ref: w.network.Chain("examplel1").ID}}, ""},
 		} {
 			w.ups.SetChains(c.chains)
-			facts := w.batch(t, "safe_to_stop", "network").Facts.Stops
+			facts := w.batch(t, "safe_to_stop", "network").Facts.ValidatorSets
 			if got := facts.Uncounted["echo"]; !strings.HasPrefix(got, c.echo) || c.echo == "" && got != "" {
 				t.Errorf("%v: echo: %q, want %q", c.chains, got, c.echo)
 			}
@@ -419,7 +419,7 @@ func TestValidatedChainMustBeMonitored(t *testing.T) {
 		}
 		w.ups.SetChains([]nodes.Chain{{Name: "C", Ref: "C"}})
 		w.network.Node("echo").Inject(simnet.Unavailable(), "GET /ext/health")
-		if got := w.batch(t, "safe_to_stop", "network").Facts.Stops.Uncounted["echo"]; got == "" {
+		if got := w.batch(t, "safe_to_stop", "network").Facts.ValidatorSets.Uncounted["echo"]; got == "" {
 			t.Error("without its health checks, nothing says which chains echo tracks")
 		}
 	})
@@ -437,8 +437,8 @@ func TestBalanceThatEndsWithinAMinuteDoesNotCount(t *testing.T) {
 		w.network.SetBalance("examplel1", "bravo", 512*150) // 150 s
 		end := time.Now().Add(150 * time.Second)
 		time.Sleep(time.Second)
-		stops := w.batch(t, "safe_to_stop", "network").Facts.Stops
-		for _, set := range stops.Sets {
+		facts := w.batch(t, "safe_to_stop", "network").Facts.ValidatorSets
+		for _, set := range facts.Sets {
 			if set.Chain != "examplel1" {
 				continue
 			}
@@ -452,6 +452,6 @@ func TestBalanceThatEndsWithinAMinuteDoesNotCount(t *testing.T) {
 			}
 			return
 		}
-		t.Errorf("no set of examplel1: %+v", stops)
+		t.Errorf("no set of examplel1: %+v", facts)
 	})
 }

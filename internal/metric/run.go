@@ -45,8 +45,8 @@ type Facts struct {
 	Unreachable []string
 	// Chains lists the chains of subnets that the run counted.
 	Chains []string
-	// Stops has the validator sets that decide whether nodes can stop.
-	Stops *staking.Stops
+	// ValidatorSets are the validator sets that decide whether nodes can stop.
+	ValidatorSets *staking.ValidatorSets
 }
 
 // Table holds facts that are not series, such as the peers that observed too little uptime. A table never changes. Each run

@@ -183,8 +183,8 @@ func (v SetView) lost(ids []string, ends []Ending, at time.Time) (weight uint64)
 	return min(weight, v.Sum.Up)
 }
 
-// Stops is what one run knows about the question whether nodes can stop.
-type Stops struct {
+// ValidatorSets is what one run knows about the question whether nodes can stop.
+type ValidatorSets struct {
 	Nodes    map[string]string // node IDs of the nodes that it is about, by name
 	Sets     []StopSet
 	Isolated map[string]string // node IDs of the nodes whose views do not count, by name
@@ -193,7 +193,7 @@ type Stops struct {
 }
 
 // Of returns the sets that a node validates, and the chains of which this is not known.
-func (s *Stops) Of(id string) (sets []StopSet, unknown []string) {
+func (s *ValidatorSets) Of(id string) (sets []StopSet, unknown []string) {
 	for _, set := range s.Sets {
 		switch {
 		case set.Members == nil:

@@ -135,7 +135,7 @@ func (s *waves) remove(i, item int) {
 
 // Rooms returns how much of each set may stop as each view sees it, and how much of it each node is: the sizes and the room of Waves. Views of isolated
 // nodes do not count. A validator whose balance ends before the time at does not count.
-func (s *Stops) Rooms(ids []string, at time.Time) (sizes [][]uint64, room []uint64) {
+func (s *ValidatorSets) Rooms(ids []string, at time.Time) (sizes [][]uint64, room []uint64) {
 	sizes = make([][]uint64, len(ids))
 	for _, set := range s.Sets {
 		for _, v := range set.Views {

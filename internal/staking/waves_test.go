@@ -86,7 +86,7 @@ func TestWavesAreAsFewAsPossible(t *testing.T) {
 // 200 validators of the primary network and three L1s, of which each node has a view.
 func TestWavesOf200ValidatorsTakeLessThanTwoSeconds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	stops := &staking.Stops{}
+	facts := &staking.ValidatorSets{}
 	var ids []string
 	for i := range 200 {
 		ids = append(ids, string(rune('A'+i%26))+string(rune('0'+i/26)))
@@ -104,10 +104,10 @@ func TestWavesOf200ValidatorsTakeLessThanTwoSeconds(t *testing.T) {
 		for _, id := range ids {
 			set.Views = append(set.Views, staking.SetView{By: id, ID: id, Sum: staking.Weights{Up: total, Total: total}, Up: up})
 		}
-		stops.Sets = append(stops.Sets, set)
+		facts.Sets = append(facts.Sets, set)
 	}
 	began := time.Now()
-	sizes, room := stops.Rooms(ids, began)
+	sizes, room := facts.Rooms(ids, began)
 	groups := staking.Waves(sizes, room)
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("%v", took)
@@ -120,7 +120,7 @@ func TestWavesOf200ValidatorsTakeLessThanTwoSeconds(t *testing.T) {
 		for _, item := range g {
 			stopped = append(stopped, ids[item])
 		}
-		for _, set := range stops.Sets {
+		for _, set := range facts.Sets {
 			if share, _ := set.After(stopped, nil, began); share < staking.Quorum {
 				t.Errorf("%v leaves %v of %s", stopped, share, set.Chain)
 			}

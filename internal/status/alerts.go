@@ -244,16 +244,16 @@ func promote(all []*Active) {
 // it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer. silenced reports whether a person has silenced an
 // alert with these labels: it is known then.
 func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string, silenced ...func(labels map[string]string) bool) *Alerts {
-	j := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
+	al := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
 	var all []*Active
 	var labels []map[string]string
 	now := evaluatedAt(groups)
 	for _, g := range groups {
-		j.Evaluated = j.Evaluated || !g.Evaluated.IsZero()
+		al.Evaluated = al.Evaluated || !g.Evaluated.IsZero()
 		for i := range g.Rules {
 			r := &g.Rules[i]
 			if r.LastError != "" {
-				j.Broken = append(j.Broken, *r)
+				al.Broken = append(al.Broken, *r)
 			}
 			for _, one := range r.Alerts {
 				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing,
@@ -270,7 +270,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 					a.Order = orderKept
 				case a.Known:
 					a.Order = orderOther
-				case len(silent) > 0 && (about || !has) && j.reads(a, everUp.Family):
+				case len(silent) > 0 && (about || !has) && al.reads(a, everUp.Family):
 					a.Order = OrderCause
 				case about:
 					a.Order = orderSilent
@@ -279,7 +279,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 				}
 				all, labels = append(all, a), append(labels, a.Labels)
 				for name, value := range a.Labels {
-					j.byLabel[[2]string{name, value}] = append(j.byLabel[[2]string{name, value}], a)
+					al.byLabel[[2]string{name, value}] = append(al.byLabel[[2]string{name, value}], a)
 				}
 			}
 		}
@@ -299,7 +299,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 		a.By = nil
 	}
 	sortAlerts(all)
-	j.All = all
+	al.All = all
 	byName := map[string]*Problem{}
 	for _, a := range all {
 		if !a.shown() {
@@ -307,17 +307,17 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 		}
 		switch {
 		case a.Kept():
-			j.Over++
+			al.Over++
 		case a.Firing:
-			j.Firing++
+			al.Firing++
 		default:
-			j.Pending++
+			al.Pending++
 		}
 		p := byName[a.Rule.Name]
 		if p == nil {
 			p = &Problem{Name: a.Rule.Name}
 			byName[p.Name] = p
-			j.Problems = append(j.Problems, p)
+			al.Problems = append(al.Problems, p)
 		}
 		p.Alerts = append(p.Alerts, a)
 	}
@@ -327,13 +327,13 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 			p.Suppressed = append(p.Suppressed, a)
 		}
 	}
-	return j
+	return al
 }
 
 // AboutBalance reports whether the value of an alert comes from the balances of an L1's validators.
-func (j *Alerts) AboutBalance(a *Active) bool {
+func (al *Alerts) AboutBalance(a *Active) bool {
 	return slices.ContainsFunc([]family{l1ValidatorFields[1].family, l1ValidatorFields[2].family, l1ValidatorFields[4].family, l1QuorumLoss},
-		func(f family) bool { return j.reads(a, f.Family) })
+		func(f family) bool { return al.reads(a, f.Family) })
 }
 
 // evaluatedAt returns the time of the last evaluation; now if none is known.
@@ -350,9 +350,9 @@ func evaluatedAt(groups []alerting.Group) (last time.Time) {
 }
 
 // With returns the problems with the accepted alerts, and the number of the other alerts that are not suppressed.
-func (j *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others int) {
+func (al *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others int) {
 	other := func(a *Active) bool { return !accepted(a) }
-	for _, p := range j.Problems {
+	for _, p := range al.Problems {
 		alerts := slices.DeleteFunc(slices.Clone(p.Alerts), other)
 		others += len(p.Alerts) - len(alerts)
 		if len(alerts) > 0 {
@@ -364,10 +364,10 @@ func (j *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others 
 
 // Explains reports whether collectors fail because of a problem: their node does not answer (down), their service does not, or the problem suppresses an
 // alert about one of them.
-func (j *Alerts) Explains(p *Problem, f *Failure, down bool) bool {
+func (al *Alerts) Explains(p *Problem, f *Failure, down bool) bool {
 	return slices.ContainsFunc(p.Alerts, func(a *Active) bool {
 		node, has := a.Labels["node"]
-		return !a.Kept() && (down && (node == f.Node || !has) && j.reads(a, everUp.Family) ||
+		return !a.Kept() && (down && (node == f.Node || !has) && al.reads(a, everUp.Family) ||
 			f.Node == "" && a.Labels["upstream"] != "" && a.Labels["upstream"] == serviceOf(f.Collectors))
 	}) || slices.ContainsFunc(p.Suppressed, func(a *Active) bool {
 		return slices.Contains(f.Collectors, a.Labels["collector"]) && slices.Contains(f.Targets, a.Labels["target"])
@@ -399,31 +399,31 @@ func (m Urgency) Worse(o Urgency) Urgency {
 type Subject [][2]string
 
 // About returns the worst urgency of the alerts about a subject.
-func (j *Alerts) About(s Subject) Urgency { return j.worst(s, func(*Active) bool { return true }) }
+func (al *Alerts) About(s Subject) Urgency { return al.worst(s, func(*Active) bool { return true }) }
 
 // AboutValues returns the worst urgency of the alerts about these values of a subject, absent ones included. An alert is about the first family from
 // which its value is computed.
-func (j *Alerts) AboutValues(s Subject, values ...Value) Urgency {
-	return j.worst(s, func(a *Active) bool {
-		return slices.ContainsFunc(values, func(v Value) bool { return j.reads(a, v.Family) })
+func (al *Alerts) AboutValues(s Subject, values ...Value) Urgency {
+	return al.worst(s, func(a *Active) bool {
+		return slices.ContainsFunc(values, func(v Value) bool { return al.reads(a, v.Family) })
 	})
 }
 
 // reads reports whether the alert is about a family: the first from which its value is computed.
-func (j *Alerts) reads(a *Active, family *metric.Family) bool {
-	read, known := j.families[a.Rule]
+func (al *Alerts) reads(a *Active, family *metric.Family) bool {
+	read, known := al.families[a.Rule]
 	if !known {
-		if all := alerting.ValueFamilies(j.Groups, a.Rule.Query); len(all) > 0 {
+		if all := alerting.ValueFamilies(al.Groups, a.Rule.Query); len(all) > 0 {
 			read = all[0]
 		}
-		j.families[a.Rule] = read
+		al.families[a.Rule] = read
 	}
 	return family != nil && family.Name == read
 }
 
 // HasAll reports whether an alert has all labels of a subject.
-func (j *Alerts) HasAll(s Subject) bool {
-	return slices.ContainsFunc(j.byLabel[s[0]], func(a *Active) bool {
+func (al *Alerts) HasAll(s Subject) bool {
+	return slices.ContainsFunc(al.byLabel[s[0]], func(a *Active) bool {
 		for _, l := range s {
 			if a.Labels[l[0]] != l[1] {
 				return false
@@ -433,9 +433,9 @@ func (j *Alerts) HasAll(s Subject) bool {
 	})
 }
 
-func (j *Alerts) worst(s Subject, counts func(*Active) bool) Urgency {
+func (al *Alerts) worst(s Subject, counts func(*Active) bool) Urgency {
 	var m Urgency
-	for _, a := range j.byLabel[s[0]] {
+	for _, a := range al.byLabel[s[0]] {
 		one := a.Urgency()
 		if one.Severity > Well && m.Worse(one) != m && agrees(s, a.Labels) && counts(a) {
 			m = one
@@ -454,8 +454,8 @@ func agrees(s Subject, labels map[string]string) bool {
 }
 
 // Runbook returns the runbook of the alert about the subject, or an empty string.
-func (j *Alerts) Runbook(s Subject) string {
-	for _, a := range j.byLabel[s[0]] {
+func (al *Alerts) Runbook(s Subject) string {
+	for _, a := range al.byLabel[s[0]] {
 		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {
 			return link
 		}

@@ -21,13 +21,13 @@ type Status struct {
 	Delegations       []*Delegation // by transaction
 	UnknownDelegators []string      // a text about each monitored address of which nothing is known
 
-	samples    samples
-	chains     []*L1            // l1s in the order of their chains
-	nodes      map[string]*Node // of every node and observer with a sample
-	l1s        map[string]*L1   // of every chain with a sample about its validators
-	validators map[string]*Validator
-	restarts   *Restarts
-	stop       *metric.Run // the last good run of safe_to_stop; empty if there is none
+	samples       samples
+	chains        []*L1            // l1s in the order of their chains
+	nodes         map[string]*Node // of every node and observer with a sample
+	l1s           map[string]*L1   // of every chain with a sample about its validators
+	validators    map[string]*Validator
+	restarts      *Restarts
+	safeToStopRun *metric.Run // the last good run of safe_to_stop; empty if there is none
 }
 
 // Given is what the user and the pool know besides the samples. Each part may be nil.
@@ -47,7 +47,7 @@ type Given struct {
 func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now),
-		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, stop: stopRun(jobs),
+		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
 	}
 	st.readNodes()
 	st.readValidators()
@@ -63,7 +63,7 @@ func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
 	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, nodeFamilies()...),
 		nodes:    map[string]*Node{},
-		restarts: given.Restarts, stop: stopRun(jobs),
+		restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
 	}
 	st.readNodes()
 	st.readStates(given)

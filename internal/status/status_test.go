@@ -175,10 +175,10 @@ func TestSafeToStop(t *testing.T) {
 		avax_node_info{node="free",node_id="NodeID-free"} 1
 		avax_node_info{node="half",node_id="NodeID-half"} 1`)
 	stop := run(t, stopCollector, stopping)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: testworld.StopsOf("needed", map[string]map[string]float64{
+	stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("needed", map[string]map[string]float64{
 		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99},
 	})}
-	stop.Facts.Stops.Uncounted = map[string]string{"more": "two is not monitored: set AVAX_CHAINS=C,auto"}
+	stop.Facts.ValidatorSets.Uncounted = map[string]string{"more": "two is not monitored: set AVAX_CHAINS=C,auto"}
 	given := map[string]map[string]string{"NodeID-outsider": {"name": "out"}}
 	late := settled
 	late.Progress = func() (int, int) { return 3, 7 }
@@ -226,7 +226,7 @@ func TestSafeToStop(t *testing.T) {
 // Before a node with plugins is upgraded to the release of another node, the answer tells that the plugins must speak its protocol.
 func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
 	stop := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, Stops: testworld.StopsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
+	stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
 	up := run(t, "up", `
 		avax_node_up{node="old"} 1
 		avax_node_up{node="new"} 1

@@ -51,8 +51,8 @@ const stopCollector = "safe_to_stop"
 
 func isStop(k metric.Key) bool { return k.Collector == stopCollector }
 
-// stopRun returns the last good run of this collector; empty if there is none.
-func stopRun(jobs []*metric.Job) *metric.Run {
+// safeToStopRun returns the last good run of this collector; empty if there is none.
+func safeToStopRun(jobs []*metric.Job) *metric.Run {
 	if i := slices.IndexFunc(jobs, func(j *metric.Job) bool { return isStop(j.Last.Key) }); i >= 0 {
 		return jobs[i].Good
 	}
@@ -60,24 +60,24 @@ func stopRun(jobs []*metric.Job) *metric.Run {
 }
 
 // CountedAsSilent returns the nodes that the last good run of safe_to_stop counted as not connected, because they did not answer.
-func (st *Status) CountedAsSilent() []string { return st.stop.Facts.Unreachable }
+func (st *Status) CountedAsSilent() []string { return st.safeToStopRun.Facts.Unreachable }
 
-// stops returns the validator sets of the last good run; without sets if it has expired.
-func (st *Status) stops() *staking.Stops {
-	if run := st.stop; run.Facts.Stops != nil && st.At.Before(run.Until) {
-		return run.Facts.Stops
+// validatorSets returns the validator sets of the last good run; without sets if it has expired.
+func (st *Status) validatorSets() *staking.ValidatorSets {
+	if run := st.safeToStopRun; run.Facts.ValidatorSets != nil && st.At.Before(run.Until) {
+		return run.Facts.ValidatorSets
 	}
-	return &staking.Stops{}
+	return &staking.ValidatorSets{}
 }
 
 // shares returns the shares that remain when nodes stop, smallest first, and the chains of which this is not known. A validator whose balance ends
 // within staking.StopAhead does not count.
-func (st *Status) shares(stops *staking.Stops, ids ...string) (shares []Share, unknown []string) {
-	for _, set := range stops.Sets {
+func (st *Status) shares(facts *staking.ValidatorSets, ids ...string) (shares []Share, unknown []string) {
+	for _, set := range facts.Sets {
 		if set.Members != nil && !slices.ContainsFunc(ids, func(id string) bool { return set.Members[id] }) {
 			continue
 		}
-		left, by := set.After(ids, stops.Isolated, st.At.Add(staking.StopAhead))
+		left, by := set.After(ids, facts.Isolated, st.At.Add(staking.StopAhead))
 		if set.Members == nil || by == "" {
 			unknown = append(unknown, set.Chain)
 			continue
@@ -124,17 +124,17 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 		}
 		a.Node = cmp.Or(st.NameOf(a.NodeID, ""), nameOrID)
 	}
-	if run := st.stop; st.At.Before(run.Until) {
+	if run := st.safeToStopRun; st.At.Before(run.Until) {
 		a.AsOf = &run.At
 	}
-	stops := st.stops()
-	id, counted := stops.Nodes[node]
+	facts := st.validatorSets()
+	id, counted := facts.Nodes[node]
 	if !own && !counted {
 		return st.safeToStopOther(p, a)
 	}
 	var unknown []string
 	if counted {
-		a.Chains, unknown = st.shares(stops, id)
+		a.Chains, unknown = st.shares(facts, id)
 	}
 	reasons := against(a.Chains)
 	if othersBack {
@@ -152,7 +152,7 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 		a.Reason = "not known: how much of " + strings.Join(unknown, ", ") + " would stay connected: " + st.why(isStop)
 		return Unknown, a
 	}
-	if missed := cmp.Or(st.uncounted(p), stops.Uncounted[node]); missed != "" {
+	if missed := cmp.Or(st.uncounted(p), facts.Uncounted[node]); missed != "" {
 		a.Reason = "not known: " + missed
 		return Unknown, a
 	}
@@ -238,7 +238,7 @@ func (StopMetric) Describe(out chan<- *prometheus.Desc) { out <- stopDesc }
 func (m StopMetric) Collect(out chan<- prometheus.Metric) {
 	st, p := m()
 	p = p.Once()
-	for node := range st.stops().Nodes {
+	for node := range st.validatorSets().Nodes {
 		switch verdict, _ := st.SafeToStop(p, node); verdict {
 		case Yes:
 			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 1, node)

@@ -67,7 +67,7 @@ func (st *Status) uncounted(p Pool) string {
 			return "the chains of " + words.Brief(nodes) + " are not known yet: retry in a few seconds"
 		}
 	}
-	run := st.stop
+	run := st.safeToStopRun
 	oldest := run.Period * 3 / 2 // a run may take half a period
 	if age := st.At.Sub(run.At); age > oldest && run.Collector != "" {
 		return fmt.Sprintf("the last answer is %s old: %s", words.Seconds(age.Seconds()), st.why(isStop))

@@ -52,12 +52,12 @@ func (w Waves) Text() string {
 // Waves splits nodes into as few groups as possible that may stop together, if all nodes of a group are back before the next one stops. Without
 // names, it is about all nodes.
 func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
-	stops := st.stops()
+	facts := st.validatorSets()
 	a := Waves{Waves: []Wave{}}
 	if len(names) == 0 {
 		names = st.All
 	}
-	if len(stops.Nodes) == 0 {
+	if len(facts.Nodes) == 0 {
 		a.Reason = cmp.Or(p.starting(), "not known: "+st.why(isStop))
 		return Unknown, a
 	}
@@ -78,10 +78,10 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 			a.Cannot = append(a.Cannot, Cannot{name, reason})
 			continue
 		}
-		together, ids = append(together, name), append(ids, stops.Nodes[name])
+		together, ids = append(together, name), append(ids, facts.Nodes[name])
 	}
 	at := st.At.Add(staking.StopAhead)
-	sizes, room := stops.Rooms(ids, at)
+	sizes, room := facts.Rooms(ids, at)
 	var fit, alone [][]int
 	for i, size := range sizes {
 		fits := true
@@ -111,7 +111,7 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 			w.Nodes, members = append(w.Nodes, together[i]), append(members, ids[i])
 		}
 		slices.Sort(w.Nodes)
-		w.Chains, _ = st.shares(stops, members...)
+		w.Chains, _ = st.shares(facts, members...)
 		a.Waves = append(a.Waves, w)
 	}
 	slices.SortFunc(a.Waves, func(a, b Wave) int {

@@ -6,14 +6,14 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
 
-// StopsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. Node IDs are NodeID- and the name. A share of 0 is
+// ValidatorSetsOf returns facts by which these shares of chains stay when a node stops, as a node sees it. Node IDs are NodeID- and the name. A share of 0 is
 // not known.
-func StopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
-	stops := &staking.Stops{Nodes: map[string]string{}}
+func ValidatorSetsOf(by string, shares map[string]map[string]float64) *staking.ValidatorSets {
+	facts := &staking.ValidatorSets{Nodes: map[string]string{}}
 	sets := map[string]*staking.StopSet{}
 	for node, chains := range shares {
 		id := "NodeID-" + node
-		stops.Nodes[node] = id
+		facts.Nodes[node] = id
 		for chain, share := range chains {
 			if sets[chain] == nil {
 				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
@@ -30,7 +30,7 @@ func StopsOf(by string, shares map[string]map[string]float64) *staking.Stops {
 		}
 	}
 	for _, set := range sets {
-		stops.Sets = append(stops.Sets, *set)
+		facts.Sets = append(facts.Sets, *set)
 	}
-	return stops
+	return facts
 }

@@ -37,7 +37,7 @@ func stopping(t *testing.T) *Site {
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-half"} 1
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-stranger"} 1
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-outsider"} 0`)
-	counts(s, metric.Facts{Stops: testworld.StopsOf("needed", map[string]map[string]float64{
+	counts(s, metric.Facts{ValidatorSets: testworld.ValidatorSetsOf("needed", map[string]map[string]float64{
 		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.75, "two": 0.7999}, "idle": {}, "sharded": {"P": 0.99},
 		"half": {"P": 0.99, "three": 0}, "torn": {"one": 0.79},
 	})})
@@ -170,7 +170,7 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-		all := metric.Facts{Stops: testworld.StopsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
+		all := metric.Facts{ValidatorSets: testworld.ValidatorSetsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
 		counts(s, all)
 		undiscovered, chains, unreachable, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "d"}, []string{"down", "c"}
 		s.Undiscovered = func() []string { return undiscovered }
