@@ -64,7 +64,7 @@ func (u *Upstream) acquire(ctx context.Context, r request) (release func(), err 
 // calls release at the end.
 func (u *Upstream) send(ctx context.Context, r request, release func()) (any, error) {
 	defer release()
-	began := time.Now()
+	began, blame := time.Now(), u.watch(ctx, r.op)
 	value, err := u.exchange(ctx, r)
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
@@ -72,9 +72,10 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 		return nil, ctx.Err() // the caller cancelled: this says nothing about the upstream
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
-		outcome = Timeout
 		err = &Error{r.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
+	err = blame(err)
+	outcome = OutcomeOf(err)
 	u.metrics.ended(r.op, outcome, took)
 	if outcome != LocalLimit {
 		u.ended(outcome)

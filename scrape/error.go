@@ -28,7 +28,7 @@ const (
 	NotFound      Outcome = "not_found"     // no such path: chain unknown or not tracked, API disabled, or no such resource
 	Malformed     Outcome = "malformed"     // the answer does not have the expected form
 	TooLarge      Outcome = "too_large"     // the answer, or its decoded form, exceeds the limit
-	LocalLimit    Outcome = "local_limit"   // the exporter's host lacks file descriptors, ports or memory for a connection: says nothing about the upstream
+	LocalLimit    Outcome = "local_limit"   // the exporter's host lacks file descriptors, ports, memory or CPU for the call: says nothing about the upstream
 )
 
 // Outcomes lists all outcomes, OK first. Callers must not change the slice.
@@ -55,6 +55,21 @@ func (l *lost) Unwrap() error { return l.error }
 
 // IsLost reports whether the upstream does not offer a call that it answered before.
 func IsLost(err error) bool { return errors.As(err, new(*lost)) }
+
+// starved is the cause of a call for which this process had too little CPU.
+type starved struct{ error }
+
+// Unwrap returns the timeout.
+func (s *starved) Unwrap() error { return s.error }
+
+// Starved returns the error of a call without an answer for which this process had too little CPU.
+func Starved(op string, err error) error {
+	return &Error{op, LocalLimit, &starved{Advise(&reason{"the exporter has too little CPU to wait for the answer", err},
+		"Give the exporter more CPU, or split the nodes among shards. This says nothing about the node.")}}
+}
+
+// IsStarved reports whether err is Starved, wrapped or not.
+func IsStarved(err error) bool { return errors.As(err, new(*starved)) }
 
 // advised is an error with its own remedy.
 type advised struct {

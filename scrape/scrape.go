@@ -54,6 +54,10 @@ type Options struct {
 	// shared.
 	Share time.Duration
 
+	// Lost, if set, returns for how long this process has been late in total. If it was late during a quarter of a call without an answer, the
+	// outcome is LocalLimit instead of Timeout.
+	Lost func() time.Duration
+
 	// Changed, if set, is called when Healthy has changed. It must not block.
 	Changed func()
 
@@ -79,6 +83,7 @@ type Upstream struct {
 	given          http.RoundTripper // Options.Transport
 	admit          func(ctx context.Context, op string) error
 	share          time.Duration
+	lost           func() time.Duration
 	timeout        time.Duration
 	metrics        *measure
 	limiter        limiter
@@ -106,6 +111,7 @@ func New(o Options) (*Upstream, error) {
 		given:          o.Transport,
 		admit:          o.Admit,
 		share:          o.Share,
+		lost:           o.Lost,
 		timeout:        orDefault(o.Timeout, defaultTimeout),
 		metrics:        o.Metrics.newMeasure(o.Name),
 		changed:        o.Changed,
@@ -197,15 +203,35 @@ func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (
 		}
 		return value, u.limiter.ended(r.op, r.path, err)
 	}
+	blame := u.watch(ctx, r.op)
 	d := maxAge(ctx)
 	if d <= 0 || r.once() {
-		return send(ctx)
+		value, err := send(ctx)
+		return value, blame(err)
 	}
 	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body)}, max(d, u.share), send)
 	if err != nil {
 		err = u.explain(r.op, err)
 	}
-	return value, err
+	return value, blame(err)
+}
+
+// watch begins to watch whether this process is in time. The returned function replaces a timeout by Starved if the process was late during a
+// quarter of the time.
+func (u *Upstream) watch(ctx context.Context, op string) (blame func(error) error) {
+	if u.lost == nil {
+		return func(err error) error { return err }
+	}
+	began, before := time.Now(), u.lost()
+	return func(err error) error {
+		if OutcomeOf(err) != Timeout || errors.Is(context.Cause(ctx), context.Canceled) {
+			return err
+		}
+		if took, lost := time.Since(began), u.lost()-before; lost < took/4 {
+			return err
+		}
+		return Starved(op, err)
+	}
 }
 
 // explain returns err as an *Error with a message for the operator.

@@ -511,3 +511,38 @@ func TestLocalLimitsLeaveHealthUnchanged(t *testing.T) {
 		}
 	})
 }
+
+// A call without an answer says nothing about the upstream if this process was late during a quarter of it.
+func TestTimeoutOfALateProcessIsNoTimeout(t *testing.T) {
+	for name, test := range map[string]struct {
+		late   float64 // share of the call
+		shared bool
+		want   scrape.Outcome
+	}{
+		"in time":            {0.2, false, scrape.Timeout},
+		"late":               {0.3, false, scrape.LocalLimit},
+		"a shared answer":    {0.3, true, scrape.LocalLimit},
+		"in time and shared": {0.2, true, scrape.Timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				}), Lost: func() time.Duration { return time.Duration(test.late * float64(time.Since(began))) }})
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				if test.shared {
+					ctx = scrape.MaxAge(ctx, time.Second)
+				}
+				_, err := rpc[height](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
+				time.Sleep(10 * time.Second) // until the shared request has ended
+				starved := test.want == scrape.LocalLimit
+				if scrape.OutcomeOf(err) != test.want || scrape.IsStarved(err) != starved || u.Healthy() != starved {
+					t.Errorf("%v, starved is %t, healthy is %t", err, scrape.IsStarved(err), u.Healthy())
+				}
+			})
+		})
+	}
+}

@@ -55,6 +55,9 @@ type Options struct {
 	Reload <-chan os.Signal
 	// Started, if set, is called with the listen address.
 	Started func(net.Addr)
+	// Yield, if set, replaces runtime.Gosched where the scheduler measures how late this process runs. In synthetic time no goroutine waits for
+	// the CPU.
+	Yield func()
 }
 
 // New starts the collectors, and alerting if it is enabled. They run until ctx ends. Wait waits until they have stopped. An error
@@ -92,7 +95,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
 	config.ExportLabels(registry, a.labelled)
 	registry.MustRegister(a.store)
-	a.scheduler = schedule.Start(ctx, a.store, registry, log)
+	a.scheduler = schedule.Start(ctx, a.store, registry, log, o.Yield)
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{

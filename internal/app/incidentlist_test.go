@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // incidents are the incidents, and the situations without any expected alert.
@@ -321,8 +321,8 @@ var stakeIncidents = []incident{
 	},
 	{
 		what: "somebody shortens the next period of an auto-renewed validator",
-		change: func(env config.Environment) {
-			env["VALIDATORS"] = simnet.New(simnet.Options{Seed: 1}).NodeID("golf")
+		change: func(a *apptest.World) {
+			a.Env["VALIDATORS"] = simnet.New(simnet.Options{Seed: 1}).NodeID("golf")
 		},
 		begin: func(w *world) { w.SetNextPeriod("golf", 2*day) },
 		warns: []string{"AvaxValidatorRenewalChanged"}, within: 5 * time.Minute, heals: 2 * time.Hour,

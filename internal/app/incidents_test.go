@@ -47,7 +47,7 @@ type incident struct {
 	permissioned bool // examplepoa is not converted to an L1
 	three        bool // examplepoa has only three validators: alpha, bravo and charlie
 	quick        bool // with fewer calls and shorter waits
-	change       func(config.Environment)
+	change       func(*apptest.World)
 }
 
 // world is a healthy network, large enough that the loss of one node does not affect others.
@@ -160,7 +160,7 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 			c.Network.Name = data.Mainnet // the simulated services have no other
 		}
 		if i.change != nil {
-			i.change(a.Env)
+			i.change(a)
 		}
 		a.StartNow(t)
 		test(t, w)

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // page is a page of the exporter at one moment.
@@ -144,7 +144,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
 func TestPageShowsADrainingL1(t *testing.T) {
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
-		change: func(env config.Environment) { env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
+		change: func(a *apptest.World) { a.Env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.SetBalance("examplel1", "charlie", 512*39*60)
 		w.SetBalance("examplel1", "foxtrot", 512*6*24*3600)

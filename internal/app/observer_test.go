@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
 // observedCollectors are the collectors of a quick incident that detect faults of one node.
@@ -31,10 +31,10 @@ var nodeFaults = []incident{
 // "Alert (severity) 5 min".
 func (i incident) fired(t *testing.T, observed bool, long time.Duration) (alerts []string) {
 	i.nodes, i.quick = []string{"alpha"}, true
-	i.change = func(env config.Environment) {
-		env["COLLECTORS"], env["CHAINS"] = observedCollectors, "C"
+	i.change = func(a *apptest.World) {
+		a.Env["COLLECTORS"], a.Env["CHAINS"] = observedCollectors, "C"
 		if observed {
-			env["OBSERVERS"] = "public=http://observer.sim"
+			a.Env["OBSERVERS"] = "public=http://observer.sim"
 		}
 	}
 	inWorld(t, i, func(t *testing.T, w *world) {
@@ -118,9 +118,9 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	const long, budget = 24 * time.Hour, 60
-	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(env config.Environment) {
-		env["OBSERVERS"], env["OBSERVER_BUDGET"] = "public=http://observer.sim", fmt.Sprint(budget)
-		delete(env, "COLLECTORS")
+	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(a *apptest.World) {
+		a.Env["OBSERVERS"], a.Env["OBSERVER_BUDGET"] = "public=http://observer.sim", fmt.Sprint(budget)
+		delete(a.Env, "COLLECTORS")
 	}}
 	inWorld(t, i, func(t *testing.T, w *world) {
 		calls, highest, pauses, minutes := 0, 0, 0, int(long/time.Minute)
@@ -155,9 +155,9 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 
 // delegator monitors a validator with an observer, without a node.
 func delegator(of string) incident {
-	return incident{nodes: []string{}, quick: true, change: func(env config.Environment) {
-		env["NODES"], env["OBSERVERS"], env["VALIDATORS"], env["CHAINS"] = "", "public=http://observer.sim", of, "C"
-		env["COLLECTORS"] = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
+	return incident{nodes: []string{}, quick: true, change: func(a *apptest.World) {
+		a.Env["NODES"], a.Env["OBSERVERS"], a.Env["VALIDATORS"], a.Env["CHAINS"] = "", "public=http://observer.sim", of, "C"
+		a.Env["COLLECTORS"] = "observer,heads,forks,network,validators,validator_views,reward_budget,safe_to_stop,fleet,variants,up"
 	}}
 }
 

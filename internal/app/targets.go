@@ -124,7 +124,7 @@ const serviceMaxWait = 5 * time.Minute
 // upstream creates a client with the common limits.
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	o.Timeout, o.Concurrency = time.Duration(t.cfg.Timeout), cmp.Or(o.Concurrency, int(t.cfg.Concurrency))
-	o.Metrics, o.Transport = t.metrics, t.cfg.Transport
+	o.Metrics, o.Transport, o.Lost = t.metrics, t.cfg.Transport, t.lost
 	own := o.Admit
 	o.Admit = func(ctx context.Context, op string) error {
 		if t.admit != nil {
@@ -338,6 +338,14 @@ func (t *targets) chains() (names []string) {
 		names = append(names, c.Name)
 	}
 	return names
+}
+
+// lost returns for how long this process has been late. Before the start, and in check, this is not measured.
+func (t *targets) lost() time.Duration {
+	if t.scheduler == nil {
+		return 0
+	}
+	return t.scheduler.Lost()
 }
 
 // callsChanged reports that calls to a node have started to fail or to succeed. It triggers the collector up. Without this

@@ -81,7 +81,7 @@ var remedies = map[scrape.Outcome]Remedy{
 		ByText:  true,
 	},
 	scrape.LocalLimit: {
-		What: "The exporter's host lacks file descriptors, ports or memory",
+		What: "The exporter's host lacks file descriptors, ports, memory or CPU",
 		Do:   "Raise the limit of open files of the exporter (LimitNOFILE), and look for clients that hold many connections to it. This says nothing about the node.",
 	},
 	scrape.TooLarge: {

@@ -4,15 +4,16 @@ import (
 	"time"
 )
 
-// The scheduler measures how late this process runs: the delay between the time of a timer and the start of its goroutine. With too
-// little CPU, all goroutines wait, calls end after their deadlines, and nodes seem to be down. Then the scheduler skips runs until
-// the rest is in time. It first skips collectors that no alert of severity page needs, then all but the up probes.
+// The scheduler measures how late this process runs: the delay between the time of a timer and the turn of a goroutine that goes to the end
+// of the queue. With too little CPU, all goroutines wait, calls end after their deadlines, and nodes seem to be down. Then the scheduler skips
+// runs until the rest is in time. It first skips collectors that no alert of severity page needs, then all but the up probes.
 const (
-	measureEvery = 5 * time.Second
-	// tooLate is the delay above which more runs are skipped, at most once in stepUp.
+	measureEvery = 500 * time.Millisecond
+	judgeEvery   = 5 * time.Second
+	// tooLate is the mean delay above which more runs are skipped, at most once in stepUp.
 	tooLate = time.Second
 	stepUp  = 30 * time.Second
-	// inTime is the delay below which fewer runs are skipped, after stepDown.
+	// inTime is the mean delay below which fewer runs are skipped, after stepDown.
 	inTime   = 250 * time.Millisecond
 	stepDown = time.Minute
 )
@@ -22,21 +23,44 @@ type load struct {
 	level   int       // 0: all jobs run; 1: those that alerts of severity page need; 2: the up probes
 	changed time.Time // last change of level
 	late    time.Time // last delay of inTime or more
+
+	due     time.Time     // of the next measurement
+	lost    time.Duration // sum of all delays
+	starved bool          // a run failed because of this process since the last judgement
+	before  time.Time     // last judgement with such a run
 }
 
 const maxLevel = 2
 
 // measure measures the delay until the context ends.
 func (s *Scheduler) measure() {
-	for {
-		due := time.Now().Add(measureEvery)
+	var sum time.Duration
+	for n, judged := time.Duration(1), time.Now(); ; n++ {
 		select {
 		case <-time.After(measureEvery):
-			s.judge(time.Since(due))
 		case <-s.ctx.Done():
 			return
 		}
+		s.yield()
+		s.mu.Lock()
+		now := time.Now()
+		delay := now.Sub(s.load.due)
+		s.load.lost += delay
+		s.load.due = now.Add(measureEvery)
+		s.mu.Unlock()
+		if sum += delay; now.Sub(judged) >= judgeEvery {
+			s.judge(sum / n)
+			n, sum, judged = 0, 0, now
+		}
 	}
+}
+
+// Lost returns for how long this process has been late since the start, in total. A call that got no answer while the process was late says
+// nothing about the node.
+func (s *Scheduler) Lost() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.load.lost + max(0, time.Since(s.load.due))
 }
 
 // judge decides which jobs run, by the delay that was measured now.
@@ -45,12 +69,17 @@ func (s *Scheduler) judge(delay time.Duration) {
 	defer s.mu.Unlock()
 	now := time.Now()
 	s.counts.delay.Set(delay.Seconds())
-	if delay >= inTime {
+	again := false // runs fail because of this process, and not only once, such as at the start
+	if s.load.starved {
+		again = now.Sub(s.load.before) < stepUp
+		s.load.starved, s.load.before = false, now
+	}
+	if delay >= inTime || again {
 		s.load.late = now
 	}
 	level := s.load.level
 	switch {
-	case delay >= tooLate && level < maxLevel && (level == 0 || now.Sub(s.load.changed) >= stepUp):
+	case (delay >= tooLate || again) && level < maxLevel && (level == 0 || now.Sub(s.load.changed) >= stepUp):
 		level++
 	case level > 0 && now.Sub(s.load.late) >= stepDown && now.Sub(s.load.changed) >= stepDown:
 		level--

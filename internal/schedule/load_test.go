@@ -1,6 +1,8 @@
 package schedule_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // If the exporter has too little CPU, it first skips what no alert of severity page needs, and then everything but the probes.
@@ -80,6 +84,64 @@ func TestSkippedFirstRunFollowsSoon(t *testing.T) {
 		time.Sleep(3 * time.Minute) // a minute in time, and at most a minute until the run
 		if n := runs.Load(); n != 1 {
 			t.Errorf("%d runs after recovery, want 1", n)
+		}
+	})
+}
+
+// The exporter measures how late it is.
+func TestLostTimeIsMeasured(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		time.Sleep(time.Minute)
+		if lost := h.Lost(); lost != 0 {
+			t.Errorf("lost %v in a minute in time", lost)
+		}
+		h.late.Store(int64(time.Second))
+		time.Sleep(time.Minute)
+		if lost := h.Lost(); lost < 35*time.Second || lost > 45*time.Second { // two thirds: half a second of each one and a half is in time
+			t.Errorf("lost %v in a late minute", lost)
+		}
+		h.late.Store(int64(time.Hour))
+		time.Sleep(30 * time.Minute)
+		if lost := h.Lost(); lost < 29*time.Minute {
+			t.Errorf("lost %v, although the process has stood still for 30 minutes", lost)
+		}
+		h.stop()
+	})
+}
+
+// A run that ends without an answer because of the exporter counts as skipped: the result and the samples of the job stay. The exporter is then
+// too slow.
+func TestStarvedRunCountsAsSkipped(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		var starved atomic.Bool
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			if starved.Load() {
+				return fmt.Errorf("of alpha: %w", scrape.Starved("info.getNodeVersion", context.DeadlineExceeded))
+			}
+			out.Set(gauge, 1, "alpha")
+			return nil
+		})})
+		time.Sleep(period + time.Second)
+		starved.Store(true)
+		key := metric.Key{Collector: "test", Target: metric.Target{Node: "alpha"}}
+		last := h.store.Last(key).At
+		time.Sleep(period)
+		if level := h.count(t, "avax_exporter_overload"); level != 0 {
+			t.Errorf("overload %v after one starved run, want 0", level)
+		}
+		time.Sleep(period)
+		if got := h.store.Last(key); got.Err != nil || got.At != last || !strings.Contains(h.served(), "avax_test_gauge") {
+			t.Errorf("last run %v, %v, samples %q", got.At, got.Err, h.served())
+		}
+		if skipped := h.count(t, "avax_exporter_collector_skipped_total"); skipped != 2 {
+			t.Errorf("%v skipped runs, want 2", skipped)
+		}
+		time.Sleep(2 * period)
+		if level := h.count(t, "avax_exporter_overload"); level != 1 {
+			t.Errorf("overload %v after four starved runs, want 1", level)
+		}
+		if got := h.served(); strings.Contains(got, "avax_test_gauge") {
+			t.Errorf("after three periods still %q", got)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -56,6 +57,7 @@ type Scheduler struct {
 	runs    sync.WaitGroup
 	counts  counts
 	load    load
+	yield   func()
 	churn   metric.Churn
 }
 
@@ -149,8 +151,11 @@ func newCounts(r prometheus.Registerer) counts {
 // Declare registers the families of the scheduler.
 func Declare(r prometheus.Registerer) { newCounts(r) }
 
-// Start returns a scheduler without jobs. It runs until ctx ends.
-func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, log *slog.Logger) *Scheduler {
+// Start returns a scheduler without jobs. It runs until ctx ends. yield lets other goroutines run; nil is runtime.Gosched.
+func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, log *slog.Logger, yield func()) *Scheduler {
+	if yield == nil {
+		yield = runtime.Gosched
+	}
 	s := &Scheduler{
 		ctx:     ctx,
 		store:   store,
@@ -160,7 +165,9 @@ func Start(ctx context.Context, store *metric.Store, r prometheus.Registerer, lo
 		failing: map[cause]*failing{},
 		tickers: map[cron.Schedule]*ticker{},
 		counts:  newCounts(r),
+		yield:   yield,
 	}
+	s.load.due = time.Now().Add(measureEvery)
 	s.runs.Go(s.measure)
 	return s
 }
@@ -448,6 +455,14 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 		return
 	}
 	was := s.store.Last(j.Key)
+	if scrape.IsStarved(r.Err) {
+		s.load.starved = true
+		if !was.At.IsZero() { // the run says nothing about its target: it counts as skipped
+			s.counts.skipped.Inc()
+			s.log.Debug("run starved", "target", j.Target.String(), "collector", j.Collector, "err", r.Err)
+			return
+		}
+	}
 	if len(r.Chunks) > 0 {
 		var excess error
 		if r.Chunks, j.shown, excess = s.churn.Limit(j.Target, j.shown, r.Chunks, r.At); excess != nil {

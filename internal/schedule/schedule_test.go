@@ -27,6 +27,7 @@ type harness struct {
 	store    *metric.Store
 	registry *prometheus.Registry
 	log      *strings.Builder
+	late     *atomic.Int64 // how long a goroutine waits for its turn
 	stop     func()
 }
 
@@ -35,8 +36,13 @@ func inHarness(t *testing.T, test func(t *testing.T, h harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		h := harness{store: metric.NewStore(), registry: prometheus.NewRegistry(), log: &strings.Builder{}, stop: cancel}
-		h.Scheduler = schedule.Start(ctx, h.store, h.registry, slog.New(slog.NewTextHandler(h.log, nil)))
+		h := harness{store: metric.NewStore(), registry: prometheus.NewRegistry(), log: &strings.Builder{}, late: &atomic.Int64{}, stop: cancel}
+		h.Scheduler = schedule.Start(ctx, h.store, h.registry, slog.New(slog.NewTextHandler(h.log, nil)), func() {
+			select {
+			case <-time.After(time.Duration(h.late.Load())):
+			case <-ctx.Done():
+			}
+		})
 		defer h.Wait()
 		defer cancel()
 		test(t, h)
@@ -481,7 +487,7 @@ func (h harness) count(t *testing.T, name string) float64 {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return f.GetMetric()[0].GetCounter().GetValue()
+			return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
 		}
 	}
 	t.Fatalf("no %s", name)

@@ -31,6 +31,7 @@ type World struct {
 	Env       config.Environment // the default: alpha, bravo, C and examplel1, without alert rules
 	Configure func(*config.Config)
 	Transport http.RoundTripper // from the exporter to the network
+	Yield     func()            // see app.Options
 	Log       testworld.Log
 	Receiver  *testworld.Receiver // of Notify
 }
@@ -90,7 +91,7 @@ func (w *World) StartNow(t *testing.T) {
 	c.Transport = w.Transport
 	ctx, cancel := context.WithCancel(t.Context())
 	oneStarts.Lock()
-	w.App, err = app.New(ctx, app.Options{Config: c, Log: slog.New(slog.NewTextHandler(&w.Log, nil))})
+	w.App, err = app.New(ctx, app.Options{Config: c, Log: slog.New(slog.NewTextHandler(&w.Log, nil)), Yield: w.Yield})
 	synctest.Wait()
 	oneStarts.Unlock()
 	if err != nil {

@@ -1,0 +1,75 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+)
+
+// slowProcess is a process with too little CPU: whatever waits for its turn, waits for this time.
+type slowProcess struct {
+	http.RoundTripper
+	late atomic.Int64
+	// every n-th call gets its turn in time
+	every, calls atomic.Int64
+}
+
+func (p *slowProcess) yield() { time.Sleep(time.Duration(p.late.Load())) }
+
+// RoundTrip implements http.RoundTripper.
+func (p *slowProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	if every := p.every.Load(); p.late.Load() > 0 && (every == 0 || p.calls.Add(1)%every != 0) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return p.RoundTripper.RoundTrip(r)
+}
+
+// An exporter with too little CPU never reports a node as down because its own calls end too late. It sends one page, about itself.
+func TestStarvedExporterSendsOnePageAboutItself(t *testing.T) {
+	for _, late := range []time.Duration{300 * time.Millisecond, 5 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			t.Parallel()
+			process := &slowProcess{}
+			incident{
+				change: func(w *apptest.World) {
+					process.RoundTripper = w.Transport
+					w.Transport, w.Yield = process, process.yield
+					w.Env["COLLECTORS"] = strings.Replace(w.Env["COLLECTORS"], "heads,", "", 1)
+				},
+				begin:  func(*world) { process.late.Store(int64(late)) },
+				end:    func(*world) { process.late.Store(0) },
+				pages:  []string{"AvaxExporterDown"},
+				says:   "the exporter is too slow for its nodes",
+				within: 10 * time.Minute, goesOn: 20 * time.Minute, notified: 1, healthy: 2 * time.Minute, quick: true, fuji: true,
+			}.run(t)
+		})
+	}
+}
+
+// While only some calls end too late, no node is reported as down.
+func TestSomeStarvedCallsReportNoNodeAsDown(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		process := &slowProcess{RoundTripper: w.Transport}
+		process.every.Store(3)
+		w.Transport, w.Yield = process, process.yield
+		w.Start(t)
+		process.late.Store(int64(time.Second))
+		for range 10 * 60 {
+			time.Sleep(time.Second)
+			if _, samples := w.Get(t, "/metrics"); strings.Contains(samples, "\navax_node_up{node=\"alpha\"} 0") {
+				t.Fatal("alpha is reported as down")
+			}
+		}
+		process.late.Store(0)
+		w.Node("alpha").Stop()
+		time.Sleep(3 * time.Minute)
+		if _, samples := w.Get(t, "/metrics"); !strings.Contains(samples, "\navax_node_up{node=\"alpha\"} 0") {
+			t.Error("alpha has stopped, and is not reported as down")
+		}
+	})
+}
