@@ -119,7 +119,46 @@ func readSuite(t *testing.T, file string) *suite {
 			s.tests = append(s.tests, tests)
 		}
 	}
+	for _, tests := range s.tests {
+		for i := range tests.Tests {
+			s.expectSilence(&tests.Tests[i])
+		}
+	}
 	return s
+}
+
+// situations are the kinds of cases in which each alert that is not named is expected to be inactive.
+var situations = []string{"absent", "at the bar", "restart"}
+
+// kind returns the kind of a case, which its name begins with.
+func (c testCase) kind() string {
+	kind, _, _ := strings.Cut(c.Name, ": ")
+	return kind
+}
+
+// expectSilence adds to a case of a situation that at each of its times all other alerts are inactive.
+func (s *suite) expectSilence(c *testCase) {
+	if !slices.Contains(situations, c.kind()) {
+		return
+	}
+	named := map[alertName]bool{}
+	times := map[model.Duration]bool{}
+	for _, a := range c.Alerts {
+		named[alertName{a.EvalTime, a.Alertname}], times[a.EvalTime] = true, true
+	}
+	for _, at := range slices.Sorted(maps.Keys(times)) {
+		for _, r := range s.rules {
+			if key := (alertName{at, r.Alert}); r.Alert != "" && r.Alert != watchdog && !named[key] {
+				named[key] = true
+				c.Alerts = append(c.Alerts, alertCase{EvalTime: at, Alertname: r.Alert})
+			}
+		}
+	}
+}
+
+type alertName struct {
+	at   model.Duration
+	name string
 }
 
 func readTests(t *testing.T) (all []testFile) {
