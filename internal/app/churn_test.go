@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -11,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
-// inventive makes alpha report new names in each answer: 1,900 failing health checks, upgrades, ACPs and versions of its own.
+// inventive makes alpha report new names in each answer.
 type inventive struct {
 	http.RoundTripper
 	answers *atomic.Int64
@@ -24,54 +23,26 @@ func (v inventive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Hostname() != "alpha.sim" {
 		return v.RoundTripper.RoundTrip(r)
 	}
-	var body []byte
+	var request []byte
 	if r.Body != nil {
 		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
+		if request, err = io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Body = io.NopCloser(bytes.NewReader(request))
 	}
+	r.Header.Del("Accept-Encoding")
 	resp, err := v.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
-	var call struct{ Method string }
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &call); err != nil {
-			return nil, err
-		}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
 	}
-	n := v.answers.Add(1)
-	return changed(resp, func(result map[string]any) {
-		switch {
-		case r.URL.Path == "/ext/health":
-			checks, is := result["checks"].(map[string]any)
-			if !is {
-				return
-			}
-			var real map[string]any
-			for _, c := range checks {
-				real = c.(map[string]any)
-				break
-			}
-			for i := range 1900 {
-				failing := map[string]any{"error": "invented", "contiguousFailures": 9, "timeOfFirstFailure": "2000-01-01T00:00:00Z"}
-				for k, field := range real {
-					if failing[k] == nil {
-						failing[k] = field
-					}
-				}
-				checks[fmt.Sprintf("check-%d-%d", n, i)] = failing
-			}
-		case call.Method == "info.upgrades":
-			for i := range 100 {
-				result[fmt.Sprintf("invented%d%dTime", n, i)] = "2025-01-01T00:00:00Z"
-			}
-		case call.Method == "info.getNodeVersion":
-			result["version"] = fmt.Sprintf("avalanchego/1.14.%d", n)
-		}
-	})
+	text = testworld.Invented(request, text, v.answers.Add(1))
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return resp, nil
 }
 
 // A node that invents names in each answer adds a bounded number of series to the history in an hour. The log names it, and the other

@@ -108,7 +108,7 @@ func (e *exporter) endure(a attack, table string, nodes ...string) {
 		served++
 		longest = max(longest, time.Since(began))
 		f := figuresOf(p)
-		peak = figures{max(peak.Goroutines, f.Goroutines), max(peak.Descriptors, f.Descriptors), max(peak.Heap, f.Heap), max(peak.Resident, e.resident())}
+		peak = figures{max(peak.Goroutines, f.Goroutines), max(peak.Descriptors, f.Descriptors), max(peak.Heap, f.Heap), max(peak.Resident, e.resident()), 0}
 		for _, node := range nodes {
 			if value, there := p[`avax_node_up{node="`+node+`"}`]; there && value != 1 {
 				down++

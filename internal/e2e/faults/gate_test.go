@@ -111,6 +111,16 @@ func changing(change func([]byte) []byte) behaviour {
 	}
 }
 
+// inventing adds new names to each answer.
+func inventing() behaviour {
+	var answers atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request, good func() answer) {
+		request, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(request))
+		changing(func(body []byte) []byte { return testworld.Invented(request, body, answers.Add(1)) })(w, r, good)
+	}
+}
+
 func hung(_ http.ResponseWriter, r *http.Request, _ func() answer) { <-r.Context().Done() }
 
 // byByte sends one byte of the answer every 50 ms.

@@ -171,12 +171,14 @@ func (e *exporter) scrape(truth page, stop <-chan struct{}) (seen scrapes) {
 type figures struct {
 	Goroutines, Descriptors int
 	Heap, Resident          int64 // bytes
+	Series                  int   // in the history
 }
 
 func figuresOf(p page) figures {
 	return figures{
 		Goroutines: int(p["go_goroutines"]), Descriptors: int(p["process_open_fds"]),
 		Heap: int64(p["go_memstats_heap_alloc_bytes"]), Resident: int64(p["process_resident_memory_bytes"]),
+		Series: int(p["avax_exporter_history_series"]),
 	}
 }
 

@@ -39,8 +39,8 @@ var incidents = []func(upstream){
 	func(u upstream) { u.Inject(simnet.WrongHost()) },
 }
 
-// TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated network, with one incident after the other and a
-// scraper, for the duration -soak.
+// TestGoroutinesDescriptorsAndHeapStayFlat runs all collectors over the simulated network with 256 MiB of memory, for the duration -soak. One incident
+// follows the other, a node reports new names in each answer, and a scraper reads the metrics.
 func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
@@ -57,7 +57,9 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 	for _, spec := range collectors.All() {
 		every = append(every, spec.Name)
 	}
-	e := start(t, listed(urls, names...), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
+	inventor := newGate(t, network.Node("echo"))
+	urls["echo"] = inventor.url()
+	e := run(t, confined(t), listed(urls, append(names, "echo")...), "AVAX_COLLECTORS="+strings.Join(every, ","), "AVAX_SCHEDULES="+strings.Join(schedules, ";"),
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID+",examplepoa="+network.Chain("examplepoa").ID, "AVAX_VALIDATORS=all",
 		"AVAX_METRICS_URL="+urls["metrics"], "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=10000000/m", "AVAX_STATE_DIR="+t.TempDir(),
 		"AVAX_WATCH_ADDRESSES=P-"+simnet.Owner+",X-"+simnet.Owner+","+simnet.Account+","+simnet.Partner, "AVAX_WATCH_CONTRACTS="+simnet.Account)
@@ -66,6 +68,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 
 	time.Sleep(4 * time.Second)
 	idle := figuresOf(e.Until("a page", func(page) error { return nil }))
+	inventor.behaveAs(inventing())
 
 	upstreams := []upstream{network.MetricsService(), network.DataService()}
 	for _, name := range names {
@@ -107,6 +110,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		of    func(figures) float64
 		limit float64 // growth within the measured time
 	}{
+		{"series in the history", func(f figures) float64 { return float64(f.Series) }, 3000 * max(1, lasted.Hours())}, // 1,000 of the inventor in an hour, and those of their alerts
 		{"goroutines", func(f figures) float64 { return float64(f.Goroutines) }, 20},
 		{"descriptors", func(f figures) float64 { return float64(f.Descriptors) }, 20},
 		{"heap, MB", func(f figures) float64 { return float64(f.Heap) / 1e6 }, 8},
