@@ -492,25 +492,46 @@ func restaked(payments []Payment) (found []Payment) {
 	return found
 }
 
-const notVerified = "not verified: no node answered"
+const (
+	notVerified = "not verified: no node answered"
+	notUnspent  = "not verified: the nodes list only unspent outputs, and this output is not among them"
+)
 
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
-// staked, and for an auto-renewed validator under the transaction that paid. A payment about which no node answers stays unverified.
+// staked, and for an auto-renewed validator under the transaction that paid. If no node serves platform.getRewardUTXOs, the unspent outputs of the
+// owner confirm the payments that it has not spent. A payment about which no node answers stays unverified.
 func (r *reader) verify(ctx context.Context, payments []Payment) error {
 	if r.ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
-	listed := func(tx string) (paid []node.RewardUTXO, err error) {
+	ask := func(call func(context.Context, *nodes.Node) ([]node.RewardUTXO, error)) (paid []node.RewardUTXO, err error) {
 		for failures := range retries {
-			paid, err = nodes.First(ctx, r.ups.Pool, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-				return n.PlatformRewardUTXOs(ctx, tx)
-			})
+			paid, err = nodes.First(ctx, r.ups.Pool, call)
 			if err == nil || ctx.Err() != nil || scrape.OutcomeOf(err) != scrape.RateLimited && failures > 0 {
 				break
 			}
 			time.Sleep(firstWait << failures)
 		}
 		return paid, err
+	}
+	unspent := map[string][]node.RewardUTXO{} // by owner
+	listed := func(tx, owner string) (paid []node.RewardUTXO, all bool, err error) {
+		paid, err = ask(func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+			return n.PlatformRewardUTXOs(ctx, tx)
+		})
+		if !nodes.NotServed(err) {
+			return paid, true, err
+		}
+		of, read := unspent[owner]
+		if !read {
+			if of, err = ask(func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+				return n.PlatformUnspent(ctx, owner)
+			}); err != nil {
+				return nil, false, err
+			}
+			unspent[owner] = of
+		}
+		return slices.DeleteFunc(slices.Clone(of), func(u node.RewardUTXO) bool { return u.TxID != tx }), false, nil
 	}
 	const mostFailures = 5 // in succession: then no node is asked any more
 	var unasked []error
@@ -530,7 +551,7 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 		}
 		r.Progress(text)
 		for _, tx := range []string{p.Staking, p.Transaction} {
-			paid, err := listed(tx)
+			paid, all, err := listed(tx, "P-"+data.BareAddress(append(p.Addresses, "")[0]))
 			if err != nil {
 				unasked = append(unasked, err)
 				payments[i].Verified, payments[i].Remark = "", notVerified
@@ -538,13 +559,19 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 				break
 			}
 			failures = 0
-			payments[i].Verified = "the node lists no such payment"
+			if payments[i].Verified = "the node lists no such payment"; !all {
+				payments[i].Verified, payments[i].Remark = "", notUnspent
+			}
 			if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
+				payments[i].Remark = p.Remark
 				if payments[i].Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
 					payments[i].Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
 				}
 				break
 			}
+		}
+		if payments[i].Remark == notUnspent {
+			unasked = append(unasked, errors.New(strings.TrimPrefix(notUnspent, "not verified: ")))
 		}
 		if ctx.Err() != nil {
 			break

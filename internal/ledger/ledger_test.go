@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net/http"
@@ -245,4 +246,90 @@ func (f *failingAfter) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return f.RoundTripper.RoundTrip(r)
+}
+
+// withoutRewards refuses platform.getRewardUTXOs. The unspent outputs are those that it answered before, apart from one that was spent.
+type withoutRewards struct {
+	http.RoundTripper
+	refuses bool
+	outputs []string
+}
+
+func (f *withoutRewards) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil || !strings.HasSuffix(r.URL.Path, "/P") {
+		return f.RoundTripper.RoundTrip(r)
+	}
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	r.Header.Del("Accept-Encoding")
+	answer := func(text string) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
+	}
+	rewards := bytes.Contains(text, []byte("platform.getRewardUTXOs"))
+	switch {
+	case rewards && f.refuses:
+		return answer(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method platform.getRewardUTXOs does not exist"}}`)
+	case f.refuses && bytes.Contains(text, []byte("platform.getUTXOs")):
+		list := f.outputs[1:]
+		if bytes.Contains(text, []byte("startIndex")) {
+			list = []string{}
+		}
+		page, err := json.Marshal(list)
+		if err != nil {
+			return nil, err
+		}
+		return answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`, len(list), page))
+	}
+	resp, err := f.RoundTripper.RoundTrip(r)
+	if err != nil || !rewards {
+		return resp, err
+	}
+	defer resp.Body.Close()
+	if text, err = io.ReadAll(resp.Body); err != nil {
+		return nil, err
+	}
+	var list struct{ Result struct{ UTXOs []string } }
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	f.outputs = append(f.outputs, list.Result.UTXOs...)
+	return answer(string(text))
+}
+
+// If a node does not serve platform.getRewardUTXOs, the unspent outputs of the owner confirm the same payments. Of an output that was spent, the ledger
+// says that it is not verified, and never that it was not paid.
+func TestUnspentOutputsVerifyRewards(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withNode(w)
+		for i := range 5 {
+			w.PayReward("foxtrot", data.RewardDelegator, uint64(i+1))
+		}
+		time.Sleep(time.Minute)
+		q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Verify: true}
+		node := &withoutRewards{RoundTripper: w.Transport}
+		with, err := readThrough(t, w, node, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.refuses = true
+		without, err := readThrough(t, w, node, q)
+		var incomplete *ledger.IncompleteError
+		if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "only unspent outputs") {
+			t.Errorf("one output is spent: %v", err)
+		}
+		spent := 0
+		for i, p := range without {
+			if strings.Contains(p.Note(), "only unspent outputs") && p.Verified == "" {
+				spent++
+			} else if p.Verified != with[i].Verified || p.Remark != with[i].Remark {
+				t.Errorf("line %d: %q %q, with the method %q %q", i, p.Verified, p.Remark, with[i].Verified, with[i].Remark)
+			}
+		}
+		if spent != 1 || len(without) < 5 {
+			t.Errorf("%d of %d lines are not verified", spent, len(without))
+		}
+	})
 }

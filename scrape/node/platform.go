@@ -279,6 +279,7 @@ type assetID struct {
 
 // RewardUTXO is an output that paid a reward. One transaction can pay several.
 type RewardUTXO struct {
+	TxID   string // transaction under which the node lists it
 	Index  uint64
 	Amount uint64 // nAVAX
 }
@@ -296,7 +297,7 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("reward output: %w", err)
 	}
-	u.Index, u.Amount = uint64(o.index), o.amount
+	u.TxID, u.Index, u.Amount = o.tx, uint64(o.index), o.amount
 	return nil
 }
 
@@ -305,6 +306,16 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 func (c *Client) PlatformRewardUTXOs(ctx context.Context, txID string) ([]RewardUTXO, error) {
 	answer, err := call(ctx, c, getRewardUTXOs, "", map[string]string{"txID": txID, "encoding": "hex"})
 	return answer.UTXOs, err
+}
+
+// PlatformUnspent calls platform.getUTXOs page by page and returns the unspent outputs of an address, among them the rewards that its owner has not spent.
+func (c *Client) PlatformUnspent(ctx context.Context, address string) ([]RewardUTXO, error) {
+	all, err := c.unspent(ctx, getPlatformUTXOs, "", address)
+	found := make([]RewardUTXO, len(all))
+	for i, o := range all {
+		found[i] = RewardUTXO{o.tx, uint64(o.index), o.amount}
+	}
+	return found, err
 }
 
 // Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not
