@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"crypto/subtle"
 	"net"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Access decides who may send queries and change something: clients that the web configuration authenticates, clients with the token of the
@@ -119,40 +117,4 @@ func fromThisMachine(r *http.Request) bool {
 	from, _ := local(r.RemoteAddr)
 	ip, name := local(r.Host)
 	return r.ProtoAtLeast(1, 1) && !forwarded(r) && from && (ip || name)
-}
-
-const (
-	// maxQueries is the maximum number of queries of clients in progress: the answer of one may take 100 MB while it is written.
-	maxQueries = 1
-	// maxChanges is the same for reloads, silences and Alertmanager's API.
-	maxChanges  = 4
-	maxWaiting  = 64
-	workWaiting = 10 * time.Second
-)
-
-// work limits how many requests are answered at once. The others wait, until their clients leave.
-type work struct{ slots, waiting chan struct{} }
-
-func newWork(slots int) work {
-	return work{make(chan struct{}, slots), make(chan struct{}, maxWaiting)}
-}
-
-// begin waits for a slot. It returns false if too many requests wait, if the wait is too long, or if the client leaves. Otherwise the
-// caller calls end.
-func (w work) begin(ctx context.Context) (end func(), ok bool) {
-	select {
-	case w.waiting <- struct{}{}:
-		defer func() { <-w.waiting }()
-	default:
-		return nil, false
-	}
-	late := time.NewTimer(workWaiting)
-	defer late.Stop()
-	select {
-	case w.slots <- struct{}{}:
-		return func() { <-w.slots }, true
-	case <-ctx.Done():
-	case <-late.C:
-	}
-	return nil, false
 }

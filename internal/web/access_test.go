@@ -162,6 +162,42 @@ func TestQueriesRunOneAtATime(t *testing.T) {
 	})
 }
 
+// While every slot of every class of work is taken, each request is told to retry. Only scrapes and the health endpoints are answered.
+func TestSlowRequestsLeaveScrapesAPlace(t *testing.T) {
+	other, _ := hangingSite(t, "none") // listing the endpoints of a site makes new limits
+	for _, e := range other.endpoints() {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := hangingSite(t, "none")
+			s.Access, s.Silences = Access{Authenticates: func() bool { return true }}, hostileSilences{}
+			s.Reload, s.Notifier = func(http.ResponseWriter, *http.Request) {}, func(http.ResponseWriter, *http.Request) {}
+			handler := s.Handler()
+			var ends []func()
+			for _, class := range []work{s.limits.fixed, s.limits.named, s.limits.filtered, s.limits.explain, s.limits.answers, s.limits.queries, s.limits.changes} {
+				for range cap(class.slots) {
+					end, _ := class.begin(t.Context())
+					ends = append(ends, end)
+				}
+			}
+			path := strings.NewReplacer("{$}", "", "{name}", "n1", "{chain}", "one1", "{change}", "silence").Replace(e.path)
+			began := time.Now()
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, httptest.NewRequest(e.method, path, nil))
+			busy := answer.Code == http.StatusServiceUnavailable && answer.Header().Get("Retry-After") != ""
+			exempt := path == "/metrics" || path == "/-/healthy" || path == "/-/ready"
+			if busy == exempt || exempt && time.Since(began) > 0 || time.Since(began) > workWaiting {
+				t.Errorf("%s %s: %d after %s", e.method, path, answer.Code, time.Since(began))
+			}
+			for _, end := range ends {
+				end()
+			}
+			answer = httptest.NewRecorder()
+			if handler.ServeHTTP(answer, httptest.NewRequest(e.method, path, nil)); answer.Header().Get("Retry-After") != "" {
+				t.Errorf("%s %s: the slots are free, and the answer is %d", e.method, path, answer.Code)
+			}
+		})
+	}
+}
+
 func TestQueriesAndSilencesNeedAccess(t *testing.T) {
 	s := siteWith(t, `avax_node_up{node="a"} 1`)
 	source := sourced(t, s, group())

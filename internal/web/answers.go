@@ -98,7 +98,7 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {
-		writeError(w, err)
+		writeBusy(w, r)
 		return
 	}
 	writeVerdict(w, r, codes[a.Verdict], a.Waves, a.Text())

@@ -64,7 +64,7 @@ func notFoundError(text string) error {
 
 // api answers every client. All requests within a second share an answer. Only the parameter type, with one of these values, selects another one.
 func (s *Site) api(answer func(ctx context.Context, kind string) (any, error), kinds ...string) http.HandlerFunc {
-	among := newShared[[]byte](1, kept)
+	among := newShared[[]byte](s.limits.answers, kept)
 	return func(w http.ResponseWriter, r *http.Request) {
 		kind := r.URL.Query().Get("type")
 		if len(kinds) == 0 {
@@ -92,17 +92,7 @@ func (s *Site) api(answer func(ctx context.Context, kind string) (any, error), k
 
 // query answers clients that have access. Package alerting limits the time and the samples.
 func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if why := s.Access.refusal(r); why != "" {
-			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(why)})
-			return
-		}
-		end, ok := s.queries.begin(r.Context())
-		if !ok {
-			writeError(w, errBusy)
-			return
-		}
-		defer end()
+	limited := s.limits.queries.limit(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		value, err := answer(r)
 		if err != nil {
@@ -112,6 +102,13 @@ func (s *Site) query(answer func(*http.Request) (model.Value, error)) http.Handl
 		w.Header().Set("Content-Type", "application/json")
 		result := map[string]any{"resultType": value.Type().String(), "result": value}
 		_ = json.MarshalWrite(w, success{"success", result}, json.Deterministic(true)) // the client may close the connection
+	})
+	return func(w http.ResponseWriter, r *http.Request) {
+		if why := s.Access.refusal(r); why != "" {
+			writeError(w, &apiError{http.StatusForbidden, "forbidden", errors.New(why)})
+			return
+		}
+		limited(w, r)
 	}
 }
 

@@ -37,6 +37,8 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 	var unknown explain.UnknownError
 	var failed *apiError
 	switch {
+	case errors.Is(err, errBusy):
+		writeBusy(w, r)
 	case errors.As(err, &unknown):
 		http.Error(w, err.Error(), http.StatusNotFound)
 	case errors.As(err, &failed):

@@ -122,7 +122,7 @@ func TestCancelledRequestsHoldNoPlace(t *testing.T) {
 			s, prometheus := hangingSite(t, "/")
 			handler := s.Handler()
 			ctx, cancel := context.WithCancel(t.Context())
-			for i := range maxCalls {
+			for i := range maxWaiting {
 				address := path
 				if strings.Contains(path, "%d") {
 					address = fmt.Sprintf(path, i)
@@ -181,8 +181,8 @@ func TestRandomFiltersDelayNoOtherPage(t *testing.T) {
 		if n := prometheus.now.Load(); n != 1 {
 			t.Errorf("%d pages with a filter query at once, want 1", n)
 		}
-		if n := busy.Load(); n != 2000-maxCalls {
-			t.Errorf("%d of 2000 requests were told to retry, want all but %d", n, maxCalls)
+		if n := busy.Load(); n != 2000-maxWaiting-1 {
+			t.Errorf("%d of 2000 requests were told to retry, want all but %d", n, maxWaiting+1)
 		}
 		for _, address := range []string{"/", "/alerts", "/node/n1", "/l1/one1"} {
 			if answer := answerOf(t, handler, address); answer.Code != http.StatusOK {
@@ -215,7 +215,7 @@ func TestLongAddressesAreRejected(t *testing.T) {
 
 // A panic in a page ends only its requests, as net/http does for a handler.
 func TestPanicReachesTheRequestsOfItsPage(t *testing.T) {
-	among := newShared[int](1, kept)
+	among := newShared[int](work{}, kept)
 	for range 2 {
 		func() {
 			defer func() {
@@ -234,7 +234,7 @@ func TestPanicReachesTheRequestsOfItsPage(t *testing.T) {
 // Results serve further requests for a second, errors do not.
 func TestResultsAreSharedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		among, calls := newShared[int](1, kept), 0
+		among, calls := newShared[int](work{}, kept), 0
 		var fails error
 		get := func() int {
 			got, _ := among.get(t.Context(), "", time.Second, func(context.Context) (int, error) { calls++; return calls, fails })

@@ -141,8 +141,7 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 		return // the client has left
 	}
 	if errors.Is(err, errBusy) {
-		w.Header().Set("Retry-After", "3")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		writeBusy(w, r)
 		return
 	}
 	s.Log.Error("page failed", "path", r.URL.Path, "err", err)

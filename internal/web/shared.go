@@ -15,30 +15,25 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-const (
-	// maxCalls is the maximum number of calls in progress of one kind. Further requests are told to retry.
-	maxCalls = 64
-	// kept is how long a result serves further requests.
-	kept = time.Second
-)
+// kept is how long a result serves further requests.
+const kept = time.Second
 
 // errBusy is the error for a request that would have to wait too long.
 var errBusy = &apiError{http.StatusServiceUnavailable, "unavailable", errors.New("too many requests of this kind: retry in a few seconds")}
 
 // shared makes one call for all requests with the same key. A call ends when every request that waits for it has left: singleflight.Group
-// of golang.org/x/sync would continue it. At most as many calls run as there are slots, so that clients cannot use the whole CPU. The others wait.
-// No lock is held during a call.
+// of golang.org/x/sync would continue it. Each call has a slot of its class of work. No lock is held during a call.
 type shared[T any] struct {
-	slots chan struct{}
-	keep  time.Duration
+	work work
+	keep time.Duration
 
 	mu    sync.Mutex
 	calls map[string]*call[T] // in progress
 	last  *call[T]            // ended; may be nil
 }
 
-func newShared[T any](slots int, keep time.Duration) *shared[T] {
-	return &shared[T]{slots: make(chan struct{}, slots), keep: keep, calls: map[string]*call[T]{}}
+func newShared[T any](among work, keep time.Duration) *shared[T] {
+	return &shared[T]{work: among, keep: keep, calls: map[string]*call[T]{}}
 }
 
 // call is one call for several requests.
@@ -58,9 +53,6 @@ type call[T any] struct {
 func (s *shared[T]) get(ctx context.Context, key string, patience time.Duration, do func(context.Context) (T, error)) (T, error) {
 	var none T
 	c := s.join(key, patience, do)
-	if c == nil {
-		return none, errBusy
-	}
 	select {
 	case <-c.done:
 	case <-ctx.Done():
@@ -73,7 +65,7 @@ func (s *shared[T]) get(ctx context.Context, key string, patience time.Duration,
 	return c.value, c.err
 }
 
-// join returns the call for a key. It begins one if there is none. It returns nil if too many calls are in progress.
+// join returns the call for a key. It begins one if there is none.
 func (s *shared[T]) join(key string, patience time.Duration, do func(context.Context) (T, error)) *call[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,9 +74,6 @@ func (s *shared[T]) join(key string, patience time.Duration, do func(context.Con
 	}
 	c := s.calls[key]
 	if c == nil {
-		if len(s.calls) == maxCalls {
-			return nil
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		left, leave := context.WithCancel(context.Background())
 		c = &call[T]{key: key, done: make(chan struct{}), cancel: func() { cancel(); leave() }}
@@ -128,19 +117,17 @@ func (s *shared[T]) run(ctx, left context.Context, wait time.Duration, c *call[T
 		}
 		close(c.done)
 	}()
-	late := time.NewTimer(wait)
-	defer late.Stop()
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-left.Done():
-		c.err = left.Err()
-		return
-	case <-late.C:
-		c.err = errBusy
-		return
+	waiting, stop := context.WithTimeout(left, wait)
+	end, ok := s.work.begin(waiting)
+	stop()
+	if ok {
+		defer end()
 	}
-	if c.err = left.Err(); c.err == nil {
+	switch c.err = left.Err(); {
+	case c.err != nil:
+	case !ok:
+		c.err = errBusy
+	default:
 		c.value, c.err = do(ctx)
 	}
 }

@@ -85,8 +85,7 @@ type Site struct {
 	probes         *shared[[]string]
 	waves          *shared[wavesAnswer]
 	ofNodes        *shared[*status.Status]
-	queries        work // of clients
-	changes        work // also requests of Alertmanager's API
+	limits         limits
 	alertsAPI      http.HandlerFunc
 	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, and those with a filter.
 	fixedPages, namedPages, filteredPages *shared[[]byte]
@@ -114,24 +113,18 @@ func short(path, example string, handler http.HandlerFunc) endpoint {
 const maxAddress = 2000
 
 func (s *Site) endpoints() []endpoint {
-	s.answers = &answers{groups: newShared[[]alerting.Group](1, 0)}
-	s.fixedPages, s.namedPages = newShared[[]byte](4, kept), newShared[[]byte](4, kept)
-	s.filteredPages, s.explanations = newShared[[]byte](1, kept), newShared[explain.Explanation](1, kept)
+	s.limits = newLimits()
+	s.fixedPages, s.namedPages = newShared[[]byte](s.limits.fixed, kept), newShared[[]byte](s.limits.named, kept)
+	s.filteredPages, s.explanations = newShared[[]byte](s.limits.filtered, kept), newShared[explain.Explanation](s.limits.explain, kept)
+	s.waves = newShared[wavesAnswer](s.limits.answers, kept)
+	// These have one call at a time: their requests have the same key.
+	s.answers = &answers{groups: newShared[[]alerting.Group](work{}, 0)}
+	s.probes, s.ofNodes = newShared[[]string](work{}, probedWithin), newShared[*status.Status](work{}, kept)
 	page := short
-	s.probes = newShared[[]string](1, probedWithin)
-	s.waves, s.ofNodes = newShared[wavesAnswer](1, kept), newShared[*status.Status](1, kept)
-	s.queries, s.changes = newWork(maxQueries), newWork(maxChanges)
-	changing := func(handler http.HandlerFunc) http.Handler {
-		return s.Access.Only(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			end, ok := s.changes.begin(r.Context())
-			if !ok {
-				writeError(w, errBusy)
-				return
-			}
-			defer end()
-			handler(w, r)
-		}))
+	answer := func(path, example string, handler http.HandlerFunc) endpoint {
+		return short(path, example, s.limits.answers.limit(handler))
 	}
+	changing := func(handler http.HandlerFunc) http.Handler { return s.Access.Only(s.limits.changes.limit(handler)) }
 	reload, notifier := changing(s.Reload), changing(s.Notifier)
 	all := []endpoint{
 		page("/{$}", "/", s.status),
@@ -140,15 +133,15 @@ func (s *Site) endpoints() []endpoint {
 		page("/node/{name}", "/node/NAME", s.node),
 		page("/l1/{chain}", "/l1/NAME", s.l1),
 		page("/runbook/{$}", "/runbook/", s.runbooks),
-		page("/runbook/{name}", "/runbook/ALERT", s.runbook),
+		answer("/runbook/{name}", "/runbook/ALERT", s.runbook),
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
-		page("/silence-matches", "/silence-matches?of=NODE", s.silenceMatches),
-		page("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
-		page("/is-back", "/is-back?node=NODE", s.isBack),
+		answer("/silence-matches", "/silence-matches?of=NODE", s.silenceMatches),
+		answer("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
+		answer("/is-back", "/is-back?node=NODE", s.isBack),
 		page("/waves", "/waves?node=NODE&node=NODE", s.serveWaves),
-		page("/serving", "/serving?node=NODE&chain=CHAIN", s.serving),
-		page("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
-		page("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
+		answer("/serving", "/serving?node=NODE&chain=CHAIN", s.serving),
+		answer("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
+		answer("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
 		{"GET", "/api/v2/", "", notifier}, {"POST", "/api/v2/", "", notifier}, {"DELETE", "/api/v2/", "", notifier},
 		{"GET", "/-/reload", "", reload}, {"POST", "/-/reload", "", reload},
 		page("/-/healthy", "", s.healthy),
