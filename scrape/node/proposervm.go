@@ -2,8 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -28,6 +30,9 @@ type validatorAt struct {
 // node ID of twenty zero bytes has the weight of all inactive validators. An unknown height is an error.
 func (c *Client) PlatformValidatorsAt(ctx context.Context, height uint64, subnetID string) (map[string]uint64, error) {
 	answer, err := call(ctx, c, getValidatorsAt, "", map[string]string{"height": strconv.FormatUint(height, 10), "subnetID": subnetID})
+	if err == nil && answer == nil {
+		err = &scrape.Error{Op: getValidatorsAt.Name, Outcome: scrape.Malformed, Err: errors.New("the result is null")}
+	}
 	weights := make(map[string]uint64, len(answer))
 	for id, v := range answer {
 		weights[id] = uint64(v.Weight)
