@@ -274,10 +274,10 @@ func split(err error) []error {
 	return []error{err}
 }
 
-// fields yields the trimmed, non-empty items of a list.
+// fields yields the trimmed, non-empty items of a list. A line end also separates items, as in a block of YAML.
 func fields(s, sep string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for item := range strings.SplitSeq(s, sep) {
+		for item := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(sep+"\n", r) }) {
 			if item = strings.TrimSpace(item); item != "" && !yield(item) {
 				return
 			}

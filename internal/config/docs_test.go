@@ -41,6 +41,7 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 ` + "`avax-exporter init` writes a first configuration. `avax-exporter check`" + ` checks a configuration and calls every node and service once.
 
 - A duration has a unit, such as ` + "`15s`, `5m` or `24h`" + `.
+- A list may have one item on each line instead of commas.
 - *Empty* means that the variable is not set, or has an empty value. A dash means an empty default.
 - A service is the [Data service or the Metrics service](data-service.md) of AvaCloud.
 `)

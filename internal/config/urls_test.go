@@ -1,8 +1,11 @@
 package config_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
@@ -76,6 +79,28 @@ func TestInvalidSwitchCausesOneError(t *testing.T) {
 	} {
 		if _, err := env.Parse(); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v: %v", env, err)
+		}
+	}
+}
+
+// A block of YAML, as in a values file, ends each of its lines.
+func TestListsMayHaveALineForEachItem(t *testing.T) {
+	for variable, items := range map[string][]string{
+		"NODES": {"a=http://a:9650", "b=https://b"}, "OBSERVERS": {"a=http://a:9650", "b=https://b"}, "CHAINS": {"C", "auto"},
+		"COLLECTORS": {"+admin", "-acps"}, "ALERTMANAGERS": {"http://a:9093", "http://b:9093"}, "EXTERNAL_LABELS": {"job=avax", "site=eu"},
+		"ALERT_LABELS": {"owner", "region"}, "VALIDATORS": {"NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ"},
+	} {
+		want, err := config.Environment{variable: strings.Join(items, ",")}.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := config.Environment{variable: strings.Join(items, "\n") + "\n"}.Parse()
+		if err != nil {
+			t.Errorf("%s: %v", variable, err)
+			continue
+		}
+		if diff := cmp.Diff(fmt.Sprintf("%+v", want.Values), fmt.Sprintf("%+v", got.Values)); diff != "" {
+			t.Errorf("%s (-comma +line end):\n%s", variable, diff)
 		}
 	}
 }
