@@ -29,7 +29,7 @@ var heads = &collector.Spec{
 	Name:     "heads",
 	Critical: true,
 	Help:     "Height and time of the newest block on each chain of the node.",
-	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber"},
+	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
 	Bind:     collector.PerNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
@@ -72,7 +72,8 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 	case "X":
 		// The X-Chain changes rarely: two runs use one answer.
 		ctx, _ = scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx))
-		height, err = nodes.Optional(n.AVMHeight(ctx, c.Ref))
+		height, err = n.AVMHeight(ctx, c.Ref)
+		height, err = nodes.OptionalOf(ctx, n, c.Ref, height, err)
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
 		}

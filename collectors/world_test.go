@@ -24,7 +24,8 @@ import (
 type world struct {
 	network *simnet.Network
 	ups     *collector.Upstreams
-	// otherwise, if set, answers a call in place of the network. If it returns an empty text, the network answers.
+	// otherwise, if set, answers a call in place of the network, with HTTP 404 if the text is not JSON. If it returns an empty text, the network
+	// answers.
 	otherwise *func(node, method string, params []any) string
 	// pendingIsEmpty makes the Data service list no pending reward.
 	pendingIsEmpty *bool
@@ -78,7 +79,11 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		params, _ := call.Params.([]any)
 		if answer := (*w.otherwise)(strings.TrimSuffix(r.URL.Hostname(), ".sim"), call.Method, params); answer != "" {
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(answer))}, nil
+			status := http.StatusOK
+			if !strings.HasPrefix(answer, "{") {
+				status = http.StatusNotFound
+			}
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(answer))}, nil
 		}
 	}
 	return w.network.Transport().RoundTrip(r)
