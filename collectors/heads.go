@@ -62,7 +62,8 @@ func collectHeads(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c 
 	return metric.WithSamples(evm.Incomplete("settledHeight"))
 }
 
-// head returns the height and the time of the newest block, and the whole block of an EVM chain. The time is zero if it is not known.
+// head returns the height and the time of the newest block, and the whole block of an EVM chain. The time is zero if it is not known: an
+// observer is several machines.
 func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
 	switch c.Ref {
 	case "P":
@@ -76,6 +77,9 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 		height, err = nodes.OptionalOf(ctx, n, c.Ref, height, err)
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
+			if outcome := scrape.OutcomeOf(err); n.Observer && (outcome == scrape.Rejected || outcome == scrape.NotFound) {
+				err = nil // of its machines, the next one may not have the newest block yet
+			}
 		}
 	default:
 		evm, err = collector.NewestBlock(ctx, n, c)

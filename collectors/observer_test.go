@@ -64,6 +64,27 @@ func TestObserversGetOnlyNetworkCalls(t *testing.T) {
 	})
 }
 
+// An observer is several machines: one knows a block that the next one does not have yet. Then the height has no time, and no run fails.
+func TestObserverMayLackTheBlockThatItNamed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetBlockPeriod("X", 20*time.Second)
+		w.observe(t, "alpha")
+		heights, times := 0, 0
+		for range 300 {
+			time.Sleep(7 * time.Second)
+			samples, err := w.run(t, "heads", "observer/X")
+			if err != nil {
+				t.Fatal(err)
+			}
+			heights += strings.Count(samples, "avax_chain_height{")
+			times += strings.Count(samples, "avax_chain_head_timestamp_seconds{")
+		}
+		if heights != 300 || times == 300 || times < 200 {
+			t.Errorf("%d heights and %d times in 300 runs", heights, times)
+		}
+	})
+}
+
 func TestMethodThatIsNotOfferedIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.Observer().RemoveMethods("avm.getHeight")

@@ -40,6 +40,7 @@ type Config struct {
 	DefaultNode bool
 	Upstreams   Upstreams // as read at the start
 	OnlyData    bool      // no node and no observer is configured
+	Ignored     []string  // variables that LoadServing ignored
 	Watch       collector.Watchlist
 
 	Alerting alerting.Config

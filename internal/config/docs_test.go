@@ -2,9 +2,10 @@ package config_test
 
 import (
 	"flag"
-	"regexp"
-
 	"fmt"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,4 +73,25 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 		row(v)
 	}
 	testworld.Golden(t, *update, "../../docs/configuration.md", p.String(), "make docs")
+}
+
+// There is one list of the most important variables: help and docs/configuration.md have it from the code, and docs/start.md says the same.
+func TestStartPageHasTheMostImportantVariables(t *testing.T) {
+	var want []string
+	for _, v := range config.Variables() {
+		if v.Brief != "" {
+			want = append(want, "AVAX_"+v.Name)
+		}
+	}
+	page, err := os.ReadFile("../../docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(AVAX_\\w+)` \\|").FindAllSubmatch(page, -1) {
+		got = append(got, string(row[1]))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/start.md has %q, want %q", got, want)
+	}
 }

@@ -172,14 +172,23 @@ func (v *Values) variable(field any) string {
 func Load() (*Config, error) { return processEnvironment().Parse() }
 
 // LoadServing is Load for a command that calls no configured upstream. It ignores the settings of upstreams: addresses,
-// credentials and state.
+// credentials and state. Ignored has those that are set.
 func LoadServing() (*Config, error) {
+	var ignored []string
 	env := processEnvironment()
 	var v Values
 	for _, field := range []any{&v.Nodes, &v.NodesFile, &v.ValidatorsFile, &v.WatchFile, &v.Observers, &v.HTTPConfigFile, &v.DataAPIKeyFile, &v.StateDir} {
-		delete(env, strings.TrimPrefix(v.variable(field), prefix))
+		name := strings.TrimPrefix(v.variable(field), prefix)
+		if env[name] != "" {
+			ignored = append(ignored, prefix+name)
+		}
+		delete(env, name)
 	}
-	return env.Parse()
+	c, err := env.Parse()
+	if err == nil {
+		c.Ignored = ignored
+	}
+	return c, err
 }
 
 // LoadOnly is Load for a command that needs one variable, named without the prefix. All others have their defaults.

@@ -27,32 +27,31 @@ func (i Incident) Lasts() time.Duration { return cmp.Or(i.lasts, usual) }
 var Incidents = []Incident{
 	{
 		What:  "bravo's process ends",
-		Look:  `avax_node_up{node="bravo"} is 0, and after three periods its other samples expire`,
+		Look:  "avax_node_up of bravo is 0; after three periods its other samples expire",
 		Begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
 		End:   func(n *simnet.Network) { n.Node("bravo").Start() },
 	},
 	{
 		What:  "charlie loses the bootstrap of the C-Chain",
-		Look:  `avax_node_chain_bootstrapped{node="charlie",chain="C"} is 0`,
+		Look:  "avax_node_chain_bootstrapped of charlie and C is 0",
 		Begin: func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Bootstrapping) },
 		End:   func(n *simnet.Network) { n.Node("charlie").SetChain("C", simnet.Running) },
 	},
 	{
 		What:  "alpha's peers observed an uptime of only 70 %: its reward is at risk",
-		Look:  `avax_node_uptime_rewarding_stake_ratio{node="alpha"} falls`,
+		Look:  "avax_node_uptime_rewarding_stake_ratio of alpha falls",
 		Begin: func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(70) },
 		End:   func(n *simnet.Network) { n.Node("alpha").SetObservedUptime(99) },
 	},
 	{
 		What:  "an L1 validator, echo, runs out of balance",
-		Look:  `avax_l1_validator_balance_avax falls to 0, then avax_l1_validators{chain="examplel1",state="inactive"} is 1`,
+		Look:  "avax_l1_validator_balance_avax falls to 0, then a validator is inactive",
 		Begin: func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 512*10) },
 		End:   func(n *simnet.Network) { n.TopUp("examplel1", "echo", topUp) },
 	},
 	{
-		What: "nobody has topped up the validators of examplel1: within two minutes most of them run out of balance",
-		Look: `avax_l1_quorum_loss_seconds{chain="examplel1",quorum="0.80"} falls to 0, avax_l1_validator_runway_seconds and ` +
-			`avax_l1_top_up_avax show which validators need how much, as does /api/v1/l1/examplel1/plan`,
+		What: "nobody tops up examplel1: most validators run out of balance",
+		Look: "avax_l1_quorum_loss_seconds falls to 0; /api/v1/l1/examplel1/plan",
 		Begin: func(n *simnet.Network) {
 			for name, left := range runDry {
 				n.SetBalance("examplel1", name, 512*uint64(left.Seconds()))
@@ -66,19 +65,19 @@ var Incidents = []Incident{
 		lasts: 3 * time.Minute,
 	},
 	{
-		What:  "bravo's peers observed an uptime of only 60 %: it has used more than its downtime budget, and the reward is lost",
-		Look:  `avax_validator_reward_reachable is 0 for bravo, and avax_validator_downtime_used_seconds is above avax_validator_downtime_budget_seconds`,
+		What:  "bravo's peers observed an uptime of only 60 %: its reward is lost",
+		Look:  "avax_validator_reward_reachable of bravo is 0",
 		Begin: func(n *simnet.Network) { n.Node("bravo").SetObservedUptime(60) },
 		End: func(n *simnet.Network) {
 			n.RemoveValidator("P", "bravo")
 			n.Node("bravo").SetObservedUptime(-1)
 			n.AddValidator("bravo", 2_050_000e9, 90*24*time.Hour)
 		},
-		ended: "bravo's period has ended without a reward: a new period with a new budget begins",
+		ended: "bravo's period ended without a reward: a new period begins",
 	},
 	{
 		What:  "alpha hangs: it accepts connections and never answers",
-		Look:  `avax_node_up{node="alpha"} is 0, and the samples of other nodes are not delayed`,
+		Look:  "avax_node_up of alpha is 0; samples of other nodes are not delayed",
 		Begin: func(n *simnet.Network) { n.Node("alpha").Inject(simnet.Hung()) },
 		End:   func(n *simnet.Network) { n.Node("alpha").Recover() },
 	},
@@ -90,7 +89,7 @@ var Incidents = []Incident{
 	},
 	{
 		What: "examplel1 doubles its minimum base fee",
-		Look: `avax_chain_fee_config_min_base_fee_wei{chain="examplel1"} and avax_chain_fee_config_last_changed_block`,
+		Look: "avax_chain_fee_config_min_base_fee_wei of examplel1 rises",
 		Begin: func(n *simnet.Network) {
 			fees := n.FeeConfig("examplel1")
 			fees.MinBaseFee *= 2
@@ -104,13 +103,13 @@ var Incidents = []Incident{
 	},
 	{
 		What:  "a proxy in front of bravo limits the rate of requests",
-		Look:  `avax_exporter_upstream_requests_total{upstream="bravo",outcome="rate_limited"} rises`,
+		Look:  "avax_exporter_upstream_requests_total of bravo, rate_limited, rises",
 		Begin: func(n *simnet.Network) { n.Node("bravo").Inject(simnet.RateLimited(5 * time.Second)) },
 		End:   func(n *simnet.Network) { n.Node("bravo").Recover() },
 	},
 	{
-		What: "peers announce an upgrade in two days that the monitored nodes do not know",
-		Look: `avax_node_unknown_upgrade_timestamp_seconds appears on alpha and bravo, because most of the connected stake announces it`,
+		What: "peers announce an upgrade in two days that your nodes do not know",
+		Look: "avax_node_unknown_upgrade_timestamp_seconds of alpha and bravo appears",
 		Begin: func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(48*time.Hour), announcing...)
 		},
@@ -123,8 +122,8 @@ var Incidents = []Incident{
 		End:   func(n *simnet.Network) { n.MetricsService().Start() },
 	},
 	{
-		What:  "the relayers between the C-Chain and examplel1 are down: messages are not delivered",
-		Look:  `within ten minutes a message is pending: avax_icm_messages{status="pending"} and avax_icm_oldest_pending_timestamp_seconds`,
+		What:  "the relayers between C and examplel1 are down",
+		Look:  "within ten minutes avax_icm_messages counts a pending message",
 		Begin: func(n *simnet.Network) { n.HoldICM(true) },
 		End:   func(n *simnet.Network) { n.HoldICM(false) },
 		lasts: 11 * time.Minute,
@@ -137,7 +136,7 @@ var Incidents = []Incident{
 	},
 	{
 		What:  "the Data service is down",
-		Look:  `avax_data_up is 0, and after three periods all other samples from the Data service expire`,
+		Look:  "avax_data_up is 0; after three periods its other samples expire",
 		Begin: func(n *simnet.Network) { n.DataService().Stop() },
 		End:   func(n *simnet.Network) { n.DataService().Start() },
 	},
@@ -172,7 +171,8 @@ func Run(ctx context.Context, network *simnet.Network, log *slog.Logger) {
 		if !wait(ctx, quiet) {
 			return
 		}
-		log.Warn("incident started", "incident", now.What, "look", now.Look)
+		log.Warn("incident started", "incident", now.What)
+		log.Info("what to look for", "sign", now.Look)
 		now.Begin(network)
 		end := func() {
 			if wait(ctx, now.Lasts()) {
