@@ -42,7 +42,11 @@ func testOf(t *testing.T, file string, c testCase, rules []*rule) string {
 	t.Helper()
 	all, names := groups(rules)
 	writeYAML(t, file+".yml", all)
-	writeYAML(t, file+"_test.yml", testFile{RuleFiles: []string{file + ".yml"}, EvaluationInterval: model.Duration(c.every), GroupEvalOrder: names, Tests: []testCase{c}})
+	writeYAML(
+		t,
+		file+"_test.yml",
+		testFile{RuleFiles: []string{file + ".yml"}, EvaluationInterval: model.Duration(c.every), GroupEvalOrder: names, Tests: []testCase{c}},
+	)
 	return file + "_test.yml"
 }
 

@@ -26,7 +26,10 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 		now := time.Now().UTC().Format(time.RFC3339)
 		var list []string
 		peer := func(id, version, benched string) {
-			list = append(list, fmt.Sprintf(`{"nodeID":"%s","ip":"","publicIP":"","version":"%s","lastSent":"%s","lastReceived":"%[3]s","benched":["%s"]}`, id, version, now, benched))
+			list = append(
+				list,
+				fmt.Sprintf(`{"nodeID":"%s","ip":"","publicIP":"","version":"%s","lastSent":"%s","lastReceived":"%[3]s","benched":["%s"]}`, id, version, now, benched),
+			)
 		}
 		for i := range 10 {
 			peer(fmt.Sprint("common", i), "avalanchego/1.14.0", "C")

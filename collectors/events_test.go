@@ -637,8 +637,14 @@ func TestCountersAreThereBeforeTheirFirstEvent(t *testing.T) {
 			{"internal_transactions", onC, internalsFamily, "in", serviceEvent{}},
 			{"asset_transactions", exm, assetsFamily, "other", serviceEvent{time.Now().Unix(),
 				fmt.Sprintf(`{"txHash":"t","txType":"FutureTx","timestamp":%d}`, time.Now().Unix())}},
-			{"rewards", "alpha", "avax_rewards_total", "other", serviceEvent{0, fmt.Sprintf(`{"nodeId":"%s","rewardTxHash":"r","rewardType":"FUTURE","endTimestamp":%d,"utxoId":"u","outputIndex":1,
-				"reward":{"assetId":"A","symbol":"AVAX","denomination":9,"amount":"1"}}`, w.network.NodeID("alpha"), time.Now().Unix())}},
+			{
+				"rewards",
+				"alpha",
+				"avax_rewards_total",
+				"other",
+				serviceEvent{0, fmt.Sprintf(`{"nodeId":"%s","rewardTxHash":"r","rewardType":"FUTURE","endTimestamp":%d,"utxoId":"u","outputIndex":1,
+				"reward":{"assetId":"A","symbol":"AVAX","denomination":9,"amount":"1"}}`, w.network.NodeID("alpha"), time.Now().Unix())},
+			},
 		}
 		for _, c := range lists {
 			s := &service{}

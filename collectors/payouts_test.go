@@ -89,7 +89,8 @@ func TestDataServiceReplacesTheRewardsOfNodes(t *testing.T) {
 			}
 			page := w.page(t, "payouts")
 			paid, expected := sum(t, page, "avax_payout_paid_avax"), sum(t, page, "avax_payout_expected_avax")
-			if !strings.Contains(page, "avax_payout_paid_avax{") || expected == 0 || refused != (paid == 0) || !refused && (paid < 0.99*expected || paid > 1.01*expected) {
+			if !strings.Contains(page, "avax_payout_paid_avax{") || expected == 0 || refused != (paid == 0) ||
+				!refused && (paid < 0.99*expected || paid > 1.01*expected) {
 				t.Errorf("refused %t: paid %v of %v:\n%s", refused, paid, expected, page)
 			}
 		})

@@ -189,7 +189,13 @@ func TestPeersWithoutSubnetsAreAbsentNotZero(t *testing.T) {
 			if method != "info.peers" {
 				return ""
 			}
-			return answered(fmt.Sprintf(`{"numPeers":"1","peers":[{"nodeID":"stranger","ip":"","publicIP":"","version":"","benched":[],"lastSent":"%s","lastReceived":"%[1]s"%s}]}`, now, subnets))
+			return answered(
+				fmt.Sprintf(
+					`{"numPeers":"1","peers":[{"nodeID":"stranger","ip":"","publicIP":"","version":"","benched":[],"lastSent":"%s","lastReceived":"%[1]s"%s}]}`,
+					now,
+					subnets,
+				),
+			)
 		}
 		wantNoSeries(t, w.page(t, "peers"), "avax_node_subnet_peers")
 

@@ -39,13 +39,15 @@ var rules = []rule{
 	{words: text(`(daily|monthly) (request|quota|limit|usage)|request count exceeded|quota|usage limit|payment required|(out of|insufficient|no) (api )?credits?`),
 		outcome: RateLimited, say: "the quota is spent", spent: true},
 	{statuses: []int{402}, outcome: RateLimited, say: "the quota is spent", spent: true},
-	{words: text(`rate.?limit|too many (requests?|calls)|requests? (limit|rate)|limit (exceeded|reached)|(requests|units|calls)( per |/)(second|minute)|throttl|rps limit|` +
-		`over (rate|capacity)|call rate`), outcome: RateLimited, say: "too many requests"},
+	{words: text(`rate.?limit|too many (requests?|calls)|requests? (limit|rate)|limit (exceeded|reached)|(requests|units|calls)( per |/)(second|minute)|throttl|` +
+		`rps limit|over (rate|capacity)|call rate`), outcome: RateLimited, say: "too many requests"},
 
-	{statuses: []int{200, 400, 403, 500, 502, 503, 504}, words: text(`no (healthy |available )?(backend|upstream|provider)s?\b|no (healthy|available) nodes?\b|backend (is )?(currently )?(offline|not healthy|unhealthy)|bad gateway|` +
-		`gateway time-?out|service (is )?(temporarily )?unavailable|upstream (connect|request) |relay attempts exhausted`), outcome: Unavailable},
+	{statuses: []int{200, 400, 403, 500, 502, 503, 504}, words: text(
+		`no (healthy |available )?(backend|upstream|provider)s?\b|no (healthy|available) nodes?\b|backend (is )?(currently )?(offline|not healthy|unhealthy)|` +
+			`bad gateway|gateway time-?out|service (is )?(temporarily )?unavailable|upstream (connect|request) |relay attempts exhausted`), outcome: Unavailable},
 
-	{words: text(`can't find (method|service)|method\b.{0,80}\b(does not exist|not (been )?(found|whitelisted|available|supported|allowed|enabled|exposed|permitted)|` +
+	{words: text(`can't find (method|service)|method\b.{0,80}\b(does not exist|not (been )?(found|whitelisted|available|supported|allowed|enabled|` +
+		`exposed|permitted)|` +
 		`unsupported|disabled|blocked|deprecated|removed|unavailable)|(unsupported|unknown|unrecognized|disallowed|forbidden|no such) (rpc )?method|whitelist`),
 		outcome: NotOffered},
 	{words: text(`api.?key|unauthori[sz]ed|authenticat|access denied|project id|not authori[sz]ed`), statuses: []int{200, 400}, codes: notNode, outcome: Forbidden,

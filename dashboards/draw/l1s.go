@@ -15,7 +15,8 @@ var l1s = board{
 				stat("Active weight", "The lowest share of an L1's weight that is active.",
 					"min("+activeWeight+")").unit("percentunit", 1).graded(l1Weight()),
 				weightTile(),
-				stat("Unsafe to stop", "Nodes that must not be stopped: without them, an L1 or the primary network would have too little weight. In an L1 of few validators, these are all of them.",
+				stat("Unsafe to stop", "Nodes that must not be stopped: without them, an L1 or the primary network would have too little weight. "+
+					"In an L1 of few validators, these are all of them.",
 					number(minOf("avax_node_safe_to_stop", onNodes), "== 0")).
 					unit("none", 0).judged(fact()).reads("0", "None", plain),
 				stat("Undelivered for", "How long the oldest undelivered message of the monitored addresses has waited.",

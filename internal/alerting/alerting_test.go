@@ -392,7 +392,8 @@ func TestRedirectingAlertmanagerCountsAsFailed(t *testing.T) {
 		if got := w.metric("avax_exporter_alertmanager_up"); !strings.Contains(got, "} 0") {
 			t.Errorf("the redirecting Alertmanager counts as up:\n%s", got)
 		}
-		if log := w.logged(); !strings.Contains(log, "answers 302 Found: redirects are not followed: configure the final address") || strings.Contains(log, "c4n4ry") {
+		if log := w.logged(); !strings.Contains(log, "answers 302 Found: redirects are not followed: configure the final address") ||
+			strings.Contains(log, "c4n4ry") {
 			t.Errorf("log:\n%s", log)
 		}
 	})

@@ -95,7 +95,13 @@ func TestInvalidPrometheusAnswersAreErrors(t *testing.T) {
 			t.Errorf("%s: %v, %v, want an error with %q", name, v, err, test.want)
 		}
 	}
-	scalar := overHTTP(t, &answers{status: http.StatusOK, bodies: map[string]string{"/prefix/api/v1/query_range": `{"status":"success","data":{"resultType":"scalar","result":[1,"2.5"]}}`}})
+	scalar := overHTTP(
+		t,
+		&answers{
+			status: http.StatusOK,
+			bodies: map[string]string{"/prefix/api/v1/query_range": `{"status":"success","data":{"resultType":"scalar","result":[1,"2.5"]}}`},
+		},
+	)
 	if _, err := scalar.QueryRange(t.Context(), "2.5", time.Unix(1, 0), time.Unix(2, 0), time.Second); err == nil || !strings.Contains(err.Error(), "scalar") {
 		t.Errorf("scalar as a range: %v", err)
 	}

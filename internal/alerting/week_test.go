@@ -16,7 +16,8 @@ import (
 func days(t *testing.T, a *Alerting, node string) (all []float64) {
 	t.Helper()
 	end := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
-	matrix, err := a.Week().QueryRange(t.Context(), fmt.Sprintf("avg by (node) (avg_over_time(avax_node_up{node=%q}[1d]))", node), end.Add(-6*24*time.Hour), end, 24*time.Hour)
+	matrix, err := a.Week().
+		QueryRange(t.Context(), fmt.Sprintf("avg by (node) (avg_over_time(avax_node_up{node=%q}[1d]))", node), end.Add(-6*24*time.Hour), end, 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,8 @@ func New(ctx context.Context, o Options) (*App, error) {
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
 		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Nodes: func() []string { return nodes.Names(targets.ups.Nodes()) }, Chains: targets.chains, Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent,
+		Nodes: func() []string { return nodes.Names(targets.ups.Nodes()) }, Chains: targets.chains,
+		Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent,
 		ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
 		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Token: targets.state.NewToken(),
 			Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},

@@ -139,7 +139,8 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 			}
 			for name, text := range map[string]string{"page": page, "check": checked.String()} {
 				text = strings.Join(strings.Fields(text), " ")
-				if n := strings.Count(strings.ToLower(text), "othing known of "); n != 1 || !strings.Contains(text, "othing known of "+address+" (wrong): is the address correct?") {
+				if n := strings.Count(strings.ToLower(text), "othing known of "); n != 1 ||
+					!strings.Contains(text, "othing known of "+address+" (wrong): is the address correct?") {
 					t.Errorf("%s, alone %t: %d such texts: %s", name, alone, n, text)
 				}
 			}

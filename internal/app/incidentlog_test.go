@@ -32,7 +32,8 @@ func TestOneIncidentIsOneLineOfTheLog(t *testing.T) {
 				time.Sleep(20 * time.Minute)
 				during := w.Log.String()[before:]
 				before += len(during)
-				if strings.Count(during, "collector failed") != 1 || !strings.Contains(during, `msg="collector failed" target=alpha`) || !strings.Contains(during, "remedy=") {
+				if strings.Count(during, "collector failed") != 1 || !strings.Contains(during, `msg="collector failed" target=alpha`) ||
+					!strings.Contains(during, "remedy=") {
 					t.Errorf("want one line about alpha with a remedy:\n%s", during)
 				}
 				w.Node("alpha").Recover()

@@ -249,7 +249,8 @@ func TestLiarsDecideNothing(t *testing.T) {
 				}
 			}
 			for page := range got.pages {
-				if about := strings.Fields(page); !truth.pages[page] && !(len(about) > 1 && slices.ContainsFunc(lying, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
+				if about := strings.Fields(page); !truth.pages[page] &&
+					!(len(about) > 1 && slices.ContainsFunc(lying, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
 					t.Errorf("false page: %s", page)
 				}
 			}

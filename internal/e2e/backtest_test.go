@@ -120,7 +120,9 @@ type backtestReport struct {
 // runBacktest runs the command.
 func runBacktest(t *testing.T, url string, from, to time.Time, options ...string) (report backtestReport) {
 	t.Helper()
-	args := append([]string{"backtest", "--prometheus", url, "--json", "--from", from.UTC().Format(time.RFC3339Nano), "--to", to.UTC().Format(time.RFC3339Nano)}, options...)
+	args := append(
+		[]string{"backtest", "--prometheus", url, "--json", "--from", from.UTC().Format(time.RFC3339Nano), "--to", to.UTC().Format(time.RFC3339Nano)},
+		options...)
 	out, err := exec.CommandContext(t.Context(), testworld.ExporterPath(t), args...).Output()
 	if err != nil {
 		t.Fatalf("backtest: %v", err)

@@ -70,9 +70,14 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
 				nodes = append(nodes, name+"="+urls[name])
 			}
-			exporter := testworld.StartExporter(t,
-				"AVAX_TRUST_LOOPBACK=true", "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID, // not examplepoa, whose quorum bravo costs
-				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShippedRoutes(t, outside.URL)).URL)
+			exporter := testworld.StartExporter(
+				t,
+				"AVAX_TRUST_LOOPBACK=true",
+				"AVAX_NODES="+strings.Join(nodes, ","),
+				"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID, // not examplepoa, whose quorum bravo costs
+				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL),
+				"AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShippedRoutes(t, outside.URL)).URL,
+			)
 			exporter.Until("healthy for two minutes", func(s testworld.Samples) error {
 				weight := s[`avax_l1_weight{chain="examplel1"}`]
 				if connected := s[`avax_l1_connected_weight{node="alpha",chain="examplel1"}`]; connected == 0 || connected < 0.8*weight {

@@ -70,7 +70,10 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	exporter := testworld.RunExporter(t, exec.Command("sh", "-c", `exec "$0" demo`, testworld.ExporterPath(t)))
 	rules := []string{testworld.File(t, string(alerts.Rules)), testworld.File(t, string(alerts.Companion))}
-	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: rules, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second})
+	prometheus := testworld.Prometheus(
+		t,
+		testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: rules, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second},
+	)
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	testworld.Await(t, "all rules are evaluated", func() error { return healthy(t, prometheus.URL) })
 	t.Run("FillsEveryPanel", func(t *testing.T) { fillsEveryPanel(t, prometheus) })

@@ -40,7 +40,10 @@ const settled = `
 // shortRules returns a file with the rules, with shorter durations.
 func shortRules(t *testing.T) string {
 	t.Helper()
-	return testworld.File(t, string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })))
+	return testworld.File(
+		t,
+		string(testworld.ShortenRules(t, append(slices.Clone(alerts.Rules), settled...), func(time.Duration) time.Duration { return time.Second })),
+	)
 }
 
 // seconds returns the rules with durations of seconds, so that a slow answer causes no alert.

@@ -52,7 +52,15 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	rules := seconds(t)
 	w := newWorld(t, rules)
 	const grafana = "https://grafana.example.com"
-	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), "AVAX_EXTERNAL_LABELS=grafana_url="+grafana, unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	exporter := testworld.StartExporter(
+		t,
+		append(
+			w.environment,
+			"AVAX_LISTEN="+testworld.Address(t),
+			"AVAX_EXTERNAL_LABELS=grafana_url="+grafana,
+			unhurried,
+			"AVAX_ALERTING_INTERVAL="+interval.String(),
+		)...)
 
 	text, err := os.ReadFile(rules)
 	if err != nil {
@@ -84,7 +92,14 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
 	pages := testworld.Webhook(t)
 	store := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, ScrapeInterval: interval, EvaluationInterval: interval})
-	thanos := testworld.ThanosRule(t, []string{rules, testworld.File(t, string(alerts.Companion))}, store.URL, store.URL+"/api/v1/write", testworld.Alertmanager(t, pages.URL).URL, "--eval-interval="+interval.String())
+	thanos := testworld.ThanosRule(
+		t,
+		[]string{rules, testworld.File(t, string(alerts.Companion))},
+		store.URL,
+		store.URL+"/api/v1/write",
+		testworld.Alertmanager(t, pages.URL).URL,
+		"--eval-interval="+interval.String(),
+	)
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }

@@ -35,7 +35,11 @@ import (
 )
 
 // With five minutes, the intervals and rules are those that are shipped.
-var outage = flag.Duration("outage", time.Minute, "how long each part of a fleet is lost; scales every interval of deploy/fleet and of the rules, which are made for 5m")
+var outage = flag.Duration(
+	"outage",
+	time.Minute,
+	"how long each part of a fleet is lost; scales every interval of deploy/fleet and of the rules, which are made for 5m",
+)
 
 var update = flag.Bool("update", false, "write the figures into docs/fleets.md")
 
@@ -312,7 +316,14 @@ func (f *twoSites) gaps(since time.Time, by ...model.LabelName) map[string]time.
 // table writes a table with this head into docs/fleets.md.
 func table(t testing.TB, name, head string, lines []string) {
 	t.Helper()
-	text := fmt.Sprintf("\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), head, strings.Join(lines, "\n"))
+	text := fmt.Sprintf(
+		"\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n",
+		time.Now().Format(time.DateOnly),
+		runtime.NumCPU(),
+		runtime.Version(),
+		head,
+		strings.Join(lines, "\n"),
+	)
 	t.Log(text)
 	if *update {
 		if err := section.Write("../../docs/fleets.md", name, text); err != nil {
@@ -346,7 +357,12 @@ func TestAnyPartOfAFleetMayBeLost(t *testing.T) {
 	for _, part := range slices.Concat(all...) {
 		inOrder = append(inOrder, lines[part])
 	}
-	table(t, "lost", "| lost part | for | a node stops: page after | all samples in both stores, and all parts up, after | longest time without a sample of a node | pages lost, false, or resolved too early |\n|---|---|---|---|---|---|", inOrder)
+	table(
+		t,
+		"lost",
+		"| lost part | for | a node stops: page after | all samples in both stores, and all parts up, after | longest time without a sample of a node | pages lost, false, or resolved too early |\n|---|---|---|---|---|---|",
+		inOrder,
+	)
 }
 
 func losePartsInTurn(t *testing.T, parts []string, report func(part, line string)) {
@@ -387,7 +403,14 @@ func losePartsInTurn(t *testing.T, parts []string, report func(part, line string
 				t.Errorf("%s: no sample for %s", key, gap)
 			}
 		}
-		line := fmt.Sprintf("| %s | %s | %s | %s | %.0f s | 0 |", part, back.Sub(at).Round(time.Second), page.At.Sub(at).Round(time.Second), time.Since(back).Round(time.Second), longest.Seconds())
+		line := fmt.Sprintf(
+			"| %s | %s | %s | %s | %.0f s | 0 |",
+			part,
+			back.Sub(at).Round(time.Second),
+			page.At.Sub(at).Round(time.Second),
+			time.Since(back).Round(time.Second),
+			longest.Seconds(),
+		)
 		t.Log(line)
 		report(part, line)
 	}
@@ -518,7 +541,9 @@ func (f *twoSites) restartShards(total int) {
 			}
 			f.exporters[name].End(syscall.SIGTERM)
 			f.startExporter(site, shard, total)
-			f.await(fmt.Sprintf(`%s > %f and on (instance) (count by (instance) (avax_node_up) == on (instance) avax_exporter_targets)`, started, float64(before[0].Value)+0.5))
+			f.await(
+				fmt.Sprintf(`%s > %f and on (instance) (count by (instance) (avax_node_up) == on (instance) avax_exporter_targets)`, started, float64(before[0].Value)+0.5),
+			)
 		}
 	}
 }
@@ -599,7 +624,10 @@ func BenchmarkFleetStore(b *testing.B) {
 	rate := (f.metric("receive a", "prometheus_tsdb_head_samples_appended_total") - appended) / elapsed
 	var lines []string
 	for _, name := range names {
-		lines = append(lines, fmt.Sprintf("| %s | %.2f | %.0f MB |", strings.TrimSuffix(name, " a"), (cpu[name]+f.metric(name, "process_cpu_seconds_total"))/elapsed, memory[name]/1e6))
+		lines = append(
+			lines,
+			fmt.Sprintf("| %s | %.2f | %.0f MB |", strings.TrimSuffix(name, " a"), (cpu[name]+f.metric(name, "process_cpu_seconds_total"))/elapsed, memory[name]/1e6),
+		)
 	}
 	b.Logf("rules: %.1f s for all groups, %v evaluations missed of %.0f", f.metric("rule a", "prometheus_rule_group_last_duration_seconds"),
 		f.metric("rule a", "prometheus_rule_group_iterations_missed_total")-missed, f.metric("rule a", "prometheus_rule_group_iterations_total"))
@@ -621,7 +649,16 @@ func BenchmarkFleetStore(b *testing.B) {
 		}
 		stored += meta.Stats.NumSamples
 	}
-	b.Logf("%.0f series, %.0f samples/s, %d copies, %.0f samples in blocks: %.2f bytes a sample, index %.0f MB, write-ahead log %.0f MB", series, rate, copies, stored, chunks/stored, index/1e6, wal/1e6)
+	b.Logf(
+		"%.0f series, %.0f samples/s, %d copies, %.0f samples in blocks: %.2f bytes a sample, index %.0f MB, write-ahead log %.0f MB",
+		series,
+		rate,
+		copies,
+		stored,
+		chunks/stored,
+		index/1e6,
+		wal/1e6,
+	)
 	lines = append(lines, fmt.Sprintf("| disk of receive in a day: %.0f samples a second of %.2f bytes each, and %d indexes of %.0f MB | | %.1f GB |",
 		rate, chunks/stored, 12, index/1e6, (rate*86400*chunks/stored+12*index)/1e9))
 	table(b, "cost", fmt.Sprintf("%.0f series in the store.\n\n| part | cores | resident, at most |\n|---|---|---|", series), lines)

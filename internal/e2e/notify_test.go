@@ -68,7 +68,8 @@ func paging(t *testing.T) (network *simnet.Network, phone *testworld.Receiver, e
 // amtool runs amtool against the exporter, and returns its output.
 func amtool(t *testing.T, exporter *testworld.Exporter, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.URL}, args...)...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "amtool"), append([]string{"--alertmanager.url=" + exporter.URL}, args...)...).
+		CombinedOutput()
 	if err != nil {
 		t.Fatalf("amtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -238,7 +239,8 @@ func TestNoInterruptionResolvesAnAlert(t *testing.T) {
 				phone.Wait(testworld.Firing(alert, "node=bravo"))
 			}
 			for _, alert := range all {
-				if sent, resolved := count(phone, testworld.Firing(alert, "node=alpha")), count(phone, testworld.Resolved(alert, "node=alpha")); sent != 1 || resolved != 0 {
+				if sent, resolved := count(phone, testworld.Firing(alert, "node=alpha")), count(phone, testworld.Resolved(alert, "node=alpha")); sent != 1 ||
+					resolved != 0 {
 					t.Errorf("%s: sent %d times, resolved %d times", alert, sent, resolved)
 				}
 			}
@@ -278,7 +280,13 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testworld.StartExporter(t, append(environment, "AVAX_NOTIFY_FILE="+testworld.File(t, string(text)), "AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, outside.URL)).URL)...)
+	testworld.StartExporter(
+		t,
+		append(
+			environment,
+			"AVAX_NOTIFY_FILE="+testworld.File(t, string(text)),
+			"AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, outside.URL)).URL,
+		)...)
 	w.play(t, func() error { return nil }, inside, outside)
 	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}

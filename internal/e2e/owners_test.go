@@ -48,7 +48,14 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 			receivers = append(receivers, map[string]any{"name": owner(i), "webhook_configs": []any{map[string]any{"url": url}}})
 		}
 		return map[string]any{
-			"route":     map[string]any{"receiver": "operator", "group_by": []string{"..."}, "group_wait": "100ms", "group_interval": "1s", "repeat_interval": "1h", "routes": children},
+			"route": map[string]any{
+				"receiver":        "operator",
+				"group_by":        []string{"..."},
+				"group_wait":      "100ms",
+				"group_interval":  "1s",
+				"repeat_interval": "1h",
+				"routes":          children,
+			},
 			"receivers": receivers,
 		}
 	}
@@ -59,7 +66,8 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 	}
 	notify := testworld.File(t, string(text))
 	testworld.StartExporter(t, unhurried+";validator_views=@every 8s", "AVAX_NODES_FILE="+testworld.File(t, nodes.String()), "AVAX_NODES=", "AVAX_VALIDATORS_FILE="+testworld.File(t, labelled.String()),
-		"AVAX_VALIDATORS=all", "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s", "AVAX_NOTIFY_FILE="+notify, "AVAX_ALERTMANAGERS="+alertmanager.URL).Ready()
+		"AVAX_VALIDATORS=all", "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s", "AVAX_NOTIFY_FILE="+notify, "AVAX_ALERTMANAGERS="+alertmanager.URL).
+		Ready()
 
 	network.Node("charlie").SetChain("C", simnet.Bootstrapping)
 	incidents := map[string]string{"AvaxChainNotBootstrapped charlie": owner(2)} // owner by alert

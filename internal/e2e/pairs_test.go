@@ -26,7 +26,9 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	exporters := make([]*testworld.Exporter, 2)
 	addresses := []string{testworld.Address(t), testworld.Address(t)}
 	startExporter := func(i int) {
-		exporters[i] = testworld.StartExporter(t, append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
+		exporters[i] = testworld.StartExporter(
+			t,
+			append(slices.Clone(w.environment), unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=", "AVAX_LISTEN="+addresses[i])...)
 	}
 	startExporter(0)
 	startExporter(1)

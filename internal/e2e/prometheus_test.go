@@ -56,7 +56,8 @@ groups:
 		t.Fatalf("groups %+v", groups)
 	}
 	alert := groups[0].Rules[1].Alerts[0]
-	if alert.Labels["node"] != "alpha" || alert.Annotations["summary"] != "alpha is down" || alert.State != alerting.Firing || alert.Value != 0 || time.Since(alert.ActiveAt).Abs() > time.Hour {
+	if alert.Labels["node"] != "alpha" || alert.Annotations["summary"] != "alpha is down" || alert.State != alerting.Firing || alert.Value != 0 ||
+		time.Since(alert.ActiveAt).Abs() > time.Hour {
 		t.Errorf("alert %+v", alert)
 	}
 

@@ -17,7 +17,12 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 	}
 	want := [][]string{
 		{"AvaxConnectedStakeLow (page) is firing for ", " min: alpha: connected to only 42 % of the stake; the value is 42 %, the alert fires below 80 % (page)."},
-		{"AvaxL1RunwayLow (warn) is pending for ", " and fires in ", "balance on examplel1 runs out", "; the value is 12 days, the alert fires below 30 days (warn)."},
+		{
+			"AvaxL1RunwayLow (warn) is pending for ",
+			" and fires in ",
+			"balance on examplel1 runs out",
+			"; the value is 12 days, the alert fires below 30 days (warn).",
+		},
 		{"AvaxPeersLow for alpha does not fire: there are no samples of avax_node_peers about alpha, because the collector peers does not run here."},
 		{"AvaxHealthCheckFailing (warn) is pending for "},
 		{"AvaxNodeDown for alpha does not fire: "},

@@ -122,8 +122,19 @@ func demand(t *testing.T, text string, wants ...string) {
 func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 	told := ask(t, 7*time.Minute, [2]string{"AvaxConnectedStakeLow", "alpha"}, [2]string{"AvaxNodeDown", "bravo"}, [2]string{"AvaxNodeDown", "alpha"},
 		[2]string{"AvaxHealthCheckFailing", "charlie"}, [2]string{"AvaxL1RunwayLow", "examplel1"}, [2]string{"AvaxForkDetected", ""})
-	demand(t, told[0], "AvaxConnectedStakeLow, severity page, fires after", "firing since 2000-01-01 00:0", `value 42 % {node="alpha"}`, "bound < 90 %\n", "bound < 0.8\n",
-		`avax_node_connected_stake_ratio{node="alpha"} 0.42`, "Runbook: https://", "docs/runbooks/AvaxConnectedStakeLow.md", "!bravo")
+	demand(
+		t,
+		told[0],
+		"AvaxConnectedStakeLow, severity page, fires after",
+		"firing since 2000-01-01 00:0",
+		`value 42 % {node="alpha"}`,
+		"bound < 90 %\n",
+		"bound < 0.8\n",
+		`avax_node_connected_stake_ratio{node="alpha"} 0.42`,
+		"Runbook: https://",
+		"docs/runbooks/AvaxConnectedStakeLow.md",
+		"!bravo",
+	)
 	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   or last_over_time(avax_node_up[7m]) == 0\n",
 		`value 0 {node="bravo"}`,
 		"bound == 0\n",

@@ -279,7 +279,8 @@ func balanceChange(tx data.Transaction, v data.L1BalanceChange) Payment {
 
 func l1Payment(kind string, v data.L1Validator, key string) Payment {
 	return Payment{
-		Node: v.NodeID, Subnet: v.SubnetID, Validation: v.ValidationID, Addresses: []string{}, Owner: OwnerSelf, Kind: kind, Asset: "AVAX", Decimals: 9, Amount: new(big.Int),
+		Node: v.NodeID, Subnet: v.SubnetID, Validation: v.ValidationID, Addresses: []string{}, Owner: OwnerSelf,
+		Kind: kind, Asset: "AVAX", Decimals: 9, Amount: new(big.Int),
 		id: fmt.Sprint(kind, " ", v.ValidationID, " ", key),
 	}
 }

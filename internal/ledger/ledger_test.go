@@ -281,7 +281,9 @@ func (f *withoutRewards) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		return answer(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`, len(list), page))
+		return answer(
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`, len(list), page),
+		)
 	}
 	resp, err := f.RoundTripper.RoundTrip(r)
 	if err != nil || !rewards {

@@ -44,7 +44,8 @@ func TestSecretsInTheFile(t *testing.T) {
 				t.Errorf("%s: %v", config, err)
 			}
 			err := notify.Exposed(c)
-			if want := secret && mode == 0o644; (err != nil) != want || err != nil && (strings.Contains(err.Error(), "c4n4ry") || !strings.Contains(err.Error(), "0600")) {
+			if want := secret && mode == 0o644; (err != nil) != want ||
+				err != nil && (strings.Contains(err.Error(), "c4n4ry") || !strings.Contains(err.Error(), "0600")) {
 				t.Errorf("%s\nmode %o: %v, want a warning: %v", config, mode, err, want)
 			}
 		}

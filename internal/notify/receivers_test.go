@@ -66,8 +66,12 @@ var services = map[string]struct {
 	},
 	"pushover": {"https://api.pushover.net/1/messages.json", 200, `{"status":1,"request":"647d2300-702c-4b38-8b2f-d56326ae460b"}`}, // https://pushover.net/api
 	"webhook":  {secrets["webhook.url"], 200, ""},
-	"teams":    {secrets["teams.url"], 202, ""},                                                          // https://learn.microsoft.com/power-automate/overview-adaptive-cards
-	"ntfy":     {"https://ntfy.sh/", 200, `{"id":"x","time":1,"event":"message","topic":"avax-alerts"}`}, // https://docs.ntfy.sh/publish/#publish-as-json
+	"teams": {
+		secrets["teams.url"],
+		202,
+		"",
+	}, // https://learn.microsoft.com/power-automate/overview-adaptive-cards
+	"ntfy": {"https://ntfy.sh/", 200, `{"id":"x","time":1,"event":"message","topic":"avax-alerts"}`}, // https://docs.ntfy.sh/publish/#publish-as-json
 }
 
 // recording is a recorded request in testdata.
@@ -183,8 +187,18 @@ func options(t *testing.T, kind string, certificate *x509.Certificate, address s
 	}
 	trust := "tls_config: {ca_file: " + filepath.Join(dir, "ca.pem") + ", server_name: example.com}"
 	text := strings.NewReplacer(
-		"/etc/avax-exporter/", dir+"/", "group_wait: 30s", "group_wait: 1ms", "group_interval: 5m", "group_interval: 1ms", "group_interval: 65s", "group_interval: 1ms",
-		"smtp.example.org:587", address, "auth_username:", trust+"\n        auth_username:",
+		"/etc/avax-exporter/",
+		dir+"/",
+		"group_wait: 30s",
+		"group_wait: 1ms",
+		"group_interval: 5m",
+		"group_interval: 1ms",
+		"group_interval: 65s",
+		"group_interval: 1ms",
+		"smtp.example.org:587",
+		address,
+		"auth_username:",
+		trust+"\n        auth_username:",
 	).Replace(string(example))
 	text = "global: {http_config: {" + trust + "}}\n" + text
 	return notify.Options{Config: notify.Config{

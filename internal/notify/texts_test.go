@@ -40,7 +40,9 @@ func alertsOf(n int, text string) (all []model.Alert) {
 		a := model.Alert{
 			Labels: model.LabelSet{"alertname": "AvaxL1ValidatorBalanceLow", "severity": "page", "chain": "X", "validation_id": model.LabelValue(fmt.Sprint("v", i))},
 			Annotations: model.LabelSet{
-				"summary": label(fmt.Sprintf(text, i)), "description": label("It pays 0.1 AVAX an hour. " + fmt.Sprintf(text, i)), "action": label("Top it up. " + fmt.Sprintf(text, i)),
+				"summary": label(
+					fmt.Sprintf(text, i),
+				), "description": label("It pays 0.1 AVAX an hour. " + fmt.Sprintf(text, i)), "action": label("Top it up. " + fmt.Sprintf(text, i)),
 				"impact": label("It stops to validate. " + fmt.Sprintf(text, i)), "runbook_url": "https://runbooks.example/AvaxL1ValidatorBalanceLow.md",
 			},
 			StartsAt: time.Now(), GeneratorURL: "http://exporter.example/alerts#AvaxL1ValidatorBalanceLow",
@@ -67,7 +69,8 @@ var limits = map[string]func(r recording) (message, error){
 			return m, fmt.Errorf("%s: %w", r.Body, err)
 		}
 		plain := regexp.MustCompile(`</?b>|<a href="https?://[^"<>]*">|</a>`).ReplaceAllString(body.Text, "")
-		if strings.ContainsAny(plain, "<>") || strings.Contains(body.Text, "could not be sent") || regexp.MustCompile(`&(#\d+|[a-z]+)?[^#a-z\d;]`).MatchString(plain) {
+		if strings.ContainsAny(plain, "<>") || strings.Contains(body.Text, "could not be sent") ||
+			regexp.MustCompile(`&(#\d+|[a-z]+)?[^#a-z\d;]`).MatchString(plain) {
 			return m, fmt.Errorf("not valid HTML: %s", body.Text)
 		}
 		if n := len(utf16.Encode([]rune(html.UnescapeString(plain)))); n > 4096 || n == 0 {
@@ -120,7 +123,8 @@ var limits = map[string]func(r recording) (message, error){
 			return m, fmt.Errorf("%d bytes: %w", len(r.Body), err)
 		}
 		p := body.Payload
-		if n := utf8.RuneCountInString(p.Summary); n > 1024 || n == 0 || body.Action == "trigger" && p.Severity != "critical" || p.Source == "" && body.Action == "trigger" {
+		if n := utf8.RuneCountInString(p.Summary); n > 1024 || n == 0 || body.Action == "trigger" && p.Severity != "critical" ||
+			p.Source == "" && body.Action == "trigger" {
 			return m, fmt.Errorf("%s", r.Body)
 		}
 		return message{p.Summary, fmt.Sprint(p.Details.Firing, p.Details.Resolved)}, nil
@@ -197,7 +201,8 @@ func readMessage(r recording) (m message, err error) {
 		parts[kind] = string(text)
 	}
 	page := parts["text/html"]
-	if !strings.Contains(page, "width=device-width") || strings.Contains(page, "<script") || strings.Contains(page, "ZgotmplZ") || strings.Count(page, `href="https://evil`) > 0 {
+	if !strings.Contains(page, "width=device-width") || strings.Contains(page, "<script") || strings.Contains(page, "ZgotmplZ") ||
+		strings.Count(page, `href="https://evil`) > 0 {
 		return m, fmt.Errorf("HTML: %s", page)
 	}
 	if !strings.HasPrefix(parts["text/plain"], m.first[:min(len(m.first), 100)]) {

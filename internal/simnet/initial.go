@@ -215,7 +215,8 @@ func (t *truth) buildStakers() {
 	for _, m := range others[:min(len(others), OthersOfL1s)] {
 		of = append(of, m.name)
 		m.subnets = append(m.subnets, l1, poa)
-		l1.l1 = append(l1.l1, &l1Validator{member: m, validationID: t.newID("validation", m.name), weight: 100, start: t.origin.Add(-40 * day), balance: 10 * avax, paidAt: t.origin})
+		l1.l1 = append(l1.l1, &l1Validator{member: m, validationID: t.newID("validation", m.name), weight: 100,
+			start: t.origin.Add(-40 * day), balance: 10 * avax, paidAt: t.origin})
 	}
 	for i, name := range of {
 		poa.stakers = append(poa.stakers, &staker{

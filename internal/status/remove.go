@@ -82,7 +82,8 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 	if a.Inactive != nil {
 		instead = "; if its balance runs out instead, " + words.Percent(*a.Inactive)
 	}
-	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; validators that can build the next block without it: %.0f",
+	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; "+
+		"validators that can build the next block without it: %.0f",
 		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, instead, *a.Proposers)
 	return Yes, a
 }

@@ -226,7 +226,10 @@ func TestSafeToStop(t *testing.T) {
 // Before a node with plugins is upgraded to the release of another node, the answer tells that the plugins must speak its protocol.
 func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
 	stop := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-	stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}})}
+	stop.Facts = metric.Facts{
+		Chains:        []string{"one"},
+		ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}}),
+	}
 	up := run(t, "up", `
 		avax_node_up{node="old"} 1
 		avax_node_up{node="new"} 1

@@ -100,9 +100,20 @@ func TestFleetIsAGridWithRowsForWhatIsNotWell(t *testing.T) {
 	if n := strings.Count(page, `<li><a href="node/node`); n != 120 {
 		t.Errorf("%d squares for 120 nodes", n)
 	}
-	demand(t, page, "118 of 120 nodes up", `class="bad" title="node0007: no answer`, `class="well" title="node0008: up"`, "118 other nodes well: lowest votes for reward 100 %",
-		`<a href="?nodes=all#nodes">`, `<a href="?l1=chain0011#l1-chain0011">`, "104 L1s well, 1,040 validators, first balance runs out in 20 days",
-		"120 validators well, lowest uptime 97 %, rewards 6,000 AVAX, first period ends in 59 days", "4 more, with no worse alert", "!chain0103")
+	demand(
+		t,
+		page,
+		"118 of 120 nodes up",
+		`class="bad" title="node0007: no answer`,
+		`class="well" title="node0008: up"`,
+		"118 other nodes well: lowest votes for reward 100 %",
+		`<a href="?nodes=all#nodes">`,
+		`<a href="?l1=chain0011#l1-chain0011">`,
+		"104 L1s well, 1,040 validators, first balance runs out in 20 days",
+		"120 validators well, lowest uptime 97 %, rewards 6,000 AVAX, first period ends in 59 days",
+		"4 more, with no worse alert",
+		"!chain0103",
+	)
 	if lines := strings.Count(regexp.MustCompile(`(?s)<details.*?</details>`).ReplaceAllString(page, ""), "<tr"); lines > 10 {
 		t.Errorf("%d rows of tables outside of what is folded", lines)
 	}

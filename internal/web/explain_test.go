@@ -11,7 +11,11 @@ import (
 // A browser gets a page with a title, the navigation and the answer. Others get text.
 func TestExplanationIsAPageForABrowser(t *testing.T) {
 	s := siteWith(t, `avax_node_up{node="<a>"} 0`)
-	sourced(t, s, group(rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "<a>", "summary": "<a>: no answer", "action": "Log in to `<a>`."})))
+	sourced(
+		t,
+		s,
+		group(rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "<a>", "summary": "<a>: no answer", "action": "Log in to `<a>`."})),
+	)
 	const path = "/explain?name=AvaxNodeDown&target=%3Ca%3E"
 	answer := ask(t, s, http.MethodGet, path, "Accept", "text/html,application/xhtml+xml")
 	page := read(t, answer.Body)

@@ -215,7 +215,8 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 	filter := v.query.Get("past")
 	all := slices.DeleteFunc(slices.Clone(every), func(e episode) bool {
 		return !isIts(func(name string) string { return e.labels[name] }) ||
-			!strings.Contains(strings.Join([]string{e.labels["alertname"], subjectOf(e.labels), e.labels["severity"], v.NameOf(e.labels["node_id"], e.labels["validation_id"])}, " "), filter)
+			!strings.Contains(strings.Join([]string{e.labels["alertname"], subjectOf(e.labels), e.labels["severity"],
+				v.NameOf(e.labels["node_id"], e.labels["validation_id"])}, " "), filter)
 	})
 	pages := max(1, (len(all)+perPage-1)/perPage)
 	page, err := strconv.Atoi(v.query.Get("page"))

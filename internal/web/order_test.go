@@ -145,10 +145,20 @@ func TestPageOfAnL1LeadsWithItsWorst(t *testing.T) {
 		avax_l1_weight{chain="one"} 100
 		avax_l1_active_weight{chain="one"} 100
 		avax_l1_proposers_left{chain="one"} 0`)
-	plan := until(since(rule("Runway", "warn", alerting.Firing, map[string]string{"chain": "one", "summary": "b: balance on one runs out"}), time.Hour), 700*time.Hour)
-	sourced(t, s, group(plan,
-		rule("AvaxConnectedStakeLow", "page", alerting.Firing, map[string]string{"scope": "all", "summary": "All nodes reach less than 80 %", "action": "Check the network."}),
-		rule("AvaxL1ConnectedWeightLow", "page", alerting.Firing, map[string]string{"chain": "one", "summary": "one: 60 % of the weight connected"})))
+	plan := until(
+		since(rule("Runway", "warn", alerting.Firing, map[string]string{"chain": "one", "summary": "b: balance on one runs out"}), time.Hour),
+		700*time.Hour,
+	)
+	sourced(t, s, group(
+		plan,
+		rule(
+			"AvaxConnectedStakeLow",
+			"page",
+			alerting.Firing,
+			map[string]string{"scope": "all", "summary": "All nodes reach less than 80 %", "action": "Check the network."},
+		),
+		rule("AvaxL1ConnectedWeightLow", "page", alerting.Firing, map[string]string{"chain": "one", "summary": "one: 60 % of the weight connected"}),
+	))
 	demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body),
 		`<h1 class="bad">one: 60 % of the weight connected`, "; an effect of: All nodes reach less than 80 %", "Check the network.")
 	s = siteWith(t, `

@@ -117,7 +117,8 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	return s.Silences.Silence(ctx, sets, d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }
 
-// silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line. The
+// silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line.
+// The
 // command silence sends them to an Alertmanager.
 func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 	sets, err := s.matchesOf(r.Context(), r.FormValue("of"))
@@ -196,7 +197,8 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 	case isLabel && slices.Contains(known, label) && value != "":
 		return one(label, value), nil
 	case isLabel:
-		return nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label, strings.Join(slices.Sorted(slices.Values(known)), ", "))
+		return nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label,
+			strings.Join(slices.Sorted(slices.Values(known)), ", "))
 	case st.IsNode(word):
 		return notify.NodeMatches(word, st.IDOf(word)), nil
 	case slices.Contains(chains, word):

@@ -170,7 +170,11 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
 		put(t, s, metric.Key{Collector: "safe_to_stop"}, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
-		all := metric.Facts{ValidatorSets: testworld.ValidatorSetsOf("b", map[string]map[string]float64{"a": {}}), Unreachable: []string{"down"}, Chains: []string{"one"}}
+		all := metric.Facts{
+			ValidatorSets: testworld.ValidatorSetsOf("b", map[string]map[string]float64{"a": {}}),
+			Unreachable:   []string{"down"},
+			Chains:        []string{"one"},
+		}
 		counts(s, all)
 		undiscovered, chains, unreachable, silent := []string{"b"}, []string{"one", "two"}, []string{"down", "d"}, []string{"down", "c"}
 		s.Undiscovered = func() []string { return undiscovered }

@@ -55,7 +55,8 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 		v := s.view(ctx, url.Values{"l1": {chain}}, "../", time.Now())
 		l := v.L1(chain)
 		card := v.l1Card(row[*status.L1]{l, v.aboutL1(l)}, v.l1ValidatorTable(l))
-		return v.subjectPage(chain, []g.Node{g.If(s.Silences != nil, h.P(h.Class("card"), v.link("alerts?silence="+url.QueryEscape(chain)+"#silences", "Silence"))), card},
+		return v.subjectPage(chain, []g.Node{
+			g.If(s.Silences != nil, h.P(h.Class("card"), v.link("alerts?silence="+url.QueryEscape(chain)+"#silences", "Silence"))), card},
 			func(label func(string) string) bool { return label("chain") == chain })
 	})
 }
@@ -192,7 +193,8 @@ func (v *view) top() g.Node {
 			link(cmp.Or(v.base, "./"), "Status"), v.link("alerts", "Alerts"), v.link("runbook/", "Runbooks"),
 			g.If(v.site.Inbox != nil, v.link("demo/inbox", "Inbox")), v.link("metrics", "Metrics"), link("?refresh=15", "Refresh every 15 s")),
 		h.Nav(h.Class("documents dim"), h.Aria("label", "Documents"), g.Text("Documents: "),
-			link(manual("start.md"), "Start"), link(manual("operating.md"), "Operating"), link(manual("metrics.md"), "List of metrics"), link(manual("configuration.md"), "Configuration"),
+			link(manual("start.md"), "Start"), link(manual("operating.md"), "Operating"), link(manual("metrics.md"), "List of metrics"),
+			link(manual("configuration.md"), "Configuration"),
 			link(manual("alerting.md"), "Alerting")))
 }
 

@@ -45,7 +45,8 @@ func (v *view) validators() g.Node {
 
 // compareValidators sorts validators of the same urgency: first those whose newest samples are worse, then by name.
 func (v *view) compareValidators(a, b *status.Validator) int {
-	return cmp.Or(cmp.Compare(b.Fact().Severity, a.Fact().Severity), strings.Compare(cmp.Or(v.NameOf(a.NodeID, ""), a.NodeID), cmp.Or(v.NameOf(b.NodeID, ""), b.NodeID)))
+	return cmp.Or(cmp.Compare(b.Fact().Severity, a.Fact().Severity),
+		strings.Compare(cmp.Or(v.NameOf(a.NodeID, ""), a.NodeID), cmp.Or(v.NameOf(b.NodeID, ""), b.NodeID)))
 }
 
 // validatorSum sums up validators that are well.

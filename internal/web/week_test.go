@@ -82,7 +82,10 @@ func TestPagesShowTheLastWeek(t *testing.T) {
 			`title="Tue 25 Jan: answered for 100 % of the time, no data for 11 h"`}
 		demand(t, get("/"), append(days, "!new. Answered, by day")...)
 		node := get("/node/a")
-		demand(t, node, append(days, "Last 7 days", `<svg class="chart" role="img"`, "Downtime used in the last 7 days: from ", " to 10 h", "10 h of 20 h used", "!<script")...)
+		demand(
+			t,
+			node,
+			append(days, "Last 7 days", `<svg class="chart" role="img"`, "Downtime used in the last 7 days: from ", " to 10 h", "10 h of 20 h used", "!<script")...)
 		if rows := rowsIn(node, "history", "Ended"); len(rows) != 1 || rows[0] != "Down node=a | 2000-01-28 12:00 UTC, after 6 h" {
 			t.Errorf("history %q", rows)
 		}

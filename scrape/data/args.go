@@ -84,7 +84,8 @@ var (
 )
 
 // checkedDigits are the parameters whose values have a checksum. A blockchainId or chainId may be an alias or a number.
-var checkedDigits = []string{"address", "contractAddress", "addresses", "nodeIds", "nodeId", "subnetId", "signingSubnetId", "blockchainId", "chainId", "assetId",
+var checkedDigits = []string{"address", "contractAddress", "addresses", "nodeIds", "nodeId", "subnetId", "signingSubnetId", "blockchainId", "chainId",
+	"assetId",
 	"txHash", "l1ValidationId"}
 
 // Request returns the path of a call with its query, and its body. An error contains a remedy.

@@ -263,7 +263,12 @@ func TestTwoProcessesShareABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stored := map[string]data.Spendings{}
 		budgetOf := func(own, other string) *data.Budget {
-			return &data.Budget{PerMinute: 1000, PerDay: 100_000, Save: func(s data.Spendings) { stored[own] = s }, Others: func() data.Spendings { return stored[other] }}
+			return &data.Budget{
+				PerMinute: 1000,
+				PerDay:    100_000,
+				Save:      func(s data.Spendings) { stored[own] = s },
+				Others:    func() data.Spendings { return stored[other] },
+			}
 		}
 		exporter, command := budgetOf("exporter", "command"), budgetOf("command", "exporter")
 		op := data.ListRewards.Op()

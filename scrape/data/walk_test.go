@@ -224,7 +224,10 @@ func TestRepeatedPagesEndTheWalk(t *testing.T) {
 			if next == "0" || newTokens {
 				next += fmt.Sprint("-", pages)
 			}
-			return respond(200, fmt.Sprintf(`{"validators":[{"validationId":"%d","nodeId":"n","subnetId":"s","remainingBalance":1}],"nextPageToken":"%s"}`, n, next)), nil
+			return respond(
+				200,
+				fmt.Sprintf(`{"validators":[{"validationId":"%d","nodeId":"n","subnetId":"s","remainingBalance":1}],"nextPageToken":"%s"}`, n, next),
+			), nil
 		}))
 		var err error
 		items := 0

@@ -92,8 +92,9 @@ var (
 	getBlockchains = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12",
 		MaxBody: largeList})
 	getStakingAssetID = declare[assetID](scrape.Method{Name: "platform.getStakingAssetID", Path: platformPath, Params: []string{"subnetID?"}})
-	getPlatformTx     = declare[createChainTx](scrape.Method{Name: "platform.getTx", Path: platformPath, Params: []string{"txID", "encoding?"}, MaxBody: largeList})
-	getPlatformUTXOs  = declare[utxoPage](scrape.Method{Name: "platform.getUTXOs", Path: platformPath,
+	getPlatformTx     = declare[createChainTx](scrape.Method{Name: "platform.getTx", Path: platformPath, Params: []string{"txID", "encoding?"},
+		MaxBody: largeList})
+	getPlatformUTXOs = declare[utxoPage](scrape.Method{Name: "platform.getUTXOs", Path: platformPath,
 		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
 	getBlockchainStatus  = declare[status](scrape.Method{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}})
 	getCurrentSupply     = declare[Supply](scrape.Method{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}})

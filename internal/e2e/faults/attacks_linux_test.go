@@ -44,7 +44,12 @@ var crowds = []attack{
 	{"200 slow readers", crowd(200, readingSlowly), 160 << 20, true},
 	{"200 half-open connections", crowd(200, sending("GET /metrics HTTP/1.1\r\nHost: expor", "", 0)), 160 << 20, true},
 	{"huge headers", crowd(50, sending("GET /metrics HTTP/1.1\r\nHost: exporter\r\n", "X: "+strings.Repeat("x", 1000)+"\r\n", 10_000)), 160 << 20, true},
-	{"huge bodies", crowd(50, sending("POST /metrics HTTP/1.1\r\nHost: exporter\r\nContent-Length: 1000000000\r\n\r\n", strings.Repeat("x", 10_000), 1000)), 160 << 20, true},
+	{
+		"huge bodies",
+		crowd(50, sending("POST /metrics HTTP/1.1\r\nHost: exporter\r\nContent-Length: 1000000000\r\n\r\n", strings.Repeat("x", 10_000), 1000)),
+		160 << 20,
+		true,
+	},
 	{"no HTTP", crowd(50, sending("", "\x16\x03\x01\x00\xa5\x01\x00\x00"+strings.Repeat("\xff", 1000), 100)), 160 << 20, true},
 }
 
@@ -302,7 +307,10 @@ func connecting(e *exporter, stop <-chan struct{}) error {
 func webConfig(t *testing.T) (file string) {
 	t.Helper()
 	certificate, key := testworld.NewAuthority(t).Sign(t, "exporter")
-	return testworld.File(t, "tls_server_config: {cert_file: "+testworld.File(t, certificate)+", key_file: "+testworld.File(t, key)+"}\nbasic_auth_users: {me: "+hashOfRight+"}\n")
+	return testworld.File(
+		t,
+		"tls_server_config: {cert_file: "+testworld.File(t, certificate)+", key_file: "+testworld.File(t, key)+"}\nbasic_auth_users: {me: "+hashOfRight+"}\n",
+	)
 }
 
 const hashOfRight = "$2a$10$VL98H.o4jzvypOzdX8UFx./AFPO1qi22Et5.zAslJdUgUaj8EvgMm" // bcrypt, cost 10
@@ -459,12 +467,23 @@ func greedy() behaviour {
 		return packed(`{"jsonrpc":"2.0","id":1,"result":{"numPeers":"1","`+member+`":[`, list.String()+fmt.Sprintf(item, -1), `]}}`, large)
 	}
 	answers := map[string]behaviour{
-		"platform.getCurrentValidators":   items("validators", `{"nodeID":"%x","weight":1,"startTime":1}`),
-		"validators.getCurrentValidators": items("validators", `{"validationID":"","nodeID":"%x","weight":1,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`),
-		"platform.getBlockchains":         items("blockchains", `{"id":"%x","name":"","subnetID":"","vmID":""}`),
-		"info.peers":                      items("peers", `{"nodeID":"%x","ip":"","publicIP":"","version":"","lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z","benched":["","","","","","","",""]}`),
-		"eth_getChainConfig":              packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, usual),
-		"eth_getActiveRulesAt":            packed(`{"jsonrpc":"2.0","id":1,"result":{"precompiles":{},"avalancheRules":{},"ethRules":{"a":true`, `,"b":true`, `}}}`, usual),
+		"platform.getCurrentValidators": items("validators", `{"nodeID":"%x","weight":1,"startTime":1}`),
+		"validators.getCurrentValidators": items(
+			"validators",
+			`{"validationID":"","nodeID":"%x","weight":1,"startTimestamp":1,"isActive":true,"isL1Validator":true,"isConnected":true,"uptimePercentage":1,"uptimeSeconds":1}`,
+		),
+		"platform.getBlockchains": items("blockchains", `{"id":"%x","name":"","subnetID":"","vmID":""}`),
+		"info.peers": items(
+			"peers",
+			`{"nodeID":"%x","ip":"","publicIP":"","version":"","lastSent":"2026-01-01T00:00:00Z","lastReceived":"2026-01-01T00:00:00Z","benched":["","","","","","","",""]}`,
+		),
+		"eth_getChainConfig": packed(`{"jsonrpc":"2.0","id":1,"result":{"chainId":1,"upgrades":{"precompileUpgrades":[{}`, `,{}`, `]}}}`, usual),
+		"eth_getActiveRulesAt": packed(
+			`{"jsonrpc":"2.0","id":1,"result":{"precompiles":{},"avalancheRules":{},"ethRules":{"a":true`,
+			`,"b":true`,
+			`}}}`,
+			usual,
+		),
 	}
 	return func(w http.ResponseWriter, r *http.Request, good func() answer) {
 		body, _ := io.ReadAll(r.Body)

@@ -176,7 +176,8 @@ func TestUnwritableStateDirectoryIsRejected(t *testing.T) {
 	}
 	cmd.Env = append(os.Environ(), "AVAX_NODES=alpha=http://127.0.0.1:1", "AVAX_STATE_DIR="+dir)
 	out, _ := cmd.CombinedOutput()
-	if err := wants(string(out), nil, "AVAX_STATE_DIR: "+dir+": permission denied: create a directory that this user may write to"); err != nil || cmd.ProcessState.ExitCode() != 2 {
+	if err := wants(string(out), nil, "AVAX_STATE_DIR: "+dir+": permission denied: create a directory that this user may write to"); err != nil ||
+		cmd.ProcessState.ExitCode() != 2 {
 		t.Errorf("%v: %v", cmd.ProcessState, err)
 	}
 }
@@ -197,7 +198,11 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	}
 	write(hosts, known)
 	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // no server there
-	environment := append(quickly("up", "identity"), "AVAX_NODES=alpha="+alpha.url()+",bravo=http://bravo.test:"+port, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], host: localhost}]`))
+	environment := append(
+		quickly("up", "identity"),
+		"AVAX_NODES=alpha="+alpha.url()+",bravo=http://bravo.test:"+port,
+		"AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], host: localhost}]`),
+	)
 	var e *exporter
 	withMounts := mounts()
 	if withMounts {

@@ -20,8 +20,16 @@ func secretive(t *testing.T, dir string) []string {
 	network := simnet.New(simnet.Options{Seed: 1})
 	network.SetNetworkID(1)
 	urls := testworld.Serve(t, network)
-	environment := append(quickly("up", "identity", "data_up"), "AVAX_ALERTING_INTERVAL=500ms", "AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
-		"AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_LOG_LEVEL=DEBUG", "AVAX_ALERTMANAGERS=http://127.0.0.1:1")
+	environment := append(
+		quickly("up", "identity", "data_up"),
+		"AVAX_ALERTING_INTERVAL=500ms",
+		"AVAX_NODES=alpha=http://me:"+canary+"-1@"+strings.TrimPrefix(urls["alpha"], "http://"),
+		"AVAX_NETWORK=mainnet",
+		"AVAX_DATA_URL="+urls["data"],
+		"AVAX_DATA_BUDGET=1000000/m",
+		"AVAX_LOG_LEVEL=DEBUG",
+		"AVAX_ALERTMANAGERS=http://127.0.0.1:1",
+	)
 	for variable, content := range map[string]string{
 		"AVAX_HTTP_CONFIG_FILE": "- {upstreams: [alpha], http_config: {http_headers: {X-Api-Key: {values: [" + canary + "-2]}}}}\n" +
 			"- {upstreams: [alertmanager], http_config: {basic_auth: {username: me, password: " + canary + "-4}}}\n",

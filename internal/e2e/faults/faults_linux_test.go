@@ -44,10 +44,25 @@ var faults = []fault{
 	{name: "closed-in-mid-body", begin: behaving(breakingOff(false)), outcome: "unreachable", logged: "closed in the middle of the answer"},
 	{name: "closed-at-once", begin: behaving(raw("", "")), outcome: "unreachable", logged: "closed before an answer"},
 	{name: "endless-header", begin: behaving(raw("HTTP/1.1 200 OK\r\nX-Filler: ", "x")), outcome: "unreachable", logged: "response headers exceeded"},
-	{name: "endless-body", begin: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")), outcome: "too_large", logged: "larger than the limit of 1 MiB"},
-	{name: "endless-depth", begin: behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")), outcome: "malformed", logged: "malformed"},
+	{
+		name:    "endless-body",
+		begin:   behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"", "x")),
+		outcome: "too_large",
+		logged:  "larger than the limit of 1 MiB",
+	},
+	{
+		name:    "endless-depth",
+		begin:   behaving(raw("HTTP/1.1 200 OK\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":", "[")),
+		outcome: "malformed",
+		logged:  "malformed",
+	},
 	{name: "no-http", begin: behaving(raw("SSH-2.0-OpenSSH_9.2\r\n", "")), outcome: "unreachable", logged: "malformed HTTP"},
-	{name: "html", begin: behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")), outcome: "malformed", logged: "the answer is HTML"},
+	{
+		name:    "html",
+		begin:   behaving(static(200, "text/html", "<!DOCTYPE html><html><body>Sign in</body></html>")),
+		outcome: "malformed",
+		logged:  "the answer is HTML",
+	},
 	{name: "empty", begin: behaving(static(200, "application/json", "")), outcome: "malformed", logged: "the answer is empty"},
 	{name: "no-content", begin: behaving(static(204, "", "")), outcome: "malformed", logged: "the answer is empty"},
 	{name: "null", begin: behaving(static(200, "application/json", `{"jsonrpc":"2.0","id":1,"result":null}`)), outcome: "malformed", logged: "malformed"},
@@ -60,7 +75,12 @@ var faults = []fault{
 		answer{200, http.Header{"Content-Encoding": {"gzip"}}, []byte("\x1f\x8b\x08\x00torn")}.send(w)
 	}), outcome: "unreachable", logged: "closed in the middle|malformed"},
 	{name: "redirect-loop", begin: func(g *gate) { g.behaveAs(redirecting("")) }, outcome: "malformed", logged: "redirects are not followed"},
-	{name: "redirect-elsewhere", begin: func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) }, outcome: "malformed", logged: "redirects to http://127.0.0.1:[0-9]+ are not followed"},
+	{
+		name:    "redirect-elsewhere",
+		begin:   func(g *gate) { g.behaveAs(redirecting(elsewhere.url)) },
+		outcome: "malformed",
+		logged:  "redirects to http://127.0.0.1:[0-9]+ are not followed",
+	},
 }
 
 const (
@@ -96,8 +116,14 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		gates[f.name] = newGate(t, network.Node("bravo"))
 		nodes = append(nodes, fmt.Sprintf("%s=http://user:%s@%s", f.name, canary, gates[f.name].address))
 	}
-	e := start(t, "AVAX_NODES="+strings.Join(nodes, ","), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
-		"AVAX_COLLECTORS="+asking, everyPeriod, "AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], http_config: {http_headers: {X-Api-Key: {values: [`+canary+`]}}}}]`))
+	e := start(
+		t,
+		"AVAX_NODES="+strings.Join(nodes, ","),
+		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
+		"AVAX_COLLECTORS="+asking,
+		everyPeriod,
+		"AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], http_config: {http_headers: {X-Api-Key: {values: [`+canary+`]}}}}]`),
+	)
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.URL}, ScrapeInterval: time.Second})
 	e.Ready()
 

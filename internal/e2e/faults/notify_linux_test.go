@@ -51,7 +51,11 @@ func TestHungReceiverDelaysNoOtherReceiver(t *testing.T) {
 	e.settled(before)
 }
 
-var outageLasts = flag.Duration("outage", 2*time.Minute, "how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md")
+var outageLasts = flag.Duration(
+	"outage",
+	2*time.Minute,
+	"how long an Alertmanager or a receiver is down; make faults writes the figures of 10m into docs/reliability.md",
+)
 
 // outage is a time in which alerts cannot be delivered.
 type outage struct {
@@ -109,7 +113,15 @@ func (o outage) losesNoFiringAlert(t *testing.T, gates map[string]*gate, pages *
 		t.Errorf("notifications by node: %v, want bravo once and charlie never", fired)
 	}
 	after := e.settled(figuresOf(before))
-	t.Logf("down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v", lasted.Round(time.Second), seen.pages, seen.longest, figuresOf(before), figuresOf(during), after)
+	t.Logf(
+		"down for %v; %d scrapes, the longest in %v; before %v, during the outage %v, after it %v",
+		lasted.Round(time.Second),
+		seen.pages,
+		seen.longest,
+		figuresOf(before),
+		figuresOf(during),
+		after,
+	)
 	figuresOf(before).report(o.table, "before")
 	figuresOf(during).report(o.table, fmt.Sprintf("after %v without %s", lasted.Round(time.Second), o.without))
 	after.report(o.table, "after the outage")
@@ -296,7 +308,13 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 	gates, nodes := gated(t, "alpha", "bravo")
 	pages := testworld.Webhook(t)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
-	environment := append(quickly("up", "identity"), nodes, "AVAX_ALERTMANAGERS="+testworld.Alertmanager(t, pages.URL).URL, "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=200ms")
+	environment := append(
+		quickly("up", "identity"),
+		nodes,
+		"AVAX_ALERTMANAGERS="+testworld.Alertmanager(t, pages.URL).URL,
+		"AVAX_RULES_FILE="+rules,
+		"AVAX_ALERTING_INTERVAL=200ms",
+	)
 	bad := []string{
 		strings.Replace(downRules("Down"), "== 0", "==", 1),
 		strings.Replace(downRules("Down"), "expr: avax", "exp: avax", 1),

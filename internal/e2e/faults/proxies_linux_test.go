@@ -168,7 +168,16 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 		}
 		for _, host := range []string{"localhost", "127.0.0.1", "example.org"} {
 			silence := `{"matchers":[{"name":"alertname","value":".*","isRegex":true}],"startsAt":"2020-01-01T00:00:00Z","endsAt":"2100-01-01T00:00:00Z","createdBy":"x","comment":"x"}`
-			said := talk(t, listen, fmt.Sprintf("POST /local/api/v2/silences HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", host, len(silence), silence))
+			said := talk(
+				t,
+				listen,
+				fmt.Sprintf(
+					"POST /local/api/v2/silences HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+					host,
+					len(silence),
+					silence,
+				),
+			)
 			if !strings.Contains(said, " 403 ") {
 				t.Errorf("%s: silence created by a remote client: %s", name, said)
 			}

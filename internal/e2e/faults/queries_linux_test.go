@@ -87,8 +87,11 @@ func TestExpensiveQueriesOfLocalClientsDoNotAffectScrapes(t *testing.T) {
 func endureQueries(t *testing.T, name, trust string, resident int64) {
 	t.Helper()
 	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1, Validators: 200}))
-	e := run(t, confined(t), append(probed("identity", "validators"), listed(urls, "alpha"), "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK="+trust,
-		"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
+	e := run(
+		t,
+		confined(t),
+		append(probed("identity", "validators"), listed(urls, "alpha"), "AVAX_VALIDATORS=all", "AVAX_ALERTING_INTERVAL=1s", "AVAX_TRUST_LOOPBACK="+trust,
+			"AVAX_NOTIFY_FILE="+testworld.File(t, "{route: {receiver: nobody}, receivers: [{name: nobody}]}"))...)
 	e.Ready()
 	e.Until("samples", func(p page) error { return atLeast("avax_exporter_history_series", 200)(p) })
 	e.endure(attack{name, querying, resident, false}, "outside", "alpha")

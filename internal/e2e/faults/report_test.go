@@ -35,7 +35,14 @@ const reliability = "../../../docs/reliability.md"
 // writeReport replaces each table that was measured.
 func writeReport() error {
 	for table, lines := range reported.lines {
-		text := fmt.Sprintf("\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n", time.Now().Format(time.DateOnly), runtime.NumCPU(), runtime.Version(), heads[table], strings.Join(lines, "\n"))
+		text := fmt.Sprintf(
+			"\nMeasured on %s with %d processors, %s.\n\n%s\n%s\n\n",
+			time.Now().Format(time.DateOnly),
+			runtime.NumCPU(),
+			runtime.Version(),
+			heads[table],
+			strings.Join(lines, "\n"),
+		)
 		if err := section.Write(reliability, table, text); err != nil {
 			return err
 		}

@@ -29,7 +29,15 @@ func TestHostileDataServiceDoesNotAffectNodes(t *testing.T) {
 		n := pages.Add(1)
 		item := fmt.Sprintf(`{"txHash":"0x%x","nodeId":"x","id":"%d"}`, n, n)
 		list := "[" + strings.Repeat(item+",", 99) + item + "]"
-		static(200, "application/json", fmt.Sprintf(`{"nextPageToken":"%d","historicalRewards":%s,"erc721TokenBalances":%s,"nativeTransfers":%s,"transactions":%s}`, n, list, list, list, list))(w, nil, nil)
+		static(
+			200,
+			"application/json",
+			fmt.Sprintf(`{"nextPageToken":"%d","historicalRewards":%s,"erc721TokenBalances":%s,"nativeTransfers":%s,"transactions":%s}`, n, list, list, list, list),
+		)(
+			w,
+			nil,
+			nil,
+		)
 	}
 	var peak int64
 	for _, spoilt := range []struct {

@@ -95,7 +95,14 @@ func notifying(t testing.TB, nodes string, webhooks map[string]string) []string 
 
 // rewarded is the environment of an exporter that exports rewards of alpha, and saves them in dir.
 func rewarded(urls map[string]string, dir string) []string {
-	return append(quickly("up", "rewards"), listed(urls, "alpha"), "AVAX_NETWORK=mainnet", "AVAX_DATA_URL="+urls["data"], "AVAX_DATA_BUDGET=1000000/m", "AVAX_STATE_DIR="+dir)
+	return append(
+		quickly("up", "rewards"),
+		listed(urls, "alpha"),
+		"AVAX_NETWORK=mainnet",
+		"AVAX_DATA_URL="+urls["data"],
+		"AVAX_DATA_BUDGET=1000000/m",
+		"AVAX_STATE_DIR="+dir,
+	)
 }
 
 // hasRewards requires a sample of rewards.
