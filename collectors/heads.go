@@ -77,7 +77,7 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 		height, err = nodes.OptionalOf(ctx, n, c.Ref, height, err)
 		if err == nil && height > 0 {
 			at, err = blockTime(ctx, n, c, height)
-			if outcome := scrape.OutcomeOf(err); n.Observer && (outcome == scrape.Rejected || outcome == scrape.NotFound) {
+			if n.Observer && scrape.OutcomeOf(err) == scrape.Rejected {
 				err = nil // of its machines, the next one may not have the newest block yet
 			}
 		}
