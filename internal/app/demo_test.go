@@ -35,7 +35,7 @@ func inDemoWithout(t *testing.T, method string, each time.Duration, test func(t 
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Use(demo.NewNetwork(), demo.Nodes...)
 		if method != "" {
-			w.Transport = &mutatedTransport{RoundTripper: w.Transport, method: method, status: http.StatusOK, body: refusal}
+			w.Transport = &mutatedTransport{RoundTripper: w.Transport, refusal: refusals[0], methods: []string{method}, on: true, calls: map[call]bool{}}
 		}
 		urls := map[string]string{}
 		for _, name := range append(demo.Nodes, "metrics", "data", "observer") {

@@ -51,6 +51,7 @@ func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, err
 	}
 	ctx = scrape.MaxAge(ctx, StaticAge)
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
-		return nodes.Optional(n.EthChainID(ctx, c.Ref))
+		id, err := n.EthChainID(ctx, c.Ref)
+		return nodes.OptionalOf(ctx, n, c.Ref, id, err)
 	})
 }
