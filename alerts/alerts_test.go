@@ -10,11 +10,15 @@ import (
 	"testing"
 	"time"
 
+	amcommon "github.com/prometheus/alertmanager/config/common"
+	amlabels "github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
+	"go.yaml.in/yaml/v3"
 
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -429,4 +433,41 @@ func inspect(t *testing.T, expr string, visit func(parser.Node)) {
 		visit(n)
 		return nil
 	})
+}
+
+// An alert about all nodes that suppresses another about all nodes does not end before it: else the other would be sent when everything is
+// well again.
+func TestSuppressedAlertsAboutAllNodesEndFirst(t *testing.T) {
+	var shipped struct {
+		InhibitRules []amcommon.InhibitRule `yaml:"inhibit_rules"`
+	}
+	if err := yaml.Unmarshal(alertmanager.Config, &shipped); err != nil {
+		t.Fatal(err)
+	}
+	_, all := rules(t)
+	all = slices.DeleteFunc(all, func(r rulefmt.Rule) bool { return r.Labels["scope"] != "all" })
+	matching := func(matchers []*amlabels.Matcher) []rulefmt.Rule {
+		return slices.DeleteFunc(slices.Clone(all), func(r rulefmt.Rule) bool {
+			return slices.ContainsFunc(matchers, func(m *amlabels.Matcher) bool {
+				return m.Name == model.AlertNameLabel && !m.Matches(r.Alert) || m.Name != model.AlertNameLabel && !m.Matches(r.Labels[m.Name])
+			})
+		})
+	}
+	pairs := 0
+	for _, i := range shipped.InhibitRules {
+		for _, source := range matching(i.SourceMatchers) {
+			for _, target := range matching(i.TargetMatchers) {
+				if source.Alert == target.Alert || slices.Contains(i.Equal, model.AlertNameLabel) {
+					continue
+				}
+				pairs++
+				if source.KeepFiringFor <= target.KeepFiringFor {
+					t.Errorf("%s is kept for %v, and suppresses %s, which is kept for %v", source.Alert, source.KeepFiringFor, target.Alert, target.KeepFiringFor)
+				}
+			}
+		}
+	}
+	if pairs == 0 {
+		t.Error("no such pair")
+	}
 }

@@ -197,7 +197,7 @@ func TestMutatedUpstreamsAreTold(t *testing.T) {
 		case tooOld(on, callers[method]...): // such as the collector of identities, for what compares nodes
 			return gapOfAnother
 		case slices.ContainsFunc(firing, func(a apptest.Alert) bool {
-			return f.node != "" && a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(calm, a.Labels["alertname"])
+			return a.Labels["alertname"] == "AvaxUpstreamForbidden" && slices.Contains(on, a.Labels["upstream"]) || f.node != "" && a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(calm, a.Labels["alertname"])
 		}):
 			return otherAlert
 		case f.node == "observer":
@@ -234,7 +234,7 @@ func TestMutatedUpstreamsAreTold(t *testing.T) {
 		})
 		for g, group := range separated(called) {
 			for k, kind := range refusals {
-				fromTheStart := (g+k+p)%2 == 0
+				fromTheStart := (g+k+p)%2 == 1
 				when := map[bool]string{true: "from the start", false: "later"}[fromTheStart]
 				if i++; !*allMutations && i%10 != 3 {
 					continue

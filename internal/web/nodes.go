@@ -174,11 +174,14 @@ type nodeRow struct {
 	urgency status.Urgency
 }
 
-// rowOf combines the alerts about the node and about what it validates.
+// rowOf combines the alerts about the node and about what it validates, and what is known of its validator before an alert is.
 func (v *view) rowOf(n *status.Node) nodeRow {
 	urgency := v.About(status.Subject{{"node", n.Name}})
 	if n.ID != "" {
 		urgency = urgency.Worse(v.About(status.Subject{{"node_id", n.ID}}))
+	}
+	if validator := v.ValidatorOf(n.ID); validator != nil {
+		urgency = worseOf(urgency, validator.Fact())
 	}
 	return nodeRow{n, urgency}
 }
