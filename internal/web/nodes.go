@@ -174,11 +174,18 @@ type nodeRow struct {
 	urgency status.Urgency
 }
 
-// rowOf combines the alerts about the node and about what it validates, and what is known of its validator before an alert is.
+// rowOf combines the alerts about the node, about calling it and about what it validates, and what is known of its validator before an alert is.
 func (v *view) rowOf(n *status.Node) nodeRow {
-	urgency := v.About(status.Subject{{"node", n.Name}})
+	about := []status.Subject{{{"node", n.Name}}, {{"upstream", n.Name}}, {{"target", n.Name}}}
+	for _, c := range n.Chains {
+		about = append(about, status.Subject{{"target", n.Name + "/" + c.Name}})
+	}
 	if n.ID != "" {
-		urgency = urgency.Worse(v.About(status.Subject{{"node_id", n.ID}}))
+		about = append(about, status.Subject{{"node_id", n.ID}})
+	}
+	var urgency status.Urgency
+	for _, subject := range about {
+		urgency = urgency.Worse(v.About(subject))
 	}
 	if validator := v.ValidatorOf(n.ID); validator != nil {
 		urgency = worseOf(urgency, validator.Fact())

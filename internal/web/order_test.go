@@ -138,6 +138,18 @@ func TestNodeKnownToBeDownDoesNotHideANewPage(t *testing.T) {
 	}
 }
 
+// The card of a node has the colour of the worst alert about the node, about calls to it, and about its validator.
+func TestCardOfANodeHasTheColourOfItsWorstAlert(t *testing.T) {
+	for label, value := range map[string]string{"node": "a", "upstream": "a", "target": "a", "node_id": "NodeID-a"} {
+		s := siteWith(t, `
+			avax_node_up{node="a"} 1
+			avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
+			avax_node_up{node="b"} 1`)
+		sourced(t, s, group(rule("Any", "warn", alerting.Firing, map[string]string{label: value, "summary": "a: a fault"})))
+		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `class="card warn" id="node-a"`, `class="card well" id="node-b"`)
+	}
+}
+
 // The page of an L1 leads with the worst that concerns it, also if another alert suppresses this.
 func TestPageOfAnL1LeadsWithItsWorst(t *testing.T) {
 	s := siteWith(t, `
