@@ -188,9 +188,10 @@ func (e *episode) String() string {
 const closelyFor = 2 * time.Minute
 
 // wait records all alerts and notifications until the time is over, or until the condition is true. In every second in which a node
-// is down, or that follows a change, and every 15 seconds, it checks the status page.
+// is down, or that follows a change, every 15 seconds for an hour, and then once a minute, it checks the status page.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
+	steps := 0
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		for next := time.Now().Add(min(15*time.Second, time.Until(end))); time.Now().Before(next); {
 			time.Sleep(min(time.Second, time.Until(next)))
@@ -198,7 +199,9 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 				w.pageIsHonest(t)
 			}
 		}
-		w.pageIsHonest(t)
+		if steps++; steps%4 == 0 || steps < 240 {
+			w.pageIsHonest(t)
+		}
 		w.record(t)
 	}
 }

@@ -234,7 +234,7 @@ func TestMutatedUpstreamsAreTold(t *testing.T) {
 		})
 		for g, group := range separated(called) {
 			for k, kind := range refusals {
-				fromTheStart := (g+k+p)%2 == 1
+				fromTheStart := (g+k+p)%2 == 0
 				when := map[bool]string{true: "from the start", false: "later"}[fromTheStart]
 				if i++; !*allMutations && i%10 != 3 {
 					continue
