@@ -151,7 +151,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 		}
 		wantPage(t, w, plan, http.StatusOK, `"total_avax": 0,`)
 
-		end := inject(t, w, "nobody has topped up the validators of examplel1")
+		end := inject(t, w, "nobody tops up examplel1")
 		time.Sleep(round)
 		if got := lost(w.Samples(t)); got <= 50 || got >= 110 {
 			t.Errorf("quorum loss in %v s, want 110 s minus the age of the answer", got)

@@ -123,7 +123,7 @@ var Incidents = []Incident{
 	},
 	{
 		What:  "the relayers between C and examplel1 are down",
-		Look:  "within ten minutes avax_icm_messages counts a pending message",
+		Look:  "avax_icm_oldest_pending_timestamp_seconds appears within ten minutes",
 		Begin: func(n *simnet.Network) { n.HoldICM(true) },
 		End:   func(n *simnet.Network) { n.HoldICM(false) },
 		lasts: 11 * time.Minute,

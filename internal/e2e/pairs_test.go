@@ -22,6 +22,7 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 	t.Parallel()
 	rules := seconds(t)
 	w := newWorld(t, rules)
+	w.environment = append(w.environment, "AVAX_NODES=alpha="+w.urls["alpha"]+",bravo="+w.urls["bravo"]+",charlie="+w.urls["charlie"])
 
 	exporters := make([]*testworld.Exporter, 2)
 	addresses := []string{testworld.Address(t), testworld.Address(t)}
