@@ -73,7 +73,7 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoops' -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (ten minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (more than half an hour)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum

@@ -197,7 +197,7 @@ func TestMutatedUpstreamsAreTold(t *testing.T) {
 		case tooOld(on, callers[method]...): // such as the collector of identities, for what compares nodes
 			return gapOfAnother
 		case slices.ContainsFunc(firing, func(a apptest.Alert) bool {
-			return a.Labels["alertname"] == "AvaxUpstreamForbidden" && slices.Contains(on, a.Labels["upstream"]) || f.node != "" && a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(calm, a.Labels["alertname"])
+			return f.node == "" && a.Labels["alertname"] == "AvaxUpstreamForbidden" && slices.Contains(on, a.Labels["upstream"]) || f.node != "" && a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(calm, a.Labels["alertname"])
 		}):
 			return otherAlert
 		case f.node == "observer":

@@ -494,7 +494,8 @@ func restaked(payments []Payment) (found []Payment) {
 
 const (
 	notVerified = "not verified: no node answered"
-	notUnspent  = "not verified: the nodes list only unspent outputs, and this output is not among them"
+	unlisted    = "the nodes list only unspent outputs, and this output is not among them"
+	notUnspent  = "not verified: " + unlisted
 )
 
 // verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
@@ -550,8 +551,12 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 			text += fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(payments)-i)).Round(time.Second))
 		}
 		r.Progress(text)
+		owner := ""
+		if len(p.Addresses) > 0 {
+			owner = "P-" + data.BareAddress(p.Addresses[0])
+		}
 		for _, tx := range []string{p.Staking, p.Transaction} {
-			paid, all, err := listed(tx, "P-"+data.BareAddress(append(p.Addresses, "")[0]))
+			paid, all, err := listed(tx, owner)
 			if err != nil {
 				unasked = append(unasked, err)
 				payments[i].Verified, payments[i].Remark = "", notVerified
@@ -571,7 +576,7 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 			}
 		}
 		if payments[i].Remark == notUnspent {
-			unasked = append(unasked, errors.New(strings.TrimPrefix(notUnspent, "not verified: ")))
+			unasked = append(unasked, errors.New(unlisted))
 		}
 		if ctx.Err() != nil {
 			break

@@ -162,7 +162,7 @@ func TestQueriesRunOneAtATime(t *testing.T) {
 	})
 }
 
-// While every slot of every class of work is taken, each request is told to retry. Only scrapes and the health endpoints are answered.
+// While every slot of every class of work is taken, each request gets status 503, except scrapes and the health endpoints.
 func TestSlowRequestsLeaveScrapesAPlace(t *testing.T) {
 	other, _ := hangingSite(t, "none") // listing the endpoints of a site makes new limits
 	for _, e := range other.endpoints() {

@@ -182,7 +182,7 @@ func TestRandomFiltersDelayNoOtherPage(t *testing.T) {
 			t.Errorf("%d pages with a filter query at once, want 1", n)
 		}
 		if n := busy.Load(); n != 2000-maxWaiting-1 {
-			t.Errorf("%d of 2000 requests were told to retry, want all but %d", n, maxWaiting+1)
+			t.Errorf("%d of 2000 requests got status 503, want all but %d", n, maxWaiting+1)
 		}
 		for _, address := range []string{"/", "/alerts", "/node/n1", "/l1/one1"} {
 			if answer := answerOf(t, handler, address); answer.Code != http.StatusOK {

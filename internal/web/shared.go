@@ -32,8 +32,8 @@ type shared[T any] struct {
 	last  *call[T]            // ended; may be nil
 }
 
-func newShared[T any](among work, keep time.Duration) *shared[T] {
-	return &shared[T]{work: among, keep: keep, calls: map[string]*call[T]{}}
+func newShared[T any](limit work, keep time.Duration) *shared[T] {
+	return &shared[T]{work: limit, keep: keep, calls: map[string]*call[T]{}}
 }
 
 // call is one call for several requests.

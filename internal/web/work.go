@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// maxWaiting is how many requests of a class wait for a slot. Further requests are told to retry.
+	// maxWaiting is how many requests of a class wait for a slot. Further requests get status 503.
 	maxWaiting  = 64
 	workWaiting = 10 * time.Second
 )
