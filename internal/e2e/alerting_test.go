@@ -174,7 +174,9 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 			if a.Labels["node"] == "bravo" && slices.ContainsFunc(incidents, about) {
 				t.Errorf("unexpected alert of bravo: %v", a)
 			}
-			set[fmt.Sprint(a.Status, a.Labels)] = true
+			if !strings.HasPrefix(a.Labels["alertname"], "AvaxExporter") && a.Labels["alertname"] != "AvaxDataTooOld" { // a busy machine delays calls
+				set[fmt.Sprint(a.Status, a.Labels)] = true
+			}
 		}
 		seen[n] = slices.Sorted(maps.Keys(set))
 	}
