@@ -22,7 +22,7 @@ var (
 	l1ValidatorRunway = metric.New("avax_l1_validator_runway_seconds",
 		"Time in seconds until the validator's balance is used up at the current fee. 0 for an inactive validator. Absent for a legacy validator.",
 		"chain", "node_id", "validation_id").
-		By("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
+		WithFormula("avax_l1_validator_balance_avax / avax_l1_validator_burn_avax_per_day * 86400")
 	l1QuorumLoss = metric.New("avax_l1_quorum_loss_seconds",
 		"Time in seconds until the active weight falls below the share of all weight in the label quorum, because balances are used up. All weight includes "+
 			"inactive weight. 0 if the active weight is below this share now. Absent if the active weight will never fall below this share.", "chain", "quorum")

@@ -24,7 +24,7 @@ var (
 	validatorDowntimeBudget = metric.New("avax_validator_downtime_budget_seconds",
 		"Downtime in seconds that the validator may have in its whole period without loss of the reward: (1 - requirement) times the length of the period.",
 		"node_id").
-		By("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
+		WithFormula("(1 - avax_validator_uptime_requirement_ratio) * (avax_validator_end_timestamp_seconds - avax_validator_start_timestamp_seconds)")
 	validatorDowntimeUsed = metric.New("avax_validator_downtime_used_seconds",
 		"Downtime so far in seconds: (1 - weighted uptime) times the elapsed time. Within a period, the value decreases only if an earlier uptime report was "+
 			"wrong. The value may be too high by up to avax_validator_downtime_used_uncertainty_seconds.", "node_id")
@@ -33,7 +33,7 @@ var (
 			"whole percents, rounded down.", "node_id")
 	validatorReachable = metric.New("avax_validator_reward_reachable",
 		"1 if the validator can still meet its uptime requirement by the end of the period. 0 if its downtime budget is exceeded.", "node_id").
-		By("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
+		WithFormula("(1 - avax_validator_weighted_uptime_ratio) * (time() - avax_validator_start_timestamp_seconds) <= bool avax_validator_downtime_budget_seconds")
 	validatorReachableAt = metric.New("avax_validator_reward_reachable_at",
 		"Like avax_validator_reward_reachable, but for the uptime requirement in the label.", "node_id", "requirement")
 	validatorWeightedUptime = metric.New("avax_validator_weighted_uptime_ratio",

@@ -133,7 +133,7 @@ type reach struct {
 }
 
 func primaryReach(ctx context.Context, ups *collector.Upstreams, n *nodes.Node) (r reach, err error) {
-	if err := ups.Belongs(ctx, n); err != nil {
+	if err := n.Belongs(ctx); err != nil {
 		return r, err
 	}
 	if r.self, err = n.ID(ctx); err != nil {

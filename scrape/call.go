@@ -80,7 +80,7 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	if outcome != LocalLimit {
 		u.ended(outcome)
 	}
-	u.limiter.saw(r, outcome)
+	u.limiter.note(r, outcome)
 	return value, err
 }
 

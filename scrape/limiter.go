@@ -20,12 +20,12 @@ const (
 	defaultPause = 10 * time.Second       // pause after a 429 that does not state its length
 )
 
-// limiter limits the concurrency and the rate of requests, and does not send calls that are held.
+// limiter limits the concurrency and the rate of requests, and sends no call that must back off.
 type limiter struct {
 	slots   chan struct{}
 	bucket  *rate.Limiter
 	maxWait time.Duration
-	holds
+	backoffs
 }
 
 type unlimitedKey struct{}

@@ -125,12 +125,12 @@ func retryDeadline(ctx context.Context) time.Time {
 type answers struct {
 	mu      sync.Mutex
 	byKey   map[shareKey]*shared
-	sweepAt int // size at which expired answers are deleted
+	pruneAt int // size at which expired answers are deleted
 }
 
 // Limits of the stored answers of one upstream.
 const (
-	firstSweep = 32
+	firstPrune = 32
 	maxAnswers = 4096 // above it, no answer is stored; concurrent identical calls are still sent once
 )
 
@@ -197,9 +197,9 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send fu
 // store stores s, and deletes expired answers if there are many.
 func (a *answers) store(q shareKey, s *shared) {
 	if a.byKey == nil {
-		a.byKey, a.sweepAt = make(map[shareKey]*shared), firstSweep
+		a.byKey, a.pruneAt = make(map[shareKey]*shared), firstPrune
 	}
-	if len(a.byKey) >= a.sweepAt {
+	if len(a.byKey) >= a.pruneAt {
 		for key, old := range a.byKey {
 			select {
 			case <-old.done:
@@ -209,7 +209,7 @@ func (a *answers) store(q shareKey, s *shared) {
 			default:
 			}
 		}
-		a.sweepAt = max(firstSweep, 2*len(a.byKey))
+		a.pruneAt = max(firstPrune, 2*len(a.byKey))
 	}
 	a.byKey[q] = s
 }
@@ -217,7 +217,7 @@ func (a *answers) store(q shareKey, s *shared) {
 // ForgetAnswers deletes the shared answers, and lets refused calls be sent again. Call it when the upstream has stopped, because
 // after a restart its answers may differ. Calls in progress continue for their callers, but no later caller shares them.
 func (u *Upstream) ForgetAnswers() {
-	u.limiter.release()
+	u.limiter.reset()
 	a := &u.answers
 	a.mu.Lock()
 	defer a.mu.Unlock()

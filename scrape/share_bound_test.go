@@ -23,7 +23,7 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 			put(n, 10*time.Second)
 			time.Sleep(time.Second)
 		}
-		if len(a.byKey) > 2*firstSweep {
+		if len(a.byKey) > 2*firstPrune {
 			t.Errorf("%d answers stored, want about ten", len(a.byKey))
 		}
 		// A second caller allows a longer MaxAge for an answer than the first caller.

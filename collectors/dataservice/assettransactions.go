@@ -53,7 +53,7 @@ func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, ass
 			if !events.isNew(t.TxHash, t.Timestamp.Unix(), false) {
 				continue
 			}
-			events.saw(t.Timestamp.Unix(), now.Unix())
+			events.notePosition(t.Timestamp.Unix(), now.Unix())
 			counts.Counts[collector.KnownOrOther(counts.Counts, t.TxType)]++
 		}
 		return false

@@ -56,7 +56,7 @@ func collectICM(ctx context.Context, ups *collector.Upstreams, address string, o
 	totals := collector.Load[icmTotals](ups, name)
 	err := totals.read(ctx, ups, address, out)
 	if err == nil {
-		err = totals.ask(ctx, ups, out)
+		totals.readPending(ctx, ups, out)
 	}
 	ups.Save(out, name, totals)
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 			}
 			changed := m.changed()
 			switch {
-			case t.Events.saw(changed.Unix(), now.Unix()):
+			case t.Events.notePosition(changed.Unix(), now.Unix()):
 			case changed.Unix() < p.From:
 				older++
 			default:
@@ -173,12 +173,12 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 				t.listed[message.MessageID], t.Recent[message.MessageID] = true, m
 			}
 		}
-		return older > 0 && (fresh == 0 || sorted && !p.Sweep)
+		return older > 0 && (fresh == 0 || sorted && !p.Rescan)
 	})
 	if t.Events.Pass == nil {
 		t.readFrom = p.From
 	}
-	if t.Events.Pass == nil && p.Sweep { // later runs do not read messages before this pass
+	if t.Events.Pass == nil && p.Rescan { // later runs do not read messages before this pass
 		for id, m := range t.Recent {
 			if !m.expected() && m.changed().Unix() < p.From {
 				t.close(id)
@@ -189,9 +189,9 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 	return err
 }
 
-// ask requests messages by ID that this run has not read and whose status may change, those first that were not read for the
+// readPending requests messages by ID that this run has not read and whose status may change, those first that were not read for the
 // longest time.
-func (t *icmTotals) ask(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func (t *icmTotals) readPending(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) {
 	var ids []string
 	for id, m := range t.Recent {
 		if m.mayChange() && !t.listed[id] {
@@ -214,14 +214,13 @@ func (t *icmTotals) ask(ctx context.Context, ups *collector.Upstreams, out *metr
 			delete(t.Recent, id) // the service no longer has the message
 			continue
 		case scrape.OutcomeOf(err) == scrape.RateLimited, scrape.OutcomeOf(err) == scrape.Timeout:
-			return nil // the next run continues
+			return // the next run continues
 		case err != nil:
 			out.Note("pending message not read again: %v", err)
 		}
 		m.Seen = time.Now()
 		t.Recent[id] = m
 	}
-	return nil
 }
 
 // giveUp gives up messages that are too old, and closes the oldest messages if there are too many.
@@ -250,7 +249,7 @@ func (t *icmTotals) giveUp(now time.Time) {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), t.Recent[a].changed().Compare(t.Recent[b].changed()))
 	})
 	for _, id := range ids[:beyond] {
-		t.Events.Floor = max(t.Events.Floor, t.Recent[id].changed().Unix()+1) // a later pass must not count it again
+		t.Events.LowWater = max(t.Events.LowWater, t.Recent[id].changed().Unix()+1) // a later pass must not count it again
 		t.close(id)
 	}
 }

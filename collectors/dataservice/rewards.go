@@ -95,8 +95,8 @@ func collectRewards(ctx context.Context, ups *collector.Upstreams, id string, ou
 	}
 	err = ups.Data.OrStored(name, err)
 	switch {
-	case totals.Whole != nil:
-		totals.Whole.set(out, id, ups.Data.Currency)
+	case totals.Complete != nil:
+		totals.Complete.set(out, id, ups.Data.Currency)
 	case err == nil:
 		out.Note("rewards of %s: reading the whole history takes several runs; samples appear after that", id)
 	}
@@ -104,16 +104,16 @@ func collectRewards(ctx context.Context, ups *collector.Upstreams, id string, ou
 }
 
 // rewardTotals is the stored value for the rewards of a validator. The order of the service's list is not documented, and the
-// service may correct or remove a reward. So the sums are computed from the whole list again, once per rewardSweep. Other runs
+// service may correct or remove a reward. So the sums are computed from the whole list again, once per rewardRescan. Other runs
 // add new rewards from the first page.
 type rewardTotals struct {
-	Whole *rewardSums // of the list when it was read to its end last, and of new rewards since then; nil: not read yet
-	Swept time.Time   // start of the last reading to the end of the list; zero: a reading is due or has not ended
-	Next  *rewardSums // sums of the pages of a reading that has not ended; nil: none
-	Began time.Time   // start of this reading
-	Gap   bool        // more rewards were paid during this reading than the first page has: another one is due
-	Long  bool        // the list has more than maxRewards rewards
-	Lacks int         // rewards of the last reading if it lacked rewards of Whole; 0: it lacked none
+	Complete  *rewardSums // of the list when it was read to its end last, and of new rewards since then; nil: not read yet
+	Rescanned time.Time   // start of the last reading to the end of the list; zero: a reading is due or has not ended
+	Next      *rewardSums // sums of the pages of a reading that has not ended; nil: none
+	Began     time.Time   // start of this reading
+	Gap       bool        // more rewards were paid during this reading than the first page has: another one is due
+	Long      bool        // the list has more than maxRewards rewards
+	Lacks     int         // rewards of the last reading if it lacked rewards of Complete; 0: it lacked none
 
 	scrape.Place // at which the reading continues
 }
@@ -137,9 +137,9 @@ type rewardSum struct {
 }
 
 const (
-	// rewardSweep is the minimum time between two runs that read the whole list. Other runs stop after the first page
+	// rewardRescan is the minimum time between two runs that read the whole list. Other runs stop after the first page
 	// with a known reward.
-	rewardSweep = 24 * time.Hour
+	rewardRescan = 24 * time.Hour
 	// rewardPageSize is the largest page size of the service. A page costs the same compute units for any page size.
 	rewardPageSize = 100
 	// historyPause is the time between two pages of a list. It leaves most of the compute units per minute to other
@@ -163,7 +163,7 @@ type rewardReader struct {
 	history *collector.Mutex // held while the reader reads pages after the first
 }
 
-// read reads the first page, and adds its new rewards. It reads the whole list once per rewardSweep, or if all rewards of the
+// read reads the first page, and adds its new rewards. It reads the whole list once per rewardRescan, or if all rewards of the
 // first page are new. At the deadline it stops, and the next run continues.
 func (r *rewardReader) read(ctx context.Context) error {
 	began := time.Now()
@@ -173,8 +173,8 @@ func (r *rewardReader) read(ctx context.Context) error {
 	}
 	defer r.store()
 	allNew := !r.Long
-	if r.Whole != nil {
-		allNew = r.Whole.add(p.Items)
+	if r.Complete != nil {
+		allNew = r.Complete.add(p.Items)
 	}
 	if p.NextPageToken == "" { // this is the whole list
 		sums := &rewardSums{}
@@ -182,10 +182,10 @@ func (r *rewardReader) read(ctx context.Context) error {
 		r.end(sums, began)
 		return nil
 	}
-	if r.Next == nil && !allNew && began.Sub(r.Swept) < rewardSweep {
+	if r.Next == nil && !allNew && began.Sub(r.Rescanned) < rewardRescan {
 		return r.tooLong()
 	}
-	r.Swept = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
+	r.Rescanned = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
 	unlock, err := r.history.Lock(ctx)
 	if err != nil {
 		return nil
@@ -224,14 +224,14 @@ func (r *rewardReader) read(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(r.Next.known) > maxRewards:
-		r.Swept, r.Next, r.Place, r.Long = r.Began, nil, scrape.Place{}, true
+		r.Rescanned, r.Next, r.Place, r.Long = r.Began, nil, scrape.Place{}, true
 		return r.tooLong()
 	}
 	r.end(r.Next, r.Began)
 	return nil
 }
 
-// tooLong returns an error if the last reading found more than maxRewards rewards. The next one is due after rewardSweep.
+// tooLong returns an error if the last reading found more than maxRewards rewards. The next one is due after rewardRescan.
 func (r *rewardReader) tooLong() error {
 	if !r.Long {
 		return nil
@@ -243,15 +243,15 @@ func (r *rewardReader) tooLong() error {
 // end replaces the totals after the list was read to its end. If a list of several pages lacks rewards that it had before, two readings must agree: a
 // page may be missing. The second reading is due in the next run.
 func (r *rewardReader) end(sums *rewardSums, began time.Time) {
-	if r.Whole != nil && len(r.Whole.known) > rewardPageSize && r.Whole.hasMore(sums) && r.Lacks != max(1, len(sums.known)) {
-		r.Lacks, r.Swept, r.Next, r.Place, r.Gap = max(1, len(sums.known)), time.Time{}, nil, scrape.Place{}, false
+	if r.Complete != nil && len(r.Complete.known) > rewardPageSize && r.Complete.hasMore(sums) && r.Lacks != max(1, len(sums.known)) {
+		r.Lacks, r.Rescanned, r.Next, r.Place, r.Gap = max(1, len(sums.known)), time.Time{}, nil, scrape.Place{}, false
 		return
 	}
 	r.Lacks = 0
 	if r.Gap {
 		began = time.Time{}
 	}
-	r.Whole, r.Swept, r.Next, r.Place, r.Gap, r.Long = sums, began, nil, scrape.Place{}, false, false
+	r.Complete, r.Rescanned, r.Next, r.Place, r.Gap, r.Long = sums, began, nil, scrape.Place{}, false, false
 }
 
 // addPage adds a page that is read for the first time.

@@ -77,7 +77,7 @@ func TestRewardsPaidDuringALongReadingCount(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 		}
-		if got := r.Whole.Sums[data.RewardValidator].Count; got != 1250 {
+		if got := r.Complete.Sums[data.RewardValidator].Count; got != 1250 {
 			t.Errorf("%d rewards after eight hours, want 1250", got)
 		}
 	})
@@ -130,7 +130,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 						unlock = nil
 					}
 				}
-				if got := r.Whole.Sums[data.RewardValidator].Count; got != 4 {
+				if got := r.Complete.Sums[data.RewardValidator].Count; got != 4 {
 					t.Errorf("%d rewards, want 4", got)
 				}
 			})
@@ -166,14 +166,14 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 					}
 					return data.Page[data.Reward]{Items: []data.Item[data.Reward]{reward(1)}}, nil
 				}
-				if err := r.read(t.Context()); scrape.OutcomeOf(err) != c.want || r.Whole != nil {
+				if err := r.read(t.Context()); scrape.OutcomeOf(err) != c.want || r.Complete != nil {
 					t.Fatalf("error %v, want outcome %s", err, c.want)
 				}
 				next, c.err = "other", nil
 				if c.second.NextPageToken == "" {
 					c.second.Items = []data.Item[data.Reward]{reward(1)}
 				}
-				if err := r.read(t.Context()); err != nil || last != c.resumes || r.Whole.Sums[data.RewardValidator].Count != 2 {
+				if err := r.read(t.Context()); err != nil || last != c.resumes || r.Complete.Sums[data.RewardValidator].Count != 2 {
 					t.Errorf("next run: %v, requested %q, want %q and 2 rewards", err, last, c.resumes)
 				}
 			})
@@ -203,21 +203,21 @@ func TestTotalsFallOnlyAfterTwoReadings(t *testing.T) {
 				}
 				time.Sleep(time.Hour)
 			}
-			return r.Whole.Sums[data.RewardValidator].Count
+			return r.Complete.Sums[data.RewardValidator].Count
 		}
 		if got := after(1); got != 250 {
 			t.Fatalf("%d rewards", got)
 		}
 		time.Sleep(24 * time.Hour)
 		cut = 150
-		if err := r.read(t.Context()); err != nil || r.Whole.Sums[data.RewardValidator].Count != 250 {
-			t.Errorf("after a short reading: %d rewards, %v", r.Whole.Sums[data.RewardValidator].Count, err)
+		if err := r.read(t.Context()); err != nil || r.Complete.Sums[data.RewardValidator].Count != 250 {
+			t.Errorf("after a short reading: %d rewards, %v", r.Complete.Sums[data.RewardValidator].Count, err)
 		}
 		if cut = 0; after(2) != 250 {
-			t.Errorf("%d rewards after it", r.Whole.Sums[data.RewardValidator].Count)
+			t.Errorf("%d rewards after it", r.Complete.Sums[data.RewardValidator].Count)
 		}
 		if list = 249; after(2) != 249 {
-			t.Errorf("%d rewards after the service removed one", r.Whole.Sums[data.RewardValidator].Count)
+			t.Errorf("%d rewards after the service removed one", r.Complete.Sums[data.RewardValidator].Count)
 		}
 	})
 }

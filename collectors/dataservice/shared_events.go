@@ -28,27 +28,27 @@ func newRead(name, what string, labels ...string) *metric.Family {
 // no later than the newest event, because the service may index nothing for days. An event that is dated after the clock, or after
 // the newest block of the nodes, does not count as the newest. A pass that a limit or an error stops continues in the next run.
 type eventList struct {
-	Start time.Time // earlier events do not count
-	Read  time.Time // start of the last pass that reached the end of the list
-	Swept time.Time // start of the last such pass over sweepWindow
-	Pass  *pass     // not finished; nil: none
+	Start     time.Time // earlier events do not count
+	Read      time.Time // start of the last pass that reached the end of the list
+	Rescanned time.Time // start of the last such pass over rescanWindow
+	Pass      *pass     // not finished; nil: none
 
 	Newest int64 // position of the newest event; 0: none
 
-	Heads   []headAt           // newest block of the nodes at some times, oldest first; empty for a list by time
-	Counted map[string]counted // events that a later pass may read again, by hash of their ID
-	Floor   int64              // no pass begins below this position
+	Heads    []headAt           // newest block of the nodes at some times, oldest first; empty for a list by time
+	Counted  map[string]counted // events that a later pass may read again, by hash of their ID
+	LowWater int64              // no pass begins below this position
 
 	future int // events of this run that are dated in the future
 }
 
 type pass struct {
-	Began time.Time
-	Sweep bool
-	From  int64          // position of the first event
-	Until int64          // block after the last one; 0: no limit
-	Seen  map[string]int // copies of events without an ID of their own, by hash
-	Again int            // listed events that were not new, also on an earlier page of this pass
+	Began  time.Time
+	Rescan bool
+	From   int64          // position of the first event
+	Until  int64          // block after the last one; 0: no limit
+	Seen   map[string]int // copies of events without an ID of their own, by hash
+	Again  int            // listed events that were not new, also on an earlier page of this pass
 
 	Pages map[string]bool // pages of events without an ID of their own, by hash
 
@@ -67,8 +67,8 @@ type counted struct {
 
 const (
 	rereadWindow = time.Hour
-	sweepWindow  = 48 * time.Hour
-	sweepEvery   = time.Hour
+	rescanWindow = 48 * time.Hour
+	rescanEvery  = time.Hour
 	// maxNewPages is the maximum number of pages of a list that one run reads.
 	maxNewPages = 20
 	// maxCounted is the maximum number of events that a pass may read again. They take half of the space of a stored value.
@@ -89,16 +89,16 @@ func (l *eventList) begin(now time.Time, head uint64) *pass {
 		l.Heads = append(l.Heads, headAt{now, head})
 	}
 	if l.Pass == nil {
-		p := &pass{Began: now, Sweep: now.Sub(l.Swept) >= sweepEvery}
+		p := &pass{Began: now, Rescan: now.Sub(l.Rescanned) >= rescanEvery}
 		since := l.Read.Add(-rereadWindow)
-		if p.Sweep {
-			since = l.Swept.Add(-sweepWindow)
+		if p.Rescan {
+			since = l.Rescanned.Add(-rescanWindow)
 		}
 		newest := l.Newest
 		if newest == 0 {
 			newest = l.positionAt(l.Start)
 		}
-		p.From = max(min(l.positionAt(later(l.Start, since)), newest), l.Floor)
+		p.From = max(min(l.positionAt(later(l.Start, since)), newest), l.LowWater)
 		if head > 0 {
 			p.Until = int64(head) + 1
 		}
@@ -125,16 +125,16 @@ func (l *eventList) positionAt(t time.Time) int64 {
 func (l *eventList) end() {
 	p := l.Pass
 	l.Read, l.Pass = p.Began, nil
-	if !p.Sweep {
+	if !p.Rescan {
 		return
 	}
-	l.Swept = p.Began
+	l.Rescanned = p.Began
 	for id, c := range l.Counted {
 		if c.At < p.From {
 			delete(l.Counted, id)
 		}
 	}
-	for len(l.Heads) > 1 && !l.Heads[1].At.After(l.Swept.Add(-sweepWindow)) {
+	for len(l.Heads) > 1 && !l.Heads[1].At.After(l.Rescanned.Add(-rescanWindow)) {
 		l.Heads = l.Heads[1:]
 	}
 }
@@ -200,8 +200,8 @@ func (l *eventList) endless(op string) error {
 	return scrape.BadPage(op, fmt.Errorf("the pages repeat: %d listed events were not new, and %d are known", p.Again, len(l.Counted)))
 }
 
-// saw stores the position of an event, and reports whether the event is dated in the future. now is the newest possible position.
-func (l *eventList) saw(at, now int64) (future bool) {
+// notePosition stores the position of an event, and reports whether the event is dated in the future. now is the newest possible position.
+func (l *eventList) notePosition(at, now int64) (future bool) {
 	if at <= now {
 		l.Newest = max(l.Newest, at)
 		return false
@@ -213,8 +213,8 @@ func (l *eventList) saw(at, now int64) (future bool) {
 	return true
 }
 
-// bound limits the memory of counted events. It forgets the oldest, and no later pass reads them again.
-func (l *eventList) bound() {
+// dropOldest limits the memory of counted events. It forgets the oldest, and no later pass reads them again.
+func (l *eventList) dropOldest() {
 	if len(l.Counted) <= maxCounted {
 		return
 	}
@@ -223,9 +223,9 @@ func (l *eventList) bound() {
 		positions = append(positions, c.At)
 	}
 	slices.Sort(positions)
-	l.Floor = max(l.Floor, positions[len(positions)-maxCounted])
+	l.LowWater = max(l.LowWater, positions[len(positions)-maxCounted])
 	for id, c := range l.Counted {
-		if c.At < l.Floor {
+		if c.At < l.LowWater {
 			delete(l.Counted, id)
 		}
 	}
@@ -235,7 +235,7 @@ func (l *eventList) bound() {
 // after an error. use reports whether the rest of the list is older than the pass.
 func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
 	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
-	defer l.bound()
+	defer l.dropOldest()
 	p := l.Pass
 	restart := func() { p.Seen, p.Pages, p.Again = nil, nil, 0 } // events that were counted stay counted
 	var endless error

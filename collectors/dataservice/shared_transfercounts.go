@@ -62,7 +62,7 @@ func (list transferList[T]) count(ctx context.Context, ups *collector.Upstreams,
 					continue
 				}
 				if head > 0 {
-					events.saw(int64(t.block), int64(head))
+					events.notePosition(int64(t.block), int64(head))
 				}
 				if strings.EqualFold(t.to, address) {
 					counts.In++

@@ -71,9 +71,9 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 			jobs[len(planned)+i] = tried("alerting", fmt.Sprintf("Alertmanager %d", i+1), "connected", dial(ctx, address))
 		})
 	}
-	var receivers []notify.Trial
+	var receivers []notify.ProbeResult
 	if cfg.Notify.On() {
-		wg.Go(func() { receivers, err = notify.Reach(ctx, cfg.Notify) })
+		wg.Go(func() { receivers, err = notify.Probe(ctx, cfg.Notify) })
 	}
 	wg.Wait()
 	if err != nil {

@@ -44,7 +44,7 @@ type Options struct {
 	Matchers []string
 	// External are the labels of the server that evaluates the rules.
 	External labels.Labels
-	// Progress, if set, is called after each piece of history, with the share of the range that is evaluated.
+	// Progress, if set, is called after each window of history, with the share of the range that is evaluated.
 	Progress func(until time.Time, share float64)
 	// Checkpoint is a file that stores how far the evaluation is, about once a minute and when it fails. A later Run with the same
 	// file continues there, with the range of the first. If other options differ, Run returns an error. It deletes the file at its
@@ -82,11 +82,11 @@ type Gap struct {
 	Begin time.Time `json:"judged_from,omitzero"`
 }
 
-// Limits of one piece of history. A piece has at most maxPieceSamples stored samples, so that memory does not depend on the range.
+// Limits of one window of history. A window has at most maxWindowSamples stored samples, so that memory does not depend on the range.
 const (
-	minPiece        = 5 * time.Minute
-	maxPiece        = 2 * time.Hour
-	maxPieceSamples = 2_000_000
+	minWindow        = 5 * time.Minute
+	maxWindow        = 2 * time.Hour
+	maxWindowSamples = 2_000_000
 )
 
 // run is the state of one evaluation of a range.
@@ -104,7 +104,7 @@ type run struct {
 	resumed map[string]Incident  // firing alerts of an earlier run, by key
 	pending map[string]string    // name of the alert, by key
 	errs    map[string]bool
-	texts   []func()    // expand the summaries of this piece; see summary
+	texts   []func()    // expand the summaries of this window; see summary
 	ended   []*Incident // incidents of the range
 	result  *Result
 }
@@ -139,11 +139,11 @@ func newRun(o Options, p *plan, s *alerting.Store) *run {
 	}
 }
 
-// all evaluates the range in pieces.
+// all evaluates the range in windows.
 func (r *run) all(ctx context.Context) error {
 	// Rules read their own earlier results, up to an hour back, and results of others: begin twice as early.
 	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
-	length, saved := r.whole(minPiece), time.Now()
+	length, saved := r.wholeIntervals(minWindow), time.Now()
 	for from := begin; from.Before(r.o.To); {
 		to := from.Add(length)
 		if from.Before(r.from) && to.After(r.from) {
@@ -180,11 +180,11 @@ func (r *run) all(ctx context.Context) error {
 			saved = time.Now()
 		}
 		if samples > 0 {
-			length = time.Duration(float64(to.Sub(from)) * maxPieceSamples / float64(samples))
+			length = time.Duration(float64(to.Sub(from)) * maxWindowSamples / float64(samples))
 		} else {
 			length = 2 * length
 		}
-		length = r.whole(min(max(length, minPiece), maxPiece))
+		length = r.wholeIntervals(min(max(length, minWindow), maxWindow))
 		from = to
 	}
 	r.finish()
@@ -196,15 +196,15 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// whole returns the length of a piece with whole intervals, at least one. Otherwise a long interval would make an empty piece.
-func (r *run) whole(length time.Duration) time.Duration {
+// wholeIntervals returns the length of a window with whole intervals, at least one. Otherwise a long interval would make an empty window.
+func (r *run) wholeIntervals(length time.Duration) time.Duration {
 	return max(length.Truncate(r.o.Interval), r.o.Interval)
 }
 
 // namesPerQuery is the number of families that one query reads.
 const namesPerQuery = 20
 
-// load reads the samples of a piece. It returns their number.
+// load reads the samples of a window. It returns their number.
 func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
 	ups, err := r.o.Source.Samples(ctx, selector("up", r.o.Matchers), from, to)
 	if err != nil {
@@ -235,13 +235,13 @@ func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
 	return all, r.loader.end(ctx, r.store, seen, scrapes)
 }
 
-// evaluate evaluates all rules at each step of a piece. A rule that reads its own results is queried again after each new result.
+// evaluate evaluates all rules at each step of a window. A rule that reads its own results is queried again after each new result.
 func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
-	for _, u := range r.plan.units {
+	for _, u := range r.plan.sets {
 		window := to.Sub(from)
 		for begin := from; !begin.Add(r.o.Interval).After(to); {
 			end := earlier(begin.Add(window), to)
-			ended, changed, err := r.evaluateUnit(ctx, u, begin, end)
+			ended, changed, err := r.evaluateSet(ctx, u, begin, end)
 			if err != nil {
 				return err
 			}
@@ -257,9 +257,9 @@ func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// evaluateUnit evaluates a unit until to, or until the first results of a cyclic unit. It returns the time of the last step, and
+// evaluateSet evaluates a set until to, or until the first results of a cyclic set. It returns the time of the last step, and
 // whether there were such results.
-func (r *run) evaluateUnit(ctx context.Context, u unit, from, to time.Time) (at time.Time, changed bool, err error) {
+func (r *run) evaluateSet(ctx context.Context, u ruleSet, from, to time.Time) (at time.Time, changed bool, err error) {
 	results := make([]steps, len(u.rules))
 	for i, rule := range u.rules {
 		if results[i], err = r.queryRange(ctx, rule, from, to); err != nil {
@@ -349,7 +349,7 @@ func active(rule *rule, key string) (found bool) {
 	return found
 }
 
-// summary returns a function that expands the annotation summary of an alert. It is called when all rules of the piece have been
+// summary returns a function that expands the annotation summary of an alert. It is called when all rules of the window have been
 // evaluated, because the text may query the results of any rule.
 func (r *run) summary(ctx context.Context, rule *rule, incident *Incident, v float64) func() {
 	return func() {
@@ -408,13 +408,13 @@ func (r *run) finish() {
 // begin.
 const maxScrapeInterval = 5 * time.Minute
 
-// steps is the result of a rule at each step of a piece.
+// steps is the result of a rule at each step of a window.
 type steps struct {
 	series promql.Matrix
 	next   []int // position of the next point, by series
 }
 
-// queryRange evaluates the expression of a rule at every step of a piece.
+// queryRange evaluates the expression of a rule at every step of a window.
 func (r *run) queryRange(ctx context.Context, rule *rule, from, to time.Time) (steps, error) {
 	expr := rule.expr
 	query, err := r.engine.NewRangeQuery(ctx, r.store, nil, expr.String(), from.Add(r.o.Interval), to, r.o.Interval)

@@ -95,7 +95,7 @@ func evaluate(t *testing.T, h history, rules string, length time.Duration) *Resu
 
 const hour = time.Hour
 
-// TestIncidentsHaveTheTimesOfTheHistory has an outage across the borders of pieces.
+// TestIncidentsHaveTheTimesOfTheHistory has an outage across the borders of windows.
 func TestIncidentsHaveTheTimesOfTheHistory(t *testing.T) {
 	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
 		"up":                          always(1),
@@ -296,7 +296,7 @@ groups:
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestLongIntervalsEvaluateEveryStep uses an interval that is longer than the longest piece.
+// TestLongIntervalsEvaluateEveryStep uses an interval that is longer than the longest window.
 func TestLongIntervalsEvaluateEveryStep(t *testing.T) {
 	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){"up": always(1), "avax_node_up": between(6*hour, 12*hour, 0, 1)}}
 	r, err := Run(t.Context(), Options{
@@ -363,8 +363,8 @@ func TestRulesInACycleShareTheirInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" || len(p.units) != 2 || !p.units[0].cyclic || len(p.units[0].rules) != 3 {
-		t.Errorf("inputs %s, units %+v", got, p.units)
+	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" || len(p.sets) != 2 || !p.sets[0].cyclic || len(p.sets[0].rules) != 3 {
+		t.Errorf("inputs %s, units %+v", got, p.sets)
 	}
 	if there := map[string]time.Time{"one": begin, "three": begin}; !p.judged(there)["Any"] {
 		t.Error("not judged, although a:a has a result by way of c:c and b:b")

@@ -31,16 +31,16 @@ type rule struct {
 	last    map[uint64]labels.Labels // series of the last evaluation, by hash
 }
 
-// plan is the order of evaluation. A rule comes after the rules that it reads. Rules of one unit read each other, or one rule
+// plan is the order of evaluation. A rule comes after the rules that it reads. Rules of one set read each other, or one rule
 // reads its own earlier results.
 type plan struct {
-	units  []unit
+	sets   []ruleSet
 	inputs []string      // names of the series that no rule records, sorted
 	reach  time.Duration // age of the oldest sample that a rule reads
 }
 
-// unit is a list of rules that are evaluated together. A cyclic unit reads its own earlier results.
-type unit struct {
+// ruleSet is a list of rules that are evaluated together. A cyclic set reads its own earlier results.
+type ruleSet struct {
 	rules  []*rule
 	cyclic bool
 }
@@ -104,11 +104,11 @@ func newPlan(groups *rulefmt.RuleGroups, external labels.Labels) (*plan, error) 
 	}
 	reach := reachable(reads)
 	for _, component := range components(reach) {
-		u := unit{cyclic: len(component) > 1 || slices.Contains(reads[component[0]], component[0])}
+		u := ruleSet{cyclic: len(component) > 1 || slices.Contains(reads[component[0]], component[0])}
 		for _, i := range component {
 			u.rules = append(u.rules, all[i])
 		}
-		p.units = append(p.units, u)
+		p.sets = append(p.sets, u)
 	}
 	return p, nil
 }
@@ -195,7 +195,7 @@ func (p *plan) inputsOf() map[string][]string {
 
 // each calls f for each rule, in the order of evaluation.
 func (p *plan) each(f func(*rule)) {
-	for _, u := range p.units {
+	for _, u := range p.sets {
 		for _, r := range u.rules {
 			f(r)
 		}

@@ -20,10 +20,10 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// openStore opens a store for the samples of the piece under evaluation, and the older samples that its rules read. Results are
-// appended after all stored samples of a piece.
+// openStore opens a store for the samples of the window under evaluation, and the older samples that its rules read. Results are
+// appended after all stored samples of a window.
 func openStore() (*alerting.Store, error) {
-	return alerting.OpenStore(discard, prometheus.NewRegistry(), 2*maxPiece)
+	return alerting.OpenStore(discard, prometheus.NewRegistry(), 2*maxWindow)
 }
 
 // loader appends stored samples. Queries do not return staleness markers, so the loader derives them: a scrape of a target adds a
@@ -32,7 +32,7 @@ type loader struct {
 	alive map[model.Fingerprint]model.Metric // series whose newest sample is not a staleness marker
 }
 
-// load appends the samples of a piece. It returns their number.
+// load appends the samples of a window. It returns their number.
 func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matrix, scrapes map[scraped][]int64) (n int, err error) {
 	app := s.Appender(ctx)
 	for _, series := range samples {
@@ -79,7 +79,7 @@ func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matr
 	return n, app.Commit()
 }
 
-// end ends the series without a sample in a piece whose target was scraped.
+// end ends the series without a sample in a window whose target was scraped.
 func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fingerprint]bool, scrapes map[scraped][]int64) error {
 	app := s.Appender(ctx)
 	for id, metric := range l.alive {

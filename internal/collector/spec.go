@@ -25,7 +25,7 @@ type Spec struct {
 	// EveryFor, if set, replaces Every: the default period depends on the monitored validators.
 	EveryFor func(Validators) time.Duration
 	// ReusesAnswers sets the maximum age of answers that a run may share with other collectors: one period if true, half a
-	// period if false. Set Shares if other collectors make the same calls to every node.
+	// period if false. Set it if other collectors make the same calls to every node.
 	ReusesAnswers bool
 	// Off disables the collector by default.
 	Off bool

@@ -59,9 +59,9 @@ func declare(kind model.MetricType, name, openMetricsName, help string, labels [
 	return &Family{Name: name, Type: kind, Help: help, Labels: labels, text: header(name), openMetrics: header(openMetricsName), max: maxSeries}
 }
 
-// By sets Formula and returns the family. The command explain prints the formula with numbers. A test compares the result of
+// WithFormula sets Formula and returns the family. The command explain prints the formula with numbers. A test compares the result of
 // the formula with the served value.
-func (f *Family) By(formula string) *Family {
+func (f *Family) WithFormula(formula string) *Family {
 	f.Formula = formula
 	return f
 }

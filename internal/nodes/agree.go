@@ -116,7 +116,7 @@ func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Cont
 	wg.Wait()
 	for i, n := range all {
 		if errs[i] != nil {
-			b.errs = append(b.errs, &CallError{n, n.explain(errs[i])})
+			b.errs = append(b.errs, &CallError{n, n.asNotOffered(errs[i])})
 			continue
 		}
 		b.from, b.values = append(b.from, n), append(b.values, values[i])

@@ -50,7 +50,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		if err == nil || node.MayLack(err) && !n.Observer {
 			return v, err
 		}
-		errs = append(errs, &CallError{n, n.explain(err)})
+		errs = append(errs, &CallError{n, n.asNotOffered(err)})
 		if node.IsNotOffered(err) && !n.Observer {
 			missing++
 		}
@@ -63,7 +63,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 
 // checked makes a call about the network if the node belongs to it.
 func checked[T any](ctx context.Context, n *Node, call func(context.Context, *Node) (T, error)) (T, error) {
-	if err := n.belongs(ctx); err != nil {
+	if err := n.Belongs(ctx); err != nil {
 		var none T
 		return none, err
 	}
@@ -115,7 +115,7 @@ func each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 	var errs []error
 	for i, err := range failures {
 		if err != nil {
-			errs = append(errs, &CallError{all[i], all[i].explain(err)})
+			errs = append(errs, &CallError{all[i], all[i].asNotOffered(err)})
 			continue
 		}
 		found = append(found, answers[i])

@@ -45,7 +45,7 @@ func (n *Node) NetworkID(ctx context.Context) (uint64, error) {
 	if err != nil && !node.IsNotServed(err) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.networkNo = time.Now()
+		n.networkFailed = time.Now()
 		return id, err
 	}
 	n.mu.Lock()
@@ -74,14 +74,14 @@ func (n *Node) knownNetwork() (id uint64, recent bool) {
 func (n *Node) awaited() bool {
 	id, recent := n.knownNetwork()
 	n.mu.Lock()
-	failed := !n.networkNo.IsZero() && time.Since(n.networkNo) < NetworkAge
+	failed := !n.networkFailed.IsZero() && time.Since(n.networkFailed) < NetworkAge
 	n.mu.Unlock()
 	return id == 0 && !recent && !failed && n.Healthy()
 }
 
-// belongs returns an error if the node or observer belongs to another network than the expected one, or if its network was never known and
+// Belongs returns an error if the node or observer belongs to another network than the expected one, or if its network was never known and
 // cannot be found out now. An endpoint that hides its network counts as belonging to it.
-func (n *Node) belongs(ctx context.Context) error {
+func (n *Node) Belongs(ctx context.Context) error {
 	p := n.pool.Load()
 	if p == nil {
 		return nil
@@ -116,9 +116,6 @@ func (n *Node) OtherNetwork() bool {
 	expected := p.knownNetwork()
 	return id != 0 && expected != 0 && id != expected
 }
-
-// Belongs returns an error if the node or observer belongs to another network than the expected one. It requests what is not known.
-func (p *Pool) Belongs(ctx context.Context, n *Node) error { return n.belongs(ctx) }
 
 // knownNetwork returns the expected network; 0 if it is not known.
 func (p *Pool) knownNetwork() uint64 {
@@ -192,7 +189,7 @@ func (p *Pool) checkNetworks(ctx context.Context, all []*Node) {
 		_, recent := n.knownNetwork()
 		return recent || !n.Healthy()
 	})
-	_, _ = each(ctx, stale, func(ctx context.Context, n *Node) (uint64, error) { return 0, n.belongs(ctx) })
+	_, _ = each(ctx, stale, func(ctx context.Context, n *Node) (uint64, error) { return 0, n.Belongs(ctx) })
 }
 
 // findNetworks requests the networks of these nodes. Concurrent calls share the requests, because many runs begin at the same time.

@@ -26,11 +26,11 @@ type Node struct {
 	discovered atomic.Bool // whether Discover has found out the node's chains
 	added      time.Time   // time at which the exporter added the node
 
-	mu        sync.Mutex
-	id        string
-	network   uint64    // 0: not known
-	networkAt time.Time // when the network was last requested with success
-	networkNo time.Time // when a request for the network last failed
+	mu            sync.Mutex
+	id            string
+	network       uint64    // 0: not known
+	networkAt     time.Time // when the network was last requested with success
+	networkFailed time.Time // when a request for the network last failed
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
@@ -231,15 +231,15 @@ func (n *Node) whileAnswering(ctx context.Context) (context.Context, context.Can
 // network.
 func (n *Node) Run(ctx context.Context, collect func() error) error {
 	if n.Observer {
-		if err := n.belongs(ctx); err != nil {
-			return n.explain(err)
+		if err := n.Belongs(ctx); err != nil {
+			return n.asNotOffered(err)
 		}
 	}
-	return n.explain(collect())
+	return n.asNotOffered(collect())
 }
 
-// explain converts the error of an observer that does not offer a method, and never did, into metric.ErrNotOffered.
-func (n *Node) explain(err error) error {
+// asNotOffered converts the error of an observer that does not offer a method, and never did, into metric.ErrNotOffered.
+func (n *Node) asNotOffered(err error) error {
 	if n.Observer && node.IsNotServed(err) && !scrape.IsLost(err) && !errors.Is(err, metric.ErrNotOffered) {
 		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
 	}

@@ -202,7 +202,7 @@ func TestExpectedNetwork(t *testing.T) {
 				t.Errorf("%s: network %d, %v, want %d", name, got, err, c.want)
 			}
 			for _, one := range slices.Concat(p.Nodes(), p.Observers()) {
-				err := p.Belongs(within(t, 30*time.Second), one)
+				err := one.Belongs(within(t, 30*time.Second))
 				if excluded := slices.Contains(c.excluded, one.Name()); excluded != errors.Is(err, metric.ErrNotOffered) || excluded != one.OtherNetwork() {
 					t.Errorf("%s: %s: %v, other network %v", name, one.Name(), err, one.OtherNetwork())
 				}

@@ -85,7 +85,7 @@ func TestTrySurvivesEveryAnswer(t *testing.T) {
 			o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
 			for name, a := range answers(kind) {
 				answer = a
-				trials, err := notify.Try(t.Context(), o)
+				trials, err := notify.SendTest(t.Context(), o)
 				if err != nil || len(trials) != 1 {
 					t.Fatalf("%s: %v, %v", name, trials, err)
 				}
@@ -180,7 +180,7 @@ receivers:
 		failing = append(failing, fmt.Sprintf("phone/email[%d]", len(servers)))
 		servers = append(servers, listener.Addr().String())
 		tests.Go(func() {
-			trials, err := notify.Try(t.Context(), notify.Options{Config: config(testworld.Webhook(t), listener.Addr().String())})
+			trials, err := notify.SendTest(t.Context(), notify.Options{Config: config(testworld.Webhook(t), listener.Addr().String())})
 			if err != nil || len(trials) != 2 {
 				t.Errorf("%s: %v, %v", name, trials, err)
 			}
@@ -239,7 +239,7 @@ receivers:
 	if !strings.Contains(log.String(), "the code for telegram failed") {
 		t.Errorf("log: %s", log.String())
 	}
-	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{Text: config, URL: "http://exporter.example"}})
+	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{Text: config, URL: "http://exporter.example"}})
 	if err != nil || len(trials) != 2 || trials[0].Err == nil == (trials[1].Err == nil) {
 		t.Errorf("%v, %v", trials, err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
-// Reach checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
+// Probe checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
 // and connects to its address unless a proxy is configured. No error contains a secret.
-func Reach(ctx context.Context, c Config) ([]Trial, error) {
+func Probe(ctx context.Context, c Config) ([]ProbeResult, error) {
 	conf, err := load(c)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	var trials []Trial
+	var trials []ProbeResult
 	for _, r := range b.receivers {
 		fields := reflect.ValueOf(r.Receiver)
 		for i := range fields.NumField() {
@@ -39,9 +39,9 @@ func Reach(ctx context.Context, c Config) ([]Trial, error) {
 				continue
 			}
 			for k := range fields.Field(i).Len() {
-				t := Trial{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
+				t := ProbeResult{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
 				if t.Err = r.err; t.Err == nil {
-					t.Err = reach(ctx, fields.Field(i).Index(k))
+					t.Err = probe(ctx, fields.Field(i).Index(k))
 				}
 				t.Err = hide(t.Err, r.Receiver)
 				trials = append(trials, t)
@@ -56,8 +56,8 @@ func yamlName(f reflect.StructField) string {
 	return name
 }
 
-func reach(ctx context.Context, config reflect.Value) error {
-	var needs needs
+func probe(ctx context.Context, config reflect.Value) error {
+	var needs dependencies
 	needs.of(config)
 	if needs.err != nil || needs.proxy {
 		return needs.err
@@ -76,13 +76,13 @@ func reach(ctx context.Context, config reflect.Value) error {
 
 // hide removes from an error the secrets of the receiver's configuration.
 func hide(err error, of amconfig.Receiver) error {
-	var needs needs
+	var needs dependencies
 	needs.of(reflect.ValueOf(of))
 	return needs.secrets.Wrap(err)
 }
 
-// needs are the files and addresses that a receiver's configuration needs.
-type needs struct {
+// dependencies are the files and addresses that a receiver's configuration needs.
+type dependencies struct {
 	addresses []string // as host:port
 	proxy     bool
 	secrets   secret.Values
@@ -92,7 +92,7 @@ type needs struct {
 }
 
 // read reads a file that the configuration names.
-func (n *needs) read(path string) ([]byte, error) {
+func (n *dependencies) read(path string) ([]byte, error) {
 	text, err := files.Read(path)
 	if n.unfit == nil && err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		n.unfit = err
@@ -101,7 +101,7 @@ func (n *needs) read(path string) ([]byte, error) {
 }
 
 // of adds the files and addresses that a value of the configuration needs. It also reads these files.
-func (n *needs) of(v reflect.Value) {
+func (n *dependencies) of(v reflect.Value) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			return
@@ -169,7 +169,7 @@ func (n *needs) of(v reflect.Value) {
 func isSecret(t reflect.Type) bool { return strings.HasPrefix(t.Name(), "Secret") }
 
 // file reads a file with a secret or certificates.
-func (n *needs) file(name, path string) {
+func (n *dependencies) file(name, path string) {
 	if path == "" {
 		return
 	}
@@ -195,7 +195,7 @@ func (n *needs) file(name, path string) {
 }
 
 // address adds a URL. Its user, path and query may be secret.
-func (n *needs) address(at *url.URL) {
+func (n *dependencies) address(at *url.URL) {
 	if at.Host == "" {
 		return
 	}

@@ -28,7 +28,7 @@ func Send(ctx context.Context, o Options, alerts ...model.Alert) error {
 		for _, rcv := range b.receivers {
 			if rcv.Name == r.RouteOpts.Receiver {
 				for _, i := range rcv.integrations {
-					_, one := guarded(trialContext(ctx, r, rcv.Name, time.Now()), i, all...)
+					_, one := guarded(testContext(ctx, r, rcv.Name, time.Now()), i, all...)
 					err = errors.Join(err, one)
 				}
 			}

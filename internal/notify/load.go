@@ -61,7 +61,7 @@ func (c Config) read() (conf *amconfig.Config, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var needs needs
+	var needs dependencies
 	needs.of(reflect.ValueOf(conf))
 	for _, pattern := range conf.Templates {
 		matches, _ := filepath.Glob(pattern)
@@ -160,7 +160,7 @@ func Exposed(c Config) error {
 	if err != nil {
 		return nil // Check returns the error
 	}
-	var needs needs
+	var needs dependencies
 	needs.of(reflect.ValueOf(conf))
 	if !needs.inline {
 		return nil

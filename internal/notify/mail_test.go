@@ -32,7 +32,7 @@ func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) err
 			}()
 		}
 	}()
-	trials, err := notify.Try(t.Context(), notify.Options{Config: notify.Config{
+	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{
 		Text: []byte("route: {receiver: mail}\nreceivers: [{name: mail, email_configs: [{to: a@example.org, from: b@example.org, smarthost: '" + smarthost +
 			"', auth_username: u, auth_password: c4n4ry, " + settings + "}]}]"),
 		URL: "http://exporter.example",

@@ -158,7 +158,7 @@ func TestTryReportsTheErrorOfTheService(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
 	}))
 	t.Cleanup(server.Close)
-	trials, err := notify.Try(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()))
+	trials, err := notify.SendTest(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()))
 	if err != nil || len(trials) != 1 || trials[0].Err == nil {
 		t.Fatalf("%v, %v", trials, err)
 	}
@@ -347,7 +347,7 @@ func readMail(text string) (headers []string, err error) {
 	return headers, nil
 }
 
-// Reach detects missing files and unreachable addresses before an alert needs them.
+// Probe detects missing files and unreachable addresses before an alert needs them.
 func TestReachReadsFilesAndConnects(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -358,7 +358,7 @@ func TestReachReadsFilesAndConnects(t *testing.T) {
 	config := notify.Config{Text: []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + secret + "}]}]")}
 	reach := func(wants string) {
 		t.Helper()
-		trials, err := notify.Reach(t.Context(), config)
+		trials, err := notify.Probe(t.Context(), config)
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%v, %v", trials, err)
 		}

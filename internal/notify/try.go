@@ -12,14 +12,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Trial is the result of a test for one integration: a page and its resolved notification.
-type Trial struct {
+// ProbeResult is the result of a test for one integration: a page and its resolved notification.
+type ProbeResult struct {
 	Receiver, Integration string
 	Err                   error // nil: both accepted
 }
 
-// Try sends a test page, and then its resolved notification, to every receiver to which the configuration routes pages.
-func Try(ctx context.Context, o Options) ([]Trial, error) {
+// SendTest sends a test page, and then its resolved notification, to every receiver to which the configuration routes pages.
+func SendTest(ctx context.Context, o Options) ([]ProbeResult, error) {
 	conf, err := load(o.Config)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 	resolved := *test
 	resolved.EndsAt = now
 
-	var trials []Trial
+	var trials []ProbeResult
 	for _, r := range b.routes.Match(test.Labels) {
 		for _, rcv := range b.receivers {
 			if rcv.Name != r.RouteOpts.Receiver {
@@ -53,12 +53,12 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 				return nil, fmt.Errorf("receiver %s: %w", rcv.Name, hide(rcv.err, rcv.Receiver))
 			}
 			for _, i := range rcv.integrations {
-				t := Trial{Receiver: rcv.Name, Integration: i.Name()}
+				t := ProbeResult{Receiver: rcv.Name, Integration: i.Name()}
 				for _, a := range []*alert.Alert{test, &resolved} {
 					if a == &resolved && !i.SendResolved() {
 						continue
 					}
-					one, cancel := context.WithTimeout(trialContext(ctx, r, rcv.Name, now), notify.MinTimeout)
+					one, cancel := context.WithTimeout(testContext(ctx, r, rcv.Name, now), notify.MinTimeout)
 					_, err := guarded(one, i, a)
 					cancel() // not before guarded has the outcome
 					if err != nil {
@@ -73,8 +73,8 @@ func Try(ctx context.Context, o Options) ([]Trial, error) {
 	return trials, nil
 }
 
-// trialContext returns the context that a dispatcher passes to an integration.
-func trialContext(ctx context.Context, r *dispatch.Route, receiver string, now time.Time) context.Context {
+// testContext returns the context that a dispatcher passes to an integration.
+func testContext(ctx context.Context, r *dispatch.Route, receiver string, now time.Time) context.Context {
 	ctx = notify.WithGroupKey(ctx, r.Key()+":test")
 	ctx = notify.WithGroupLabels(ctx, model.LabelSet{"alertname": "AvaxTestNotification"})
 	ctx = notify.WithReceiverName(ctx, receiver)

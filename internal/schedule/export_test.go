@@ -3,7 +3,7 @@ package schedule
 import "time"
 
 // Judge is what the scheduler does with a measured delay.
-func (s *Scheduler) Judge(delay time.Duration) { s.judge(delay) }
+func (s *Scheduler) Adapt(delay time.Duration) { s.adapt(delay) }
 
 // SameNote is sameNote.
 var SameNote = sameNote

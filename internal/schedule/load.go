@@ -9,7 +9,7 @@ import (
 // runs until the rest is in time. It first skips collectors that no alert of severity page needs, then all but the up probes.
 const (
 	measureEvery = 500 * time.Millisecond
-	judgeEvery   = 5 * time.Second
+	adaptEvery   = 5 * time.Second
 	// tooLate is the mean delay above which more runs are skipped, at most once in stepUp.
 	tooLate = time.Second
 	stepUp  = 30 * time.Second
@@ -26,8 +26,8 @@ type load struct {
 
 	due     time.Time     // of the next measurement
 	lost    time.Duration // sum of all delays
-	starved bool          // a run failed because of this process since the last judgement
-	before  time.Time     // last judgement with such a run
+	starved bool          // a run failed because of this process since the last change of level was considered
+	before  time.Time     // when such a run was last considered
 }
 
 const maxLevel = 2
@@ -35,7 +35,7 @@ const maxLevel = 2
 // measure measures the delay until the context ends.
 func (s *Scheduler) measure() {
 	var sum time.Duration
-	for n, judged := time.Duration(1), time.Now(); ; n++ {
+	for n, adapted := time.Duration(1), time.Now(); ; n++ {
 		select {
 		case <-time.After(measureEvery):
 		case <-s.ctx.Done():
@@ -48,9 +48,9 @@ func (s *Scheduler) measure() {
 		s.load.lost += delay
 		s.load.due = now.Add(measureEvery)
 		s.mu.Unlock()
-		if sum += delay; now.Sub(judged) >= judgeEvery {
-			s.judge(sum / n)
-			n, sum, judged = 0, 0, now
+		if sum += delay; now.Sub(adapted) >= adaptEvery {
+			s.adapt(sum / n)
+			n, sum, adapted = 0, 0, now
 		}
 	}
 }
@@ -63,8 +63,8 @@ func (s *Scheduler) Lost() time.Duration {
 	return s.load.lost + max(0, time.Since(s.load.due))
 }
 
-// judge decides which jobs run, by the delay that was measured now.
-func (s *Scheduler) judge(delay time.Duration) {
+// adapt decides which jobs run, by the delay that was measured now.
+func (s *Scheduler) adapt(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()

@@ -39,7 +39,7 @@ func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 			{2 * time.Second, 2 * period, [3]int64{2, 0, 0}},
 			{2 * time.Second, 2 * period, [3]int64{2, 0, 0}},
 		} {
-			h.Judge(step.delay)
+			h.Adapt(step.delay)
 			if got := ran(step.after); got != step.want {
 				t.Errorf("after a delay of %v: runs %v, want %v", step.delay, got, step.want)
 			}
@@ -69,14 +69,14 @@ func TestOverloadedExporterRunsProbesFirst(t *testing.T) {
 // A job with a long period whose first run was skipped runs soon after the exporter has caught up, and not only at its next tick.
 func TestSkippedFirstRunFollowsSoon(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
-		h.Judge(2 * time.Second)
+		h.Adapt(2 * time.Second)
 		var runs atomic.Int64
 		hourly := counting("hourly", &runs)
 		hourly.When = cron.Every(time.Hour)
 		h.Set([]schedule.Job{hourly})
 		for range 3 {
 			time.Sleep(50 * time.Second)
-			h.Judge(time.Second / 2)
+			h.Adapt(time.Second / 2)
 		}
 		if n := h.count(t, "avax_exporter_collector_skipped_total"); runs.Load() != 0 || n != 1 {
 			t.Fatalf("%d runs and %v skipped runs while the exporter is too slow, want 0 and 1", runs.Load(), n)

@@ -1,4 +1,3 @@
-// Package status tells the state of what is monitored: of nodes, validators and L1s, and the active alerts about them.
 package status
 
 import (
@@ -45,16 +44,16 @@ func SeverityOf(labels map[string]string) Severity {
 // Active is a firing or pending alert.
 type Active struct {
 	alerting.Alert
-	Rule     *alerting.Rule
-	Severity Severity
-	Firing   bool
-	Order    order
-	By       *Active // alert that suppresses this alert
+	Rule         *alerting.Rule
+	Severity     Severity
+	Firing       bool
+	Order        order
+	SuppressedBy *Active // alert that suppresses this alert
 	// Deadline is when the loss begins that the alert forecasts; zero if the alert is about the present.
 	Deadline time.Time
 	Known    bool // it has fired for a day or longer, or is silenced
 
-	rank Severity // at least the severity; see promote
+	sortSeverity Severity // by which alerts are sorted: at least the severity; see promote
 
 	incident int // see incidents
 }
@@ -130,8 +129,8 @@ func (a *Active) Action() string {
 
 // Root returns the alert that suppresses the alert and is not suppressed itself: the alert itself if none suppresses it.
 func (a *Active) Root() *Active {
-	for a.By != nil {
-		a = a.By
+	for a.SuppressedBy != nil {
+		a = a.SuppressedBy
 	}
 	return a
 }
@@ -146,7 +145,7 @@ func (a *Active) shown() bool {
 // suppressesItself reports whether the alerts that suppress the alert form a circle.
 func (a *Active) suppressesItself() bool {
 	seen := map[*Active]bool{}
-	for by := a.By; by != nil && !seen[by]; by = by.By {
+	for by := a.SuppressedBy; by != nil && !seen[by]; by = by.SuppressedBy {
 		seen[by] = true
 	}
 	return seen[a]
@@ -180,7 +179,7 @@ type Alerts struct {
 // forecast, and firing before pending (their names sort so).
 func class(a, b *Active) int {
 	return cmp.Or(
-		cmp.Compare(a.Order, b.Order), cmp.Compare(b.rank, a.rank), later(a.Known, b.Known), later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
+		cmp.Compare(a.Order, b.Order), cmp.Compare(b.sortSeverity, a.sortSeverity), later(a.Known, b.Known), later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
 		strings.Compare(a.State, b.State),
 	)
 }
@@ -229,13 +228,13 @@ func promote(all []*Active) {
 		}
 	}
 	for _, a := range all {
-		if a.rank = a.Severity; !a.Deadline.IsZero() {
+		if a.sortSeverity = a.Severity; !a.Deadline.IsZero() {
 			subjects(a, func(s [2]string) { forecast[s] = max(forecast[s], a.Severity) })
 		}
 	}
 	for _, a := range all {
 		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Known {
-			subjects(a, func(s [2]string) { a.rank = max(a.rank, forecast[s]) })
+			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecast[s]) })
 		}
 	}
 }
@@ -270,7 +269,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 					a.Order = orderKept
 				case a.Known:
 					a.Order = orderOther
-				case len(silent) > 0 && (about || !has) && al.reads(a, everUp.Family):
+				case len(silent) > 0 && (about || !has) && al.reads(a, nodeUp.Family):
 					a.Order = OrderCause
 				case about:
 					a.Order = orderSilent
@@ -286,7 +285,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 	}
 	for i, by := range inhibition.Inhibitors(labels) {
 		if by >= 0 {
-			all[i].By = all[by]
+			all[i].SuppressedBy = all[by]
 		}
 	}
 	var mutual []*Active
@@ -296,7 +295,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 		}
 	}
 	for _, a := range mutual {
-		a.By = nil
+		a.SuppressedBy = nil
 	}
 	sortAlerts(all)
 	al.All = all
@@ -332,7 +331,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 
 // AboutBalance reports whether the value of an alert comes from the balances of an L1's validators.
 func (al *Alerts) AboutBalance(a *Active) bool {
-	return slices.ContainsFunc([]family{l1ValidatorFields[1].family, l1ValidatorFields[2].family, l1ValidatorFields[4].family, l1QuorumLoss},
+	return slices.ContainsFunc([]family{l1ValidatorActive, l1ValidatorBalance, l1ValidatorRunway, l1QuorumLoss},
 		func(f family) bool { return al.reads(a, f.Family) })
 }
 
@@ -367,7 +366,7 @@ func (al *Alerts) With(accepted func(*Active) bool) (problems []*Problem, others
 func (al *Alerts) Explains(p *Problem, f *Failure, down bool) bool {
 	return slices.ContainsFunc(p.Alerts, func(a *Active) bool {
 		node, has := a.Labels["node"]
-		return !a.Kept() && (down && (node == f.Node || !has) && al.reads(a, everUp.Family) ||
+		return !a.Kept() && (down && (node == f.Node || !has) && al.reads(a, nodeUp.Family) ||
 			f.Node == "" && a.Labels["upstream"] != "" && a.Labels["upstream"] == serviceOf(f.Collectors))
 	}) || slices.ContainsFunc(p.Suppressed, func(a *Active) bool {
 		return slices.Contains(f.Collectors, a.Labels["collector"]) && slices.Contains(f.Targets, a.Labels["target"])

@@ -232,12 +232,12 @@ func (r *Restarts) away(except string, st *Status) (texts []string) {
 
 // Back is the answer whether a node is back after a restart, as JSON. Back is absent if it is unknown.
 type Back struct {
-	Node      string     `json:"node"`
-	Back      *bool      `json:"back,omitempty"`
-	Reason    string     `json:"reason"`
-	Missing   []string   `json:"missing,omitempty"`
-	Restarted *time.Time `json:"restarted,omitempty"` // when the exporter saw the restart; absent if the node is back
-	Whole     *time.Time `json:"whole_since,omitempty"`
+	Node          string     `json:"node"`
+	Back          *bool      `json:"back,omitempty"`
+	Reason        string     `json:"reason"`
+	Missing       []string   `json:"missing,omitempty"`
+	Restarted     *time.Time `json:"restarted,omitempty"` // when the exporter saw the restart; absent if the node is back
+	CompleteSince *time.Time `json:"whole_since,omitempty"`
 }
 
 // IsBack tells whether a node is back: it answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes
@@ -286,7 +286,7 @@ func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
 		a.Back, a.Reason = &no, "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
 		return No, a
 	}
-	a.Whole = &was.completeSince
+	a.CompleteSince = &was.completeSince
 	var chains []string
 	for chain := range was.chains {
 		chains = append(chains, chain)

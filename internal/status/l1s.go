@@ -61,22 +61,25 @@ var l1Fields = []field[L1]{
 
 var l1ValidatorFields = []field[L1Validator]{
 	{read("avax_l1_validator_weight", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Weight }},
-	{read("avax_l1_validator_active", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Active }},
-	{read("avax_l1_validator_balance_avax", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Balance }},
+	{l1ValidatorActive, func(v *L1Validator) *Value { return &v.Active }},
+	{l1ValidatorBalance, func(v *L1Validator) *Value { return &v.Balance }},
 	{read("avax_l1_validator_burn_avax_per_day", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Burn }},
-	{read("avax_l1_validator_runway_seconds", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.Runway }},
+	{l1ValidatorRunway, func(v *L1Validator) *Value { return &v.Runway }},
 	{read("avax_l1_validator_end_timestamp_seconds", "chain", "node_id", "validation_id"), func(v *L1Validator) *Value { return &v.End }},
 }
 
 var (
-	l1Validators = read("avax_l1_validators", "chain", "state")
-	l1Connected  = read("avax_l1_connected_weight", "chain", "node")
-	l1QuorumLoss = read("avax_l1_quorum_loss_seconds", "chain", "quorum")
-	l1TopUp      = read("avax_l1_top_up_avax", "chain", "days")
-	l1SafeToStop = read("avax_l1_safe_to_stop", "chain", "node_id")
-	l1CanBuild   = read("avax_l1_proposer_can_build", "chain", "node_id")
-	l1Seen       = read("avax_l1_validator_connected", "validation_id", "node")
-	chainInfo    = read("avax_chain_info", "chain", "subnet_id")
+	l1ValidatorActive  = read("avax_l1_validator_active", "chain", "node_id", "validation_id")
+	l1ValidatorBalance = read("avax_l1_validator_balance_avax", "chain", "node_id", "validation_id")
+	l1ValidatorRunway  = read("avax_l1_validator_runway_seconds", "chain", "node_id", "validation_id")
+	l1Validators       = read("avax_l1_validators", "chain", "state")
+	l1Connected        = read("avax_l1_connected_weight", "chain", "node")
+	l1QuorumLoss       = read("avax_l1_quorum_loss_seconds", "chain", "quorum")
+	l1TopUp            = read("avax_l1_top_up_avax", "chain", "days")
+	l1SafeToStop       = read("avax_l1_safe_to_stop", "chain", "node_id")
+	l1CanBuild         = read("avax_l1_proposer_can_build", "chain", "node_id")
+	l1Seen             = read("avax_l1_validator_connected", "validation_id", "node")
+	chainInfo          = read("avax_chain_info", "chain", "subnet_id")
 )
 
 func (st *Status) l1(chain string) *L1 {
@@ -248,6 +251,6 @@ func (st *Status) validation(id string) (found *L1Validator) {
 
 // Values without a number, for alerts about a row that shows none of the family.
 var (
-	L1ValidatorActive = Value{Family: l1ValidatorFields[1].Family}
-	ValidatorEnd      = Value{Family: validatorFields[2].Family}
+	L1ValidatorActive = Value{Family: l1ValidatorActive.Family}
+	ValidatorEnd      = Value{Family: validatorEnd.Family}
 )

@@ -19,15 +19,14 @@ type Names struct {
 }
 
 var (
-	everUp   = read("avax_node_up", "node")
 	everInfo = read("avax_node_info", "node", "node_id")
 )
 
 // NamesOf returns the names of nodes and validators.
 func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
-	ever := samplesAt(jobs, time.Time{}, everUp, everInfo)
+	ever := samplesAt(jobs, time.Time{}, nodeUp, everInfo)
 	n := Names{ids: map[string]string{}, called: map[string][]string{}, given: given}
-	ever.each(everUp, func(s sample) { n.All = append(n.All, s.labels[0]) })
+	ever.each(nodeUp, func(s sample) { n.All = append(n.All, s.labels[0]) })
 	slices.Sort(n.All)
 	n.All = slices.Compact(n.All)
 	ever.each(everInfo, func(s sample) {

@@ -62,7 +62,7 @@ type State struct {
 }
 
 var nodeFields = []field[Node]{
-	{read("avax_node_up", "node"), func(n *Node) *Value { return &n.Up }},
+	{nodeUp, func(n *Node) *Value { return &n.Up }},
 	{read("avax_node_validating", "node"), func(n *Node) *Value { return &n.Validating }},
 	{read("avax_node_uptime_rewarding_stake_ratio", "node"), func(n *Node) *Value { return &n.Votes }},
 	{read("avax_node_uptime_weighted_ratio", "node"), func(n *Node) *Value { return &n.WeightedUptime }},
@@ -79,7 +79,7 @@ var nodeFields = []field[Node]{
 
 var nodeChainFields = []field[NodeChain]{
 	{read("avax_node_chain_present", "node", "chain"), func(c *NodeChain) *Value { return &c.Present }},
-	{read("avax_node_chain_bootstrapped", "node", "chain"), func(c *NodeChain) *Value { return &c.Bootstrapped }},
+	{chainBootstrapped, func(c *NodeChain) *Value { return &c.Bootstrapped }},
 	{read("avax_chain_height", "node", "chain"), func(c *NodeChain) *Value { return &c.Height }},
 	{read("avax_chain_head_timestamp_seconds", "node", "chain"), func(c *NodeChain) *Value { return &c.Head }},
 	{read("avax_node_chain_accepted_height", "node", "chain"), func(c *NodeChain) *Value { return &c.Accepted }},
@@ -100,15 +100,17 @@ func nodeFamilies() []family {
 
 // Names of families whose history pages show.
 var (
-	UpFamily           = nodeFields[0].Name
-	BootstrappedFamily = nodeChainFields[1].Name
-	DowntimeFamily     = validatorFields[5].Name
-	RunwayFamily       = l1ValidatorFields[4].Name
+	UpFamily           = nodeUp.Name
+	BootstrappedFamily = chainBootstrapped.Name
+	DowntimeFamily     = validatorDowntime.Name
+	RunwayFamily       = l1ValidatorRunway.Name
 )
 
 var (
-	nodeInfo     = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
-	failingCheck = read("avax_node_health_check_failing", "node", "check")
+	nodeUp            = read("avax_node_up", "node")
+	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
+	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
+	failingCheck      = read("avax_node_health_check_failing", "node", "check")
 )
 
 // node returns the node or observer with a name, which a sample is about.
@@ -236,7 +238,7 @@ func (st *Status) readStates(given Given) {
 			if !slices.Contains(given.Nodes, name) {
 				continue // a node that was removed
 			}
-			n.State = st.unread(func(t metric.Target) bool { return t.Node == name }, everUp)
+			n.State = st.unread(func(t metric.Target) bool { return t.Node == name }, nodeUp)
 			st.Nodes = append(st.Nodes, n)
 			continue
 		}

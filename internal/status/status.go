@@ -1,3 +1,4 @@
+// Package status tells the state of what is monitored: of nodes, validators and L1s, and the active alerts about them.
 package status
 
 import (

@@ -104,7 +104,7 @@ func (st *Status) whyNone(f family, none string) string {
 
 // NoValidators returns why no validator is shown; empty if none is to be shown.
 func (st *Status) NoValidators() string {
-	return st.whyNone(validatorFields[0].family, "None of your nodes validates the primary network, and AVAX_VALIDATORS names no other node.")
+	return st.whyNone(validatorPresent, "None of your nodes validates the primary network, and AVAX_VALIDATORS names no other node.")
 }
 
 // NoDelegations returns why no delegation is shown; empty if none is to be shown.

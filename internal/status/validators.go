@@ -24,18 +24,21 @@ type Validator struct {
 }
 
 var validatorFields = []field[Validator]{
-	{read("avax_validator_present", "node_id"), func(v *Validator) *Value { return &v.Present }},
+	{validatorPresent, func(v *Validator) *Value { return &v.Present }},
 	{read("avax_validator_start_timestamp_seconds", "node_id"), func(v *Validator) *Value { return &v.Start }},
-	{read("avax_validator_end_timestamp_seconds", "node_id"), func(v *Validator) *Value { return &v.End }},
+	{validatorEnd, func(v *Validator) *Value { return &v.End }},
 	{read("avax_validator_uptime_requirement_ratio", "node_id"), func(v *Validator) *Value { return &v.Requirement }},
 	{read("avax_validator_weighted_uptime_ratio", "node_id"), func(v *Validator) *Value { return &v.WeightedUptime }},
-	{read("avax_validator_downtime_used_seconds", "node_id"), func(v *Validator) *Value { return &v.DowntimeUsed }},
+	{validatorDowntime, func(v *Validator) *Value { return &v.DowntimeUsed }},
 	{read("avax_validator_downtime_budget_seconds", "node_id"), func(v *Validator) *Value { return &v.DowntimeBudget }},
 	{read("avax_validator_potential_reward_avax", "node_id"), func(v *Validator) *Value { return &v.PotentialReward }},
 	{read("avax_validator_reward_reachable", "node_id"), func(v *Validator) *Value { return &v.RewardReachable }},
 }
 
 var (
+	validatorPresent   = read("avax_validator_present", "node_id")
+	validatorEnd       = read("avax_validator_end_timestamp_seconds", "node_id")
+	validatorDowntime  = read("avax_validator_downtime_used_seconds", "node_id")
 	validatorConnected = read("avax_validator_connected", "node_id", "node")
 	validatorUptime    = read("avax_validator_uptime_ratio", "node_id", "node")
 	validatorVotes     = read("avax_validator_votes_yes_ratio", "node_id", "requirement")

@@ -62,7 +62,7 @@ func (s *Site) explainPage(x explain.Explanation, name, target string) g.Node {
 	if x.Severity != "" {
 		level = status.SeverityOf(map[string]string{"severity": x.Severity})
 	}
-	title := verdict{level: level, title: name, text: x.Do}
+	title := verdict{severity: level, title: name, text: x.Do}
 	if target != "" {
 		title.title += " for " + target
 	}

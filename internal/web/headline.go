@@ -15,9 +15,9 @@ import (
 
 // verdict is the headline of a page.
 type verdict struct {
-	level status.Severity
-	title string
-	text  string // first action
+	severity status.Severity
+	title    string
+	text     string // first action
 }
 
 // headline returns the worse of the alerts and what the newest samples say. A node that does not answer comes first, because other alerts may be
@@ -28,10 +28,10 @@ func (v *view) headline() verdict {
 		return v.silentHeadline()
 	}
 	facts := v.nodesHeadline()
-	if other := v.factHeadline(); other.level > facts.level {
+	if other := v.factHeadline(); other.severity > facts.severity {
 		facts = other
 	}
-	if facts.level <= alerts.level {
+	if facts.severity <= alerts.severity {
 		return alerts
 	}
 	facts.text = cmp.Or(facts.text, alerts.text)
@@ -44,7 +44,7 @@ func (v *view) nodesHeadline() verdict {
 		return verdict{}
 	}
 	n := v.Nodes[0]
-	found := verdict{level: n.State.Severity, title: n.Name + ": " + n.State.Text}
+	found := verdict{severity: n.State.Severity, title: n.Name + ": " + n.State.Text}
 	if n.Up.Known || n.State.Severity < status.Warn {
 		return found
 	}
@@ -65,8 +65,8 @@ func (v *view) nodesHeadline() verdict {
 // factHeadline says what the worst L1 or validator reports, or what else there is no data of: nothing is well that nobody has seen.
 func (v *view) factHeadline() (worst verdict) {
 	say := func(name string, fact status.State) {
-		if fact.Severity > worst.level {
-			worst = verdict{level: fact.Severity, title: name + ": " + fact.Text}
+		if fact.Severity > worst.severity {
+			worst = verdict{severity: fact.Severity, title: name + ": " + fact.Text}
 			if fact.Err != nil {
 				worst.text = fact.Err.Error()
 			}
@@ -81,7 +81,7 @@ func (v *view) factHeadline() (worst verdict) {
 	for _, d := range v.Delegations {
 		say("Delegation of "+d.Owner+" to "+cmp.Or(v.NameOf(d.NodeID, ""), d.NodeID), v.FactOf(d))
 	}
-	if gaps := v.Gaps(); len(gaps) > 0 && worst.level < status.Note {
+	if gaps := v.Gaps(); len(gaps) > 0 && worst.severity < status.Note {
 		about := mapped(gaps, func(g status.Gap) string { return g.About })
 		worst = verdict{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 	}
@@ -95,16 +95,16 @@ func (v *view) gapsOf(name string) []status.Gap {
 
 // silentIsKnown reports whether all alerts about the nodes that do not answer have fired for a day.
 func (v *view) silentIsKnown() bool {
-	return v.err == nil && !slices.ContainsFunc(v.silent, func(node string) bool {
+	return v.alertsErr == nil && !slices.ContainsFunc(v.silent, func(node string) bool {
 		return !slices.ContainsFunc(v.All, func(a *status.Active) bool { return a.Known && a.Labels["node"] == node })
 	})
 }
 
 func (v *view) alertHeadline() verdict {
 	switch {
-	case errors.Is(v.err, errNoSource):
+	case errors.Is(v.alertsErr, errNoSource):
 		return verdict{status.Note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
-	case v.err != nil:
+	case v.alertsErr != nil:
 		return verdict{status.Bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
 	case len(v.Problems) > 0 && !v.Problems[0].Worst().Kept():
 		worst := v.Problems[0].Worst()
@@ -138,7 +138,7 @@ func (v *view) alertHeadline() verdict {
 		worst := v.Problems[0].Worst()
 		return verdict{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
-	return verdict{level: status.Well, title: "No active alerts"}
+	return verdict{severity: status.Well, title: "No active alerts"}
 }
 
 // quietHeadline is the headline while chains have no new block and no alert is active.
@@ -170,7 +170,7 @@ func (v *view) silentHeadline() verdict {
 
 // silentNode is the headline about a node that does not answer: alone, or with others.
 func (v *view) silentNode(n *status.Node, alone bool) verdict {
-	found := verdict{level: status.Bad, title: n.Name + ": " + n.State.Text}
+	found := verdict{severity: status.Bad, title: n.Name + ": " + n.State.Text}
 	if err := n.State.Err; err != nil {
 		cause := status.FailureOf(err)
 		found.text = cause.What + ". " + cause.Do
@@ -186,8 +186,8 @@ func (v *view) silentNode(n *status.Node, alone bool) verdict {
 	switch {
 	case v.site.DefaultNode:
 		found.title, found.text = "No node is configured", "Set AVAX_NODES, such as AVAX_NODES=alpha=http://127.0.0.1:9650. The default address does not answer."
-	case errors.Is(v.err, errNoSource):
-	case v.err != nil:
+	case errors.Is(v.alertsErr, errNoSource):
+	case v.alertsErr != nil:
 		found.title += "; alerts are unknown"
 	case cause == nil:
 		found.title += "; no alert yet"

@@ -70,34 +70,36 @@ func (h *history) fineStep() time.Duration {
 	return max(15*time.Second, h.long()/steps).Round(time.Second)
 }
 
-// episode is a time during which an alert fired.
-type episode struct {
+// firingPeriod is a time during which an alert fired.
+type firingPeriod struct {
 	labels     map[string]string
 	began, end time.Time // end is zero if the alert still fires
 }
 
-// episodes returns when alerts of these names fired in the last week, the latest first. Their begin is exact. Their end is exact to a step of the history,
+// firingPeriods returns when alerts of these names fired in the last week, the latest first. Their begin is exact. Their end is exact to a step of the history,
 // or to WeekStep if it is older than the history.
-func (h *history) episodes(names []string) (all []episode) {
+func (h *history) firingPeriods(names []string) (all []firingPeriod) {
 	const begins, fires = `max without (instance, pod) (ALERTS_FOR_STATE{severity!="none",%s})`,
 		`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",%s})`
 	matcher := among("alertname", names)
-	all = h.episodesIn(h.fine(fmt.Sprintf(begins, matcher)), h.fine(fmt.Sprintf(fires, matcher)), h.fineStep())
-	known := map[string][]episode{} // by labels
+	all = h.firingPeriodsIn(h.fine(fmt.Sprintf(begins, matcher)), h.fine(fmt.Sprintf(fires, matcher)), h.fineStep())
+	known := map[string][]firingPeriod{} // by labels
 	for _, e := range all {
 		known[fmt.Sprint(e.labels)] = append(known[fmt.Sprint(e.labels)], e)
 	}
-	for _, e := range h.episodesIn(h.week(fmt.Sprintf(begins, matcher)), h.week(fmt.Sprintf(fires, matcher)), alerting.WeekStep) {
-		again := func(o episode) bool { return !e.end.Before(o.began) && (o.end.IsZero() || !o.end.Before(e.began)) }
+	for _, e := range h.firingPeriodsIn(h.week(fmt.Sprintf(begins, matcher)), h.week(fmt.Sprintf(fires, matcher)), alerting.WeekStep) {
+		again := func(o firingPeriod) bool { return !e.end.Before(o.began) && (o.end.IsZero() || !o.end.Before(e.began)) }
 		if !e.end.IsZero() && !slices.ContainsFunc(known[fmt.Sprint(e.labels)], again) {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(a, b episode) int { return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name())) })
+	slices.SortFunc(all, func(a, b firingPeriod) int {
+		return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name()))
+	})
 	return all
 }
 
-func (h *history) episodesIn(since, firing model.Matrix, step time.Duration) (all []episode) {
+func (h *history) firingPeriodsIn(since, firing model.Matrix, step time.Duration) (all []firingPeriod) {
 	begins := map[string]model.SampleStream{}
 	for _, stream := range since {
 		delete(stream.Metric, model.MetricNameLabel)
@@ -112,7 +114,7 @@ func (h *history) episodesIn(since, firing model.Matrix, step time.Duration) (al
 		for _, v := range stream.Values {
 			at := v.Timestamp.Time()
 			if last.IsZero() || at.Sub(last) > step {
-				all = append(all, episode{labels: labels, began: beginOf(begins, stream.Metric, at)})
+				all = append(all, firingPeriod{labels: labels, began: beginOf(begins, stream.Metric, at)})
 			}
 			last = at
 			all[len(all)-1].end = at.Add(step)
@@ -137,11 +139,11 @@ func beginOf(begins map[string]model.SampleStream, alert model.Metric, at time.T
 	return at
 }
 
-func (e episode) name() string { return e.labels["alertname"] + " " + e.labels["severity"] }
+func (e firingPeriod) name() string { return e.labels["alertname"] + " " + e.labels["severity"] }
 
-// cost returns what happened to a validator during the episode, from the histories of its downtime and of the reward that it can earn: empty
+// cost returns what happened to a validator during the firing period, from the histories of its downtime and of the reward that it can earn: empty
 // if it had no downtime.
-func (e episode) cost(downtimes, rewards model.Matrix) string {
+func (e firingPeriod) cost(downtimes, rewards model.Matrix) string {
 	before, after, ok := e.change(downtimes)
 	used := after - before
 	if !ok || used < 60 {
@@ -158,8 +160,8 @@ func (e episode) cost(downtimes, rewards model.Matrix) string {
 	return text
 }
 
-// change returns the value of the episode's node or validator before the episode and at its end.
-func (e episode) change(matrix model.Matrix) (before, after float64, ok bool) {
+// change returns the value of the firing period's node or validator before the firing period and at its end.
+func (e firingPeriod) change(matrix model.Matrix) (before, after float64, ok bool) {
 	for _, stream := range matrix {
 		for _, name := range []model.LabelName{"node", "node_id"} {
 			if it := e.labels[string(name)]; it == "" || it != string(stream.Metric[name]) {
@@ -179,12 +181,12 @@ func (e episode) change(matrix model.Matrix) (before, after float64, ok bool) {
 	return 0, 0, false
 }
 
-// ofEpisodes returns an expression for the series of the nodes and validators of these episodes.
-func ofEpisodes(family string, episodes []episode) string {
+// ofFiringPeriods returns an expression for the series of the nodes and validators of these firing periods.
+func ofFiringPeriods(family string, periods []firingPeriod) string {
 	var of []string
 	for _, label := range []string{"node", "node_id"} {
 		var values []string
-		for _, e := range episodes {
+		for _, e := range periods {
 			values = append(values, e.labels[label])
 		}
 		slices.Sort(values)
@@ -197,9 +199,9 @@ func ofEpisodes(family string, episodes []episode) string {
 // perPage is the number of past alerts on a page.
 const perPage = 50
 
-// episodeTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows. name is that of the page's subject; empty on the
+// firingTable shows past alerts, and who was notified. isIts decides by labels which alerts it shows. name is that of the page's subject; empty on the
 // alerts page, which has all of them: 50 at a time, and with a filter.
-func (v *view) episodeTable(name string, isIts func(label func(string) string) bool) g.Node {
+func (v *view) firingTable(name string, isIts func(label func(string) string) bool) g.Node {
 	if v.past.source == nil {
 		return nil
 	}
@@ -211,9 +213,9 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 			}
 		}
 	}
-	every := v.past.episodes(names)
+	every := v.past.firingPeriods(names)
 	filter := v.query.Get("past")
-	all := slices.DeleteFunc(slices.Clone(every), func(e episode) bool {
+	all := slices.DeleteFunc(slices.Clone(every), func(e firingPeriod) bool {
 		return !isIts(func(name string) string { return e.labels[name] }) ||
 			!strings.Contains(strings.Join([]string{e.labels["alertname"], subjectOf(e.labels), e.labels["severity"],
 				v.NameOf(e.labels["node_id"], e.labels["validation_id"])}, " "), filter)
@@ -226,19 +228,19 @@ func (v *view) episodeTable(name string, isIts func(label func(string) string) b
 	shown := all[(page-1)*perPage : min(len(all), page*perPage)]
 	var downtimes, rewards, oldDowntimes, oldRewards model.Matrix
 	if len(shown) > 0 {
-		downtime, reward := ofEpisodes("avax:downtime_used_seconds", shown), ofEpisodes("avax:reward_reachable_avax", shown)
+		downtime, reward := ofFiringPeriods("avax:downtime_used_seconds", shown), ofFiringPeriods("avax:reward_reachable_avax", shown)
 		downtimes, rewards = v.past.fine(downtime), v.past.fine(reward)
 		oldDowntimes, oldRewards = v.past.week(downtime), v.past.week(reward)
 	}
 	const title = "Alerts of the last 7 days"
-	if err := cmp.Or(v.err, v.past.err); err != nil {
+	if err := cmp.Or(v.alertsErr, v.past.err); err != nil {
 		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
 	}
 	return section("history", title, nil,
 		g.If(name == "" && (len(every) > perPage || filter != ""), h.Form(h.Class("silence"), h.Method("get"), h.Action("#history"),
 			h.Label(g.Text("Alert, node, L1 or severity contains "), h.Input(h.Name("past"), h.Value(filter))), h.Button(g.Text("Filter")))),
 		g.If(len(all) == 0, dim("No alert fired.")),
-		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e episode) tableRow {
+		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e firingPeriod) tableRow {
 			ended := "still fires"
 			if !e.end.IsZero() {
 				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
@@ -284,8 +286,8 @@ func shortSubject(labels map[string]string) g.Node {
 	}))
 }
 
-// notified returns which receivers were notified of an episode, and its summary. If nobody was, it says which other episode suppressed it.
-func (v *view) notified(e episode, all []episode) (who, summary string) {
+// notified returns which receivers were notified of a firing period, and its summary. If nobody was, it says which other firing period suppressed it.
+func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string) {
 	for _, a := range v.All {
 		if e.end.IsZero() && sameAlert(metricOf(a.Labels), e.labels) {
 			summary = v.titleOf(a)
@@ -317,8 +319,8 @@ func (v *view) notified(e episode, all []episode) (who, summary string) {
 	return "nobody", summary
 }
 
-// suppressor returns the name of the alert that suppressed an episode when it fired; empty if there is none.
-func (v *view) suppressor(e episode, all []episode) string {
+// suppressor returns the name of the alert that suppressed a firing period when it fired; empty if there is none.
+func (v *view) suppressor(e firingPeriod, all []firingPeriod) string {
 	during, fired := []map[string]string{e.labels}, v.firedAt(e)
 	for _, other := range all {
 		if !v.firedAt(other).After(fired.Add(time.Minute)) && (other.end.IsZero() || other.end.After(fired)) && !maps.Equal(other.labels, e.labels) {
@@ -331,8 +333,8 @@ func (v *view) suppressor(e episode, all []episode) string {
 	return ""
 }
 
-// firedAt returns when the alert of an episode began to fire: its expression must be true for the time of its rule.
-func (v *view) firedAt(e episode) time.Time {
+// firedAt returns when the alert of a firing period began to fire: its expression must be true for the time of its rule.
+func (v *view) firedAt(e firingPeriod) time.Time {
 	for _, group := range v.Groups {
 		for _, r := range group.Rules {
 			if r.Name == e.labels["alertname"] && r.Labels["severity"] == e.labels["severity"] && r.Labels["within"] == e.labels["within"] {
@@ -351,9 +353,9 @@ func metricOf(labels map[string]string) model.LabelSet {
 	return set
 }
 
-// sameAlert reports whether the labels of a notified alert are those of an episode, which has no label of a replica.
-func sameAlert(notified model.LabelSet, episode map[string]string) bool {
-	for name, value := range episode {
+// sameAlert reports whether the labels of a notified alert are those of a firing period, which has no label of a replica.
+func sameAlert(notified model.LabelSet, fired map[string]string) bool {
+	for name, value := range fired {
 		if name != "alertstate" && name != "__name__" && string(notified[model.LabelName(name)]) != value {
 			return false
 		}

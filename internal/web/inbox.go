@@ -61,7 +61,7 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 
 func (s *Site) inboxPage(now time.Time) g.Node {
 	messages := s.Inbox.all()
-	v := verdict{level: status.Note, title: words.Plural(len(messages), "notification", "notifications")}
+	v := verdict{severity: status.Note, title: words.Plural(len(messages), "notification", "notifications")}
 	page := &view{base: "../", site: s}
 	return document(v,
 		page.top(),

@@ -50,12 +50,12 @@ func (v *view) l1s() g.Node {
 			return v.l1Card(r, validators)
 		}))
 	}
-	var asked g.Node
+	var selected g.Node
 	if i := slices.IndexFunc(rows, func(r row[*status.L1]) bool { return r.of.Chain == v.query.Get("l1") }); i >= 0 {
-		asked = cards(rows[i : i+1])
+		selected = cards(rows[i : i+1])
 		rows = slices.Delete(rows, i, i+1)
 	}
-	return section("l1s", "L1s and permissioned subnets", l1Meanings, asked, folded(v, rows, v.l1Sum, cards))
+	return section("l1s", "L1s and permissioned subnets", l1Meanings, selected, folded(v, rows, v.l1Sum, cards))
 }
 
 // l1Sum sums up L1s that are well.

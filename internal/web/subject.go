@@ -74,39 +74,39 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		if worst == nil {
 			worst = a
 		}
-		if a.By != nil && a.By.Rule.Name != a.Rule.Name {
+		if a.SuppressedBy != nil && a.SuppressedBy.Rule.Name != a.Rule.Name {
 			suppressed = append(suppressed, a)
 		}
 	}
-	title, sums := verdict{level: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
+	title, sums := verdict{severity: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
 	if quiet, least := v.Quiet(func(chain string) bool { return chain == name }); len(quiet) > 0 {
 		title = quietHeadline("no new block", least)
 	}
 	n := v.Node(name)
 	isNode := n.State.Severity > 0 // also if there is no data of it
 	if isNode {
-		title = verdict{level: n.State.Severity, title: n.State.Text}
+		title = verdict{severity: n.State.Severity, title: n.State.Text}
 	}
-	if l := v.L1(name); !isNode && l.State.Severity > title.level {
-		title = verdict{level: l.State.Severity, title: l.State.Text}
+	if l := v.L1(name); !isNode && l.State.Severity > title.severity {
+		title = verdict{severity: l.State.Severity, title: l.State.Text}
 	}
-	if gaps := v.gapsOf(name); title.level <= status.Well && len(gaps) > 0 {
+	if gaps := v.gapsOf(name); title.severity <= status.Well && len(gaps) > 0 {
 		title = verdict{status.Note, "no active alerts, but no data: " + words.Brief(mapped(gaps, func(g status.Gap) string { return g.About })),
 			gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 	}
-	if v.err != nil { // then nothing says that no alert is active
+	if v.alertsErr != nil { // then nothing says that no alert is active
 		unknown := v.alertHeadline()
 		text := strings.Replace(unknown.title, "Alerts", "alerts", 1)
 		if isNode {
 			text = title.title + "; " + text
 		}
-		title, sums = verdict{max(title.level, unknown.level), text, unknown.text}, append(sums, v.sums()...)
+		title, sums = verdict{max(title.severity, unknown.severity), text, unknown.text}, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + title.title
-	if isNode && v.err == nil && slices.Contains(v.silent, name) {
+	if isNode && v.alertsErr == nil && slices.Contains(v.silent, name) {
 		title = v.silentNode(n, true)
 	}
-	if worst != nil && worst.Urgency().Severity >= title.level && !slices.Contains(v.silent, name) {
+	if worst != nil && worst.Urgency().Severity >= title.severity && !slices.Contains(v.silent, name) {
 		title = verdict{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
 		if worst.Deadline.IsZero() || worst.Kept() {
 			title.title += ", " + stateOf(worst, v.At)
@@ -121,10 +121,10 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
 		g.If(len(suppressed) > 0, section("suppressed", "Suppressed alerts", nil, g.Map(suppressed, func(a *status.Active) g.Node {
-			return h.P(titled(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.By.Rule.Name)))
+			return h.P(titled(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.SuppressedBy.Rule.Name)))
 		}))),
 		section("state", "State", nil, g.Group(cards)),
-		v.episodeTable(name, isIts),
+		v.firingTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())
 }
@@ -165,7 +165,7 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		v := &view{base: "../", site: s}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		err = document(verdict{level: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"),
+		err = document(verdict{severity: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"),
 			g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Site) runbooks(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, s.fixedPages, "", func(context.Context) g.Node {
 		files, err := docs.Runbooks.ReadDir("runbooks")
 		v := &view{base: "../", site: s}
-		return document(verdict{level: status.Note, title: "Runbooks"}, v.top(), h.Main(h.Class("runbook"), h.H1(g.Text("Runbooks")),
+		return document(verdict{severity: status.Note, title: "Runbooks"}, v.top(), h.Main(h.Class("runbook"), h.H1(g.Text("Runbooks")),
 			cannotRead(err, "The runbooks cannot be read."),
 			h.Ul(g.Map(files, func(f fs.DirEntry) g.Node {
 				name := strings.TrimSuffix(f.Name(), ".md")

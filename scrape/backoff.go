@@ -11,60 +11,60 @@ import (
 	"time"
 )
 
-// holds stores which calls are not sent, until when, and why: because the upstream requested a pause, or because it refused the
+// backoffs stores which calls are not sent, until when, and why: because the upstream requested a pause, or because it refused the
 // same call before (Options.RepeatAfter).
-type holds struct {
+type backoffs struct {
 	repeatAfter func(path string, err error, answered bool) time.Duration // nil: refusals are not stored
 
 	mu    sync.Mutex
-	known map[heldCall]hold
+	known map[callKey]backoff
 	// denied is when a method was denied (HTTP 403 or 404) and had no result since. results is when any method had one: at a path, and at an
 	// empty path for all paths. Both are numbers of requests.
 	requests int
-	denied   map[heldCall]int
+	denied   map[callKey]int
 	results  map[string]int
 }
 
-// saw stores when a method had a result, or was denied: see onlyThis.
-func (h *holds) saw(r request, outcome Outcome) {
-	if h.repeatAfter == nil || r.Verb != "" {
+// note stores when a method had a result, or was denied: see onlyThis.
+func (b *backoffs) note(r request, outcome Outcome) {
+	if b.repeatAfter == nil || r.Verb != "" {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.denied == nil {
-		h.denied, h.results = map[heldCall]int{}, map[string]int{}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.denied == nil {
+		b.denied, b.results = map[callKey]int{}, map[string]int{}
 	}
-	key := heldAt(r.op, r.path)
-	h.requests++
+	key := keyOf(r.op, r.path)
+	b.requests++
 	switch outcome {
 	case OK:
-		delete(h.denied, key)
-		h.results[""] = h.requests
-		if _, exists := h.results[r.path]; exists || len(h.results) < maxHolds {
-			h.results[r.path] = h.requests
+		delete(b.denied, key)
+		b.results[""] = b.requests
+		if _, exists := b.results[r.path]; exists || len(b.results) < maxBackoffs {
+			b.results[r.path] = b.requests
 		}
 	case Forbidden, NotFound, NotOffered:
-		if _, exists := h.denied[key]; exists || outcome != NotOffered && len(h.denied) < maxHolds {
-			h.denied[key] = h.requests
+		if _, exists := b.denied[key]; exists || outcome != NotOffered && len(b.denied) < maxBackoffs {
+			b.denied[key] = b.requests
 		}
 	}
 }
 
 // onlyThis reports whether a method was denied before, and another method at the path has had a result since; at any path if it is empty. Then
 // a refusal concerns only this method, not the whole upstream.
-func (h *holds) onlyThis(r request, path string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	at, denied := h.denied[heldAt(r.op, r.path)]
-	return r.Verb == "" && denied && h.results[path] > at
+func (b *backoffs) onlyThis(r request, path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at, denied := b.denied[keyOf(r.op, r.path)]
+	return r.Verb == "" && denied && b.results[path] > at
 }
 
-// heldCall is a method at a path. An empty path means every path. An empty op means every method.
-type heldCall struct{ op, path string }
+// callKey is a method at a path. An empty path means every path. An empty op means every method.
+type callKey struct{ op, path string }
 
-// hold is the state of a call. Before the time in until, the call is not sent.
-type hold struct {
+// backoff is the state of a call. Before the time in until, the call is not sent.
+type backoff struct {
 	until time.Time
 	err   error         // the refusal; nil if the upstream answered the call, or requested a pause
 	wait  time.Duration // from the last refusal to until
@@ -76,66 +76,66 @@ const (
 	// maxRepeat is the maximum time for which a refused call is not sent. ForgetAnswers ends it, as after a new version of the upstream.
 	maxRepeat = time.Hour
 	// maxHolds is the maximum number of stored calls of an upstream, to limit memory.
-	maxHolds = 4096
+	maxBackoffs = 4096
 )
 
-// heldAt returns the key of a call. The query of the path does not count.
-func heldAt(op, path string) heldCall {
+// keyOf returns the key of a call. The query of the path does not count.
+func keyOf(op, path string) callKey {
 	path, _, _ = strings.Cut(path, "?")
-	return heldCall{op, path}
+	return callKey{op, path}
 }
 
 // check returns the error of a call that must not be sent now, and nil otherwise.
-func (h *holds) check(op, path string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if refused := h.known[heldAt(op, path)]; refused.err != nil && time.Now().Before(refused.until) {
+func (b *backoffs) check(op, path string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if refused := b.known[keyOf(op, path)]; refused.err != nil && time.Now().Before(refused.until) {
 		return refused.err
 	}
-	if left := h.pauseLeft(op); left > 0 {
+	if left := b.pauseLeft(op); left > 0 {
 		return &Error{op, RateLimited, fmt.Errorf("pause requested by the upstream, %s left", max(time.Second, left.Round(time.Second)))}
 	}
 	return nil
 }
 
-// pauseLeft returns the rest of the pause that the upstream requested for op. The caller holds h.mu.
-func (h *holds) pauseLeft(op string) time.Duration {
-	return max(0, time.Until(h.known[heldCall{op: op}].until), time.Until(h.known[heldCall{}].until))
+// pauseLeft returns the rest of the pause that the upstream requested for op. The caller holds b.mu.
+func (b *backoffs) pauseLeft(op string) time.Duration {
+	return max(0, time.Until(b.known[callKey{op: op}].until), time.Until(b.known[callKey{}].until))
 }
 
 // left returns the rest of the pause that the upstream requested for op.
-func (h *holds) left(op string) time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.pauseLeft(op)
+func (b *backoffs) left(op string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pauseLeft(op)
 }
 
 // pause stores that the upstream requested a pause for op; an empty op means every method. It returns the end of the pause.
-func (h *holds) pause(op string, d time.Duration) time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := heldCall{op: op}
+func (b *backoffs) pause(op string, d time.Duration) time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := callKey{op: op}
 	until := time.Now().Add(d)
-	if known := h.known[key].until; known.After(until) {
+	if known := b.known[key].until; known.After(until) {
 		return known
 	}
-	h.set(key, hold{until: until})
+	b.set(key, backoff{until: until})
 	return until
 }
 
-// ended stores the result of a call. The first refusal holds the call for the time that repeatAfter returns. Each further refusal
+// ended stores the result of a call. After the first refusal, the call is not sent for the time that repeatAfter returns. Each further refusal
 // in a row doubles this time, up to maxRepeat. The error that it returns says whether the call was answered before.
-func (h *holds) ended(op, path string, err error) error {
-	if h.repeatAfter == nil {
+func (b *backoffs) ended(op, path string, err error) error {
+	if b.repeatAfter == nil {
 		return err
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	key := heldAt(op, path)
-	before, exists := h.known[key]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := keyOf(op, path)
+	before, exists := b.known[key]
 	if err == nil {
 		if !exists || before.err != nil {
-			h.set(key, hold{answered: true})
+			b.set(key, backoff{answered: true})
 		}
 		return nil
 	}
@@ -143,31 +143,31 @@ func (h *holds) ended(op, path string, err error) error {
 	if errors.As(err, &e) && slices.Contains([]Outcome{NotOffered, NotFound, Forbidden}, e.Outcome) && before.answered && !IsLost(err) {
 		err = &Error{e.Op, e.Outcome, &lost{e.Err}}
 	}
-	wait := h.repeatAfter(key.path, err, exists && before.err == nil)
+	wait := b.repeatAfter(key.path, err, exists && before.err == nil)
 	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused
 		return err
 	}
 	wait = min(max(wait, 2*before.wait), maxRepeat)
-	h.set(key, hold{time.Now().Add(wait), err, wait, before.answered})
+	b.set(key, backoff{time.Now().Add(wait), err, wait, before.answered})
 	return err
 }
 
-func (h *holds) set(key heldCall, to hold) {
-	if h.known == nil {
-		h.known = map[heldCall]hold{}
+func (b *backoffs) set(key callKey, to backoff) {
+	if b.known == nil {
+		b.known = map[callKey]backoff{}
 	}
-	if _, exists := h.known[key]; exists || len(h.known) < maxHolds {
-		h.known[key] = to
+	if _, exists := b.known[key]; exists || len(b.known) < maxBackoffs {
+		b.known[key] = to
 	}
 }
 
-// release lets refused calls be sent again.
-func (h *holds) release() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for key, known := range h.known {
+// reset lets refused calls be sent again.
+func (b *backoffs) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key, known := range b.known {
 		if known.err != nil {
-			h.known[key] = hold{err: known.err, answered: known.answered}
+			b.known[key] = backoff{err: known.err, answered: known.answered}
 		}
 	}
 }
