@@ -293,6 +293,26 @@ func TestQueriesOfTextsNameTheSiteOrAnID(t *testing.T) {
 	}
 }
 
+// An alert about a monitored address or asset has its name from the configuration, and without a name the value.
+func TestTextsNameMonitoredAddresses(t *testing.T) {
+	t.Parallel()
+	_, alerts := parseRules(t, Rules)
+	found := 0
+	for _, r := range alerts {
+		for name, text := range r.Annotations {
+			if !strings.Contains(text, "{{ $labels.address }}") || strings.HasPrefix(r.Annotations["summary"], "{{ $labels.name }}") {
+				continue
+			}
+			if found++; !strings.Contains(text, "query (printf `avax_watch_labels{address=%q") {
+				t.Errorf("%s: annotation %s has an address without its name: query avax_watch_labels", r.Alert, name)
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d texts with an address", found)
+	}
+}
+
 // An alert about a node, a validator or a chain must have the same labels from every replica. An alert about a process keeps the
 // instance.
 func TestAlertsHaveNoReplicaLabels(t *testing.T) {

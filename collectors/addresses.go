@@ -32,14 +32,14 @@ var addresses = &collector.Spec{
 		"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
-	Bind:     collector.PerItem(collector.Watchlist.AddressList, collectAddress),
+	Bind:     collector.PerItem(collector.Watchlist.AddressItems, collectAddress),
 }
 
-func collectAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
-	if strings.HasPrefix(address, "P-") {
-		return collectPAddress(ctx, ups, address, out)
+func collectAddress(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+	if strings.HasPrefix(item.Value, "P-") {
+		return collectPAddress(ctx, ups, item.Value, out)
 	}
-	return collectXAddress(ctx, ups, address, out)
+	return collectXAddress(ctx, ups, item.Value, out)
 }
 
 func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {

@@ -992,7 +992,7 @@ func TestAmountsAreExactToTheNearestFloat64(t *testing.T) {
 
 func TestFailingItemLeavesOtherItems(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collector.Probe{Name: "mistyped", TxHash: exm})
+		w.ups.Watch.Signatures = append(w.ups.Watch.Signatures, collector.Item{Name: "mistyped", Value: exm})
 		_, err := w.run(t, "signatures", "mistyped")
 		if err == nil || !strings.HasPrefix(err.Error(), opSignature+": not_found: ") || !strings.HasSuffix(err.Error(), ": correct AVAX_WATCH_SIGNATURES") {
 			t.Errorf("%v", err)

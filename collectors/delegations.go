@@ -42,7 +42,7 @@ var delegations = &collector.Spec{
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable, delegatorKnown},
-	Bind:     collector.PerItem(collector.Watchlist.DelegatorNames, collectDelegations),
+	Bind:     collector.PerItem(collector.Watchlist.DelegatorItems, collectDelegations),
 	// All addresses are requested together, and each answer serves all jobs for a period.
 	ReusesAnswers: true,
 	Cost: func(w collector.Watchlist, _ int) map[string]int {
@@ -51,7 +51,7 @@ var delegations = &collector.Spec{
 }
 
 // pagesOf estimates the pages of a list about delegators, if each has delegationsEach entries.
-func pagesOf(delegators []collector.Delegator) (pages int) {
+func pagesOf(delegators []collector.Item) (pages int) {
 	const delegationsEach, pageSize = 4, 100
 	for chunk := range slices.Chunk(delegators, data.MaxAddresses) {
 		pages += (len(chunk)*delegationsEach + pageSize - 1) / pageSize
@@ -62,8 +62,8 @@ func pagesOf(delegators []collector.Delegator) (pages int) {
 // maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
 const maxDelegatedTo = 50
 
-func collectDelegations(ctx context.Context, ups *collector.Upstreams, name string, out *metric.Batch) error {
-	address := ups.Watched().Delegator(name).Address
+func collectDelegations(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+	name, address := item.Name, item.Value
 	current := map[string]payout{}
 	pending, err := pendingDelegations(ctx, ups, []string{address})
 	incomplete := err != nil
@@ -200,7 +200,7 @@ func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses
 	if err != nil {
 		return nil, err
 	}
-	all := ups.Watched().DelegatorAddresses()
+	all := collector.Values(ups.Watched().Delegators)
 	for chunk := range slices.Chunk(all, data.MaxAddresses) {
 		if !slices.ContainsFunc(chunk, func(a string) bool { return slices.Contains(addresses, a) }) {
 			continue

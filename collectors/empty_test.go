@@ -29,9 +29,9 @@ func unreachable(t *testing.T, name string) *scrape.Upstream {
 func TestNoCollectorPanicsWithoutUpstreams(t *testing.T) {
 	const evm, id = "0x1f98431c8ad98523631ae4a59f267346ea31f984", "2oYMBNV4eNHyqk2fjjV5nVQLDbtmNJzq5s3qs3Lo6ftnC6FByM"
 	watch := collector.Watchlist{
-		Addresses: []string{"P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqxpdk7q"}, EVM: []string{evm}, Contracts: []string{evm}, Assets: []string{id},
-		Delegators: []collector.Delegator{{Name: "treasury", Address: "P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqxpdk7q"}},
-		Tokens:     []collector.Token{{Chain: "C", Contract: evm, ID: "7", Reindex: true}}, Signatures: []collector.Probe{{Name: "p", TxHash: id}},
+		Addresses: collector.Unnamed("P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqxpdk7q"), EVM: collector.Unnamed(evm), Contracts: collector.Unnamed(evm), Assets: collector.Unnamed(id),
+		Delegators: []collector.Item{{Name: "treasury", Value: "P-avax1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqxpdk7q"}},
+		Tokens:     []collector.Token{{Chain: "C", Contract: evm, ID: "7", Reindex: true}}, Signatures: []collector.Item{{Name: "p", Value: id}},
 	}
 	for name, build := range map[string]func(*collector.Upstreams){
 		"nothing": func(*collector.Upstreams) {},

@@ -31,11 +31,12 @@ var nativeBalances = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
-	Bind:     collector.PerItemAndChain(collector.Watchlist.EVMList, collectNativeBalance),
+	Bind:     collector.PerItemAndChain(collector.Watchlist.EVMItems, collectNativeBalance),
 	Cost:     collector.Calls(data.GetNativeBalance.Op(), 1),
 }
 
-func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	symbol := ""
 	tokens, err := nodes.Agreed(ctx, ups.Pool, "balances", closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))

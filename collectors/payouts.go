@@ -81,7 +81,10 @@ func payoutsOf(ups *collector.Upstreams, name string) map[string]payout {
 }
 
 func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
-	names := ups.Watched().DelegatorNames()
+	var names []string
+	for _, d := range ups.Watched().Delegators {
+		names = append(names, d.Name)
+	}
 	if !ups.IsEmpty() {
 		if err := expectRewards(ctx, ups, out); err != nil {
 			return err
@@ -195,7 +198,7 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 				continue
 			case name != "":
 				validators = append(validators, p.NodeID)
-				addresses = append(addresses, s.ups.Watched().Delegator(name).Address)
+				addresses = append(addresses, s.ups.Watched().Delegator(name))
 			case s.validators:
 				monitored = append(monitored, p.NodeID)
 			default:

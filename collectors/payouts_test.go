@@ -40,7 +40,7 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 					inWorld(t, func(t *testing.T, w world) {
 						w.setNodes(t)
 						w.ups.Data.Network = data.Mainnet
-						w.ups.Watch.Delegators = []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}, {Name: "other", Address: "P-" + simnet.Owner}}
+						w.ups.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}, {Name: "other", Value: "P-" + simnet.Owner}}
 						w.network.OrderRewards(order)
 						w.network.EndDelegations("hotel", time.Now().Add(30*time.Minute))
 						if refused {
@@ -110,7 +110,7 @@ func TestListsLoseItemsOnlyAfterTwoReadings(t *testing.T) {
 		"nft_metadata":     {":listCollectibles", `{"collectibles":[]}`, 2}, // the second reading follows at once
 	} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.ups.Watch.Contracts = []string{simnet.Account}
+			w.ups.Watch.Contracts = collector.Unnamed(simnet.Account)
 			w.ups.Watch.Tokens = w.ups.Watch.Tokens[:1]
 			if name == "delegations" {
 				w.setNodes(t)
@@ -166,7 +166,7 @@ func TestRewardOfADelegationIsSeenByOtherNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "hotel", "alpha", "bravo")
 		w.ups.Data = nil
-		w.ups.Watch.Delegators = []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
+		w.ups.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
 		time.Sleep(time.Minute)
 		if page := w.page(t, "delegations"); !strings.Contains(page, "avax_delegation_reward_reachable{") {
 			t.Errorf("not known:\n%s", page)

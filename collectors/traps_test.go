@@ -530,7 +530,7 @@ func TestUTXOsOfAllPagesAreCounted(t *testing.T) {
 
 func TestAssetAliasesAreExportedOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Assets = []string{exm, "AVAX", exm}
+		w.ups.Watch.Assets = collector.Unnamed(exm, "AVAX", exm)
 		for collector, target := range map[string]string{"assets": "network", "addresses": "X-" + simnet.Owner} {
 			if _, err := w.run(t, collector, target); err != nil {
 				t.Errorf("%s: %v", collector, err)
@@ -552,13 +552,13 @@ func TestEmptyWatchListsHaveNoJobs(t *testing.T) {
 
 func TestRejectedWatchListItemNamesTheSetting(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.Watch.Addresses = []string{"P-elsewhere1", "X-elsewhere1"}
-		for _, a := range w.ups.Watch.Addresses {
+		w.ups.Watch.Addresses = collector.Unnamed("P-elsewhere1", "X-elsewhere1")
+		for _, a := range collector.Values(w.ups.Watch.Addresses) {
 			if _, err := w.run(t, "addresses", a); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ADDRESSES") {
 				t.Errorf("%s: %v", a, err)
 			}
 		}
-		w.ups.Watch.Assets = []string{"nope"}
+		w.ups.Watch.Assets = collector.Unnamed("nope")
 		if _, err := w.run(t, "assets", "network"); err == nil || !strings.Contains(err.Error(), "correct AVAX_WATCH_ASSETS") {
 			t.Error(err)
 		}

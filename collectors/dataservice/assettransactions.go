@@ -21,7 +21,7 @@ var AssetTransactions = &collector.Spec{
 	Calls:    []string{data.ListAssetTransactions.Op(), "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
-	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.AssetList, collectAssetTransactions)),
+	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.AssetItems, collectAssetTransactions)),
 	Cost:     collector.Calls(data.ListAssetTransactions.Op(), 1),
 }
 
@@ -34,7 +34,8 @@ type transactionCounts struct {
 // assetTransactionTypes are the types of X-Chain transactions. They are exported before the first transaction.
 var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", collector.Other}
 
-func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, asset string, out *metric.Batch) error {
+func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+	asset := item.Value
 	name := ups.Data.Entry("asset", asset)
 	counts := collector.Load[transactionCounts](ups, name)
 	events, now := &counts.Events, time.Now()

@@ -21,11 +21,12 @@ var Collectibles = &collector.Spec{
 	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectCollectibles)),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectCollectibles)),
 	Cost:     collector.Calls(data.ListCollectibles.Op(), 1),
 }
 
-func collectCollectibles(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectCollectibles(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	held, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
 		for t, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {

@@ -19,11 +19,12 @@ var Deployments = &collector.Spec{
 	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.ContractList, collectDeployments)),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.ContractItems, collectDeployments)),
 	Cost:     collector.Calls(data.ListDeployments.Op(), 1),
 }
 
-func collectDeployments(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectDeployments(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	count, err := collector.OfChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
 		for _, err := range collector.Readable(out, ups.Data.Deployments(ctx, chainID, address)) {
 			if err != nil {

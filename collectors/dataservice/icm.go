@@ -45,13 +45,14 @@ var ICM = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
-	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.EVMList, collectICM)),
+	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.EVMItems, collectICM)),
 	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
 	},
 }
 
-func collectICM(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
+func collectICM(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	name := ups.Data.Entry("icm", address)
 	totals := collector.Load[icmTotals](ups, name)
 	err := totals.read(ctx, ups, address, out)

@@ -24,11 +24,12 @@ var InternalTransactions = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectInternalTransactions)),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectInternalTransactions)),
 	Cost:     collector.Calls(data.ListInternals.Op(), 1),
 }
 
-func collectInternalTransactions(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectInternalTransactions(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	return transferList[data.InternalTransaction]{
 		op: data.ListInternals.Op(), family: addressInternals, read: internalsRead, copies: true,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.InternalTransaction], error) {

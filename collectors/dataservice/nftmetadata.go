@@ -51,8 +51,13 @@ func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
 			continue // with AVAX_CHAINS=auto, the chain may be discovered later
 		}
 		c := ups.Chains()[i]
-		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Contract + "/" + t.ID, Chain: c.Name},
+		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Title(), Chain: c.Name},
 			Collect: func(ctx context.Context, out *metric.Batch) error {
+				for _, now := range ups.Watched().Tokens { // a reload may have changed the token
+					if now.Title() == t.Title() && now.Chain == t.Chain {
+						t = now
+					}
+				}
 				return collectNFTMetadata(ctx, ups, c, t, out)
 			}})
 	}
@@ -86,7 +91,7 @@ func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, c nodes.C
 func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.Entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _ := state.Load[string](&ups.Memory, name)
-	order := slices.Clone(ups.Watched().EVM)
+	order := collector.Values(ups.Watched().EVM)
 	slices.SortStableFunc(order, func(a, b string) int {
 		switch last {
 		case a:

@@ -51,7 +51,9 @@ var Rewards = &collector.Spec{
 
 func bindRewards(ups *collector.Upstreams) []collector.Job {
 	if len(ups.Watched().Validators.IDs) > 0 {
-		return collector.PerItem(collector.Watchlist.ValidatorIDs, collectRewards)(ups)
+		return collector.PerItem(collector.Watchlist.ValidatorItems, func(ctx context.Context, ups *collector.Upstreams, of collector.Item, out *metric.Batch) error {
+			return collectRewards(ctx, ups, of.Value, out)
+		})(ups)
 	}
 	return collector.PerNode(func(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 		id, err := n.ID(ctx)

@@ -25,28 +25,13 @@ var Signatures = &collector.Spec{
 	Calls:    []string{data.GetAggregatedSignatures.Op(), "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Bind:     collector.WithData(bindSignatures),
+	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.SignatureItems, collectSignatures)),
 	Cost:     collector.Calls(data.GetAggregatedSignatures.Op(), 1),
 }
 
-func bindSignatures(ups *collector.Upstreams) []collector.Job {
-	var jobs []collector.Job
-	for _, p := range ups.Watched().Signatures {
-		jobs = append(jobs, collector.Job{Target: metric.Target{Item: p.Name}, Collect: func(ctx context.Context, out *metric.Batch) error {
-			for _, now := range ups.Watched().Signatures { // a reload may have changed the transaction
-				if now.Name == p.Name {
-					p = now
-				}
-			}
-			return collectSignatures(ctx, ups, p, out)
-		}})
-	}
-	return jobs
-}
-
-func collectSignatures(ctx context.Context, ups *collector.Upstreams, p collector.Probe, out *metric.Batch) error {
+func collectSignatures(ctx context.Context, ups *collector.Upstreams, p collector.Item, out *metric.Batch) error {
 	began := time.Now()
-	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), p.TxHash)
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), p.Value)
 	took := time.Since(began)
 	var status *scrape.StatusError
 	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusInternalServerError) {

@@ -23,11 +23,12 @@ var Transfers = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMList, collectTransfers)),
+	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectTransfers)),
 	Cost:     collector.Calls(data.ListERC721Transfers.Op(), 1),
 }
 
-func collectTransfers(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
+func collectTransfers(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+	address := item.Value
 	return transferList[data.ERC721Transfer]{
 		op: data.ListERC721Transfers.Op(), family: addressTransfers, read: transfersRead,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.ERC721Transfer], error) {

@@ -76,6 +76,18 @@ func namedL1(expr string) string {
 		`)`
 }
 
+// namedItem sets the label name of a monitored address, asset or NFT: its name in the configuration, or what these labels join to.
+func namedItem(on, join, expr string) string {
+	names := `bottomk by (` + on + `) (1, max by (name, ` + on + `) (last_over_time(avax_watch_labels{job=~"$job"}[1d] @ end())))`
+	return `(` + expr + `) * on (` + on + `) group_left (name) ` + names +
+		` or label_join((` + expr + `) unless on (` + on + `) ` + names + `, "name", ` + join + `)`
+}
+
+// namedAddress does so for addresses and assets.
+func namedAddress(expr string) string {
+	return namedItem("address, asset_id", `"", "address", "asset_id"`, expr)
+}
+
 // ofNodes converts series about nodes to series about their validators.
 func ofNodes(expr string) string {
 	return `(` + expr + `) * on (job, node) group_left (node_id) ` + ownIDs

@@ -164,7 +164,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 func (a *App) labelled() config.Upstreams {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	u := config.Upstreams{Validators: a.cfg.Upstreams.Validators}
+	u := config.Upstreams{Validators: a.cfg.Upstreams.Validators, Watch: a.targets.ups.Watched()}
 	for _, c := range a.targets.conns {
 		u.Nodes = append(u.Nodes, c.Node)
 	}

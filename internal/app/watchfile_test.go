@@ -47,6 +47,14 @@ func TestWatchFileIsFollowed(t *testing.T) {
 		expect("at the start", "P-"+simnet.Owner)
 		change("addresses: {owner: P-" + simnet.Owner + ", hot: '" + simnet.Account + "'}\ndelegators: {fund: P-" + simnet.Delegator + "}\n")
 		expect("with another", "P-"+simnet.Owner, simnet.Account)
+		for _, named := range []string{
+			`avax_watch_labels{address="` + simnet.Account + `",name="hot"}`, `avax_watch_labels{address="P-` + simnet.Owner + `",name="owner"}`,
+			`avax_exporter_collector_success{collector="native_balances",target="hot/C"}`, `avax_exporter_collector_success{collector="addresses",target="owner"}`,
+		} {
+			if w.Samples(t)[named] != 1 {
+				t.Errorf("no %s: the name does not reach the reader", named)
+			}
+		}
 		change("addresses: {owner: x}\n")
 		expect("with an error", "P-"+simnet.Owner, simnet.Account)
 		if log := w.Log.String(); !strings.Contains(log, "reload failed") || !strings.Contains(log, "AVAX_WATCH_FILE: ") {

@@ -61,18 +61,18 @@ func targetsOf(t *testing.T, s *collector.Spec) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := []string{"item"}
+	item, ids := collector.Unnamed("item"), []string{"item"}
 	found := map[string]bool{}
-	for _, validators := range [][]string{nil, item} {
+	for _, validators := range [][]string{nil, ids} {
 		for _, j := range s.Bind(&collector.Upstreams{
 			Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))},
 				[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
 			Metrics: metrics.New(up),
 			Data:    &collector.DataService{},
 			Watch: collector.Watchlist{
-				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Delegator{{Name: "item"}}, Assets: item, EVM: item,
+				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Item{{Name: "item"}}, Assets: item, EVM: item,
 				Contracts: item,
-				Tokens:    []collector.Token{{Chain: "one"}}, Signatures: []collector.Probe{{Name: "probe"}},
+				Tokens:    []collector.Token{{Chain: "one"}}, Signatures: []collector.Item{{Name: "probe"}},
 			},
 		}) {
 			kind := "network"

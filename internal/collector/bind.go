@@ -68,11 +68,15 @@ func PerNetworkOf(begin func() NetworkCollect) binding {
 	}
 }
 
-// PerItem binds a collector to every item of a watch list.
-func PerItem(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error) binding {
+// PerItem binds a collector to every item of a watch list. The target is the item's name. A reload may change the value of a name: the next run
+// uses the new value.
+func PerItem(items func(Watchlist) []Item, collect func(ctx context.Context, ups *Upstreams, item Item, out *metric.Batch) error) binding {
 	return func(ups *Upstreams) (jobs []Job) {
 		for _, item := range items(ups.Watched()) {
-			jobs = append(jobs, Job{metric.Target{Item: item}, func(ctx context.Context, out *metric.Batch) error {
+			jobs = append(jobs, Job{metric.Target{Item: item.Name}, func(ctx context.Context, out *metric.Batch) error {
+				if value, found := valueOf(items(ups.Watched()), item.Name); found {
+					item.Value = value
+				}
 				return collect(ctx, ups, item, out)
 			}})
 		}
@@ -123,10 +127,10 @@ func collectOn(c nodes.Chain, collect nodeChainCollect) NodeCollect {
 }
 
 // PerItemAndChain binds a collector to every item of a watch list on every monitored chain.
-func PerItemAndChain(items func(Watchlist) []string, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item string,
+func PerItemAndChain(items func(Watchlist) []Item, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item Item,
 	out *metric.Batch) error) binding {
 	return onEach((*nodes.Pool).Chains, func(c nodes.Chain) binding {
-		return PerItem(items, func(ctx context.Context, ups *Upstreams, item string, out *metric.Batch) error {
+		return PerItem(items, func(ctx context.Context, ups *Upstreams, item Item, out *metric.Batch) error {
 			return collect(ctx, ups, c, item, out)
 		})
 	})

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -9,54 +10,65 @@ import (
 type Watchlist struct {
 	Validators Validators
 	// Addresses are addresses on the P-Chain or the X-Chain, such as P-avax1….
-	Addresses []string
+	Addresses []Item
 	// Delegators are P-Chain addresses whose delegations are monitored.
-	Delegators []Delegator
+	Delegators []Item
 	// Assets are assets of the X-Chain, by asset ID.
-	Assets []string
+	Assets []Item
 
 	// EVM are addresses on the monitored EVM chains, such as 0x1f…. Only their balances are known without the Data service.
-	EVM []string
+	EVM []Item
 	// Contracts are EVM addresses. The contracts that they deploy are counted. This field and all fields below need the Data
 	// service.
-	Contracts []string
+	Contracts []Item
 	// Tokens are NFTs whose metadata is checked.
 	Tokens []Token
-	// Signatures are the probes of the signature aggregator.
-	Signatures []Probe
+	// Signatures are the probes of the signature aggregator, which are synthetic checks. In each run, the aggregator must collect signatures
+	// of the message in a transaction of the P-Chain or the X-Chain.
+	Signatures []Item
 }
 
-func (w Watchlist) ValidatorIDs() []string { return w.Validators.IDs }
-func (w Watchlist) AddressList() []string  { return w.Addresses }
-func (w Watchlist) AssetList() []string    { return w.Assets }
-func (w Watchlist) EVMList() []string      { return w.EVM }
-func (w Watchlist) ContractList() []string { return w.Contracts }
+// Item is an address, an asset ID or a transaction, and its name. Without a configured name, the name is the value.
+type Item struct{ Name, Value string }
 
-// Delegator is a P-Chain address with a name. Without a configured name, the name is the address.
-type Delegator struct{ Name, Address string }
-
-func (w Watchlist) DelegatorNames() (names []string) {
-	for _, d := range w.Delegators {
-		names = append(names, d.Name)
+// Unnamed returns items without configured names.
+func Unnamed(values ...string) (items []Item) {
+	for _, v := range values {
+		items = append(items, Item{v, v})
 	}
-	return names
+	return items
 }
 
-// DelegatorAddresses returns the addresses of all delegators.
-func (w Watchlist) DelegatorAddresses() (addresses []string) {
-	for _, d := range w.Delegators {
-		addresses = append(addresses, d.Address)
+// Values returns the values of items.
+func Values(items []Item) (values []string) {
+	for _, i := range items {
+		values = append(values, i.Value)
 	}
-	return addresses
+	return values
 }
 
-// Delegator returns the delegator with this name. A reload may have removed it while its run is in progress: then it has no address.
-func (w Watchlist) Delegator(name string) Delegator {
-	i := slices.IndexFunc(w.Delegators, func(d Delegator) bool { return d.Name == name })
+// valueOf returns the value of the item with this name.
+func valueOf(items []Item, name string) (value string, found bool) {
+	i := slices.IndexFunc(items, func(i Item) bool { return i.Name == name })
 	if i < 0 {
-		return Delegator{Name: name}
+		return "", false
 	}
-	return w.Delegators[i]
+	return items[i].Value, true
+}
+
+func (w Watchlist) ValidatorItems() []Item { return Unnamed(w.Validators.IDs...) }
+func (w Watchlist) AddressItems() []Item   { return w.Addresses }
+func (w Watchlist) DelegatorItems() []Item { return w.Delegators }
+func (w Watchlist) AssetItems() []Item     { return w.Assets }
+func (w Watchlist) EVMItems() []Item       { return w.EVM }
+func (w Watchlist) ContractItems() []Item  { return w.Contracts }
+func (w Watchlist) SignatureItems() []Item { return w.Signatures }
+
+// Delegator returns the address of the delegator with this name. A reload may have removed it while its run is in progress: then the address is
+// empty.
+func (w Watchlist) Delegator(name string) string {
+	address, _ := valueOf(w.Delegators, name)
+	return address
 }
 
 // Validators selects the monitored validators of the primary network. If both fields are zero, these are the
@@ -77,6 +89,7 @@ func MonitoredPeriod(v Validators) time.Duration {
 
 // Token is a monitored NFT.
 type Token struct {
+	Name     string // empty: it has none
 	Chain    string // name of a monitored chain
 	Contract string // contract address of the token's collection, such as 0x1f…
 	ID       string // decimal token ID
@@ -85,9 +98,5 @@ type Token struct {
 	Reindex bool
 }
 
-// Probe is a synthetic check of the signature aggregator. In each run, the aggregator must collect signatures of the
-// message in a transaction.
-type Probe struct {
-	Name   string // value of the label probe
-	TxHash string // transaction of the P-Chain or the X-Chain that sends a message to an L1
-}
+// Title returns the name, or without one contract/ID.
+func (t Token) Title() string { return cmp.Or(t.Name, t.Contract+"/"+t.ID) }

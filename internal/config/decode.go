@@ -374,9 +374,17 @@ func (v *Validators) Decode(s string) (err error) {
 		v.All = true
 		return nil
 	}
-	if v.IDs, err = parseList(nil, s, nodeIDForm, "write own, all, or node IDs: NodeID- and about 33 letters and digits"); len(v.IDs) == 0 && err == nil {
+	const remedy = "write own, all, or node IDs: NodeID- and about 33 letters and digits"
+	ids, err := parseItems(nil, s, nodeIDForm, remedy)
+	if len(ids) == 0 && err == nil {
 		err = errors.New("empty: write own, all, or node IDs")
 	}
+	for _, id := range ids {
+		if id.Name != id.Value { // names of validators are labels in AVAX_VALIDATORS_FILE
+			err = errors.Join(err, fmt.Errorf("%q: %s", id.Name+"="+id.Value, remedy))
+		}
+	}
+	v.IDs = collector.Values(ids)
 	return err
 }
 
@@ -448,46 +456,59 @@ func (all *Schedules) Decode(s string) error {
 }
 
 var (
-	evmForm     = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
-	primaryForm = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
-	addressForm = regexp.MustCompile(primaryForm.String() + `|` + evmForm.String())
-	idForm      = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{36,50}$`) // cb58 of 32 bytes
-	tokenForm   = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
+	evmForm       = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
+	primaryForm   = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
+	addressForm   = regexp.MustCompile(primaryForm.String() + `|` + evmForm.String())
+	delegatorForm = regexp.MustCompile(`^P-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`)
+	idForm        = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{36,50}$`) // cb58 of 32 bytes
+	tokenForm     = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
 )
 
-// parseList parses a comma-separated list of items of one form, and adds them to those of before. Hexadecimal digits are compared
-// case-insensitively.
-func parseList(before []string, s string, form *regexp.Regexp, remedy string) (items []string, err error) {
+// parseItems parses a comma-separated list of values of one form, each with an optional name (name=value), and adds them to those of before.
+// Hexadecimal digits are compared case-insensitively.
+func parseItems(before []collector.Item, s string, form *regexp.Regexp, remedy string) (items []collector.Item, err error) {
 	items = before
-	err = each(s, ",", func(item string) error {
-		same := func(other string) bool {
-			return other == item || evmForm.MatchString(item) && strings.EqualFold(other, item)
+	err = each(s, ",", func(text string) error {
+		item := collector.Item{Name: text, Value: text}
+		name, value, named := strings.Cut(text, "=")
+		if named {
+			item = collector.Item{Name: name, Value: value}
 		}
-		twice := slices.ContainsFunc(items, same)
+		twice := slices.ContainsFunc(items, func(other collector.Item) bool {
+			return other.Value == item.Value || evmForm.MatchString(item.Value) && strings.EqualFold(other.Value, item.Value)
+		})
+		renamed := named && slices.ContainsFunc(items, func(other collector.Item) bool { return other.Name == name })
 		items = append(items, item)
 		switch {
-		case !form.MatchString(item):
-			return fmt.Errorf("%q: %s", item, remedy)
+		case !form.MatchString(item.Value):
+			return fmt.Errorf("%q: %s", item.Value, remedy)
+		case named && !ValidName(name):
+			return fmt.Errorf("%q: %s", name, nameRule)
 		case twice:
-			return fmt.Errorf("duplicate %s: remove one", item)
+			return fmt.Errorf("duplicate %s: remove one", item.Value)
+		case renamed:
+			return fmt.Errorf("duplicate name %q: rename one of them", name)
 		}
-		return data.CheckDigits(item)
+		return data.CheckDigits(item.Value)
 	})
 	return items, err
 }
 
+// nameRule is what names consist of.
+const nameRule = "a name consists of letters, digits, dots, dashes and underscores"
+
 // Addresses are addresses to monitor.
 type Addresses struct {
-	Primary []string // on the P-Chain and the X-Chain
-	EVM     []string
+	Primary []collector.Item // on the P-Chain and the X-Chain
+	EVM     []collector.Item
 }
 
 // Decode parses a list of addresses of any chain.
 func (a *Addresses) Decode(s string) error {
 	before := slices.Concat(a.Primary, a.EVM)
-	monitored, err := parseList(before, s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
+	monitored, err := parseItems(before, s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
 	for _, address := range monitored[len(before):] {
-		if strings.HasPrefix(address, "0x") {
+		if strings.HasPrefix(address.Value, "0x") {
 			a.EVM = append(a.EVM, address)
 		} else {
 			a.Primary = append(a.Primary, address)
@@ -497,60 +518,60 @@ func (a *Addresses) Decode(s string) error {
 }
 
 // Delegators are addresses whose delegations to monitor.
-type Delegators []collector.Delegator
+type Delegators []collector.Item
 
-// Decode parses a list of addresses, each with an optional name.
-func (all *Delegators) Decode(s string) error {
-	return each(s, ",", func(item string) error {
-		name, address, named := strings.Cut(item, "=")
-		if !named {
-			address = name
-		}
-		switch {
-		case named && !ValidName(name) || !strings.HasPrefix(address, "P-") || !addressForm.MatchString(address):
-			return fmt.Errorf("%q: write P-Chain addresses, each with an optional name, such as treasury=P-avax1…", item)
-		case slices.ContainsFunc(*all, func(d collector.Delegator) bool { return d.Name == name || d.Address == address }):
-			return fmt.Errorf("duplicate %s: remove one", item)
-		}
-		*all = append(*all, collector.Delegator{Name: name, Address: address})
-		return data.CheckDigits(address)
-	})
+// Decode parses a list of addresses.
+func (d *Delegators) Decode(s string) (err error) {
+	*d, err = parseItems(*d, s, delegatorForm, "write P-Chain addresses, each with an optional name, such as treasury=P-avax1…")
+	return err
 }
 
 // Assets are asset IDs of the X-Chain.
-type Assets []string
+type Assets []collector.Item
 
 // Decode parses a list of asset IDs.
 func (a *Assets) Decode(s string) (err error) {
-	*a, err = parseList(*a, s, idForm, "write asset IDs, of about fifty letters and digits")
+	*a, err = parseItems(*a, s, idForm, "write asset IDs, of about fifty letters and digits")
 	return err
 }
 
 // Contracts are EVM addresses that deploy contracts.
-type Contracts []string
+type Contracts []collector.Item
 
 // Decode parses a list of EVM addresses.
 func (c *Contracts) Decode(s string) (err error) {
-	*c, err = parseList(*c, s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
+	*c, err = parseItems(*c, s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
 	return err
 }
 
 // Tokens are NFTs whose metadata to check.
 type Tokens []collector.Token
 
-// Decode parses a list of chain/contract/id.
+// Decode parses a list of chain/contract/id, each with an optional name.
 func (all *Tokens) Decode(s string) error {
 	return each(s, ",", func(item string) error {
-		parts := tokenForm.FindStringSubmatch(item)
+		name, token, named := strings.Cut(item, "=")
+		if !named {
+			token = item
+		}
+		parts := tokenForm.FindStringSubmatch(token)
 		if parts == nil {
 			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex "+
-				"is optional", item)
+				"is optional", token)
 		}
 		t := collector.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
-		if slices.ContainsFunc(*all, func(o collector.Token) bool {
+		if named {
+			t.Name = name
+		}
+		switch {
+		case named && !ValidName(name):
+			return fmt.Errorf("%q: %s", name, nameRule)
+		case slices.ContainsFunc(*all, func(o collector.Token) bool {
 			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID
-		}) {
-			return fmt.Errorf("duplicate %s: remove one", item)
+		}):
+			return fmt.Errorf("duplicate %s: remove one", token)
+		case named && slices.ContainsFunc(*all, func(o collector.Token) bool { return o.Name == name }):
+			return fmt.Errorf("duplicate name %q: rename one of them", name)
 		}
 		*all = append(*all, t)
 		return data.CheckDigits(t.Contract)
@@ -558,7 +579,7 @@ func (all *Tokens) Decode(s string) error {
 }
 
 // Probes are transactions whose messages the signature aggregator is asked about.
-type Probes []collector.Probe
+type Probes []collector.Item
 
 // Decode parses a list of name=txHash.
 func (all *Probes) Decode(s string) error {
@@ -567,10 +588,10 @@ func (all *Probes) Decode(s string) error {
 		switch {
 		case !ok || !ValidName(name) || !idForm.MatchString(hash):
 			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
-		case slices.ContainsFunc(*all, func(p collector.Probe) bool { return p.Name == name }):
+		case slices.ContainsFunc(*all, func(p collector.Item) bool { return p.Name == name }):
 			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
 		}
-		*all = append(*all, collector.Probe{Name: name, TxHash: hash})
+		*all = append(*all, collector.Item{Name: name, Value: hash})
 		return data.CheckDigits(hash)
 	})
 }

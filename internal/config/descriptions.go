@@ -21,16 +21,16 @@ var descriptions = map[string]string{
 	"Schedules": "Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions " +
 		"have cron's format.",
 	"WatchFile": "File with more addresses, delegators, assets, contracts, tokens and signatures, each with a name; see fleets.md. Reloaded when it changes.",
-	"WatchAddresses": "Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). The exporter monitors an EVM address on " +
-		"each EVM chain of AVAX_CHAINS.",
+	"WatchAddresses": "Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). A name may " +
+		"precede an address, such as relayer=0x1f…. The exporter monitors an EVM address on each EVM chain of AVAX_CHAINS.",
 	"WatchDelegators": "P-Chain addresses whose delegations to monitor, comma-separated, such as P-avax1…. A name may precede an address, such as " +
 		"treasury=P-avax1…. The exporter looks for delegations at the validators in AVAX_VALIDATORS. With AVAX_DATA_URL it finds all of them.",
-	"WatchAssets": "X-Chain assets to monitor, as asset IDs, comma-separated.",
-	"WatchContracts": "EVM addresses that deploy contracts, comma-separated. The exporter counts the contracts of each address on each EVM chain of " +
-		"AVAX_CHAINS. Needs AVAX_DATA_URL.",
-	"WatchTokens": "NFTs to check for valid metadata, as chain/contract/id, comma-separated, such as C/0x1f…/7. Add the holder of each NFT to " +
-		"AVAX_WATCH_ADDRESSES. If an entry has the suffix \":reindex\", the exporter asks the Data service to index missing metadata; see data-service.md. Needs " +
-		"AVAX_DATA_URL.",
+	"WatchAssets": "X-Chain assets to monitor, as asset IDs, comma-separated. A name may precede an ID, such as gold=2oYM….",
+	"WatchContracts": "EVM addresses that deploy contracts, comma-separated. A name may precede an address. The exporter counts " +
+		"the contracts of each address on each EVM chain of AVAX_CHAINS. Needs AVAX_DATA_URL.",
+	"WatchTokens": "NFTs to check for valid metadata, as chain/contract/id, comma-separated, such as C/0x1f…/7. A name may precede an NFT, such as " +
+		"ticket=C/0x1f…/7. Add the holder of each NFT to AVAX_WATCH_ADDRESSES. If an entry has the suffix \":reindex\", the exporter asks the Data service " +
+		"to index missing metadata; see data-service.md. Needs AVAX_DATA_URL.",
 	"WatchSignatures": "P- or X-Chain transactions that send messages to L1s, as name=txHash, comma-separated. The exporter checks whether the Data service " +
 		"can collect signatures for these messages; see data-service.md. The name is the value of the label \"probe\". Needs AVAX_DATA_URL.",
 	"DataURL":        "Address of the Data service, such as https://data-api.avax.network; see data-service.md. Empty: the Data service is not used.",

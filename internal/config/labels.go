@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -128,16 +129,18 @@ func (u Upstreams) Labels() map[string]map[string]string {
 	return all
 }
 
-// labelsCollector exports the labels of nodes and validators.
+// labelsCollector exports the labels of nodes and validators, and the names of what else is monitored.
 type labelsCollector func() Upstreams
 
 const (
-	nodeLabelsHelp      = "Labels of the node in AVAX_NODES_FILE, each as a label of this series; always 1."
+	nodeLabelsHelp  = "Labels of the node in AVAX_NODES_FILE, each as a label of this series; always 1."
+	watchLabelsHelp = "Name of a monitored address, asset or NFT; always 1. An address has the labels address and name. An asset has asset_id and " +
+		"name. An NFT has chain, contract, token and name."
 	validatorLabelsHelp = "Labels of the validator in AVAX_VALIDATORS_FILE, each as a label of this series; always 1. The label node_id or validation_id says " +
 		"how the file lists the validator."
 )
 
-// ExportLabels registers the labels of the nodes and validators in use.
+// ExportLabels registers the labels of the nodes and validators in use, and the names of what else is monitored.
 func ExportLabels(reg prometheus.Registerer, inUse func() Upstreams) {
 	reg.MustRegister(labelsCollector(inUse))
 }
@@ -146,6 +149,7 @@ func ExportLabels(reg prometheus.Registerer, inUse func() Upstreams) {
 func (c labelsCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- prometheus.NewDesc("avax_node_labels", nodeLabelsHelp, []string{"node"}, nil)
 	descs <- prometheus.NewDesc("avax_validator_labels", validatorLabelsHelp, []string{"node_id", "validation_id", "name"}, nil)
+	descs <- prometheus.NewDesc("avax_watch_labels", watchLabelsHelp, []string{"address", "asset_id", "chain", "contract", "token", "name"}, nil)
 }
 
 // Collect implements prometheus.Collector.
@@ -167,5 +171,22 @@ func (c labelsCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for _, v := range u.Validators {
 		export("avax_validator_labels", validatorLabelsHelp, v.kind, v.id, v.labels)
+	}
+	named := map[string]bool{} // an address in two sections has its first name
+	items := func(kind string, items []collector.Item) {
+		for _, i := range items {
+			if i.Name != i.Value && !named[i.Value] {
+				named[i.Value] = true
+				export("avax_watch_labels", watchLabelsHelp, kind, i.Value, Labels{"name": i.Name})
+			}
+		}
+	}
+	w := u.Watch
+	items("address", slices.Concat(w.Addresses, w.EVM, w.Delegators, w.Contracts))
+	items("asset_id", w.Assets)
+	for _, t := range w.Tokens {
+		if t.Name != "" {
+			export("avax_watch_labels", watchLabelsHelp, "token", t.ID, Labels{"chain": t.Chain, "contract": t.Contract, "name": t.Name})
+		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 )
 
@@ -53,6 +55,34 @@ func TestLabelsHaveOneSeriesEach(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What has a name in the configuration has a series with this name. An address in two sections has one series.
+func TestNamesOfTheWatchListAreExported(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	config.ExportLabels(registry, func() config.Upstreams {
+		return config.Upstreams{Watch: collector.Watchlist{
+			Addresses:  []collector.Item{{Name: "treasury", Value: "P-avax1a"}, {Name: "X-avax1b", Value: "X-avax1b"}},
+			EVM:        []collector.Item{{Name: "relayer", Value: "0xa"}},
+			Contracts:  []collector.Item{{Name: "deployer", Value: "0xa"}, {Name: "factory", Value: "0xb"}},
+			Delegators: []collector.Item{{Name: "fund", Value: "P-avax1c"}},
+			Assets:     []collector.Item{{Name: "gold", Value: "2oYM"}},
+			Tokens:     []collector.Token{{Name: "ticket", Chain: "C", Contract: "0xc", ID: "7"}, {Chain: "C", Contract: "0xc", ID: "8"}},
+		}}
+	})
+	const want = `
+# HELP avax_watch_labels Name of a monitored address, asset or NFT; always 1. An address has the labels address and name. An asset has asset_id and name. An NFT has chain, contract, token and name.
+# TYPE avax_watch_labels gauge
+avax_watch_labels{address="0xa",name="relayer"} 1
+avax_watch_labels{address="0xb",name="factory"} 1
+avax_watch_labels{address="P-avax1a",name="treasury"} 1
+avax_watch_labels{address="P-avax1c",name="fund"} 1
+avax_watch_labels{asset_id="2oYM",name="gold"} 1
+avax_watch_labels{chain="C",contract="0xc",name="ticket",token="7"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
 	}
 }
 

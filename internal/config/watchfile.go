@@ -49,10 +49,7 @@ func (r *reader) watchlist() collector.Watchlist {
 
 // checkNetwork reports addresses of another network than AVAX_NETWORK, or of two networks.
 func (r *reader) checkNetwork(w collector.Watchlist) {
-	all := slices.Clone(w.Addresses)
-	for _, d := range w.Delegators {
-		all = append(all, d.Address)
-	}
+	all := collector.Values(slices.Concat(w.Addresses, w.Delegators))
 	network, source := "", "AVAX_NETWORK"
 	if r.Network.ID != 0 {
 		network = cmp.Or(r.Network.Name, fmt.Sprint("network ", r.Network.ID))
@@ -67,9 +64,9 @@ func (r *reader) checkNetwork(w collector.Watchlist) {
 		}
 		var field any = &r.WatchFile
 		switch {
-		case slices.Contains(r.WatchAddresses.Primary, a):
+		case slices.Contains(collector.Values(r.WatchAddresses.Primary), a):
 			field = &r.WatchAddresses
-		case slices.ContainsFunc(r.WatchDelegators, func(d collector.Delegator) bool { return d.Address == a }):
+		case slices.Contains(collector.Values(r.WatchDelegators), a):
 			field = &r.WatchDelegators
 		}
 		r.problem(field, fmt.Errorf("%q is an address of %s, but %s is of %s: write an address of %s", a, of, source, network, network))
@@ -89,12 +86,11 @@ func (r *reader) watchFile(v *Values) {
 	}
 	kinds := map[string]struct {
 		into     interface{ Decode(s string) error }
-		named    bool // the variable has names too
 		fromData bool // only the Data service knows it
 	}{
-		"addresses": {into: &v.WatchAddresses}, "delegators": {into: &v.WatchDelegators, named: true}, "assets": {into: &v.WatchAssets},
+		"addresses": {into: &v.WatchAddresses}, "delegators": {into: &v.WatchDelegators}, "assets": {into: &v.WatchAssets},
 		"contracts": {into: &v.WatchContracts, fromData: true}, "tokens": {into: &v.WatchTokens, fromData: true},
-		"signatures": {into: &v.WatchSignatures, named: true, fromData: true},
+		"signatures": {into: &v.WatchSignatures, fromData: true},
 	}
 	for section, n := range sections {
 		wrong := func(line int, format string, args ...any) {
@@ -116,19 +112,15 @@ func (r *reader) watchFile(v *Values) {
 		seen := map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name, value := n.Content[i].Value, resolved(*n.Content[i+1])
-			item := value
-			if kind.named {
-				item = name + "=" + value
-			}
 			switch {
 			case !ValidName(name):
-				wrong(n.Content[i].Line, "%q: a name consists of letters, digits, dots, dashes and underscores", name)
+				wrong(n.Content[i].Line, "%q: %s", name, nameRule)
 			case seen[name]:
 				wrong(n.Content[i].Line, "duplicate name %q: rename one of them", name)
 			case value == "" || strings.ContainsAny(value, ", "):
 				wrong(n.Content[i].Line, "%s: write one value", name)
 			default:
-				if err := kind.into.Decode(item); err != nil {
+				if err := kind.into.Decode(name + "=" + value); err != nil {
 					wrong(n.Content[i].Line, "%w", err)
 				}
 			}

@@ -26,7 +26,7 @@ const (
 // The file lists what the variables list, and both count.
 func TestWatchFileAddsToTheVariables(t *testing.T) {
 	env := config.Environment{
-		"WATCH_FILE": testworld.File(t, watchedNames), "WATCH_ADDRESSES": anotherOne + "," + anotherEVM, "WATCH_DELEGATORS": "other=" + anotherOne,
+		"WATCH_FILE": testworld.File(t, watchedNames), "WATCH_ADDRESSES": anotherOne + ",hot=" + anotherEVM, "WATCH_DELEGATORS": "other=" + anotherOne,
 		"DATA_URL": "https://data-api.avax.network",
 	}
 	c, err := env.Parse()
@@ -34,9 +34,11 @@ func TestWatchFileAddsToTheVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := collector.Watchlist{
-		Addresses: []string{anotherOne, watchedP}, EVM: []string{anotherEVM, watchedEVM}, Assets: []string{watchedID}, Contracts: []string{watchedEVM},
-		Delegators: []collector.Delegator{{Name: "other", Address: anotherOne}, {Name: "fund", Address: watchedP}},
-		Tokens:     []collector.Token{{Chain: "C", Contract: watchedEVM, ID: "7"}}, Signatures: []collector.Probe{{Name: "conversion", TxHash: watchedID}},
+		Addresses: []collector.Item{{Name: anotherOne, Value: anotherOne}, {Name: "treasury", Value: watchedP}},
+		EVM:       []collector.Item{{Name: "hot", Value: anotherEVM}, {Name: "relayer", Value: watchedEVM}},
+		Assets:    []collector.Item{{Name: "token", Value: watchedID}}, Contracts: []collector.Item{{Name: "deployer", Value: watchedEVM}},
+		Delegators: []collector.Item{{Name: "other", Value: anotherOne}, {Name: "fund", Value: watchedP}},
+		Tokens:     []collector.Token{{Name: "ticket", Chain: "C", Contract: watchedEVM, ID: "7"}}, Signatures: []collector.Item{{Name: "conversion", Value: watchedID}},
 	}
 	if diff := cmp.Diff(want, c.Watch); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -51,23 +53,25 @@ func TestWatchFileAddsToTheVariables(t *testing.T) {
 // An error has the line, and says what to write.
 func TestWatchFileErrorsHaveTheirLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                       "line 1: the file is empty",
-		"[]":                                     "line 1: unexpected value: write sections",
-		"adresses: {}":                           "line 1: adresses: unknown section: write sections (addresses, delegators",
-		"addresses: [" + watchedP + "]":          "line 1: addresses: write entries name: value",
-		"addresses:\n  a: x":                     `line 2: addresses: "x": write addresses with their chain`,
-		"addresses:\n  a b: " + watchedP:         `line 2: addresses: "a b": a name consists of`,
-		"addresses:\n  a: [" + watchedP + "]":    "line 2: addresses: a: write one value",
-		"addresses:\n  a: P-avax1, P-avax1":      "line 2: addresses: a: write one value",
-		"addresses:\n  a: " + anotherOne:         "line 2: addresses: duplicate " + anotherOne + ": remove one",
-		"delegators:\n  a: " + watchedEVM:        "line 2: delegators: \"a=" + watchedEVM + "\": write P-Chain addresses",
-		"contracts:\n  a: '" + watchedEVM + "'":  "contracts: needs the Data service: set AVAX_DATA_URL",
-		"signatures:\n  a: " + watchedID:         "signatures: needs the Data service",
-		"assets:\n  a: x":                        "line 2: assets: \"x\": write asset IDs",
-		"tokens:\n  a: X/" + watchedEVM + "/1":   "needs the Data service",
-		"addresses:\n  a: " + watchedP + "\n---": "the file continues",
+		"":                                    "line 1: the file is empty",
+		"[]":                                  "line 1: unexpected value: write sections",
+		"adresses: {}":                        "line 1: adresses: unknown section: write sections (addresses, delegators",
+		"addresses: [" + watchedP + "]":       "line 1: addresses: write entries name: value",
+		"addresses:\n  a: x":                  `line 2: addresses: "x": write addresses with their chain`,
+		"addresses:\n  a b: " + watchedP:      `line 2: addresses: "a b": a name consists of`,
+		"addresses:\n  a: [" + watchedP + "]": "line 2: addresses: a: write one value",
+		"addresses:\n  a: P-avax1, P-avax1":   "line 2: addresses: a: write one value",
+		"addresses:\n  a: " + watchedP + "\n  b: " + watchedP: "line 3: addresses: duplicate " + watchedP + ": remove one",
+		"addresses:\n  first: " + watchedP:                    "line 2: addresses: duplicate name \"first\": rename one of them",
+		"addresses:\n  a: " + anotherOne:                      "line 2: addresses: duplicate " + anotherOne + ": remove one",
+		"delegators:\n  a: " + watchedEVM:                     "line 2: delegators: \"" + watchedEVM + "\": write P-Chain addresses",
+		"contracts:\n  a: '" + watchedEVM + "'":               "contracts: needs the Data service: set AVAX_DATA_URL",
+		"signatures:\n  a: " + watchedID:                      "signatures: needs the Data service",
+		"assets:\n  a: x":                                     "line 2: assets: \"x\": write asset IDs",
+		"tokens:\n  a: X/" + watchedEVM + "/1":                "needs the Data service",
+		"addresses:\n  a: " + watchedP + "\n---":              "the file continues",
 	} {
-		_, err := config.Environment{"WATCH_FILE": testworld.File(t, text), "WATCH_ADDRESSES": anotherOne}.Parse()
+		_, err := config.Environment{"WATCH_FILE": testworld.File(t, text), "WATCH_ADDRESSES": "first=" + anotherOne}.Parse()
 		if told := fmt.Sprint(err); !strings.Contains(told, want) || !strings.Contains(told, "AVAX_WATCH_FILE: ") || strings.Count(told, "\n") > 2 {
 			t.Errorf("%q: %s, want %s", text, told, want)
 		}

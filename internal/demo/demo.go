@@ -63,13 +63,13 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	for _, name := range validators {
 		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
 	}
-	c.Watch.Addresses = []string{"P-" + simnet.Owner, "X-" + simnet.Owner}
-	c.Watch.Delegators = []collector.Delegator{{Name: "treasury", Address: "P-" + simnet.Delegator}}
-	c.Watch.Assets = []string{Asset}
-	c.Watch.EVM = []string{simnet.Account, simnet.Partner}
-	c.Watch.Contracts = []string{simnet.Account}
-	c.Watch.Tokens = []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}, {Chain: "C", Contract: simnet.Items, ID: "1"}}
-	c.Watch.Signatures = []collector.Probe{{Name: "conversion", TxHash: Conversion}}
+	c.Watch.Addresses = []collector.Item{{Name: "owner", Value: "P-" + simnet.Owner}, {Name: "owner-x", Value: "X-" + simnet.Owner}}
+	c.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
+	c.Watch.Assets = []collector.Item{{Name: "example-asset", Value: Asset}}
+	c.Watch.EVM = []collector.Item{{Name: "account", Value: simnet.Account}, {Name: "partner", Value: simnet.Partner}}
+	c.Watch.Contracts = []collector.Item{{Name: "deployer", Value: simnet.Account}}
+	c.Watch.Tokens = []collector.Token{{Name: "ticket", Chain: "C", Contract: simnet.Collection, ID: "3"}, {Name: "item", Chain: "C", Contract: simnet.Items, ID: "1"}}
+	c.Watch.Signatures = []collector.Item{{Name: "conversion", Value: Conversion}}
 	c.Collectors = collectors.All()
 	for _, spec := range c.Collectors {
 		if c.Schedules[spec.Name] == nil {

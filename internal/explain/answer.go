@@ -330,8 +330,9 @@ func holds(op parser.ItemType, a, b float64) bool {
 
 // who returns the name of what a sample is about.
 func (e *explanation) who(labels model.Metric) string {
-	id := string(labels["node_id"])
-	who := cmp.Or(string(labels["node"]), e.nodes[id], string(labels["target"]), string(labels["upstream"]), string(labels["upgrade"]), id)
+	id := string(cmp.Or(labels["node_id"], labels["address"], labels["asset_id"]))
+	who := cmp.Or(string(labels["node"]), e.called[string(labels["validation_id"])], e.called[id],
+		string(labels["target"]), string(labels["upstream"]), string(labels["upgrade"]), id)
 	chain := string(labels["chain"])
 	switch {
 	case who == "":

@@ -40,7 +40,7 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, done: map[string]bool{}, nodes: map[string]string{}}
+	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, done: map[string]bool{}, called: map[string]string{}}
 	e.readNames()
 	rules := e.rules(name)
 	var x Explanation
@@ -76,7 +76,7 @@ type explanation struct {
 	groups []alerting.Group
 	target string
 	names  []string          // the target's names and IDs
-	nodes  map[string]string // names of nodes by node ID
+	called map[string]string // names that the configuration gives, by ID or address
 	now    time.Time
 	done   map[string]bool // recorded series and families that are already printed
 	out    strings.Builder
@@ -113,19 +113,28 @@ func (e *explanation) about(expr string) model.Vector {
 	return slices.DeleteFunc(e.query(expr), func(s *model.Sample) bool { return !e.isAbout(s.Metric) })
 }
 
-// readNames finds the other names of the target: the node ID of a node, the IDs of a chain.
+// naming are families whose series have several names of one thing, and the labels with these names.
+var naming = map[string][]model.LabelName{
+	"avax_node_info": {"node", "node_id"}, "avax_chain_info": {"chain", "blockchain_id", "subnet_id"},
+	"avax_l1_validator_info": {"node", "node_id", "chain", "subnet_id", "validation_id"},
+	"avax_validator_labels":  {"name", "node_id", "validation_id"}, "avax_watch_labels": {"name", "address", "asset_id", "contract"},
+}
+
+// readNames finds the other names of the target: the node ID of a node, the IDs of a chain, the address that has a name.
 func (e *explanation) readNames() {
 	e.names = []string{e.target}
-	for _, family := range []string{"avax_node_info", "avax_chain_info", "avax_l1_validator_info"} {
+	for _, family := range slices.Sorted(maps.Keys(naming)) {
 		for _, s := range e.query(family) {
 			var ids []string
-			for _, l := range []model.LabelName{"node", "node_id", "chain", "blockchain_id", "subnet_id", "validation_id"} {
+			for _, l := range naming[family] {
 				if v := string(s.Metric[l]); v != "" {
 					ids = append(ids, v)
 				}
 			}
-			if node := string(s.Metric["node"]); node != "" {
-				e.nodes[string(s.Metric["node_id"])] = node
+			if name := string(cmp.Or(s.Metric["node"], s.Metric["name"])); name != "" {
+				for _, id := range ids {
+					e.called[id] = cmp.Or(e.called[id], name)
+				}
 			}
 			if slices.Contains(ids, e.target) && (family != "avax_l1_validator_info" || e.target != string(s.Metric["chain"])) {
 				e.names, e.found = append(e.names, ids...), true

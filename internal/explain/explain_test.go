@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 }
 
 const served = `
+# TYPE avax_address_balance_tokens gauge
+avax_address_balance_tokens{address="0xa",chain="C"} 12
+avax_address_balance_tokens{address="0xb",chain="C"} 40
+# TYPE avax_watch_labels gauge
+avax_watch_labels{address="0xa",name="relayer"} 1
+# TYPE avax_validator_labels gauge
+avax_validator_labels{node_id="NodeID-B",name="fund-1"} 1
 # TYPE avax_node_up gauge
 avax_node_up{node="alpha"} 1
 avax_node_up{node="bravo"} 0
@@ -176,4 +183,14 @@ func TestEveryAlertIsExplained(t *testing.T) {
 	for i, text := range ask(t, 3*time.Minute, names...) {
 		demand(t, text, names[i][0], ", severity ", "Runbook: https://")
 	}
+}
+
+// An address or a validator is found by the name that the configuration gives it, and the answer says the name.
+func TestNamesOfTheConfigurationAreTargets(t *testing.T) {
+	told := ask(t, time.Minute, [2]string{"AvaxWalletRunsDry", "relayer"}, [2]string{"avax_address_balance_tokens", "relayer"},
+		[2]string{"AvaxStakeEndsSoon", "fund-1"}, [2]string{"AvaxWalletRunsDry", "0xb"})
+	demand(t, told[0], "AvaxWalletRunsDry for relayer does not fire: avax_address_balance_tokens of relayer on C is 12", "!0xb")
+	demand(t, told[1], `avax_address_balance_tokens{address="0xa", chain="C"} 12`, "!0xb")
+	demand(t, told[2], "!unknown", "!NodeID-A")
+	demand(t, told[3], "of 0xb on C is 40")
 }

@@ -356,7 +356,7 @@ func (r *reader) findOwn(ctx context.Context, selections []Selection) {
 	if len(r.Addresses) > 0 {
 		return
 	}
-	for _, a := range r.ups.Watched().DelegatorAddresses() {
+	for _, a := range collector.Values(r.ups.Watched().Delegators) {
 		r.own[data.BareAddress(a)] = true
 	}
 	for _, n := range r.ups.Nodes() {
@@ -642,11 +642,7 @@ func (r *reader) configured(ctx context.Context) (found []Selection, err error) 
 	if len(mine.Nodes)+len(mine.Subnets) > 0 {
 		found = append(found, mine)
 	}
-	var addresses []string
-	for _, d := range ups.Watched().Delegators {
-		addresses = append(addresses, d.Address)
-	}
-	if len(addresses) > 0 {
+	if addresses := collector.Values(ups.Watched().Delegators); len(addresses) > 0 {
 		found = append(found, Selection{Addresses: addresses})
 	}
 	if len(found) == 0 && len(r.missing) > 0 {

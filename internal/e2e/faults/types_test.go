@@ -142,7 +142,7 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 		Metrics: metrics.New(open("metrics")),
 		Data:    &collector.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
 		Watch: collector.Watchlist{
-			Addresses: []string{"P-" + simnet.Owner, "X-" + simnet.Owner}, EVM: []string{simnet.Account}, Contracts: []string{simnet.Account},
+			Addresses: collector.Unnamed("P-"+simnet.Owner, "X-"+simnet.Owner), EVM: collector.Unnamed(simnet.Account), Contracts: collector.Unnamed(simnet.Account),
 			Tokens: []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
 		},
 	}
