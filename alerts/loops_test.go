@@ -130,10 +130,10 @@ func pagesOf(t *testing.T, input []testworld.Series, length time.Duration) (all 
 func TestCrashLoopsPageOnce(t *testing.T) {
 	t.Parallel()
 	const begin, end, length = 30 * time.Minute, 100 * time.Minute, 130 * time.Minute
-	for _, cycle := range []time.Duration{40 * time.Second, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute} {
+	for _, cycle := range []time.Duration{40 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute} {
 		for _, dies := range []string{"P", "C", "dex"} {
 			t.Run(fmt.Sprintf("every %v at %s", cycle, dies), func(t *testing.T) {
-				if dies != "C" || cycle != 40*time.Second && cycle != 8*time.Minute {
+				if dies != "C" || cycle != time.Minute && cycle != 8*time.Minute {
 					testworld.Full(t)
 				}
 				t.Parallel()
@@ -184,5 +184,39 @@ func TestRollingUpgradePagesNobody(t *testing.T) {
 	}
 	if got := pagesOf(t, input, 100*time.Minute); len(got) > 0 {
 		t.Errorf("pages: %v", got)
+	}
+}
+
+// An upgrade that fails puts all nodes in a crash loop. They page together, and "crash loop" is said once.
+func TestCrashLoopOfAFleetPagesOnce(t *testing.T) {
+	t.Parallel()
+	const begin, end, length = 30 * time.Minute, 100 * time.Minute, 130 * time.Minute
+	for _, cycle := range []time.Duration{time.Minute, 3 * time.Minute, 5 * time.Minute} {
+		for _, down := range []time.Duration{cycle / 3, 2 * cycle / 3} {
+			t.Run(fmt.Sprintf("every %v for %v", cycle, down), func(t *testing.T) {
+				if cycle != time.Minute {
+					testworld.Full(t)
+				}
+				t.Parallel()
+				var input []testworld.Series
+				for i := range 4 {
+					input = append(input, nodeLife{
+						up: func(at time.Duration) bool { return at < begin || at >= end || (at-begin)%cycle >= down },
+						bootstraps: func(at, up time.Duration) map[string]bool {
+							return map[string]bool{"P": up >= 30*time.Second, "C": up >= 90*time.Second && at >= end || at < begin, "dex": up >= 2*time.Minute && at >= end || at < begin}
+						},
+					}.series(fmt.Sprint("node", i), length)...)
+				}
+				begun := map[string]int{} // by alert and node
+				for _, p := range pagesOf(t, input, length) {
+					if begun[p.alert]++; begun[p.alert] > 1 {
+						t.Errorf("%s pages again at %v", p.alert, p.from)
+					}
+				}
+				if len(begun) == 0 {
+					t.Error("no page")
+				}
+			})
+		}
 	}
 }
