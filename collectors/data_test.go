@@ -466,7 +466,7 @@ func TestEqualCallsOfOneTransactionAllCount(t *testing.T) {
 
 // data answers calls to the Data service in place of the network, unless it returns an empty text.
 func (w *world) data(answer func(r *http.Request) string) {
-	w.ups.Data.Client = data.New(func() *scrape.Upstream {
+	w.served().Data.Client = data.New(func() *scrape.Upstream {
 		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: transport(func(r *http.Request) (*http.Response, error) {
 			words := answer(r)
 			if words == "" {
@@ -786,7 +786,7 @@ func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	t.Helper()
 	id := w.network.Chain(chain).ID
 	for n := from; ; n++ {
-		if _, err := w.ups.Data.Block(t.Context(), id, strconv.FormatUint(n+1, 10)); scrape.OutcomeOf(err) == scrape.NotFound {
+		if _, err := w.served().Data.Block(t.Context(), id, strconv.FormatUint(n+1, 10)); scrape.OutcomeOf(err) == scrape.NotFound {
 			return n
 		} else if err != nil {
 			t.Fatal(err)
@@ -902,7 +902,7 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 				}
 				return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"networkID":"%d"}}`, c.id)
 			}
-			w.ups.Data.Network = c.configured
+			w.served().Data.Network = c.configured
 			var paths []string
 			w.data(func(r *http.Request) string {
 				paths = append(paths, r.URL.Path)
@@ -922,7 +922,7 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 				n.Stop()
 			}
 			time.Sleep(time.Hour)
-			if got, err := w.ups.FindNetwork(t.Context()); got != c.want || err != nil {
+			if got, err := w.served().FindNetwork(t.Context()); got != c.want || err != nil {
 				t.Errorf("%s: %q, %v while the nodes are down", name, got, err)
 			}
 		})
@@ -1036,7 +1036,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.ups.Data.Client = data.New(up)
+			w.served().Data.Client = data.New(up)
 			samples, notes := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
 			if len(notes) != 1 || !strings.Contains(notes[0], "the service rejects the key") {
@@ -1056,7 +1056,7 @@ func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.ups.Data.Client = data.New(up)
+			w.served().Data.Client = data.New(up)
 			w.network.DataService().Inject(fault)
 			notes := map[string]bool{}
 			for range 20 {
@@ -1085,7 +1085,7 @@ func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.ups.Data.Client = data.New(up)
+		w.served().Data.Client = data.New(up)
 		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
 			t.Errorf("%s, %v", samples, err)
 		}
@@ -1138,7 +1138,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 					t.Errorf("%s: %d calls of %s, cost %d", spec.Name, n, op, cost[op])
 				}
 			}
-			w.ups.Data = nil
+			w.ups.SetData(nil)
 			if slices.Contains([]string{"delegations", "payouts", "subnets", "native_balances"}, spec.Name) { // also run with the nodes alone
 				return
 			}
@@ -1160,7 +1160,7 @@ func TestPayoutsWithoutNodesOmitTheValidators(t *testing.T) {
 		w.page(t, "payouts")
 		time.Sleep(2 * 365 * 24 * time.Hour)
 		w.setNodes(t)
-		w.ups.Data.Network = data.Mainnet
+		w.served().Data.Network = data.Mainnet
 		wantNoSeries(t, w.page(t, "payouts"), "avax_payout_paid_avax")
 	})
 }

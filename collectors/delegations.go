@@ -71,7 +71,8 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, item coll
 		current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Stake: d.AmountStaked, Expected: wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()),
 			Estimated: true}
 	}
-	if !incomplete && ups.Data != nil {
+	_, served := ups.Served()
+	if !incomplete && served {
 		if err := keepUnconfirmed(ups, name+" "+address, current); err != nil {
 			return err
 		}
@@ -117,7 +118,7 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, item coll
 		return err
 	}
 	expectPayouts(ups, out, name, current)
-	if known := len(payoutsOf(ups, name)) > 0; ups.Data != nil && !incomplete {
+	if known := len(payoutsOf(ups, name)) > 0; served && !incomplete {
 		out.SetBool(delegatorKnown, known, address, name)
 	}
 	return nil
@@ -193,10 +194,11 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, address stri
 // pendingDelegations returns the delegations of addresses that the Data service lists, if it is configured. It requests those of all
 // delegators together, because one request costs as much as one for a single address.
 func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses []string) (found []data.PendingReward, err error) {
-	if ups.Data == nil {
+	served, is := ups.Served()
+	if !is {
 		return nil, nil
 	}
-	network, err := ups.FindNetwork(ctx)
+	network, err := served.FindNetwork(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +207,7 @@ func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses
 		if !slices.ContainsFunc(chunk, func(a string) bool { return slices.Contains(addresses, a) }) {
 			continue
 		}
-		for r, err := range ups.Data.PendingRewards(ctx, network, chunk, nil) {
+		for r, err := range served.Data.PendingRewards(ctx, network, chunk, nil) {
 			if err != nil {
 				return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
 			}

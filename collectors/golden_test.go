@@ -64,7 +64,7 @@ const conversion = "2tzwYYGPioh2hA639aBuSTnKyeGrhmrMvLYvzMfEbMYnRircuf"
 // upstreams returns the nodes alpha and foxtrot of the network, its services, and a watch list.
 func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Network) *collector.Upstreams {
 	t.Helper()
-	return &collector.Upstreams{
+	ups := &collector.Upstreams{
 		Pool: nodes.NewPool([]*nodes.Node{
 			nodes.New(node.New(open(t, transport, "alpha"))),
 			nodes.New(node.New(open(t, transport, "foxtrot"))),
@@ -88,8 +88,9 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 			Signatures: []collector.Item{{Name: "conversion", Value: conversion}},
 		},
 		Metrics: metrics.New(open(t, transport, "metrics")),
-		Data:    &collector.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD},
 	}
+	ups.SetData(&collector.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD})
+	return ups
 }
 
 // watch returns the observer of the network.

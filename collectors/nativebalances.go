@@ -41,8 +41,8 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 	tokens, err := nodes.Agreed(ctx, ups.Pool, "balances", closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
 	})
-	if ups.Data != nil {
-		b, listedErr := listedBalance(ctx, ups, c, address)
+	if served, is := ups.Served(); is {
+		b, listedErr := listedBalance(ctx, served, c, address)
 		symbol = b.Symbol
 		switch {
 		case listedErr == nil && err != nil:
@@ -53,11 +53,11 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 			out.Note("no value in a currency: %v", listedErr)
 		}
 		if worth := b.BalanceValue; listedErr == nil && worth != nil {
-			value, wrong := worth.In(ups.Data.Currency)
+			value, wrong := worth.In(served.Data.Currency)
 			if wrong != nil {
 				out.Note("no value in a currency: %v", wrong)
 			} else {
-				out.Set(addressValue, value, c.Name, address, cmp.Or(ups.Data.Currency, data.USD))
+				out.Set(addressValue, value, c.Name, address, cmp.Or(served.Data.Currency, data.USD))
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 }
 
 // listedBalance requests a balance from the Data service.
-func listedBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
+func listedBalance(ctx context.Context, ups collector.Served, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
 	if _, err := ups.FindNetwork(ctx); err != nil {
 		return data.NativeTokenBalance{}, err
 	}

@@ -96,10 +96,13 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 		ended[name] = maps.Clone(payoutsOf(ups, name))
 		maps.DeleteFunc(ended[name], func(_ string, p payout) bool { return p.End.After(time.Now()) })
 	}
-	service := serviceReader{ups: ups, ended: ended}
+	var service *serviceReader
+	if served, is := ups.Served(); is {
+		service = &serviceReader{ups: served, ended: ended}
+	}
 	for _, name := range names {
 		for tx, p := range ended[name] {
-			paid, known, err := paid(ctx, ups, &service, name, tx)
+			paid, known, err := paid(ctx, ups, service, name, tx)
 			if err != nil {
 				return err
 			}
@@ -108,7 +111,7 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 			}
 			if known {
 				out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
-			} else {
+			} else if service != nil {
 				out.Note("the Data service does not list the reward of %s yet, which has ended", tx)
 			}
 			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
@@ -117,7 +120,9 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 			}
 		}
 	}
-	service.save(out)
+	if service != nil {
+		service.save(out)
+	}
 	return nil
 }
 
@@ -132,9 +137,12 @@ func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader,
 			}
 			return sum, err
 		})
-		if err == nil || ups.Data == nil || !nodes.NotServed(err) {
+		if err == nil || service == nil || !nodes.NotServed(err) {
 			return sum, err == nil, err
 		}
+	}
+	if service == nil { // neither a node nor a service can say it
+		return 0, false, nil
 	}
 	service.validators = service.validators || name == ""
 	return service.paid(ctx, tx)
@@ -142,7 +150,7 @@ func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader,
 
 // serviceReader finds the rewards of delegations that have ended in the Data service.
 type serviceReader struct {
-	ups   *collector.Upstreams
+	ups   collector.Served
 	ended map[string]map[string]payout // by name and transaction
 	found map[string]reading           // by transaction; nil: not loaded yet
 	read  bool                         // in this run
@@ -240,7 +248,7 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 			}
 		}
 	}
-	pending, err := pendingDelegations(ctx, s.ups, addresses)
+	pending, err := pendingDelegations(ctx, s.ups.Upstreams, addresses)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func collectOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain,
 	s, err := nodes.Agreed(ctx, ups.Pool, "owners", exactly, func(ctx context.Context, n *nodes.Node) (owners, error) {
 		return nodes.Optional(reportedOwners(ctx, n, b.SubnetID))
 	})
-	if err != nil && ups.Data != nil {
-		s, err = listedOwners(ctx, ups, c, b.SubnetID)
+	if served, is := ups.Served(); is && err != nil {
+		s, err = listedOwners(ctx, served, c, b.SubnetID)
 	}
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func reportedOwners(ctx context.Context, n *nodes.Node, subnetID string) (owners
 }
 
 // listedOwners requests the owners from the Data service.
-func listedOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (found owners, err error) {
+func listedOwners(ctx context.Context, ups collector.Served, c nodes.Chain, subnetID string) (found owners, err error) {
 	network, err := ups.FindNetwork(ctx)
 	if err != nil {
 		return found, err

@@ -34,7 +34,7 @@ type transactionCounts struct {
 // assetTransactionTypes are the types of X-Chain transactions. They are exported before the first transaction.
 var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", collector.Other}
 
-func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+func collectAssetTransactions(ctx context.Context, ups collector.Served, item collector.Item, out *metric.Batch) error {
 	asset := item.Value
 	name := ups.Data.Entry("asset", asset)
 	counts := collector.Load[transactionCounts](ups, name)

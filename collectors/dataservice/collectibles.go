@@ -25,7 +25,7 @@ var Collectibles = &collector.Spec{
 	Cost:     collector.Calls(data.ListCollectibles.Op(), 1),
 }
 
-func collectCollectibles(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+func collectCollectibles(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
 	address := item.Value
 	held, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}

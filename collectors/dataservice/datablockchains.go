@@ -25,7 +25,7 @@ var DataBlockchains = &collector.Spec{
 // blockchainPages is the estimated number of pages of the list: the Data service lists about 2,000 chains.
 const blockchainPages = 4
 
-func bindDataBlockchains(ups *collector.Upstreams) []collector.Job {
+func bindDataBlockchains(ups collector.Served) []collector.Job {
 	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
 		count := 0
 		for _, err := range collector.Readable(out, ups.Data.Blockchains(ctx, ups.Data.NetworkName())) {

@@ -41,8 +41,8 @@ var DataIndex = &collector.Spec{
 	Cost:     collector.Calls(data.GetBlock.Op(), maxLookups),
 }
 
-func collectDataIndex(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	head, err := collector.NewestHeight(ctx, ups, c)
+func collectDataIndex(ctx context.Context, ups collector.Served, c nodes.Chain, out *metric.Batch) error {
+	head, err := collector.NewestHeight(ctx, ups.Upstreams, c)
 	if err != nil {
 		return err
 	}

@@ -23,14 +23,11 @@ var DataUp = &collector.Spec{
 	Calls:    []string{data.ListBlockchains.Op()},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
-	Bind:     bindDataUp,
+	Bind:     collector.WithService(bindDataUp),
 	Cost:     collector.Calls(data.ListBlockchains.Op(), 1),
 }
 
-func bindDataUp(ups *collector.Upstreams) []collector.Job {
-	if ups.Data == nil {
-		return nil
-	}
+func bindDataUp(ups collector.Served) []collector.Job {
 	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
 		err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.NetworkName(), data.Mainnet))
 		switch outcome := scrape.OutcomeOf(err); {

@@ -23,7 +23,7 @@ var Deployments = &collector.Spec{
 	Cost:     collector.Calls(data.ListDeployments.Op(), 1),
 }
 
-func collectDeployments(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+func collectDeployments(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
 	address := item.Value
 	count, err := collector.OfChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
 		for _, err := range collector.Readable(out, ups.Data.Deployments(ctx, chainID, address)) {

@@ -51,7 +51,7 @@ var ICM = &collector.Spec{
 	},
 }
 
-func collectICM(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
+func collectICM(ctx context.Context, ups collector.Served, item collector.Item, out *metric.Batch) error {
 	address := item.Value
 	name := ups.Data.Entry("icm", address)
 	totals := collector.Load[icmTotals](ups, name)
@@ -137,7 +137,7 @@ const (
 // read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
 // time of sending or by the last change. So once an hour, and if a page is not in order, reading ends only after a page without a message
 // that changed since then.
-func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
+func (t *icmTotals) read(ctx context.Context, ups collector.Served, address string, out *metric.Batch) error {
 	now := time.Now()
 	if t.Recent == nil {
 		t.Recent = map[string]icmMessage{}
@@ -192,7 +192,7 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 
 // readPending requests messages by ID that this run has not read and whose status may change, those first that were not read for the
 // longest time.
-func (t *icmTotals) readPending(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) {
+func (t *icmTotals) readPending(ctx context.Context, ups collector.Served, out *metric.Batch) {
 	var ids []string
 	for id, m := range t.Recent {
 		if m.mayChange() && !t.listed[id] {

@@ -28,7 +28,7 @@ var InternalTransactions = &collector.Spec{
 	Cost:     collector.Calls(data.ListInternals.Op(), 1),
 }
 
-func collectInternalTransactions(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+func collectInternalTransactions(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
 	address := item.Value
 	return transferList[data.InternalTransaction]{
 		op: data.ListInternals.Op(), family: addressInternals, read: internalsRead, copies: true,

@@ -43,7 +43,7 @@ var NFTMetadata = &collector.Spec{
 	},
 }
 
-func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
+func bindNFTMetadata(ups collector.Served) []collector.Job {
 	var jobs []collector.Job
 	for _, t := range ups.Watched().Tokens {
 		i := slices.IndexFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == t.Chain })
@@ -64,7 +64,7 @@ func bindNFTMetadata(ups *collector.Upstreams) []collector.Job {
 	return jobs
 }
 
-func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, t collector.Token, out *metric.Batch) error {
+func collectNFTMetadata(ctx context.Context, ups collector.Served, c nodes.Chain, t collector.Token, out *metric.Batch) error {
 	_, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
 		found, err := findToken(ctx, ups, chainID, t, out)
 		if err != nil {
@@ -88,7 +88,7 @@ func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, c nodes.C
 
 // findToken searches for a token among the tokens of the monitored addresses. It starts with the address that held
 // the token last. It returns nil if no monitored address holds the token.
-func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
+func findToken(ctx context.Context, ups collector.Served, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.Entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _ := state.Load[string](&ups.Memory, name)
 	order := collector.Values(ups.Watched().EVM)
@@ -126,7 +126,7 @@ const reindexEvery = time.Hour
 
 // reindex requests that the service reads the token's metadata again, at most once per reindexEvery. It stores the time
 // before the call, so that a restart does not repeat the call.
-func reindex(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) {
+func reindex(ctx context.Context, ups collector.Served, chainID string, t collector.Token, out *metric.Batch) {
 	name := ups.Data.Entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
 	last := collector.Load[time.Time](ups, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {

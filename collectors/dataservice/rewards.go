@@ -49,13 +49,13 @@ var Rewards = &collector.Spec{
 	Cost:     collector.Calls(data.ListRewards.Op(), 1),
 }
 
-func bindRewards(ups *collector.Upstreams) []collector.Job {
+func bindRewards(ups collector.Served) []collector.Job {
 	if len(ups.Watched().Validators.IDs) > 0 {
-		return collector.PerItem(collector.Watchlist.ValidatorItems, func(ctx context.Context, ups *collector.Upstreams, of collector.Item, out *metric.Batch) error {
+		return collector.PerItem(collector.Watchlist.ValidatorItems, func(ctx context.Context, ups collector.Served, of collector.Item, out *metric.Batch) error {
 			return collectRewards(ctx, ups, of.Value, out)
 		})(ups)
 	}
-	return collector.PerNode(func(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+	return collector.PerNode(func(ctx context.Context, ups collector.Served, n *nodes.Node, out *metric.Batch) error {
 		id, err := n.ID(ctx)
 		if err != nil || !ups.NodeReports(n, "rewards of "+id) {
 			return err
@@ -64,7 +64,7 @@ func bindRewards(ups *collector.Upstreams) []collector.Job {
 	})(ups)
 }
 
-func collectRewards(ctx context.Context, ups *collector.Upstreams, id string, out *metric.Batch) error {
+func collectRewards(ctx context.Context, ups collector.Served, id string, out *metric.Batch) error {
 	name := ups.Data.Entry("validator-rewards", id, ups.Data.Currency)
 	totals := collector.Load[rewardTotals](ups, name)
 	r := rewardReader{

@@ -29,7 +29,7 @@ var Signatures = &collector.Spec{
 	Cost:     collector.Calls(data.GetAggregatedSignatures.Op(), 1),
 }
 
-func collectSignatures(ctx context.Context, ups *collector.Upstreams, p collector.Item, out *metric.Batch) error {
+func collectSignatures(ctx context.Context, ups collector.Served, p collector.Item, out *metric.Batch) error {
 	began := time.Now()
 	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), p.Value)
 	took := time.Since(began)

@@ -27,7 +27,7 @@ var Transfers = &collector.Spec{
 	Cost:     collector.Calls(data.ListERC721Transfers.Op(), 1),
 }
 
-func collectTransfers(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
+func collectTransfers(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
 	address := item.Value
 	return transferList[data.ERC721Transfer]{
 		op: data.ListERC721Transfers.Op(), family: addressTransfers, read: transfersRead,

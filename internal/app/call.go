@@ -77,14 +77,25 @@ func callOnce(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 		return ups.Metrics.AvgTPSPage(ctx, r.ChainID, r.At)
 	case r.Method.Verb == "":
 		return callNode(ctx, ups, r)
-	case ups.Data == nil:
-		return nil, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
 	}
-	answer, err := callData(ctx, ups, r)
+	served, err := Served(ups)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := callData(ctx, served, r)
 	if data.IsKeyRejected(err) {
 		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
 	}
 	return answer, err
+}
+
+// Served returns the upstreams with their Data service. Without one, the error is a config.InputError.
+func Served(ups *collector.Upstreams) (collector.Served, error) {
+	served, is := ups.Served()
+	if !is {
+		return served, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
+	}
+	return served, nil
 }
 
 func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
@@ -130,7 +141,7 @@ func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 }
 
 // callData calls a method of the Data service. The default network is that of the nodes.
-func callData(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
+func callData(ctx context.Context, ups collector.Served, r Request) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if r.Params != nil {
 		if err := json.Unmarshal(r.Params, &given); err != nil {

@@ -64,17 +64,18 @@ func targetsOf(t *testing.T, s *collector.Spec) string {
 	item, ids := collector.Unnamed("item"), []string{"item"}
 	found := map[string]bool{}
 	for _, validators := range [][]string{nil, ids} {
-		for _, j := range s.Bind(&collector.Upstreams{
+		ups := &collector.Upstreams{
 			Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(up)), nodes.NewObserver(node.New(up))},
 				[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "one", Ref: "one"}}),
 			Metrics: metrics.New(up),
-			Data:    &collector.DataService{},
 			Watch: collector.Watchlist{
 				Validators: collector.Validators{IDs: validators}, Addresses: item, Delegators: []collector.Item{{Name: "item"}}, Assets: item, EVM: item,
 				Contracts: item,
 				Tokens:    []collector.Token{{Chain: "one"}}, Signatures: []collector.Item{{Name: "probe"}},
 			},
-		}) {
+		}
+		ups.SetData(&collector.DataService{})
+		for _, j := range s.Bind(ups) {
 			kind := "network"
 			switch of := j.Target; {
 			case of.Node != "" && of.Chain != "":

@@ -12,20 +12,27 @@ import (
 // and observer reports separately. PerNetwork and PerChain are for facts that any node can report.
 
 type (
-	// binding returns the jobs of a collector.
-	binding = func(*Upstreams) []Job
+	// binding returns the jobs of a collector, and bindingOf those of one that may need a Data service.
+	binding            = bindingOf[*Upstreams]
+	bindingOf[U bound] = func(U) []Job
 
-	NetworkCollect   = func(ctx context.Context, ups *Upstreams, out *metric.Batch) error
-	ChainCollect     = func(ctx context.Context, ups *Upstreams, c nodes.Chain, out *metric.Batch) error
-	NodeCollect      = func(ctx context.Context, ups *Upstreams, n *nodes.Node, out *metric.Batch) error
+	NetworkCollect = networkCollect[*Upstreams]
+	ChainCollect   = chainCollect[*Upstreams]
+	NodeCollect    = nodeCollect[*Upstreams]
+
+	networkCollect[U bound] = func(ctx context.Context, ups U, out *metric.Batch) error
+	chainCollect[U bound]   = func(ctx context.Context, ups U, c nodes.Chain, out *metric.Batch) error
+	nodeCollect[U bound]    = func(ctx context.Context, ups U, n *nodes.Node, out *metric.Batch) error
+	itemCollect[U bound]    = func(ctx context.Context, ups U, item Item, out *metric.Batch) error
+
 	nodeChainCollect = func(ctx context.Context, ups *Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error
 
 	chainsOf = func(*nodes.Pool) []nodes.Chain
 )
 
 // PerNode binds a collector to every node.
-func PerNode(collect NodeCollect) binding {
-	return PerNodeOf((*nodes.Pool).Nodes, func() NodeCollect { return collect })
+func PerNode[U bound](collect nodeCollect[U]) bindingOf[U] {
+	return PerNodeOf((*nodes.Pool).Nodes, func() nodeCollect[U] { return collect })
 }
 
 // PerObserver binds a collector to every observer.
@@ -43,9 +50,9 @@ func PerNodeOrObserver(collect NodeCollect) binding {
 
 // PerNodeOf binds a collector that keeps for each node what it needs to know from earlier runs. No lock is needed for that, because
 // the runs of a job do not overlap.
-func PerNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, begin func() NodeCollect) binding {
-	return func(ups *Upstreams) (jobs []Job) {
-		for _, n := range nodesOf(ups.Pool) {
+func PerNodeOf[U bound](nodesOf func(*nodes.Pool) []*nodes.Node, begin func() nodeCollect[U]) bindingOf[U] {
+	return func(ups U) (jobs []Job) {
+		for _, n := range nodesOf(ups.base().Pool) {
 			collect := begin()
 			jobs = append(jobs, Job{metric.Target{Node: n.Name()}, func(ctx context.Context, out *metric.Batch) error {
 				return collect(ctx, ups, n, out)
@@ -56,13 +63,13 @@ func PerNodeOf(nodesOf func(*nodes.Pool) []*nodes.Node, begin func() NodeCollect
 }
 
 // PerNetwork binds a collector to the network. There is one job, which may call any node or observer.
-func PerNetwork(collect NetworkCollect) binding {
-	return PerNetworkOf(func() NetworkCollect { return collect })
+func PerNetwork[U bound](collect networkCollect[U]) bindingOf[U] {
+	return PerNetworkOf(func() networkCollect[U] { return collect })
 }
 
 // PerNetworkOf is like PerNodeOf, for the network.
-func PerNetworkOf(begin func() NetworkCollect) binding {
-	return func(ups *Upstreams) []Job {
+func PerNetworkOf[U bound](begin func() networkCollect[U]) bindingOf[U] {
+	return func(ups U) []Job {
 		collect := begin()
 		return []Job{{metric.Target{}, func(ctx context.Context, out *metric.Batch) error { return collect(ctx, ups, out) }}}
 	}
@@ -70,11 +77,11 @@ func PerNetworkOf(begin func() NetworkCollect) binding {
 
 // PerItem binds a collector to every item of a watch list. The target is the item's name. A reload may change the value of a name: the next run
 // uses the new value.
-func PerItem(items func(Watchlist) []Item, collect func(ctx context.Context, ups *Upstreams, item Item, out *metric.Batch) error) binding {
-	return func(ups *Upstreams) (jobs []Job) {
-		for _, item := range items(ups.Watched()) {
+func PerItem[U bound](items func(Watchlist) []Item, collect itemCollect[U]) bindingOf[U] {
+	return func(ups U) (jobs []Job) {
+		for _, item := range items(ups.base().Watched()) {
 			jobs = append(jobs, Job{metric.Target{Item: item.Name}, func(ctx context.Context, out *metric.Batch) error {
-				if value, found := valueOf(items(ups.Watched()), item.Name); found {
+				if value, found := valueOf(items(ups.base().Watched()), item.Name); found {
 					item.Value = value
 				}
 				return collect(ctx, ups, item, out)
@@ -85,9 +92,9 @@ func PerItem(items func(Watchlist) []Item, collect func(ctx context.Context, ups
 }
 
 // onEach joins the jobs of each chain.
-func onEach(chains chainsOf, bind func(nodes.Chain) binding) binding {
-	return func(ups *Upstreams) (jobs []Job) {
-		for _, c := range chains(ups.Pool) {
+func onEach[U bound](chains chainsOf, bind func(nodes.Chain) bindingOf[U]) bindingOf[U] {
+	return func(ups U) (jobs []Job) {
+		for _, c := range chains(ups.base().Pool) {
 			for _, j := range bind(c)(ups) {
 				j.Target.Chain = c.Name
 				jobs = append(jobs, j)
@@ -98,15 +105,15 @@ func onEach(chains chainsOf, bind func(nodes.Chain) binding) binding {
 }
 
 // PerChain binds a collector to every monitored chain. A job may call any node or observer.
-func PerChain(collect ChainCollect) binding {
-	return PerChainOf((*nodes.Pool).Chains, func() ChainCollect { return collect })
+func PerChain[U bound](collect chainCollect[U]) bindingOf[U] {
+	return PerChainOf((*nodes.Pool).Chains, func() chainCollect[U] { return collect })
 }
 
 // PerChainOf is like PerNodeOf, for each chain.
-func PerChainOf(chains chainsOf, begin func() ChainCollect) binding {
-	return onEach(chains, func(c nodes.Chain) binding {
+func PerChainOf[U bound](chains chainsOf, begin func() chainCollect[U]) bindingOf[U] {
+	return onEach(chains, func(c nodes.Chain) bindingOf[U] {
 		collect := begin()
-		return PerNetwork(func(ctx context.Context, ups *Upstreams, out *metric.Batch) error { return collect(ctx, ups, c, out) })
+		return PerNetwork(func(ctx context.Context, ups U, out *metric.Batch) error { return collect(ctx, ups, c, out) })
 	})
 }
 
@@ -127,31 +134,37 @@ func collectOn(c nodes.Chain, collect nodeChainCollect) NodeCollect {
 }
 
 // PerItemAndChain binds a collector to every item of a watch list on every monitored chain.
-func PerItemAndChain(items func(Watchlist) []Item, collect func(ctx context.Context, ups *Upstreams, c nodes.Chain, item Item,
-	out *metric.Batch) error) binding {
-	return onEach((*nodes.Pool).Chains, func(c nodes.Chain) binding {
-		return PerItem(items, func(ctx context.Context, ups *Upstreams, item Item, out *metric.Batch) error {
+func PerItemAndChain[U bound](items func(Watchlist) []Item, collect func(ctx context.Context, ups U, c nodes.Chain, item Item,
+	out *metric.Batch) error) bindingOf[U] {
+	return onEach((*nodes.Pool).Chains, func(c nodes.Chain) bindingOf[U] {
+		return PerItem(items, func(ctx context.Context, ups U, item Item, out *metric.Batch) error {
 			return collect(ctx, ups, c, item, out)
 		})
 	})
 }
 
-// WithData wraps the field Bind of a collector that calls the Data service. If that service is not configured, there
-// are no jobs. Each job determines the network before it calls the service.
-func WithData(bind binding) binding {
+// WithService wraps the field Bind of a collector that calls the Data service. If that service is not configured, there are no jobs.
+func WithService(bind bindingOf[Served]) binding {
 	return func(ups *Upstreams) []Job {
-		if ups.Data == nil {
-			return nil
+		if served, is := ups.Served(); is {
+			return bind(served)
 		}
-		jobs := bind(ups)
+		return nil
+	}
+}
+
+// WithData is like WithService. Each job determines the network before it calls the service.
+func WithData(bind bindingOf[Served]) binding {
+	return WithService(func(served Served) []Job {
+		jobs := bind(served)
 		for i, j := range jobs {
 			jobs[i].Collect = func(ctx context.Context, out *metric.Batch) error {
-				if _, err := ups.FindNetwork(ctx); err != nil {
+				if _, err := served.FindNetwork(ctx); err != nil {
 					return err
 				}
 				return j.Collect(ctx, out)
 			}
 		}
 		return jobs
-	}
+	})
 }

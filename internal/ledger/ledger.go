@@ -148,7 +148,7 @@ func (e *IncompleteError) Error() string { return "incomplete: " + strings.Join(
 // reader reads the ledger.
 type reader struct {
 	Query
-	ups      *collector.Upstreams
+	ups      collector.Served
 	network  string
 	own      map[string]bool // own addresses, without their chain
 	operated map[string]bool // validators that the user operates, by node ID
@@ -158,12 +158,8 @@ type reader struct {
 
 // Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError. If something could not be
 // read, the error is an *IncompleteError, and the payments are what could be read.
-func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, error) {
-	err := q.Check()
-	if err == nil && ups.Data == nil {
-		err = errors.New("no Data service configured: set AVAX_DATA_URL")
-	}
-	if err != nil {
+func Read(ctx context.Context, ups collector.Served, q Query) ([]Payment, error) {
+	if err := q.Check(); err != nil {
 		return nil, config.InputError{Err: err}
 	}
 	r := &reader{Query: q, ups: ups, own: map[string]bool{}, operated: map[string]bool{}}

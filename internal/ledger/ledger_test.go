@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
@@ -36,6 +38,14 @@ func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
 	return payments
 }
 
+func readServed(ctx context.Context, ups *collector.Upstreams, q ledger.Query) ([]ledger.Payment, error) {
+	served, err := app.Served(ups)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.Read(ctx, served, q)
+}
+
 func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q ledger.Query) ([]ledger.Payment, error) {
 	t.Helper()
 	cfg, err := w.Env.Parse()
@@ -47,7 +57,7 @@ func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ledger.Read(t.Context(), ups, q)
+	return readServed(t.Context(), ups, q)
 }
 
 // damaging makes the stake of one reward malformed.

@@ -154,7 +154,7 @@ func (s *service) readContext(ctx context.Context, t *testing.T, env config.Envi
 	if q.Currency == "" {
 		q.Currency = "usd"
 	}
-	return ledger.Read(ctx, ups, q)
+	return readServed(ctx, ups, q)
 }
 
 // id returns a valid ID of 32 bytes, or of a node, which depends on a number.

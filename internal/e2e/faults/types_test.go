@@ -140,12 +140,12 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 		Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(open("alpha")))},
 			[]nodes.Chain{{Name: "C", Ref: "C"}, {Name: "examplel1", Ref: network.Chain("examplel1").ID}}),
 		Metrics: metrics.New(open("metrics")),
-		Data:    &collector.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"},
 		Watch: collector.Watchlist{
 			Addresses: collector.Unnamed("P-"+simnet.Owner, "X-"+simnet.Owner), EVM: collector.Unnamed(simnet.Account), Contracts: collector.Unnamed(simnet.Account),
 			Tokens: []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
 		},
 	}
+	ups.SetData(&collector.DataService{Client: data.New(open("data")), Network: data.Mainnet, Currency: "usd"})
 	return spec.Bind(ups)
 }
 
