@@ -47,7 +47,7 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	ctx = scrape.MaxAge(ctx, time.Minute) // send identical calls of several collectors once
 	if cfg.Chains.Auto {
 		chains, err := ups.Discover(ctx, ups.Chains())
-		if err != nil {
+		if err != nil && !ups.IsEmpty() {
 			fmt.Fprintf(out, "chain discovery failed: %v\n", err)
 		}
 		ups.SetChains(chains)
@@ -115,6 +115,9 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 		}
 	}
 	found = append(found, expiring(registry, time.Now())...)
+	if ups.IsEmpty() && !cfg.OnlyData {
+		found = append(found, status.Finding{About: "nodes", Text: nodes.NoNode, Do: "Add nodes to AVAX_NODES_FILE."})
+	}
 	for _, f := range found {
 		fmt.Fprintf(out, "FAILS  %s: %s\n       %s\n", f.About, f.Text, f.Do)
 	}
@@ -127,7 +130,7 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	case failed == len(jobs):
 	case failed > 0:
 		fmt.Fprintf(out, "ok     %s\n", sum(passed, rules, all))
-	case len(without) > 0:
+	case len(without) > 0 && !ups.IsEmpty():
 		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Add a node that does.\n", passed, strings.Join(without, ", "))
 	case len(found) > 0:
 		fmt.Fprintf(out, "ok     all %s\n", sum(passed, rules, all))

@@ -19,7 +19,7 @@ import (
 )
 
 // withNodesFile runs an exporter whose nodes are in a file: alpha and bravo. put writes the file: name=host.
-func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put func(nodes ...string))) {
+func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put func(nodes ...string)), change ...func(env map[string]string)) {
 	t.Helper()
 	dir, write := files(t, nil)
 	put := func(nodes ...string) {
@@ -37,6 +37,9 @@ func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put f
 	put("alpha=alpha", "bravo=bravo")
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["NODES"], w.Env["NODES_FILE"], w.Env["METRICS_URL"], w.Env["CHAINS"] = "", filepath.Join(dir, "nodes.yml"), "", "C"
+		for _, c := range change {
+			c(w.Env)
+		}
 		w.Start(t)
 		test(t, w, put)
 	})
@@ -226,4 +229,45 @@ func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An empty list of nodes is a state: no collector panics or fails, no page fails, and what is said about nodes is that there are none. With the Data
+// service, its collectors continue.
+func TestNoNodeIsAState(t *testing.T) {
+	for _, service := range []string{"", "http://data.sim"} {
+		withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
+			time.Sleep(5 * time.Minute)
+			put()
+			if err := w.Reload(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Minute)
+			samples := w.Samples(t)
+			for series, v := range samples {
+				switch {
+				case strings.HasPrefix(series, "avax_exporter_collector_panics_total") && v != 0:
+					t.Errorf("%s is %v", series, v)
+				case strings.HasPrefix(series, "avax_exporter_collector_success") && v != 1:
+					t.Errorf("%s is %v", series, v)
+				}
+			}
+			for path, want := range map[string]string{
+				"/": "no node to query", "/alerts": "", "/week": "", "/explain?name=AvaxNodeDown": "no node is configured here now",
+				"/safe-to-stop?node=alpha": "unknown node: no node is configured here now", "/is-back?node=alpha": "unknown node: no node is configured here now",
+				"/serving?node=alpha&chain=C": "unknown node: no node is configured here now", "/waves": "not known: no node is configured here now",
+				"/?filter=alpha": "", "/node/alpha": "", "/l1/x": "", "/api/v1/tables": "", "/api/v1/alerts": "", "/api/v1/rules": "", "/-/healthy": "healthy",
+			} {
+				status, text := w.Get(t, path)
+				if status >= 500 && status != http.StatusServiceUnavailable || !strings.Contains(text, want) {
+					t.Errorf("%s: %d, want %q: %s", path, status, want, text[:min(len(text), 300)])
+				}
+			}
+			if log := w.Log.String(); strings.Contains(log, "panic") || strings.Contains(log, "expected network") {
+				t.Errorf("log: %s", log)
+			}
+		}, func(env map[string]string) {
+			env["DATA_URL"], env["NETWORK"], env["ALERTING"] = service, "mainnet", "on"
+			env["WATCH_ADDRESSES"], env["WATCH_DELEGATORS"] = simnet.Account+",P-"+simnet.Owner, "fund=P-"+simnet.Delegator
+		})
+	}
 }

@@ -68,7 +68,9 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	c.Watch.Assets = []collector.Item{{Name: "example-asset", Value: Asset}}
 	c.Watch.EVM = []collector.Item{{Name: "account", Value: simnet.Account}, {Name: "partner", Value: simnet.Partner}}
 	c.Watch.Contracts = []collector.Item{{Name: "deployer", Value: simnet.Account}}
-	c.Watch.Tokens = []collector.Token{{Name: "ticket", Chain: "C", Contract: simnet.Collection, ID: "3"}, {Name: "item", Chain: "C", Contract: simnet.Items, ID: "1"}}
+	c.Watch.Tokens = []collector.Token{
+		{Name: "ticket", Chain: "C", Contract: simnet.Collection, ID: "3"}, {Name: "item", Chain: "C", Contract: simnet.Items, ID: "1"},
+	}
 	c.Watch.Signatures = []collector.Item{{Name: "conversion", Value: Conversion}}
 	c.Collectors = collectors.All()
 	for _, spec := range c.Collectors {

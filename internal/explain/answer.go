@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -173,6 +174,9 @@ func (e *explanation) unread(rules []alerting.Rule) (why, do string) {
 			if ran = true; j.Last.Err != nil && !errors.Is(j.Last.Err, metric.ErrNotOffered) {
 				return why + ", because " + j.Last.Err.Error() + ".", remedy.Of(j.Last.Err).Do
 			}
+		}
+		if !ran && !slices.ContainsFunc(e.jobs, func(j *metric.Job) bool { return j.Last.Target.Node != "" }) {
+			return why + ", because " + nodes.NoNode + ".", "Add nodes to AVAX_NODES_FILE or AVAX_NODES."
 		}
 		if !ran {
 			return why + ", because the collector " + spec.Name + " does not run here.", "If you need this alert, add +" + spec.Name + " to AVAX_COLLECTORS."

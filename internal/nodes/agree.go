@@ -71,11 +71,11 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		}
 		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
 		if len(others) == 0 {
-			return nil, noAnswer(votes.errs)
+			return nil, noAnswer(len(own)+len(observers), votes.errs)
 		}
 		v, err := firstOf(ctx, others, call)
 		if NotServed(err) { // then what is wrong with the nodes matters
-			err = noAnswer(append(votes.errs, err))
+			err = noAnswer(len(others), append(votes.errs, err))
 		}
 		return []T{v}, err
 	}

@@ -58,7 +58,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 			break
 		}
 	}
-	return zero, noAnswer(errs)
+	return zero, noAnswer(len(order), errs)
 }
 
 // checked makes a call about the network if the node belongs to it.
@@ -121,13 +121,16 @@ func each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 		found = append(found, answers[i])
 	}
 	if len(found) == 0 {
-		return nil, noAnswer(errs)
+		return nil, noAnswer(len(all), errs)
 	}
 	return found, nil
 }
 
-// noAnswer makes one error of the errors of all nodes.
-func noAnswer(errs []error) error {
+// noAnswer makes one error of the errors of all nodes. No node at all is a state, in which nothing is offered.
+func noAnswer(of int, errs []error) error {
+	if of == 0 {
+		return fmt.Errorf("%w: %s", metric.ErrNotOffered, NoNode)
+	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, errOtherNetwork) })
 	switch len(errs) {
 	case 0:

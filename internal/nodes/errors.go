@@ -33,6 +33,9 @@ func OptionalOf[T any](ctx context.Context, n *Node, chain string, answer T, err
 // NotServed reports whether the upstreams do not serve a call, so that another source may answer.
 func NotServed(err error) bool { return errors.Is(err, metric.ErrNotOffered) || node.IsNotServed(err) }
 
+// NoNode is what is said about nodes while none is configured, as with an empty list in AVAX_NODES_FILE.
+const NoNode = "no node is configured here now"
+
 // SettingError is an error that the operator can resolve by correcting a variable of the configuration.
 type SettingError struct {
 	Variable string // such as AVAX_CHAINS

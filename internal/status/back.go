@@ -255,7 +255,7 @@ func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
 		if a.Reason = p.starting(); a.Reason != "" {
 			return Unknown, a
 		}
-		a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+		a.Reason = "unknown node: " + st.Known()
 		return NotFound, a
 	}
 	var was *presence

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Names are the identities of the configured nodes, and the names and labels that the user gave to nodes and validators. An identity
@@ -44,6 +46,14 @@ func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
 func (n Names) And(nodes []string) Names {
 	n.All = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(n.All), nodes...))))
 	return n
+}
+
+// Known returns which nodes there are, for an answer about an unknown name.
+func (n Names) Known() string {
+	if len(n.All) == 0 {
+		return nodes.NoNode
+	}
+	return "the nodes are " + words.Brief(n.All)
 }
 
 // IsNode reports whether this is the name of a configured node.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // Serving is the answer whether a node can serve clients of a chain, as JSON.
@@ -30,7 +28,7 @@ func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, 
 		return Invalid, a
 	}
 	if !st.IsNode(name) {
-		a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+		a.Reason = "unknown node: " + st.Known()
 		return NotFound, a
 	}
 	if a.Reason = st.servesNot(name, chain, blocks, seconds, &a); a.Reason != "" {

@@ -218,7 +218,7 @@ func (st *Status) safeToStopOther(p Pool, a Stop) (Verdict, Stop) {
 	if a.Reason = p.starting(); a.Reason != "" {
 		return Unknown, a
 	}
-	a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+	a.Reason = "unknown node: " + st.Known()
 	return NotFound, a
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -57,6 +58,10 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 	if len(names) == 0 {
 		names = st.All
 	}
+	if len(st.All) == 0 && len(names) == 0 {
+		a.Reason = "not known: " + nodes.NoNode
+		return Unknown, a
+	}
 	if len(facts.Nodes) == 0 {
 		a.Reason = cmp.Or(p.starting(), "not known: "+st.why(isStop))
 		return Unknown, a
@@ -66,7 +71,7 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 	verdict := Yes
 	for _, name := range names {
 		if !st.IsNode(name) {
-			a.Reason = "unknown node: the nodes are " + words.Brief(st.All)
+			a.Reason = "unknown node: " + st.Known()
 			return NotFound, a
 		}
 		its, stop := st.safeToStop(p, name, false)

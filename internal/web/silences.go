@@ -212,7 +212,7 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 	case validationID != "":
 		return one("validation_id", validationID), nil
 	}
-	remedy := "the nodes are " + words.Brief(st.All)
+	remedy := st.Known()
 	if near := spelling.Near(word, slices.Concat(st.All, chains, alerts)); len(near) > 0 {
 		remedy = "did you mean " + strings.Join(near, " or ") + "?"
 	}
