@@ -100,21 +100,3 @@ func runIsBack(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 	}
 }
-
-// runWaves asks the running exporter which nodes may stop together.
-func runWaves(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	var from string
-	words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") })
-	if err != nil {
-		return usageError{err}
-	}
-	exporter, _, err := exporterOf(from)
-	if err != nil {
-		return err
-	}
-	answer, err := exporter.verdict(ctx, "/waves?"+url.Values{"node": words}.Encode())
-	if err == nil {
-		_, err = fmt.Fprintln(stdout, answer)
-	}
-	return err
-}

@@ -38,13 +38,12 @@ Options:
               (default: the exporter on this machine, at AVAX_LISTEN)
 `
 
-// safeTo returns a command that asks the running exporter whether something is safe.
-func safeTo(action, parameter string) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	name := "safe-to-" + action
+// verdictOf returns a command that prints the running exporter's answer about what the arguments name: one thing, or any number.
+func verdictOf(path, parameter string, one bool) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		var from string
 		words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") })
-		if err == nil && (len(words) != 1 || words[0] == "") {
+		if err == nil && one && (len(words) != 1 || words[0] == "") {
 			err = fmt.Errorf("name one %s", parameter)
 		}
 		if err != nil {
@@ -54,7 +53,7 @@ func safeTo(action, parameter string) func(ctx context.Context, args []string, s
 		if err != nil {
 			return err
 		}
-		answer, err := exporter.verdict(ctx, "/"+name+"?"+url.Values{parameter: words}.Encode())
+		answer, err := exporter.verdict(ctx, path+"?"+url.Values{parameter: words}.Encode())
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package explain
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -42,12 +41,6 @@ func (x Explanation) Text(why bool) string {
 		text += "\n\n" + x.Why
 	}
 	return text
-}
-
-// Name returns the whole text of an explanation.
-func Name(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (string, error) {
-	x, err := Of(ctx, source, jobs, name, target, now)
-	return x.Text(true), err
 }
 
 // reading is a value that a rule compares with a bound.
@@ -112,7 +105,7 @@ func (e *explanation) since(r alerting.Rule, a alerting.Alert) string {
 		left := max(0, a.ActiveAt.Add(r.For.Duration()).Sub(e.now))
 		return "pending for " + long + " and fires in " + words.Exact(left)
 	case !a.KeepFiringSince.IsZero():
-		return "over since " + words.Span(e.now.Sub(a.KeepFiringSince))
+		return "over since " + words.Span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + words.Span(r.KeepFiringFor.Duration())
 	}
 	return "firing for " + long
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // maxPrinted is the maximum number of samples, alerts or failures that are printed. Further ones are only counted.
@@ -68,7 +69,7 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 	return x, e.err
 }
 
-// explanation builds the text of one call of Name.
+// explanation builds the text of one call of Of.
 type explanation struct {
 	ctx    context.Context
 	source alerting.Source
@@ -182,7 +183,8 @@ func (e *explanation) alert(rules []alerting.Rule) {
 				continue
 			}
 			if active++; active <= maxPrinted {
-				e.printf("  %s: %s, value %s%s\n", e.state(r, a), cmp.Or(a.Annotations["summary"], r.Name), format(float64(a.Value), unit), subject(labels))
+				e.printf("  %s (since %s): %s, value %s%s\n", e.since(r, a), a.ActiveAt.UTC().Format("2006-01-02 15:04:05 UTC"),
+					cmp.Or(a.Annotations["summary"], r.Name), format(float64(a.Value), unit), subject(labels))
 			}
 		}
 		e.rest(active, "alerts")
@@ -205,18 +207,6 @@ func labelled(name string, labels map[string]string) string {
 		return ""
 	}
 	return " " + name + " " + labels[name]
-}
-
-// state returns the state of an alert and since when.
-func (e *explanation) state(r alerting.Rule, a alerting.Alert) string {
-	since := fmt.Sprintf("since %s (%s)", a.ActiveAt.UTC().Format("2006-01-02 15:04:05 UTC"), span(e.now.Sub(a.ActiveAt)))
-	switch {
-	case a.State == alerting.Pending:
-		return "pending " + since + ", fires in " + span(max(0, a.ActiveAt.Add(r.For.Duration()).Sub(e.now)))
-	case !a.KeepFiringSince.IsZero():
-		return "over since " + span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + span(r.KeepFiringFor.Duration())
-	}
-	return "firing " + since
 }
 
 // expression prints an expression, whether each of its operands has a result about the target, the values and bounds of comparisons, and then
@@ -377,18 +367,11 @@ func unitOf(r alerting.Rule) string {
 func format(v float64, unit string) string {
 	switch {
 	case unit == "Duration" && math.Abs(v) < 9e9:
-		return span(time.Duration(v * float64(time.Second)))
+		return words.Seconds(v)
 	case unit == "Percentage":
 		return strconv.FormatFloat(math.Round(v*1e4)/100, 'f', -1, 64) + " %"
 	case unit == "Timestamp" && v > 0 && v < 1e11:
 		return time.Unix(int64(v), 0).UTC().Format("2006-01-02 15:04 UTC")
 	}
 	return strconv.FormatFloat(v, 'g', 10, 64)
-}
-
-func span(d time.Duration) string {
-	if days := d / (24 * time.Hour); days != 0 {
-		return fmt.Sprintf("%dd%dh", days, int((d % (24 * time.Hour)).Abs().Hours()))
-	}
-	return d.Round(time.Second).String()
 }

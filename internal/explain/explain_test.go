@@ -103,7 +103,8 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 			Key: metric.Key{Collector: "up", Target: metric.Target{Node: "bravo"}}, Err: errors.New("info.getNodeVersion: connection refused"),
 		}}
 		for _, name := range names {
-			text, err := Name(t.Context(), running, []*metric.Job{failed}, name[0], name[1], time.Now())
+			x, err := Of(t.Context(), running, []*metric.Job{failed}, name[0], name[1], time.Now())
+			text := x.Text(true)
 			var unknown UnknownError
 			switch {
 			case errors.As(err, &unknown):
@@ -133,7 +134,7 @@ func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 		t,
 		told[0],
 		"AvaxConnectedStakeLow, severity page, fires after",
-		"firing since 2000-01-01 00:0",
+		" (since 2000-01-01 00:0",
 		`value 42 % {node="alpha"}`,
 		"bound < 90 %\n",
 		"bound < 0.8\n",
@@ -142,14 +143,14 @@ func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 		"docs/runbooks/AvaxConnectedStakeLow.md",
 		"!bravo",
 	)
-	demand(t, told[1], "severity page", "firing since", "true   ", "avax:node_down is recorded from", "true   or last_over_time(avax_node_up[7m]) == 0\n",
+	demand(t, told[1], "severity page", "firing for", "true   ", "avax:node_down is recorded from", "true   or last_over_time(avax_node_up[7m]) == 0\n",
 		`value 0 {node="bravo"}`,
 		"bound == 0\n",
 		"false  unless ", `avax_node_up{node="bravo"} 0`, "!alpha")
-	demand(t, told[2], "not firing", "false  ", "!firing since")
-	demand(t, told[3], "pending since ", ", fires in 3m", "!ALERTS{alertname=\"AvaxL1RunwayLow\"")
+	demand(t, told[2], "not firing", "false  ", "!firing for")
+	demand(t, told[3], "pending for ", " and fires in 3 min 3 s (since ", "!ALERTS{alertname=\"AvaxL1RunwayLow\"")
 	// The balance ends in 12 days: both the value and its bound are times, as in the text of the alert.
-	demand(t, told[4], "severity warn", "pending since", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "!d5h is below")
+	demand(t, told[4], "severity warn", "pending for", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "!d5h is below")
 	demand(t, told[5], "not firing", "has no samples here")
 }
 

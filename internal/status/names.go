@@ -20,9 +20,7 @@ type Names struct {
 	given  map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
 }
 
-var (
-	everInfo = read("avax_node_info", "node", "node_id")
-)
+var everInfo = read("avax_node_info", "node", "node_id")
 
 // NamesOf returns the names of nodes and validators.
 func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {

@@ -46,10 +46,7 @@ type Given struct {
 
 // Of returns the status at a time. At the zero time, no sample has expired.
 func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
-	st := &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now),
-		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
-	}
+	st := newStatus(jobs, now, given)
 	st.readNodes()
 	st.readValidators()
 	st.readL1s(given.Chains)
@@ -59,13 +56,17 @@ func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
 	return st
 }
 
+// newStatus returns a status with the samples of these families; of all without families.
+func newStatus(jobs []*metric.Job, now time.Time, given Given, only ...family) *Status {
+	return &Status{
+		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, only...),
+		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
+	}
+}
+
 // OfNodes returns the status with what nodes report about themselves and their chains only. It is cheap.
 func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
-	st := &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, nodeFamilies()...),
-		nodes:    map[string]*Node{},
-		restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
-	}
+	st := newStatus(jobs, now, given, nodeFamilies()...)
 	st.readNodes()
 	st.readStates(given)
 	return st

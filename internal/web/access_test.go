@@ -106,7 +106,7 @@ func TestPagesOfOtherSitesCauseNoWork(t *testing.T) {
 		for _, call := range []struct{ method, path string }{
 			{http.MethodGet, "/api/v1/query?query=up"}, {http.MethodPost, "/api/v1/query?query=up"},
 			{http.MethodGet, "/api/v1/query_range?query=up&start=0&end=1&step=1"}, {http.MethodPost, "/api/v1/query_range?query=up&start=0&end=1&step=1"},
-			{http.MethodPost, "/alerts/silence"}, {http.MethodPost, "/alerts/end"}, {http.MethodPost, "/-/reload"}, {http.MethodGet, "/-/reload"},
+			{http.MethodPost, "/alerts/silence?node=a&for=1h"}, {http.MethodPost, "/alerts/end"}, {http.MethodPost, "/-/reload"}, {http.MethodGet, "/-/reload"},
 			{http.MethodGet, "/api/v2/alerts"}, {http.MethodPost, "/api/v2/silences"}, {http.MethodDelete, "/api/v2/silence/1"},
 		} {
 			r := httptest.NewRequest(call.method, call.path, nil)

@@ -23,7 +23,7 @@ import (
 // history reads the past of a page from the source of alerts.
 type history struct {
 	ctx    context.Context
-	source alerting.Source // nil: no history
+	source *bounded // nil: no history
 	now    time.Time
 	err    error // of the query that failed: no further one is made
 }
@@ -36,10 +36,10 @@ const (
 
 // long returns how long the source keeps samples.
 func (h *history) long() time.Duration {
-	if s, ok := h.source.(interface{ History() time.Duration }); ok {
-		return max(leastHistory, s.History())
+	if h.source == nil {
+		return leastHistory
 	}
-	return leastHistory
+	return max(leastHistory, h.source.History())
 }
 
 // step returns the length of each of this number of steps of a strip.

@@ -188,6 +188,16 @@ func shortID(id string) g.Node {
 	return g.Group{g.Text(id[:begin]), h.Span(h.Class("cut"), g.Text(id[begin:len(id)-end])), g.Text(id[len(id)-end:])}
 }
 
+// lowestOf returns the lowest known value of a list; absent if none is known.
+func lowestOf[T any](list []T, of func(T) status.Value) (lowest status.Value) {
+	for _, one := range list {
+		if value := of(one); value.Known && (!lowest.Known || value.V < lowest.V) {
+			lowest = value
+		}
+	}
+	return lowest
+}
+
 func figures(cells []cell) g.Node {
 	return h.Dl(h.Class("figures"), g.Map(cells, func(c cell) g.Node {
 		return h.Div(h.Dt(g.Text(c.name)), h.Dd(h.Class(c.urgency.Class()), c.content))

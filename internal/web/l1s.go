@@ -60,22 +60,15 @@ func (v *view) l1s() g.Node {
 
 // l1Sum sums up L1s that are well.
 func (v *view) l1Sum(n int, well []row[*status.L1]) string {
-	var connected, runway status.Value
 	validators := 0
 	for _, r := range well {
-		if share := r.of.ConnectedWeight.Of(r.of.Weight); share.Known && (!connected.Known || share.V < connected.V) {
-			connected = share
-		}
-		if first := r.of.Runway(); first.Known && (!runway.Known || first.V < runway.V) {
-			runway = first
-		}
 		validators += len(r.of.Validators)
 	}
 	text := words.Plural(n, "L1", "L1s") + " well, " + words.Plural(validators, "validator", "validators")
-	if connected.Known {
+	if connected := lowestOf(well, func(r row[*status.L1]) status.Value { return r.of.ConnectedWeight.Of(r.of.Weight) }); connected.Known {
 		text += ", lowest connected weight " + words.Percent(connected.V)
 	}
-	if runway.Known {
+	if runway := lowestOf(well, func(r row[*status.L1]) status.Value { return r.of.Runway() }); runway.Known {
 		text += ", first balance runs out " + left(runway.V)
 	}
 	return text

@@ -145,13 +145,7 @@ func (v *view) otherNodes(rows, shown []nodeRow) g.Node {
 	})
 	var parts []string
 	least := func(name string, of func(*status.Node) status.Value, format func(float64) string) {
-		var lowest status.Value
-		for _, r := range rest {
-			if value := of(r.Node); value.Known && (!lowest.Known || value.V < lowest.V) {
-				lowest = value
-			}
-		}
-		if lowest.Known {
+		if lowest := lowestOf(rest, func(r nodeRow) status.Value { return of(r.Node) }); lowest.Known {
 			parts = append(parts, name+" "+format(lowest.V))
 		}
 	}

@@ -386,7 +386,7 @@ func TestEveryOutcomeHasARemedy(t *testing.T) {
 
 func TestNumbersAreTruncated(t *testing.T) {
 	for want, got := range map[string]string{
-		"99.99 %": words.Percent(0.99999), "100 %": words.Percent(1), "80.5 %": words.Percent(0.805), "1 days": "1 " + "days",
+		"99.99 %": words.Percent(0.99999), "100 %": words.Percent(1), "80.5 %": words.Percent(0.805),
 		"47 h": words.Span(48*time.Hour - time.Second), "2 days": words.Span(71 * time.Hour), "1,234 AVAX": words.AVAX(1234.9), "0.1234 AVAX": words.AVAX(0.12349),
 		"< 0.0001 AVAX": words.AVAX(1e-6),
 	} {

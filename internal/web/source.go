@@ -55,14 +55,14 @@ type answers struct {
 }
 
 // source returns the source as pages ask it; nil if there is none.
-func (s *Site) source() alerting.Source {
+func (s *Site) source() *bounded {
 	switch {
 	case s.Source == nil:
 		return nil
 	case s.remote():
-		return bounded{s.Source, s.answers, prometheusPatience, errUnanswered}
+		return &bounded{s.Source, s.answers, prometheusPatience, errUnanswered}
 	}
-	return bounded{s.Source, s.answers, ownPatience, errSlow}
+	return &bounded{s.Source, s.answers, ownPatience, errSlow}
 }
 
 // History returns how long the source keeps samples.

@@ -51,15 +51,12 @@ func (v *view) compareValidators(a, b *status.Validator) int {
 
 // validatorSum sums up validators that are well.
 func (v *view) validatorSum(n int, well []row[*status.Validator]) string {
-	text, lowest := words.Plural(n, "validator", "validators")+" well", status.Value{}
+	text := words.Plural(n, "validator", "validators") + " well"
 	var ends, rewards []status.Value
 	for _, r := range well {
-		if uptime := r.of.Uptime(); uptime.Known && (!lowest.Known || uptime.V < lowest.V) {
-			lowest = uptime
-		}
 		ends, rewards = append(ends, r.of.End), append(rewards, r.of.PotentialReward)
 	}
-	if lowest.Known {
+	if lowest := lowestOf(well, func(r row[*status.Validator]) status.Value { return r.of.Uptime() }); lowest.Known {
 		text += ", lowest uptime " + words.Percent(lowest.V)
 	}
 	return text + v.sumOf("rewards", rewards) + v.firstOf("first period ends", ends)
@@ -81,12 +78,7 @@ func (v *view) sumOf(what string, values []status.Value) string {
 
 // firstOf returns the earliest of times as a part of a sum; empty if none is known.
 func (v *view) firstOf(what string, times []status.Value) string {
-	var first status.Value
-	for _, t := range times {
-		if t.Known && (!first.Known || t.V < first.V) {
-			first = t
-		}
-	}
+	first := lowestOf(times, func(t status.Value) status.Value { return t })
 	if !first.Known {
 		return ""
 	}

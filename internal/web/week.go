@@ -23,10 +23,7 @@ func (h *history) ofWeek(expr string, end time.Time, step time.Duration, steps i
 	if h.source == nil || h.err != nil {
 		return nil
 	}
-	source := h.source
-	if b, is := source.(bounded); is {
-		source, _ = b.week()
-	}
+	source, _ := h.source.week()
 	matrix, err := source.QueryRange(h.ctx, expr, end.Add(-step*time.Duration(steps-1)), end, step)
 	if err != nil {
 		h.err = err
@@ -65,18 +62,16 @@ func (h *history) days(names []string, all bool) map[string]*[weekDays]dayOf {
 			}
 		}
 	}
-	if len(names) == 0 {
+	if len(names) == 0 || h.source == nil {
 		return found
 	}
 	read("avg by (node) (avg_over_time(%s[1d]))", func(of *dayOf, value float64) { of.up = value })
-	if b, is := h.source.(bounded); is {
-		if _, own := b.week(); own { // else the time between samples is not known
-			read("max by (node) (count_over_time(%s[1d]))", func(of *dayOf, value float64) {
-				if of.known = min(1, value/float64(day/alerting.WeekStep)); value < 2 { // a sample at midnight belongs to the day before it
-					of.up = -1
-				}
-			})
-		}
+	if _, own := h.source.week(); own { // else the time between samples is not known
+		read("max by (node) (count_over_time(%s[1d]))", func(of *dayOf, value float64) {
+			if of.known = min(1, value/float64(day/alerting.WeekStep)); value < 2 { // a sample at midnight belongs to the day before it
+				of.up = -1
+			}
+		})
 	}
 	for name, days := range found {
 		earlier := false

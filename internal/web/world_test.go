@@ -314,23 +314,6 @@ func TestPagesShowWhatIsSilenced(t *testing.T) {
 	})
 }
 
-func TestSilencesRejectCrossSiteRequests(t *testing.T) {
-	inWorld(t, []byte(nodeDown), func(s world) {
-		for _, headers := range [][]string{
-			{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "http://evil.example"}, {"Origin", "null"},
-		} {
-			if status, _, _ := s.post("/alerts/silence", form, headers...); status != http.StatusForbidden {
-				t.Errorf("%s: %s: status %d", headers[0], headers[1], status)
-			}
-		}
-		web.Demand(t, s.get("/alerts"), "No silences")
-		if status, _ := s.Get(s.t, "/alerts/silence?"+form.Encode()); status == http.StatusSeeOther || status == http.StatusOK {
-			t.Errorf("GET: status %d", status)
-		}
-		web.Demand(t, s.get("/alerts"), "No silences")
-	})
-}
-
 func TestSilenceFormNeedsAccess(t *testing.T) {
 	inWorld(t, []byte(nodeDown), func(s world) {
 		r := httptest.NewRequest(http.MethodPost, "/alerts/silence", strings.NewReader(form.Encode()))

@@ -9,19 +9,6 @@ import (
 	"time"
 )
 
-// Show formats a value. If v is nil, it returns a dash.
-func Show(v *float64, format func(float64) string) string {
-	if v == nil {
-		return "–"
-	}
-	return format(*v)
-}
-
-// Moment formats Unix seconds relative to now.
-func Moment(now time.Time, unix *float64) string {
-	return Show(unix, func(v float64) string { return Since(now, UnixTime(v)) })
-}
-
 // UnixTime converts Unix seconds.
 func UnixTime(seconds float64) time.Time {
 	sec, frac := math.Modf(seconds)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -43,14 +42,12 @@ var crowds = []attack{
 	{"200 scrapers with a connection for each scrape", scraping(false), 160 << 20, true},
 	{"200 slow readers", crowd(200, readingSlowly), 160 << 20, true},
 	{"200 half-open connections", crowd(200, sending("GET /metrics HTTP/1.1\r\nHost: expor", "", 0)), 160 << 20, true},
-	{"huge headers", crowd(50, sending("GET /metrics HTTP/1.1\r\nHost: exporter\r\n", "X: "+strings.Repeat("x", 1000)+"\r\n", 10_000)), 160 << 20, true},
 	{
 		"huge bodies",
 		crowd(50, sending("POST /metrics HTTP/1.1\r\nHost: exporter\r\nContent-Length: 1000000000\r\n\r\n", strings.Repeat("x", 10_000), 1000)),
 		160 << 20,
 		true,
 	},
-	{"no HTTP", crowd(50, sending("", "\x16\x03\x01\x00\xa5\x01\x00\x00"+strings.Repeat("\xff", 1000), 100)), 160 << 20, true},
 }
 
 var attacks = []attack{
@@ -303,7 +300,7 @@ func connecting(e *exporter, stop <-chan struct{}) error {
 	return nil
 }
 
-// webConfig requires TLS, HTTP/2 and the password "right" of the user "me".
+// webConfig requires TLS and the password "right" of the user "me".
 func webConfig(t *testing.T) (file string) {
 	t.Helper()
 	certificate, key := testworld.NewAuthority(t).Sign(t, "exporter")
@@ -331,8 +328,8 @@ func knock(ctx context.Context, client *http.Client, url, password string) (stat
 	return response.StatusCode, err
 }
 
-// Neither password guessing nor opening and resetting HTTP/2 streams locks the scraper out.
-func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
+// Guessing passwords does not lock the scraper out.
+func TestScraperPassesDuringAPasswordAttack(t *testing.T) {
 	testworld.Full(t)
 	urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1}))
 	e := run(t, confined(t), append(quickly("up"), listed(urls, "alpha"), "AVAX_WEB_CONFIG_FILE="+webConfig(t))...)
@@ -374,85 +371,9 @@ func TestScraperPassesDuringPasswordAndHTTP2Attacks(t *testing.T) {
 	served("a correct password for the second time, during 2,000 wrong passwords")
 	all.Wait()
 
-	for range 8 {
-		all.Go(func() { reset(strings.TrimPrefix(e.URL, "https://"), insecure, 10_000) })
-	}
-	served("a request during 80,000 HTTP/2 streams that are opened and reset")
-	all.Wait()
-	for range 8 {
-		all.Go(func() { continued(strings.TrimPrefix(e.URL, "https://"), insecure, 10<<20) })
-	}
-	served("a request during 80 MiB of endless HTTP/2 headers (CONTINUATION frames)")
-	all.Wait()
-	served("a request after these attacks")
+	served("a request after these passwords")
 	if resident := e.resident(); resident > 160<<20 {
 		t.Errorf("%.0f MB of memory", float64(resident)/1e6)
-	}
-}
-
-// http2 opens an HTTP/2 connection that reads nothing.
-func http2(address string, config *tls.Config) (net.Conn, error) {
-	config = config.Clone()
-	config.NextProtos = []string{"h2"}
-	c, err := (&tls.Dialer{Config: config, NetDialer: &net.Dialer{Timeout: answered}}).Dial("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	go func() { _, _ = io.Copy(io.Discard, c) }()
-	_ = c.SetWriteDeadline(time.Now().Add(answered))
-	preface := frame([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 4, 0, 0, nil) // SETTINGS
-	_, err = c.Write(preface)
-	return c, err
-}
-
-func frame(b []byte, kind, flags byte, stream uint32, payload []byte) []byte {
-	b = append(b, byte(len(payload)>>16), byte(len(payload)>>8), byte(len(payload)), kind, flags)
-	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
-}
-
-var getRoot = append([]byte{0x82, 0x87, 0x84, 0x41, 1}, 'x') // GET https x /, in HPACK
-
-// reset opens HTTP/2 streams and resets each at once, over connections that are reopened when they are closed.
-func reset(address string, config *tls.Config, streams int) {
-	for streams > 0 {
-		c, err := http2(address, config)
-		if err != nil {
-			streams -= 100
-			continue
-		}
-		var b []byte
-		for stream := uint32(1); err == nil && streams > 0; stream += 2 {
-			b = frame(b, 1, 5, stream, getRoot)            // HEADERS, the last frame of it and of the stream
-			b = frame(b, 3, 0, stream, []byte{0, 0, 0, 8}) // RST_STREAM, CANCEL
-			if streams--; len(b) > 16<<10 || streams == 0 {
-				_, err = c.Write(b)
-				b = b[:0]
-			}
-		}
-		_ = c.Close()
-	}
-}
-
-// continued starts an HTTP/2 request whose header never ends: this many bytes of CONTINUATION frames, some empty, over connections that
-// are reopened when they are closed.
-func continued(address string, config *tls.Config, size int) {
-	field := append([]byte{0x00, 1, 'a', 0x7f, 0x80, 0x07}, bytes.Repeat([]byte("x"), 1023)...) // a literal that is not indexed
-	for size > 0 {
-		c, err := http2(address, config)
-		if err != nil {
-			size -= 64 << 10
-			continue
-		}
-		b := frame(nil, 1, 1, 1, getRoot) // HEADERS without END_HEADERS
-		for err == nil && size > 0 {
-			b = frame(frame(b, 9, 0, 1, field), 9, 0, 1, nil)
-			if size -= len(field); len(b) > 64<<10 {
-				_, err = c.Write(b)
-				b = b[:0]
-			}
-		}
-		_ = c.Close()
-		size -= 1 << 10
 	}
 }
 
