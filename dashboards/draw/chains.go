@@ -10,17 +10,17 @@ var chains = board{
 				stat("Chains missing", "Chains that a node should run, but does not. They are not tracked, or their VM did not start.",
 					number(minOf("avax_node_chain_present", onNodes, onChains), "== 0")).
 					faults(warn, "None"),
-				stat("Furthest behind", "Number of blocks by which the node that is furthest behind is behind the highest node.",
-					"max("+lag+")").unit("suffix: blocks", 0).graded(highBy("AvaxHeadLag", blocks)),
+				stat("Most blocks behind", "Number of blocks by which the node that is furthest behind is behind the highest node.",
+					"max("+lag+")").unit("none", 0).graded(highBy("AvaxHeadLag", blocks)),
 				stat("Forks", "Nodes whose block differs from the block that most nodes have at the same height.",
 					"sum("+withoutObservers("avax_chain_fork_detected")+")").
 					faults(bad, "None").none("One node only")),
 			line(
 				stat("Longest vote", "How long the oldest block has been in voting.",
 					"max("+maxOf("avax_chain_longest_processing_seconds", onNodes)+")").unit("s", 0).none("No health API"),
-				stat("Base fee", "Base fee of the newest block, as a multiple of the chain's minimum base fee: the highest of all chains.",
+				stat("Base fee / minimum", "Base fee of the newest block, as a multiple of the chain's minimum base fee: the highest of all chains.",
 					"max("+maxOf("avax_chain_head_base_fee_wei", onChains)+" / ("+minOf("avax_chain_fee_config_min_base_fee_wei", onChains)+" > 0))").
-					unit("suffix: × minimum", 1).graded(highGrades(bar("AvaxBaseFeeHigh", ""), nan, times)).none("No fee configuration"),
+					unit("suffix: ×", 1).graded(highGrades(bar("AvaxBaseFeeHigh", ""), nan, times)).none("No fee configuration"),
 				stat("Fees changed", "Chains whose fee configuration was changed after genesis.",
 					number(maxOf("avax_chain_fee_config_last_changed_block", onChains), "> 0")).
 					unit("none", 0).reads("0", "None", good).none("No fee configuration"),
@@ -94,7 +94,7 @@ var chains = board{
 				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
 					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+
 						maxOf("avax_icm_messages", toChains)+"))").
-					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
+					unit("dtdhms", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
 				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
 					highest(maxOf("avax_icm_messages", toChains))).counts().none("No monitored address").steady(),
 				table("Deliveries", "Who delivered the messages, and how long the last delivery took.",
@@ -122,7 +122,7 @@ var chains = board{
 					highest(maxOf("avax_signature_aggregation_seconds"))).unit("s", 2).between(0, nil).none("No probe"),
 				graph("Lists that are not read to their end", "Time since the exporter read each list of the Data service to its end: the 10 longest.",
 					"{{list}} {{name}} {{chain}}",
-					namedAddress(highest(maxOf("avax:data_list_behind_seconds")))).unit("s", 0).
+					namedAddress(highest(maxOf("avax:data_list_behind_seconds")))).unit("dtdhms", 0).
 					graded(highBy("AvaxDataListBehind", seconds)).between(0, nil).upTo(60).none("No list"),
 			},
 		},
@@ -135,12 +135,12 @@ var chains = board{
 				graph("Blocks that the Data service is behind", "Blocks between the nodes' head and the newest block that the Data service has indexed: the 10 largest "+
 					"numbers.", "{{chain}}",
 					highest("max without (node) ("+maxOf("avax_chain_height", onChains)+") - "+maxOf("avax_data_indexed_height", onChains))).
-					unit("suffix: blocks", 0).between(0, nil).upTo(10).none("No Data service"),
+					unit("none", 0).between(0, nil).upTo(10).none("No Data service"),
 				table("Chains in the Data service", "The newest block that the service has indexed.",
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
 					yesNo("Indexed", orElse("min by (chain) ("+minOf("avax_data_chain_indexed", onChains)+")", exporters, "chain", "No Data service"), "Yes", good, "No",
 						warn, 80).orElse(),
-					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "s", 0, 110, nil),
+					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "dtdhms", 0, 110, nil),
 					value("Transactions a day", "max by (chain) (increase("+of("avax_data_cumulative_transactions_total", onChains)+"[1d]))", "locale", 0, 150, nil),
 					value("Fees of the block", "max by (chain) ("+maxOf("avax_data_fees_spent_tokens", onChains)+")", "none", 6, 130, nil),
 				).size(8, 8),
@@ -154,7 +154,7 @@ var chains = board{
 					value("Read", "max by (chain, contract, token) ("+maxOf("avax_nft_metadata_timestamp_seconds", onChains)+") * 1000", "dateTimeFromNow", 0, 110, nil),
 				).size(8, 8),
 				graph("Age of the Metrics service's figures", "Time since the Metrics service last updated the chain: the 10 longest.", "{{chain}}",
-					highest("time() - "+maxOf("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("s", 0).between(0, nil).none("No Metrics service"),
+					highest("time() - "+maxOf("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("dtdhms", 0).between(0, nil).none("No Metrics service"),
 			},
 		},
 	},

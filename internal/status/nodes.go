@@ -232,6 +232,10 @@ func (st *Status) readStates(given Given) {
 			failures[name] = j.Last.Err
 		}
 	}
+	gaps := map[string][]Gap{}
+	for _, gap := range st.Gaps() {
+		gaps[gap.Target.Node] = append(gaps[gap.Target.Node], gap)
+	}
 	for _, name := range st.All {
 		n := st.node(name)
 		if !n.Up.Known {
@@ -256,6 +260,12 @@ func (st *Status) readStates(given Given) {
 			n.State = State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains)}
 		case len(n.FailingChecks) > 0:
 			n.State = State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(n.FailingChecks), "check fails", "checks fail")}
+		case len(gaps[name]) > 0: // nothing is well of which something is unread
+			var unread []string
+			for _, gap := range gaps[name] {
+				unread = appendNew(unread, gap.Collector)
+			}
+			n.State = State{Severity: Note, Text: "up; no data of " + words.Brief(unread), Err: cmp.Or(gaps[name][0].Err, errOverdue)}
 		}
 		st.Nodes = append(st.Nodes, n)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -139,6 +140,8 @@ func TestStatesOfNodes(t *testing.T) {
 	failed := func(err error) metric.Run {
 		return metric.Run{Key: metric.Key{Collector: "peers", Target: metric.Target{Node: "a"}}, At: now, Until: now, Err: err}
 	}
+	good, errUnread := failed(nil), errors.New("x")
+	good.Until = now.Add(time.Minute)
 	for name, c := range map[string]struct {
 		lines string
 		runs  []metric.Run
@@ -151,10 +154,14 @@ func TestStatesOfNodes(t *testing.T) {
 			"avax_node_up{node=\"a\"} 1\navax_node_health_check_failing{node=\"a\",check=\"P\"} 1\navax_node_health_check_failing{node=\"a\",check=\"X\"} 0",
 			nil, State{Severity: Warn, Text: "unhealthy: 1 check fails"},
 		},
-		"a failing collector of a node that is up": {`avax_node_up{node="a"} 1`, []metric.Run{failed(errors.New("x"))}, State{Severity: Well, Text: "up"}},
+		"a node of which something is unread": {`avax_node_up{node="a"} 1`, []metric.Run{failed(errUnread)},
+			State{Severity: Note, Text: "up; no data of peers", Err: errUnread}},
+		"a collector of a node that is up fails, and its samples are valid": {`avax_node_up{node="a"} 1`, []metric.Run{good, failed(errUnread)},
+			State{Severity: Well, Text: "up"}},
+		"a node that does not offer something": {`avax_node_up{node="a"} 1`, []metric.Run{failed(metric.ErrNotOffered)}, State{Severity: Well, Text: "up"}},
 	} {
 		st := at(now, nil, append(c.runs, run(t, "up", c.lines))...)
-		if diff := cmp.Diff(c.want, st.Nodes[0].State); diff != "" {
+		if diff := cmp.Diff(c.want, st.Nodes[0].State, cmpopts.EquateErrors()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -16,10 +16,11 @@ import (
 
 // Gap is what is configured and has no valid samples.
 type Gap struct {
-	About  string // such as "peers of alpha"
-	Target metric.Target
-	Since  time.Time // start of the last good run; zero: none since the exporter started
-	Err    error     // of the last run; nil if it is overdue
+	About     string // such as "peers of alpha"
+	Collector string
+	Target    metric.Target
+	Since     time.Time // start of the last good run; zero: none since the exporter started
+	Err       error     // of the last run; nil if it is overdue
 }
 
 // Text says since when there is no data, and why.
@@ -52,7 +53,7 @@ func (st *Status) gapOf(j *metric.Job) (Gap, bool) {
 	if st.At.Before(j.Good.Until) || errors.Is(j.Last.Err, metric.ErrNotOffered) {
 		return Gap{}, false
 	}
-	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Target, j.Good.At, j.Last.Err}, true
+	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Collector, j.Last.Target, j.Good.At, j.Last.Err}, true
 }
 
 // collectorOf returns the name of the collector of a family.

@@ -45,6 +45,9 @@ func (v *view) nodesHeadline() verdict {
 	}
 	n := v.Nodes[0]
 	found := verdict{severity: n.State.Severity, title: n.Name + ": " + n.State.Text}
+	if n.Up.Known && n.State.Severity == status.Note { // factHeadline says what there is no data of
+		return verdict{}
+	}
 	if n.Up.Known || n.State.Severity < status.Warn {
 		return found
 	}
@@ -112,7 +115,7 @@ func (v *view) alertHeadline() verdict {
 		if worst.Deadline.IsZero() {
 			title += ", " + stateOf(worst, v.At)
 		}
-		if n := v.Node(worst.Labels["node"]); n.State.Severity > status.Well && !worst.Firing {
+		if n := v.Node(worst.Labels["node"]); n.State.Severity >= status.Warn && !worst.Firing {
 			title = n.Name + ": " + n.State.Text + "; " + v.fires(worst)
 		}
 		level := worst.Severity

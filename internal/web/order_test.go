@@ -216,7 +216,8 @@ func TestPageShowsWhatCannotBeRead(t *testing.T) {
 			s.Nodes = nil
 			overdue(s, metric.Key{Collector: "peers", Target: metric.Target{Node: "a"}}, nil)
 		},
-			[]string{"No active alerts, but no data: peers of a", "no data for 4 min, because the collector is overdue"}},
+			[]string{"No active alerts, but no data: peers of a", "no data for 4 min, because the collector is overdue",
+				`class="card note" id="node-a"`, "up; no data of peers", `class="card well" id="node-b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

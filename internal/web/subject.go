@@ -90,7 +90,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 	if l := v.L1(name); !isNode && l.State.Severity > title.severity {
 		title = verdict{severity: l.State.Severity, title: l.State.Text}
 	}
-	if gaps := v.gapsOf(name); title.severity <= status.Well && len(gaps) > 0 {
+	if gaps := v.gapsOf(name); title.severity <= status.Note && len(gaps) > 0 {
 		title = verdict{status.Note, "no active alerts, but no data: " + words.Brief(mapped(gaps, func(g status.Gap) string { return g.About })),
 			gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 	}
