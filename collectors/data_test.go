@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -467,7 +468,7 @@ func TestEqualCallsOfOneTransactionAllCount(t *testing.T) {
 // data answers calls to the Data service in place of the network, unless it returns an empty text.
 func (w *world) data(answer func(r *http.Request) string) {
 	w.served().Data.Client = data.New(func() *scrape.Upstream {
-		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: transport(func(r *http.Request) (*http.Response, error) {
+		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: promhttp.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			words := answer(r)
 			if words == "" {
 				return w.network.Transport().RoundTrip(r)
@@ -484,10 +485,6 @@ func (w *world) data(answer func(r *http.Request) string) {
 		return up
 	}())
 }
-
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestICMMessagesOfAllFormsCountOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

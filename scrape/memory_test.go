@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // transport is an upstream in memory, which also works in synthetic time.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+type transport = promhttp.RoundTripperFunc
 
 // answering gives the same answer to every request.
 func answering(body string) transport {

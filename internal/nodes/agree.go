@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -104,23 +103,8 @@ type ballot[T any] struct {
 func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) {
 	ctx, cancel := divideTime(ctx, 2)
 	defer cancel()
-	values, errs := make([]T, len(all)), make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, n := range all {
-		wg.Go(func() {
-			wait, stop := n.wait(ctx, true)
-			defer stop()
-			values[i], errs[i] = checked(wait, n, call)
-		})
-	}
-	wg.Wait()
-	for i, n := range all {
-		if errs[i] != nil {
-			b.errs = append(b.errs, &CallError{n, n.asNotOffered(errs[i])})
-			continue
-		}
-		b.from, b.values = append(b.from, n), append(b.values, values[i])
-	}
+	from, values, errs := callAll(ctx, all, true, func(ctx context.Context, n *Node) (T, error) { return checked(ctx, n, call) })
+	b.from, b.values, b.errs = append(b.from, from...), append(b.values, values...), append(b.errs, errs...)
 }
 
 // again calls the nodes again after this time if they differ, and none of their answers may be older. Answers of different age differ after a

@@ -100,30 +100,35 @@ func Each[T any](ctx context.Context, all []*Node, call func(context.Context, *N
 
 // each is like Each, but the nodes may belong to any network, and the calls may take all of the remaining time.
 func each[T any](ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) ([]T, error) {
+	_, found, errs := callAll(ctx, all, len(all) > 1, call)
+	if len(found) == 0 {
+		return nil, noAnswer(len(all), errs)
+	}
+	return found, nil
+}
+
+// callAll calls nodes concurrently. It returns the nodes that answered, their answers in the order of the nodes, and the errors of the others. If others
+// could answer, a call also ends when its node does not answer an up probe.
+func callAll[T any](ctx context.Context, all []*Node, others bool, call func(context.Context, *Node) (T, error)) (from []*Node, found []T, errs []error) {
 	answers := make([]T, len(all))
 	failures := make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, n := range all {
 		wg.Go(func() {
-			wait, stop := n.wait(ctx, len(all) > 1)
+			wait, stop := n.wait(ctx, others)
 			defer stop()
 			answers[i], failures[i] = call(wait, n)
 		})
 	}
 	wg.Wait()
-	var found []T
-	var errs []error
-	for i, err := range failures {
-		if err != nil {
-			errs = append(errs, &CallError{all[i], all[i].asNotOffered(err)})
+	for i, n := range all {
+		if failures[i] != nil {
+			errs = append(errs, &CallError{n, n.asNotOffered(failures[i])})
 			continue
 		}
-		found = append(found, answers[i])
+		from, found = append(from, n), append(found, answers[i])
 	}
-	if len(found) == 0 {
-		return nil, noAnswer(len(all), errs)
-	}
-	return found, nil
+	return from, found, errs
 }
 
 // noAnswer makes one error of the errors of all nodes. No node at all is a state, in which nothing is offered.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -303,7 +304,7 @@ func TestHeartbeatStopsWhileUnhealthy(t *testing.T) {
 		sent := func() int { mu.Lock(); defer mu.Unlock(); return beats }
 		h := notify.Heartbeat{
 			URL: "http://heartbeat.sim/c4n4ry", Healthy: func() error { mu.Lock(); defer mu.Unlock(); return broken }, Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			Client: &http.Client{Transport: promhttp.RoundTripperFunc(func(*http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				beats++
@@ -357,10 +358,6 @@ func TestHeartbeatFollowsNoRedirect(t *testing.T) {
 		t.Errorf("log %q", told)
 	}
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // After a crash, no acknowledged silence is lost; one that cannot be saved is told.
 func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {

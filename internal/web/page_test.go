@@ -6,15 +6,13 @@ import (
 	"errors"
 	"html"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
@@ -340,39 +338,6 @@ func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
 	demand(t, read(t, unpacked), "No active alerts", "1 of 1 node up")
 }
 
-// The page is rendered at most once per second, for any number of browsers.
-func TestStatusPageIsRenderedOncePerSecond(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := siteWith(t, `avax_node_up{node="a"} 1`)
-		source := &stored{err: errors.New("none")}
-		s.Source = source
-		made := 0
-		s.Progress = func() (ran, of int) { made++; return 1, 1 }
-		h := s.Handler()
-		look := func(encoding string) {
-			w := httptest.NewRecorder()
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-			r.Header.Set("Accept-Encoding", encoding)
-			h.ServeHTTP(w, r)
-			if got := w.Header().Get("Content-Encoding"); w.Code != http.StatusOK || got != encoding {
-				t.Errorf("%d, packed as %q, want %q", w.Code, got, encoding)
-			}
-		}
-		var crowd sync.WaitGroup
-		for _, encoding := range []string{"gzip", "", "gzip", ""} {
-			crowd.Go(func() { look(encoding) })
-		}
-		crowd.Wait()
-		if made != 1 {
-			t.Errorf("%d renderings for five concurrent requests", made)
-		}
-		time.Sleep(time.Second)
-		if look(""); made != 2 {
-			t.Errorf("%d renderings after a second", made)
-		}
-	})
-}
-
 func TestEveryOutcomeHasARemedy(t *testing.T) {
 	for _, o := range scrape.Outcomes {
 		if o == scrape.OK {
@@ -414,12 +379,8 @@ func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
 
 // refusing is a transport that must not be used.
 func refusing(t *testing.T) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return promhttp.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		t.Errorf("request to %s", r.URL)
 		return nil, errors.New("refused")
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -87,15 +86,6 @@ func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Plac
 // error of one item (IsItem), it continues with the next item. Pages overlap when the list grows during the walk. Therefore the walk yields
 // only one item per id, such as the address of a contract.
 func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
-	return walkPages(ctx, c, m, args, id, maxPages)
-}
-
-// List is a walk without a maximum number of pages, for a person who needs the whole list.
-func List[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
-	return walkPages(ctx, c, m, args, id, math.MaxInt)
-}
-
-func walkPages[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string, maxPages int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var at scrape.Place
 		yielded, stopped, known := map[string]bool{}, false, KnownPages{}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
@@ -131,9 +133,7 @@ func TestAverageTPSEndsForAnyPages(t *testing.T) {
 	}
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+type roundTrip = promhttp.RoundTripperFunc
 
 func TestPointWithoutValueIsMalformed(t *testing.T) {
 	for _, body := range []string{`{"status":200}`, `{"results":[{"timestamp":1}],"status":200}`, `{"results":[{"value":1}],"status":200}`,
