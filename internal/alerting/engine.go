@@ -66,11 +66,12 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	log := logs.AtLeast(slog.LevelError, a.log)
 	e := &engine{clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return e.listener.DialContext(ctx) }
 	var err error
 	e.scraper, err = scrape.NewManager(&scrape.Options{
 		DiscoveryReloadOnStartup: true,
 		InitialScrapeOffset:      -a.o.Interval, // scrape at once: with one target there is no load to spread
-		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(e.dial), httpconfig.WithHTTP2Disabled()},
+		HTTPClientOptions:        []httpconfig.HTTPClientOption{httpconfig.WithDialContextFunc(dial), httpconfig.WithHTTP2Disabled()},
 	}, log, nil, nil, scraped{e}, registry)
 	if err != nil {
 		return nil, err
@@ -143,16 +144,6 @@ func (e *engine) sample(c *config.Config) error {
 	e.sampling = time.Now()
 	e.parts.Go(func() { _ = e.scraper.Run(targets) })
 	return nil
-}
-
-// dial connects the scraper to the server of /metrics.
-func (e *engine) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	return e.listener.DialContext(ctx)
-}
-
-// sampled reports whether the store holds the samples of the first scrape.
-func (e *engine) sampled() bool {
-	return e.stored.Load()
 }
 
 // evaluate starts the evaluation of set.

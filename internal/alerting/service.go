@@ -188,7 +188,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (interrupted bool) {
 	defer late.Stop()
 	look := time.NewTicker(poll)
 	defer look.Stop()
-	for !e.sampled() {
+	for !e.stored.Load() {
 		select {
 		case <-look.C:
 		case <-late.C:

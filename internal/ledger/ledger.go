@@ -494,52 +494,23 @@ const (
 	notUnspent  = "not verified: " + unlisted
 )
 
-// verify sets Verified of each payment to what a node or an observer lists. The output of a payment is listed under the transaction that
-// staked, and for an auto-renewed validator under the transaction that paid. If no node serves platform.getRewardUTXOs, the unspent outputs of the
-// owner confirm the payments that it has not spent. A payment about which no node answers stays unverified.
+// verify sets Verified of each payment to what a node or an observer lists. A payment about which no node answers stays unverified.
 func (r *reader) verify(ctx context.Context, payments []Payment) error {
 	if r.ups.IsEmpty() {
 		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
 	}
-	ask := func(call func(context.Context, *nodes.Node) ([]node.RewardUTXO, error)) (paid []node.RewardUTXO, err error) {
-		for failures := range retries {
-			paid, err = nodes.First(ctx, r.ups.Pool, call)
-			if err == nil || ctx.Err() != nil || scrape.OutcomeOf(err) != scrape.RateLimited && failures > 0 {
-				break
-			}
-			time.Sleep(firstWait << failures)
-		}
-		return paid, err
-	}
-	unspent := map[string][]node.RewardUTXO{} // by owner
-	listed := func(tx, owner string) (paid []node.RewardUTXO, all bool, err error) {
-		paid, err = ask(func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-			return n.PlatformRewardUTXOs(ctx, tx)
-		})
-		if !nodes.NotServed(err) {
-			return paid, true, err
-		}
-		of, read := unspent[owner]
-		if !read {
-			if of, err = ask(func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-				return n.PlatformUnspent(ctx, owner)
-			}); err != nil {
-				return nil, false, err
-			}
-			unspent[owner] = of
-		}
-		return slices.DeleteFunc(slices.Clone(of), func(u node.RewardUTXO) bool { return u.TxID != tx }), false, nil
-	}
 	const mostFailures = 5 // in succession: then no node is asked any more
+	v := verifier{pool: r.ups.Pool, unspent: map[string][]node.RewardUTXO{}}
 	var unasked []error
 	began, failures := time.Now(), 0
-	for i, p := range payments {
+	for i := range payments {
+		p := &payments[i]
 		if p.Kind == Restaked || p.IsCost() {
 			continue
 		}
 		if failures >= mostFailures {
 			unasked = append(unasked, unasked[0])
-			payments[i].Remark = notVerified
+			p.Remark = notVerified
 			continue
 		}
 		text := fmt.Sprintf("verify: %d of %d lines", i+1, len(payments))
@@ -547,31 +518,13 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 			text += fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(payments)-i)).Round(time.Second))
 		}
 		r.Progress(text)
-		owner := ""
-		if len(p.Addresses) > 0 {
-			owner = "P-" + data.BareAddress(p.Addresses[0])
-		}
-		for _, tx := range []string{p.Staking, p.Transaction} {
-			paid, all, err := listed(tx, owner)
-			if err != nil {
-				unasked = append(unasked, err)
-				payments[i].Verified, payments[i].Remark = "", notVerified
-				failures++
-				break
-			}
+		failures++
+		if err := v.verify(ctx, p); err != nil {
+			unasked = append(unasked, err)
+		} else {
 			failures = 0
-			if payments[i].Verified = "the node lists no such payment"; !all {
-				payments[i].Verified, payments[i].Remark = "", notUnspent
-			}
-			if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
-				payments[i].Remark = p.Remark
-				if payments[i].Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
-					payments[i].Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
-				}
-				break
-			}
 		}
-		if payments[i].Remark == notUnspent {
+		if p.Remark == notUnspent {
 			unasked = append(unasked, errors.New(unlisted))
 		}
 		if ctx.Err() != nil {
@@ -582,6 +535,73 @@ func (r *reader) verify(ctx context.Context, payments []Payment) error {
 		r.lacks(fmt.Sprintf("verify: no answer about %d of %d lines", len(unasked), len(payments)), unasked[0])
 	}
 	return nil
+}
+
+// verifier asks the nodes about payments.
+type verifier struct {
+	pool    *nodes.Pool
+	unspent map[string][]node.RewardUTXO // unspent outputs by owner
+}
+
+// verify sets Verified of a payment. Its output is listed under the transaction that staked, and for an auto-renewed validator under the
+// transaction that paid. It returns an error if no node answers.
+func (v verifier) verify(ctx context.Context, p *Payment) error {
+	owner, remark := "", p.Remark
+	if len(p.Addresses) > 0 {
+		owner = "P-" + data.BareAddress(p.Addresses[0])
+	}
+	for _, tx := range []string{p.Staking, p.Transaction} {
+		paid, all, err := v.listed(ctx, tx, owner)
+		if err != nil {
+			p.Verified, p.Remark = "", notVerified
+			return err
+		}
+		if p.Verified = "the node lists no such payment"; !all {
+			p.Verified, p.Remark = "", notUnspent
+		}
+		if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
+			p.Remark = remark
+			if p.Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
+				p.Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// listed returns the outputs that a node lists under a transaction. If no node serves platform.getRewardUTXOs, it returns those that the owner has not
+// spent, and all is false.
+func (v verifier) listed(ctx context.Context, tx, owner string) (paid []node.RewardUTXO, all bool, err error) {
+	paid, err = v.ask(ctx, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+		return n.PlatformRewardUTXOs(ctx, tx)
+	})
+	if !nodes.NotServed(err) {
+		return paid, true, err
+	}
+	of, read := v.unspent[owner]
+	if !read {
+		of, err = v.ask(ctx, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
+			return n.PlatformUnspent(ctx, owner)
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		v.unspent[owner] = of
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(u node.RewardUTXO) bool { return u.TxID != tx }), false, nil
+}
+
+// ask makes a call, once more after an error, and more often while the nodes limit the rate.
+func (v verifier) ask(ctx context.Context, call func(context.Context, *nodes.Node) ([]node.RewardUTXO, error)) (paid []node.RewardUTXO, err error) {
+	for failures := range retries {
+		paid, err = nodes.First(ctx, v.pool, call)
+		if err == nil || ctx.Err() != nil || scrape.OutcomeOf(err) != scrape.RateLimited && failures > 0 {
+			break
+		}
+		time.Sleep(firstWait << failures)
+	}
+	return paid, err
 }
 
 func (r *reader) paymentOf(reward data.Reward) Payment {
