@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -39,7 +40,12 @@ const observerTimeout = 5 * time.Minute
 
 func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
 	out.Set(observerInfo, 1, n.Name())
-	if err := findNetwork(ctx, ups, n, out); err != nil {
+	var lost error
+	switch err := findNetwork(ctx, ups, n, out); {
+	case err == nil:
+	case scrape.IsLost(err): // avax_observer_network_mismatch does not end in silence
+		lost = metric.WithSamples(fmt.Errorf("network of %s no longer known: %w", n.Name(), err))
+	default:
 		out.Note("network of %s not known: %v", n.Name(), err)
 	}
 	out.SetBool(observerUp, !n.Succeeded().IsZero() && time.Since(n.Succeeded()) < observerTimeout, n.Name())
@@ -57,7 +63,7 @@ func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Nod
 	if len(missing.Rows) > 0 {
 		out.Table(missing)
 	}
-	return nil
+	return lost
 }
 
 // findNetwork tells whether the observer belongs to the network of the nodes.

@@ -143,6 +143,34 @@ func TestObserverOfAnotherNetworkExportsNothing(t *testing.T) {
 	})
 }
 
+// An observer of another network that no longer says its network does not end the alert about it in silence, and does not become one of the network.
+func TestObserverThatHidesItsNetworkLaterStaysOfTheOther(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		hides := false
+		*w.otherwise = func(node, method string, _ []any) string {
+			switch {
+			case node != "observer" || method != "info.getNetworkID" && method != "eth_chainId":
+				return ""
+			case hides:
+				return `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method is not available"}}`
+			}
+			return `{"jsonrpc":"2.0","id":1,"result":{"networkID":"5"}}`
+		}
+		w.observe(t, "alpha")
+		wantSeries(t, w.page(t, "observer"), `avax_observer_network_mismatch{node="observer"}`, "1")
+		hides = true
+		time.Sleep(3 * time.Minute) // the age of a shared answer
+		for range 30 {
+			time.Sleep(2 * time.Minute)
+			if page, err := w.run(t, "observer", "observer"); err == nil || !strings.Contains(err.Error(), "network of observer no longer known") ||
+				!strings.Contains(page, `avax_observer_info{node="observer"} 1`) {
+				t.Fatalf("%v\n%s", err, page)
+			}
+			wantNoSeries(t, w.page(t, "heads"), `node="observer"`)
+		}
+	})
+}
+
 // While the configured nodes are down, the observer answers requests for facts about the network.
 func TestObserverAnswersWhileNodesAreDown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

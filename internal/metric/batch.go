@@ -32,6 +32,7 @@ type Batch struct {
 	errs     []error             // the first maxErrs mistakes, each once
 	rejected int                 // number of further mistakes
 	notes    []string
+	kinds    []string // of the notes
 	tables   []Table
 }
 
@@ -124,13 +125,16 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 }
 
 // Note adds a finding for the log, truncated to maxText bytes. A note is logged when it first appears. While every run has the
-// same note, it is not logged again.
+// same note, it is not logged again. Notes of one format are of one kind: the log has few of a kind an hour.
 func (b *Batch) Note(format string, args ...any) {
-	b.notes = append(b.notes, truncate(fmt.Sprintf(format, args...)))
+	b.notes, b.kinds = append(b.notes, truncate(fmt.Sprintf(format, args...))), append(b.kinds, format)
 }
 
 // Notes returns the notes.
 func (b *Batch) Notes() []string { return b.notes }
+
+// KindOf returns the kind of the note with this index.
+func (b *Batch) KindOf(note int) string { return b.kinds[note] }
 
 // Table adds a table. All tables of a batch together have at most MaxRows rows. Further rows are dropped and counted.
 func (b *Batch) Table(t Table) {

@@ -49,6 +49,11 @@ func (n *Node) NetworkID(ctx context.Context) (uint64, error) {
 		return id, err
 	}
 	n.mu.Lock()
+	if scrape.IsLost(err) { // an endpoint that hides its network from now on stays in the one that it named
+		n.networkAt = time.Now()
+		n.mu.Unlock()
+		return id, err
+	}
 	changed := n.network != id
 	n.network, n.networkAt = id, time.Now() // 0 if the endpoint hides it
 	n.mu.Unlock()

@@ -101,7 +101,8 @@ type failing struct {
 type job struct {
 	Job
 	// notes are the notes of the last successful run. Only the current run accesses them.
-	notes []string
+	notes  []string
+	logged map[string]logged // by kind
 	// shown are the chunks that the job exported last, see metric.Churn. The mutex of the Scheduler guards them.
 	shown []metric.Chunk
 
@@ -404,19 +405,13 @@ func (s *Scheduler) run(j *job, woken bool) {
 	r := metric.Run{Key: j.Key, At: start, Took: time.Since(start), Until: until(j.When, answered), Period: 2 * deadline, Err: err}
 	if err == nil {
 		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
-		notes := batch.Notes()
 		kept := batch.Err()
 		if errors.Is(kept, metric.ErrTooMany) {
 			r.Err = kept // the run failed, but it has the samples of other families
 		} else if kept != nil {
-			notes = append(notes, "samples left out: "+kept.Error())
+			batch.Note("samples left out: %v", kept)
 		}
-		for _, note := range notes {
-			if !slices.ContainsFunc(j.notes, func(known string) bool { return sameNote(known, note) }) { // log once while the note persists
-				s.log.Warn("collector warning", "collector", j.Collector, "target", j.Target.String(), "warning", note)
-			}
-		}
-		j.notes = notes
+		s.logNotes(j, batch)
 	}
 	if metric.HasSamples(err) {
 		r.Chunks, r.Tables, r.Facts = batch.Chunks(), batch.Tables(), batch.Facts
@@ -425,6 +420,53 @@ func (s *Scheduler) run(j *job, woken bool) {
 		r.Chunks = []metric.Chunk{}
 	}
 	s.put(j, r, missing)
+}
+
+// What an upstream chooses, such as the names of health checks, may differ in each run. So few notes of one kind are logged for a job: those of some
+// runs in an hour, and some of each run.
+const (
+	noteRuns   = 3
+	noteWindow = time.Hour
+	runNotes   = 10
+)
+
+// logged are the logged notes of one kind.
+type logged struct {
+	since, last time.Time // the first and the last run of the window
+	runs        int
+	inRun       int // notes of the last run
+}
+
+// logNotes logs the notes that the last run did not have.
+func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
+	now := time.Now()
+	for i, note := range batch.Notes() {
+		if slices.ContainsFunc(j.notes, func(known string) bool { return sameNote(known, note) }) {
+			continue // log once while the note persists
+		}
+		kind := j.logged[batch.KindOf(i)]
+		if now.Sub(kind.since) >= noteWindow {
+			kind = logged{since: now}
+		}
+		if !kind.last.Equal(now) {
+			kind.last, kind.inRun = now, 0
+			kind.runs++
+		}
+		kind.inRun++
+		level, of := slog.LevelWarn, []any{"collector", j.Collector, "target", j.Target.String(), "warning", note}
+		switch {
+		case kind.runs > noteRuns || kind.inRun > runNotes:
+			level = slog.LevelDebug
+		case kind.inRun == runNotes || kind.runs == noteRuns && kind.inRun == 1:
+			of = append(of, "more", "further warnings like it are at level DEBUG until "+kind.since.Add(noteWindow).UTC().Format(time.RFC3339))
+		}
+		s.log.Log(s.ctx, level, "collector warning", of...)
+		if j.logged == nil {
+			j.logged = map[string]logged{}
+		}
+		j.logged[batch.KindOf(i)] = kind
+	}
+	j.notes = batch.Notes()
 }
 
 // sameNote reports whether two notes differ at most in durations, which grow while the note persists.

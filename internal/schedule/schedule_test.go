@@ -528,6 +528,30 @@ func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 	})
 }
 
+// An upstream that chooses other names in each answer fills no log. What else the collector finds is logged.
+func TestNotesThatDifferInEachRunAreFewInTheLog(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		run := 0
+		h.Set([]schedule.Job{job("alpha", func(_ context.Context, out *metric.Batch) error {
+			run++
+			for i := range 40 {
+				out.Note("check %s fails", fmt.Sprintf("c%d-%d", run, i))
+			}
+			if run == 20 {
+				out.Note("the disk of %s is full", "alpha")
+			}
+			return nil
+		})})
+		time.Sleep(40 * period)
+		h.stop()
+		h.Wait()
+		log := h.log.String()
+		if n := strings.Count(log, "level=WARN"); run < 30 || n != 3*10+1 || !strings.Contains(log, "the disk of alpha is full") || !strings.Contains(log, "at level DEBUG until") {
+			t.Errorf("%d lines in %d runs:\n%s", n, run, log)
+		}
+	})
+}
+
 func TestRunWithTooManySeriesFailsAndServesTheOtherFamilies(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		named := metric.New("avax_test_named", "Things.", "name").AtMost(3)
