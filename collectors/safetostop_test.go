@@ -355,28 +355,6 @@ func TestNodeThatJustReturnedFailsAsItsProbe(t *testing.T) {
 	})
 }
 
-// A node of another network does not know the validator sets of the expected network.
-func TestViewOfAnotherNetworkIsIgnored(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		w.setNodes(t, "alpha", "bravo", "charlie")
-		*w.otherwise = func(node, method string, _ []any) string {
-			if node == "bravo" && method == "info.getNetworkID" {
-				return `{"jsonrpc":"2.0","result":{"networkID":"5"},"id":1}`
-			}
-			if node == "bravo" && method == "info.getNodeVersion" {
-				return `{"jsonrpc":"2.0","result":{"version":"avalanchego/1.14.0"},"id":1}`
-			}
-			return ""
-		}
-		w.page(t, "fleet")
-		wantNoSeries(t, w.page(t, "safe_to_stop"), `node="bravo"`)
-		wantSeries(t, w.page(t, "variants"), `avax_fleet_variants{fact="version",subject="network"}`, "1")
-		if got := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")("views_stake_ratio"); got < 0.7 {
-			t.Errorf("views of %v", got)
-		}
-	})
-}
-
 // If two configured names belong to one node, they count as one view.
 func TestDuplicateNodeIsNoSecondView(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

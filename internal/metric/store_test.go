@@ -103,48 +103,6 @@ func TestEveryRunReplacesAllSamplesOfItsJob(t *testing.T) {
 	})
 }
 
-func TestSamplesOfAFailingJobStayUntilTheyExpire(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := metric.NewStore()
-		s.Put(run(alpha, 10))
-		before := page(t, s)
-		time.Sleep(59 * time.Second)
-		s.Put(failure(alpha))
-		s.Put(run(bravo, 20))
-		if !strings.Contains(page(t, s), `height{node="alpha"} 10`) || s.Last(alpha).Err == nil {
-			t.Errorf("served after a failed run:\n%s", before)
-		}
-		time.Sleep(time.Second)
-		if got := page(t, s); strings.Contains(got, "alpha") || !strings.Contains(got, `{node="bravo"} 20`) {
-			t.Errorf("a minute after alpha's last good run:\n%s", got)
-		}
-	})
-}
-
-// A run with too many series of a family fails, but the samples of the other families are served.
-func TestRunWithTooManySeriesServesItsOtherFamilies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := metric.NewStore()
-		s.Put(run(alpha, 10))
-		began := s.Jobs()[0].Good.At
-		time.Sleep(10 * time.Second)
-		partial := run(alpha, 12)
-		partial.Chunks, partial.Err = partial.Chunks[:1], metric.ErrTooMany
-		s.Put(partial)
-		want := "# HELP avax_test_height A height.\n# TYPE avax_test_height gauge\navax_test_height{node=\"alpha\"} 12\n"
-		if diff := cmp.Diff(want, page(t, s)); diff != "" {
-			t.Error(diff)
-		}
-		if j := s.Jobs()[0]; !j.Good.At.Equal(began) || j.Last.Err == nil {
-			t.Errorf("counts as successful: %+v", j)
-		}
-		time.Sleep(time.Minute)
-		if got := page(t, s); got != "" {
-			t.Errorf("served after it expired:\n%s", got)
-		}
-	})
-}
-
 func TestStoreExportsTheStateOfJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := metric.NewStore()

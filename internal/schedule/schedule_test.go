@@ -571,6 +571,9 @@ func TestRunWithTooManySeriesFailsAndServesTheOtherFamilies(t *testing.T) {
 		if page := h.served(); page != "avax_test_gauge{target=\"alpha\"} 1\n" {
 			t.Errorf("served:\n%s", page)
 		}
+		if good := h.store.Jobs()[0].Good.At; !good.IsZero() {
+			t.Errorf("counts as successful at %s", good)
+		}
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -146,31 +145,5 @@ func TestKeyStaysWithItsHostAndOutOfErrors(t *testing.T) {
 			}
 			server.Close()
 		}
-	}
-}
-
-func TestRetryAfterOfTheServiceIsObeyed(t *testing.T) {
-	for name, want := range map[string]time.Duration{"Retry-After": 42 * time.Second, "Ratelimit-Reset": 42 * time.Second, "X-Other": 10 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			requests := 0
-			c := data.New(open(t, func(*http.Request) (*http.Response, error) {
-				if requests++; requests > 1 {
-					return respond(200, fixture(t, "block")), nil
-				}
-				r := refuse(429, "Too Many Requests")
-				r.Header.Set(name, "42")
-				return r, nil
-			}))
-			began := time.Now()
-			for requests < 2 {
-				if _, err := c.Block(t.Context(), "1", "1"); err != nil && scrape.OutcomeOf(err) != scrape.RateLimited {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Second)
-			}
-			if waited := time.Since(began); waited < want || waited > want+3*time.Second {
-				t.Errorf("%s: next request after %s", name, waited)
-			}
-		})
 	}
 }
