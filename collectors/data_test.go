@@ -356,8 +356,9 @@ func TestAnyStoredContentCausesNoPanic(t *testing.T) {
 		}
 		run()
 		for _, content := range []string{`null`, `{}`, `[]`, `7`,
-			`{"Since":"2000-01-01T00:00:00Z","Newest":"2000-01-01T00:00:00Z","Whole":true}`,
-			`{"Settled":{"VALIDATOR":null},"Open":{"x":null},"Recent":{"x":null},"Lanes":[null,{}],"Counts":null,"Seen":null}`,
+			`{"Complete":true,"Events":7,"Rescanned":"x"}`,
+			`{"Complete":{"Sums":{"VALIDATOR":null},"Counted":"AAAA","Malformed":-1},"Next":{"Sums":null},"Token":"x","Gap":true}`,
+			`{"Events":{"Counted":null,"Pass":{"Seen":null,"From":-1},"Heads":[{}],"Newest":-1,"LowWater":-1},"Recent":{"x":null},"Lanes":[null,{}],"Counts":null}`,
 		} {
 			damage(t, path, func(file string) error { return os.WriteFile(file, []byte(content), 0o600) })
 			run()
