@@ -57,10 +57,18 @@ func TestImageServesTheDemo(t *testing.T) {
 		t.Error("want less than 60 MB")
 	}
 
+	for user, uid := range map[string]string{image.Config.User: "65532", "1000680000:0": "1000680000"} { // OpenShift chooses a user at random
+		t.Run(user, func(t *testing.T) { c.serves(t, user, uid) })
+	}
+}
+
+// serves runs the demo in a container as a user, with a read-only root and no capabilities.
+func (c *containers) serves(t *testing.T, user, uid string) {
+	t.Helper()
 	address := freeAddress(t)
-	name := fmt.Sprintf("avax-exporter-%d", os.Getpid())
+	name := fmt.Sprintf("avax-exporter-%d-%s", os.Getpid(), uid)
 	container := c.command(context.Background(), "podman", "run", "--name="+name, "--network=host", "--no-healthcheck", "--read-only", "--read-only-tmpfs=false",
-		"--cap-drop=all",
+		"--cap-drop=all", "--user="+user,
 		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", maxMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
 	container.Stdout, container.Stderr = t.Output(), t.Output()
 	if err := container.Start(); err != nil {
@@ -102,7 +110,7 @@ func TestImageServesTheDemo(t *testing.T) {
 	}
 	for line := range strings.Lines(string(status)) {
 		for _, fact := range []struct{ name, want string }{
-			{"Uid:", "65532\t65532\t65532\t65532"}, {"CapEff:", "0000000000000000"}, {"CapBnd:", "0000000000000000"}, {"NoNewPrivs:", "1"},
+			{"Uid:", strings.Join([]string{uid, uid, uid, uid}, "\t")}, {"CapEff:", "0000000000000000"}, {"CapBnd:", "0000000000000000"}, {"NoNewPrivs:", "1"},
 		} {
 			if value, ok := strings.CutPrefix(line, fact.name); ok && strings.TrimSpace(value) != fact.want {
 				t.Errorf("%s: %s, want %s", fact.name, strings.TrimSpace(value), fact.want)
