@@ -186,6 +186,12 @@ type ExternalURL string
 // Decode accepts a URL without user and password.
 func (u *ExternalURL) Decode(s string) error {
 	*u = ExternalURL(strings.TrimRight(s, "/"))
+	switch parsed, err := url.Parse(s); {
+	case err == nil && parsed.User != nil:
+		return errors.New("the URL contains a user or password, which every notification would show: remove them")
+	case err == nil && (parsed.RawQuery != "" || parsed.Fragment != ""):
+		return errors.New("the URL has a query or fragment: remove the part after ? or #")
+	}
 	return public(s, "https://exporter.example", exporterAPI)
 }
 
@@ -213,6 +219,9 @@ type AlertmanagerURLs []string
 func (all *AlertmanagerURLs) Decode(s string) error {
 	return each(s, ",", func(item string) error {
 		*all = append(*all, strings.TrimRight(item, "/"))
+		if strings.Count(item, "://") > 1 {
+			return severalURLs(len(*all))
+		}
 		if err := public(item, "http://alertmanager:9093", alertmanagerAPI); err != nil {
 			return fmt.Errorf("entry %d of the list: %w", len(*all), err)
 		}
@@ -396,26 +405,31 @@ func defaultCollectors() Collectors {
 	return slices.DeleteFunc(collectors.All(), func(spec *collector.Spec) bool { return spec.Off })
 }
 
+// checkCollector returns an error if no collector has this name.
+func checkCollector(name string) error {
+	var names []string
+	for _, spec := range collectors.All() {
+		names = append(names, spec.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	if near := spelling.Near(name, names); len(near) > 0 {
+		return fmt.Errorf("unknown collector %q; did you mean %s? docs/metrics.md lists them", name, near[0])
+	}
+	return fmt.Errorf("unknown collector %q: docs/metrics.md lists them", name)
+}
+
 // Decode parses a list, or changes to the default list.
 func (c *Collectors) Decode(s string) error {
 	all := collectors.All()
-	var names []string
-	for _, spec := range all {
-		names = append(names, spec.Name)
-	}
 	chosen := map[string]bool{}
 	changes, list := false, false
 	err := each(s, ",", func(item string) error {
 		name := strings.TrimLeft(item, "+-")
 		changes, list = changes || name != item, list || name == item
 		chosen[name] = item[0] != '-'
-		if slices.Contains(names, name) {
-			return nil
-		}
-		if near := spelling.Near(name, names); len(near) > 0 {
-			return fmt.Errorf("unknown collector %q; did you mean %s? docs/metrics.md lists them", name, near[0])
-		}
-		return fmt.Errorf("unknown collector %q: docs/metrics.md lists them", name)
+		return checkCollector(name)
 	})
 	if list && changes {
 		err = errors.Join(err, errors.New("write either a full list, or changes to the defaults with + and -"))
@@ -441,8 +455,8 @@ func (all *Schedules) Decode(s string) error {
 		switch {
 		case !ok:
 			return fmt.Errorf("%q: write collector=expression, such as peers=@every 1m", item)
-		case !slices.ContainsFunc(collectors.All(), func(s *collector.Spec) bool { return s.Name == name }):
-			return fmt.Errorf("unknown collector %q", name)
+		case checkCollector(name) != nil:
+			return checkCollector(name)
 		case twice:
 			return fmt.Errorf("%s has two schedules", name)
 		}
@@ -596,6 +610,11 @@ func (all *Probes) Decode(s string) error {
 	})
 }
 
+// severalURLs is the error for entries without commas between them.
+func severalURLs(entry int) error {
+	return fmt.Errorf("entry %d of the list has several URLs: write commas between the entries", entry)
+}
+
 // NodeList is a list of nodes or observers.
 type NodeList []Node
 
@@ -607,6 +626,8 @@ func (all *NodeList) Decode(s string) error {
 		name, url, ok := strings.Cut(item, "=")
 		name, url = strings.TrimSpace(name), strings.TrimSpace(url)
 		switch {
+		case strings.Count(item, "://") > 1:
+			return severalURLs(number)
 		case !ok || !ValidName(name):
 			// Do not print the item: it may be half of a password.
 			return fmt.Errorf("entry %d of the list: write name=url, such as local=http://127.0.0.1:9650; the name consists of letters, digits, dots, dashes and "+

@@ -117,7 +117,7 @@ func (c *Config) ReadUpstreams() (Upstreams, error) {
 // check validates the name of a node, which may not be a reserved one, and its address.
 func check(n Node, reserved map[string]string) error {
 	if has := reserved[n.Name]; has != "" {
-		return fmt.Errorf("duplicate name %q: it is the name of %s: rename the node", n.Name, has)
+		return fmt.Errorf("duplicate name %q: it is the name of %s: rename one of them", n.Name, has)
 	}
 	if err := scrape.CheckURL(n.URL); err != nil {
 		return fmt.Errorf("%s: %w", n.Name, err)

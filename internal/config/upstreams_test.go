@@ -157,7 +157,7 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 		"long name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: " + strings.Repeat("x", 129) + "}",
 			`nodes.yml, line 1: "` + strings.Repeat("x", 129) + `": ` + name},
 		"reserved name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: mine}",
-			`nodes.yml, line 1: duplicate name "mine": it is the name of a target of the collector subnets: rename the node`},
+			`nodes.yml, line 1: duplicate name "mine": it is the name of a target of the collector subnets: rename one of them`},
 		"path": {"nodes.yml", "- targets: ['http://a:1/ext/info']",
 			`nodes.yml, line 1: a-1-ext-info: the exporter adds /ext/… to the address: write it without /ext, such as http://a:1`},
 		"duplicate name": {"nodes.yml", "- targets: [a:1]\n  labels: {node: x}\n- targets: [b:1]\n  labels: {node: x}",

@@ -34,9 +34,12 @@ func TestPastedAPIPathsAreRefused(t *testing.T) {
 			"https://data-api.avax.network/":                           "",
 			"https://proxy.example/v1x":                                "",
 		},
-		"METRICS_URL":  {"https://metrics.avax.network/v2/networks": "write https://metrics.avax.network", "https://metrics.avax.network": ""},
-		"EXTERNAL_URL": {"https://e/alerts": "write https://e", "/x": "write one like https://exporter.example", "https://e/exporter": "", "https://e": ""},
-		"NODES":        {"a=http://n:9650/ext/info": "without /ext", "a=http://n:9650": ""},
+		"METRICS_URL": {"https://metrics.avax.network/v2/networks": "write https://metrics.avax.network", "https://metrics.avax.network": ""},
+		"EXTERNAL_URL": {
+			"https://u:secret@e": "which every notification would show: remove them", "https://e/?a=b": "has a query or fragment: remove the part after ? or #",
+			"https://e/alerts": "write https://e", "/x": "write one like https://exporter.example", "https://e/exporter": "", "https://e": "",
+		},
+		"NODES": {"a=http://n:9650/ext/info": "without /ext", "a=http://n:9650": ""},
 	} {
 		for value, wants := range examples {
 			env := config.Environment{variable: value}
@@ -101,6 +104,33 @@ func TestListsMayHaveALineForEachItem(t *testing.T) {
 		}
 		if diff := cmp.Diff(fmt.Sprintf("%+v", want.Values), fmt.Sprintf("%+v", got.Values)); diff != "" {
 			t.Errorf("%s (-comma +line end):\n%s", variable, diff)
+		}
+	}
+}
+
+// Semicolons and spaces separate no entries: the error says what does, and shows no password.
+func TestListsWithOtherSeparatorsAreNamed(t *testing.T) {
+	for _, variable := range []string{"NODES", "OBSERVERS"} {
+		for _, separator := range []string{";", " ", "; ", "|", "\t"} {
+			_, err := config.Environment{variable: "a=http://u:secret@a:9650" + separator + "b=http://b:9650"}.Parse()
+			if told := fmt.Sprint(err); !strings.Contains(told, "entry 1 of the list has several URLs: write commas between the entries") ||
+				strings.Contains(told, "secret") {
+				t.Errorf("%s with %q: %s", variable, separator, told)
+			}
+		}
+	}
+	_, err := config.Environment{"ALERTMANAGERS": "http://a:9093;http://b:9093"}.Parse()
+	if told := fmt.Sprint(err); !strings.Contains(told, "write commas between the entries") {
+		t.Error(told)
+	}
+}
+
+// A collector that does not exist has the nearest name, in each variable.
+func TestUnknownCollectorsHaveTheNearestName(t *testing.T) {
+	for variable, value := range map[string]string{"COLLECTORS": "+peer", "SCHEDULES": "peer=@every 30s"} {
+		_, err := config.Environment{variable: value}.Parse()
+		if told := fmt.Sprint(err); !strings.Contains(told, `unknown collector "peer"; did you mean peers? docs/metrics.md lists them`) {
+			t.Errorf("%s: %s", variable, told)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func Open(path string) (*os.File, error) {
 	case info.IsDir():
 		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	case !info.Mode().IsRegular():
-		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file: write the path of a file")}
 	}
 	if err != nil {
 		_ = f.Close()
