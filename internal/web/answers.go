@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +35,12 @@ var codes = map[status.Verdict]int{
 // The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
+	query, ok := parameters(w, r, "node")
+	if !ok {
+		return
+	}
 	st := s.statusAt(time.Now())
-	verdict, answer := st.SafeToStop(s.pool(), r.URL.Query().Get("node"))
+	verdict, answer := st.SafeToStop(s.pool(), query.Get("node"))
 	if verdict == status.Yes {
 		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
 			verdict, answer.Safe = status.Unknown, nil
@@ -41,6 +48,29 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
+
+// parameters returns the parameters of a request for a verdict. A parameter that is not one of these names, or that occurs twice, ends the request with
+// status 400: the verdict would be about something else than the client asks. A name that ends in … may occur several times.
+func parameters(w http.ResponseWriter, r *http.Request, names ...string) (url.Values, bool) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	known := strings.NewReplacer("…", "").Replace(strings.Join(names, ", "))
+	if err != nil {
+		http.Error(w, "invalid parameters: separate them with &: the parameters are "+known, http.StatusBadRequest)
+		return nil, false
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		switch {
+		case slices.Contains(names, name+"…"):
+		case !slices.Contains(names, name):
+			http.Error(w, fmt.Sprintf("unknown parameter %q: the parameters are %s", name, known), http.StatusBadRequest)
+			return nil, false
+		case len(query[name]) > 1:
+			http.Error(w, fmt.Sprintf("parameter %s occurs %d times: write it once", name, len(query[name])), http.StatusBadRequest)
+			return nil, false
+		}
+	}
+	return query, true
 }
 
 // probeSilent calls the nodes, unless they were called within the last seconds. It returns those that do not answer, although the last run counted
@@ -64,17 +94,21 @@ const probedWithin = 5 * time.Second
 //   - 503: currently unknown.
 //   - 400: no node parameter, or after is not a time. 404: unknown node.
 func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
+	query, ok := parameters(w, r, "node", "after")
+	if !ok {
+		return
+	}
 	var after time.Time
-	if text := r.URL.Query().Get("after"); text != "" {
+	if text := query.Get("after"); text != "" {
 		unix, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		if err != nil || unix < 0 {
 			http.Error(w, "after: write Unix seconds, such as 1790000000", http.StatusBadRequest)
 			return
 		}
 		after = time.Unix(unix, 0)
 	}
 	st := s.nodesAt(time.Now())
-	verdict, answer := st.IsBack(s.pool(), r.URL.Query().Get("node"), after)
+	verdict, answer := st.IsBack(s.pool(), query.Get("node"), after)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
@@ -91,7 +125,11 @@ type wavesAnswer struct {
 //   - 409: a node cannot stop now, or a node that restarted is not back.
 //   - 503: currently unknown. 404: unknown node.
 func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
-	names := r.URL.Query()["node"]
+	query, ok := parameters(w, r, "node…")
+	if !ok {
+		return
+	}
+	names := query["node"]
 	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
 		st := s.nodesAt(time.Now())
 		verdict, found := st.Waves(s.pool().Once(), names)
@@ -114,7 +152,10 @@ const maxBehind = 20
 //   - 503: it does not, or this is not known from recent samples, with the reason.
 //   - 400: no node or chain, or a limit is not a number. 404: unknown node.
 func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
+	query, ok := parameters(w, r, "node", "chain", "blocks", "seconds")
+	if !ok {
+		return
+	}
 	limits := map[string]float64{"blocks": -1, "seconds": -1}
 	if !query.Has("blocks") && !query.Has("seconds") {
 		limits["blocks"] = maxBehind
@@ -151,7 +192,11 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 // The answer is one line of text, or JSON if the request accepts application/json. It also tells what happens if the balance of the
 // validator runs out.
 func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
-	verdict, answer := s.statusAt(time.Now()).SafeToRemove(s.pool(), r.URL.Query().Get("validation"))
+	query, ok := parameters(w, r, "validation")
+	if !ok {
+		return
+	}
+	verdict, answer := s.statusAt(time.Now()).SafeToRemove(s.pool(), query.Get("validation"))
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 

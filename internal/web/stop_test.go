@@ -250,3 +250,30 @@ func orDash(text string) string {
 	}
 	return text
 }
+
+// A verdict is about what the client asks, or there is none: a second node, or a misspelled limit, is an error.
+func TestVerdictsAcceptOnlyTheirParametersOnce(t *testing.T) {
+	s := newSite()
+	for path, want := range map[string]string{
+		"/safe-to-stop?node=a&node=b":                 "parameter node occurs 2 times: write it once",
+		"/safe-to-stop?node=a&nodes=b":                `unknown parameter "nodes": the parameters are node`,
+		"/safe-to-stop?node=a;node=b":                 "separate them with &",
+		"/is-back?node=a&node=b":                      "parameter node occurs 2 times",
+		"/is-back?node=a&since=1":                     `unknown parameter "since": the parameters are node, after`,
+		"/is-back?node=a&after=-1":                    "after: write Unix seconds",
+		"/safe-to-remove?validation=a&validation=b":   "parameter validation occurs 2 times",
+		"/safe-to-remove?validation=a&node=b":         `unknown parameter "node"`,
+		"/serving?node=a&chain=C&block=1":             `unknown parameter "block": the parameters are node, chain, blocks, seconds`,
+		"/serving?node=a&chain=C&blocks=5&blocks=500": "parameter blocks occurs 2 times",
+		"/serving?node=a&chain=C&chain=P":             "parameter chain occurs 2 times",
+		"/waves?nodes=a":                              `unknown parameter "nodes": the parameters are node`,
+	} {
+		answer := ask(t, s, http.MethodGet, path)
+		if text := read(t, answer.Body); answer.StatusCode != http.StatusBadRequest || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want 400 %s", path, answer.StatusCode, text, want)
+		}
+	}
+	if answer := ask(t, s, http.MethodGet, "/waves?node=a&node=b"); answer.StatusCode == http.StatusBadRequest {
+		t.Errorf("/waves about two nodes: %s", read(t, answer.Body))
+	}
+}
