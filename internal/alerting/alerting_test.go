@@ -211,6 +211,26 @@ func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
 	})
 }
 
+// An alert whose expression has no labels, such as a watchdog, continues too: the log has no error.
+func TestAlertWithoutLabelsContinuesAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "groups: [{name: own, rules: [{alert: Watchdog, expr: vector(1), labels: {severity: none}}]}]")
+		w.show(nodeUp)
+		_, stop := w.start()
+		time.Sleep(2 * time.Minute)
+		stop()
+		time.Sleep(20 * time.Second)
+		_, stop = w.start()
+		time.Sleep(2 * time.Minute)
+		stop()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "alerts not continued") {
+			t.Error(log)
+		}
+	})
+}
+
 // What ended while the exporter was off is resolved once, after the alerts of all rules were sent again.
 func TestAlertThatEndedWhileOffIsResolvedOnce(t *testing.T) {
 	for name, test := range map[string]struct {

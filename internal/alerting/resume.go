@@ -32,6 +32,7 @@ type interrupted struct {
 	since  time.Time // start
 	seen   time.Time // last evaluation
 	sample promql.Sample
+	found  bool          // the sample is known, which may have no labels
 	kept   time.Duration // how long it was kept firing at the last evaluation, although the expression did not return the sample
 }
 
@@ -81,7 +82,7 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) {
 	claimed := map[*rules.AlertingRule][]*interrupted{}
 	for _, rule := range all {
 		for _, i := range alerts[rule.Name()] {
-			if i.sample.Metric.IsEmpty() && e.find(ctx, rule, i, a) {
+			if !i.found && e.find(ctx, rule, i, a) {
 				claimed[rule] = append(claimed[rule], i)
 			}
 		}
@@ -90,8 +91,8 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) {
 	looksBack := lookBacks(a.set.groups)
 	for _, rule := range all {
 		for _, i := range alerts[rule.Name()] {
-			if i.sample.Metric.IsEmpty() && within(rule.Labels(), i.labels) { // the rule has changed
-				i.sample = promql.Sample{Metric: i.labels, F: math.NaN()}
+			if !i.found && within(rule.Labels(), i.labels) { // the rule has changed
+				i.sample, i.found = promql.Sample{Metric: i.labels, F: math.NaN()}, true
 				claimed[rule] = append(claimed[rule], i)
 			}
 		}
@@ -112,7 +113,7 @@ func within(rule, l labels.Labels) bool {
 func (e *engine) find(ctx context.Context, rule *rules.AlertingRule, i *interrupted, a *Alerting) bool {
 	for back := time.Duration(0); back <= outage; back = max(2*back, a.o.Interval) {
 		if sample, ok := e.results(ctx, rule, i.seen.Add(-back), a)[i.labels.Hash()]; ok {
-			i.sample, i.kept = sample, 0
+			i.sample, i.found, i.kept = sample, true, 0
 			if back > 0 && back <= rule.KeepFiringFor() {
 				i.kept = back
 			}
