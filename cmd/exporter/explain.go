@@ -34,47 +34,47 @@ Examples:
   avax-exporter explain --from http://monitoring:9865 avax_node_up
 `
 
-// wanted are the arguments of the command explain.
-type wanted struct {
+// explainArguments are the arguments of the command explain.
+type explainArguments struct {
 	from, name, target string
 	why                bool
 }
 
 // parseExplain parses the arguments of the command explain. The error is flag.ErrHelp, or it contains a remedy.
-func parseExplain(args []string) (w wanted, err error) {
+func parseExplain(args []string) (a explainArguments, err error) {
 	words, err := parse(args, func(flags *flag.FlagSet) {
-		flags.StringVar(&w.from, "from", "", "")
-		flags.BoolVar(&w.why, "why", false, "")
+		flags.StringVar(&a.from, "from", "", "")
+		flags.BoolVar(&a.why, "why", false, "")
 	})
 	switch {
 	case err != nil:
-		return w, err
+		return a, err
 	case len(words) == 0:
-		return w, errors.New("name an alert or a family, and optionally a target")
+		return a, errors.New("name an alert or a family, and optionally a target")
 	case len(words) > 2:
-		return w, errors.New("name one target at most")
+		return a, errors.New("name one target at most")
 	}
-	w.name = words[0]
+	a.name = words[0]
 	if len(words) == 2 {
-		w.target = words[1]
+		a.target = words[1]
 	}
-	return w, nil
+	return a, nil
 }
 
 // runExplain prints the running exporter's explanation of an alert or a family.
 func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
-	w, err := parseExplain(args)
+	a, err := parseExplain(args)
 	if err != nil {
 		return usageError{err}
 	}
-	exporter, _, err := exporterOf(w.from)
+	exporter, _, err := exporterOf(a.from)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	query := url.Values{"name": {w.name}, "target": {w.target}}
-	if !w.why {
+	query := url.Values{"name": {a.name}, "target": {a.target}}
+	if !a.why {
 		query.Set("why", "0")
 	}
 	text, err := exporter.answerOf(ctx, "/explain?"+query.Encode())

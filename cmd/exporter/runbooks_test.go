@@ -74,7 +74,7 @@ func TestRunbooksUseExistingCommands(t *testing.T) {
 			case "call":
 				_, err = parseCall(args)
 			case "explain":
-				var w wanted
+				var w explainArguments
 				w, err = parseExplain(args)
 				if strings.HasPrefix(w.name, "Avax") && !bytes.Contains(alerts.Rules, []byte("alert: "+w.name+"\n")) {
 					t.Errorf("%s: unknown alert: %s", page, line)
