@@ -465,7 +465,7 @@ func TestSuppressedAlertsEndFirst(t *testing.T) {
 	}
 	except := map[[2]string]string{
 		{"AvaxL1ValidatorInactive", "AvaxL1RunwayLow"}: "an inactive validator has no runway, so this alert ends before the validator is active again",
-		{"AvaxHeadStale", "AvaxHeadStale"}:             "each chain has its own blocks: a chain without any after the C-Chain has them is another incident",
+		{"AvaxHeadStale", "AvaxHeadStale"}:             "the rule leaves out P and X until four minutes after the C-Chain",
 	}
 	_, all := rules(t)
 	named := func(m *amlabels.Matcher) bool { return m.Name == model.AlertNameLabel }
