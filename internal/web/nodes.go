@@ -59,13 +59,20 @@ func (v *view) nodes() (g.Node, []string) {
 			return table("nodes", "Nodes, worst first", "Node", mapped(shown, func(r nodeRow) tableRow { return v.nodeRow(r, strips[r.Name]) }))
 		}), g.Iff(len(rows) > len(shown), func() g.Node { return v.otherNodes(rows, shown) })}
 	}
-	up := 0
+	up, unknown := 0, 0
 	for _, n := range v.Nodes {
-		if n.Up.Is(1) {
+		switch {
+		case n.Up.Is(1):
 			up++
+		case !n.Down():
+			unknown++
 		}
 	}
-	return section("nodes", "Nodes", nodeMeanings, body), []string{words.Number(up) + " of " + words.Plural(len(v.Nodes), "node", "nodes") + " up"}
+	facts := []string{words.Number(up) + " of " + words.Plural(len(v.Nodes), "node", "nodes") + " up"}
+	if unknown > 0 {
+		facts = append(facts, words.Number(unknown)+" without data")
+	}
+	return section("nodes", "Nodes", nodeMeanings, body), facts
 }
 
 // maxGroups is the maximum number of groups of the grid. A label with more values does not group it.
