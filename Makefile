@@ -70,7 +70,7 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 
 .PHONY: watching
 watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (ten minutes)
-	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoops' -count=1 -timeout=60m -v ./alerts
+	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoop' -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (more than half an hour)
