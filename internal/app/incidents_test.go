@@ -365,7 +365,7 @@ func TestIncidentsPageAndResolve(t *testing.T) {
 			each(members[:4], func(m string) { w.TopUp("examplel1", m, 100e9) })
 		},
 		pages:  []string{"AvaxNodeDown", "AvaxChainNotBootstrapped", "AvaxL1ConnectedWeightLow"},
-		within: 12 * time.Minute, goesOn: time.Second, heals: 6 * time.Minute, healthy: 2 * time.Minute, quick: true,
+		within: 12 * time.Minute, goesOn: time.Second, heals: 10 * time.Minute, healthy: 2 * time.Minute, quick: true,
 	}.run(t)
 }
 
