@@ -203,7 +203,8 @@ func TestCrashLoopOfAFleetPagesOnce(t *testing.T) {
 					input = append(input, nodeLife{
 						up: func(at time.Duration) bool { return at < begin || at >= end || (at-begin)%cycle >= down },
 						bootstraps: func(at, up time.Duration) map[string]bool {
-							return map[string]bool{"P": up >= 30*time.Second, "C": up >= 90*time.Second && at >= end || at < begin, "dex": up >= 2*time.Minute && at >= end || at < begin}
+							looping := at >= begin && at < end
+							return map[string]bool{"P": up >= 30*time.Second, "C": up >= 90*time.Second && !looping, "dex": up >= 2*time.Minute && !looping}
 						},
 					}.series(fmt.Sprint("node", i), length)...)
 				}

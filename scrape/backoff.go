@@ -75,7 +75,7 @@ type backoff struct {
 const (
 	// maxRepeat is the maximum time for which a refused call is not sent. ForgetAnswers ends it, as after a new version of the upstream.
 	maxRepeat = time.Hour
-	// maxHolds is the maximum number of stored calls of an upstream, to limit memory.
+	// maxBackoffs is the maximum number of stored calls of an upstream, to limit memory.
 	maxBackoffs = 4096
 )
 

@@ -69,7 +69,9 @@ func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
 		}
 	})
 	for _, name := range demo.Nodes {
-		for _, s := range []string{`avax_node_labels{node=%q, owner="zoe", team="x"}`, `avax_validator_labels{node_id=%q, validation_id="", name="%[1]s", owner="zoe"}`} {
+		for _, s := range []string{
+			`avax_node_labels{node=%q, owner="zoe", team="x"}`, `avax_validator_labels{node_id=%q, validation_id="", name="%[1]s", owner="zoe"}`,
+		} {
 			parsed, err := testworld.PromQL.ParseMetric(fmt.Sprintf(s, name))
 			if err != nil {
 				t.Fatal(err)

@@ -452,12 +452,13 @@ func (all *Schedules) Decode(s string) error {
 		name, expression, ok := strings.Cut(item, "=")
 		name = strings.TrimSpace(name)
 		_, twice := schedules[name]
-		switch {
-		case !ok:
+		if !ok {
 			return fmt.Errorf("%q: write collector=expression, such as peers=@every 1m", item)
-		case checkCollector(name) != nil:
-			return checkCollector(name)
-		case twice:
+		}
+		if err := checkCollector(name); err != nil {
+			return err
+		}
+		if twice {
 			return fmt.Errorf("%s has two schedules", name)
 		}
 		when, err := schedule.Parse(strings.TrimSpace(expression))

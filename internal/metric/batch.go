@@ -31,8 +31,7 @@ type Batch struct {
 	seen     map[uint64]struct{} // hashes of the series; two different series have the same hash once in 2^64
 	errs     []error             // the first maxErrs mistakes, each once
 	rejected int                 // number of further mistakes
-	notes    []string
-	kinds    []string // of the notes
+	notes    []note
 	tables   []Table
 }
 
@@ -127,14 +126,21 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 // Note adds a finding for the log, truncated to maxText bytes. A note is logged when it first appears. While every run has the
 // same note, it is not logged again. Notes of one format are of one kind: the log has few of a kind an hour.
 func (b *Batch) Note(format string, args ...any) {
-	b.notes, b.kinds = append(b.notes, truncate(fmt.Sprintf(format, args...))), append(b.kinds, format)
+	b.notes = append(b.notes, note{text: truncate(fmt.Sprintf(format, args...)), kind: format})
 }
 
-// Notes returns the notes.
-func (b *Batch) Notes() []string { return b.notes }
+type note struct{ text, kind string }
+
+// Notes returns the texts of the notes.
+func (b *Batch) Notes() (texts []string) {
+	for _, n := range b.notes {
+		texts = append(texts, n.text)
+	}
+	return texts
+}
 
 // KindOf returns the kind of the note with this index.
-func (b *Batch) KindOf(note int) string { return b.kinds[note] }
+func (b *Batch) KindOf(i int) string { return b.notes[i].kind }
 
 // Table adds a table. All tables of a batch together have at most MaxRows rows. Further rows are dropped and counted.
 func (b *Batch) Table(t Table) {

@@ -439,8 +439,8 @@ type logged struct {
 
 // logNotes logs the notes that the last run did not have.
 func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
-	now := time.Now()
-	for i, note := range batch.Notes() {
+	now, notes := time.Now(), batch.Notes()
+	for i, note := range notes {
 		if slices.ContainsFunc(j.notes, func(known string) bool { return sameNote(known, note) }) {
 			continue // log once while the note persists
 		}
@@ -466,7 +466,7 @@ func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
 		}
 		j.logged[batch.KindOf(i)] = kind
 	}
-	j.notes = batch.Notes()
+	j.notes = notes
 }
 
 // sameNote reports whether two notes differ at most in durations, which grow while the note persists.
