@@ -94,7 +94,7 @@ var chains = board{
 				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
 					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+
 						maxOf("avax_icm_messages", toChains)+"))").
-					unit("dtdhms", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
+					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).between(0, nil).upTo(60).none("No monitored address"),
 				graph("Messages by status", "Number of messages of the monitored addresses: the 10 highest.", "{{source}} to {{destination}} {{status}}",
 					highest(maxOf("avax_icm_messages", toChains))).counts().none("No monitored address").steady(),
 				table("Deliveries", "Who delivered the messages, and how long the last delivery took.",
@@ -122,7 +122,7 @@ var chains = board{
 					highest(maxOf("avax_signature_aggregation_seconds"))).unit("s", 2).between(0, nil).none("No probe"),
 				graph("Lists that are not read to their end", "Time since the exporter read each list of the Data service to its end: the 10 longest.",
 					"{{list}} {{name}} {{chain}}",
-					namedAddress(highest(maxOf("avax:data_list_behind_seconds")))).unit("dtdhms", 0).
+					namedAddress(highest(maxOf("avax:data_list_behind_seconds")))).unit("s", 0).
 					graded(highBy("AvaxDataListBehind", seconds)).between(0, nil).upTo(60).none("No list"),
 			},
 		},
@@ -140,7 +140,7 @@ var chains = board{
 					text("Chain", "chain", 0).to("avax-chains", "chain", "Chain"),
 					yesNo("Indexed", orElse("min by (chain) ("+minOf("avax_data_chain_indexed", onChains)+")", exporters, "chain", "No Data service"), "Yes", good, "No",
 						warn, 80).orElse(),
-					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "dtdhms", 0, 110, nil),
+					value("Newest block", "time() - max by (chain) ("+maxOf("avax_data_indexed_timestamp_seconds", onChains)+")", "s", 0, 110, nil),
 					value("Transactions a day", "max by (chain) (increase("+of("avax_data_cumulative_transactions_total", onChains)+"[1d]))", "locale", 0, 150, nil),
 					value("Fees of the block", "max by (chain) ("+maxOf("avax_data_fees_spent_tokens", onChains)+")", "none", 6, 130, nil),
 				).size(8, 8),
@@ -154,7 +154,7 @@ var chains = board{
 					value("Read", "max by (chain, contract, token) ("+maxOf("avax_nft_metadata_timestamp_seconds", onChains)+") * 1000", "dateTimeFromNow", 0, 110, nil),
 				).size(8, 8),
 				graph("Age of the Metrics service's figures", "Time since the Metrics service last updated the chain: the 10 longest.", "{{chain}}",
-					highest("time() - "+maxOf("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("dtdhms", 0).between(0, nil).none("No Metrics service"),
+					highest("time() - "+maxOf("avax_metrics_service_last_run_timestamp_seconds", onChains))).unit("s", 0).between(0, nil).none("No Metrics service"),
 			},
 		},
 	},

@@ -15,7 +15,7 @@ var exporter = board{
 					faults(warn, "None"),
 				stat("Oldest answer", "Longest time since the last successful run of a collector that fails or is late. Collectors that never succeeded do not count.",
 					"max(time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+") or 0 * max("+exporters+")").
-					unit("dtdhms", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
+					unit("s", 0).graded(highGrades(bar("AvaxDataTooOld", ""), nan, minutes)),
 				stat("Configuration", "Whether the last reload of nodes and credentials succeeded.",
 					"min("+of("avax_exporter_config_last_reload_successful")+")").
 					unit("none", 0).judged(steps(step{nil, bad}, step{1.0, good})).reads("1", "Read", good).reads("0", "Not read", bad),
@@ -43,7 +43,7 @@ var exporter = board{
 					value("Failing", "count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+" == 0) or 0 * count by (collector) ("+
 						minOf("avax_exporter_collector_success", onCollectors)+")", "none", 0, 75, some(warn)),
 					value("Oldest answer", "max by (collector) (time() - "+maxOf("avax_exporter_collector_last_success_timestamp_seconds", onCollectors)+
-						") or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "dtdhms", 0, 118,
+						") or 0 * count by (collector) ("+minOf("avax_exporter_collector_success", onCollectors)+")", "s", 0, 118,
 						steps(step{nil, good}, step{bar("AvaxDataTooOld", ""), warn})),
 				).size(14, 10).sortedDown("Oldest answer").sortedDown("Failing"),
 				alertsTable("avax-exporter", "avax-thresholds", "companion-targets").size(10, 10),

@@ -21,7 +21,7 @@ var l1s = board{
 					unit("none", 0).judged(fact()).reads("0", "None", plain),
 				stat("Undelivered for", "How long the oldest undelivered message of the monitored addresses has waited.",
 					"max(time() - "+minOf("avax_icm_oldest_pending_timestamp_seconds")+") or 0 * max("+maxOf("avax_icm_messages")+")").
-					unit("dtdhms", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
+					unit("s", 0).graded(highBy("AvaxICMUndelivered", seconds)).none("No monitored address"),
 			)...)},
 		{
 			title: "How long the balances last",

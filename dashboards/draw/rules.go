@@ -285,7 +285,7 @@ func alertsTable(names ...string) *panel {
 		}})}},
 		value("Count", severities(`count by (severity, alertname) (`+fire+`)`), "none", 0, 65, nil),
 		text("Oldest: subject", "subject", 0),
-		value("For", severities(oldest), "dtdhms", 0, 90, nil).orElse(),
+		value("For", severities(oldest), "s", 0, 90, nil).orElse(),
 	)
 	return p.none(noRules).sortedDown("For").sorted("Severity")
 }
