@@ -117,7 +117,7 @@ var happenings = []happening{
 		},
 	},
 	{
-		name: "a disk is full", alert: "AvaxNodeDiskLow", at: 25 * time.Minute, node: "v0", says: "4 % of its disk", not: "90 %",
+		name: "a disk is full", alert: "AvaxNodeDiskLow", at: 25 * time.Minute, node: "v0", says: "4 % free", not: "90 %",
 		change: func(_ string, s map[string]string) { s[`avax_node_disk_free_ratio{node="v0"}`] = begins("0.9", "0.04") },
 	},
 	{

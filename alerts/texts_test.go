@@ -60,7 +60,11 @@ func TestTextsOfAlerts(t *testing.T) {
 			if of == nil {
 				t.Errorf("no case shows the texts of %s", r.name)
 			}
-			fmt.Fprintf(&out, "%s\n%s", r.name, of["firing"].except(nil))
+			firing := of["firing"]
+			if words := shared(firing["summary"], firing["description"], 4); words != "" {
+				t.Errorf("%s: the description repeats %q from the summary above it", r.name, words)
+			}
+			fmt.Fprintf(&out, "%s\n%s", r.name, firing.except(nil))
 			for _, state := range []string{"pending", "kept"} {
 				if differ := of[state].except(of["firing"]); differ != "" {
 					fmt.Fprintf(&out, "  %s\n%s", state, differ)
@@ -70,6 +74,17 @@ func TestTextsOfAlerts(t *testing.T) {
 		}
 	}
 	testworld.Golden(t, *update, textsFile, out.String(), "go test ./alerts -run TestTextsOfAlerts -update")
+}
+
+// shared returns n words in a row of a that b has too.
+func shared(a, b string, n int) string {
+	words := strings.Fields(a)
+	for i := range max(0, len(words)-n+1) {
+		if row := strings.Join(words[i:i+n], " "); strings.Contains(b, row) {
+			return row
+		}
+	}
+	return ""
 }
 
 // order sorts the cases for texts first.
