@@ -224,10 +224,10 @@ func (v *view) action(a *status.Active) string {
 	return strings.TrimSpace(a.Action() + " " + v.amount(a))
 }
 
-// amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known.
+// amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known, or if the action says it.
 func (v *view) amount(a *status.Active) string {
 	l := v.L1(a.Labels["chain"])
-	if a.Kept() || !l.Priced() || !v.AboutBalance(a) {
+	if a.Kept() || !l.Priced() || !v.AboutBalance(a) || strings.Contains(a.Action(), " AVAX ") {
 		return ""
 	}
 	plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
