@@ -26,6 +26,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/web"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -99,9 +100,12 @@ func New(ctx context.Context, o Options) (*App, error) {
 	targets.scheduler = a.scheduler
 	a.scheduler.Set(targets.jobs())
 	site := &web.Site{
-		Store: a.store, Registry: registry, Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, DefaultNode: cfg.DefaultNode,
-		Nodes: func() []string { return nodes.Names(targets.ups.Nodes()) }, Chains: targets.chains,
-		Labels: func() map[string]map[string]string { return a.labelled().Labels() }, Probe: targets.ups.Silent,
+		Pool: status.Pool{
+			Progress: a.Progress, Unreachable: targets.unreachable, Answered: targets.answeredAt, Chains: targets.chains,
+			Nodes:  func() []string { return nodes.Names(targets.ups.Nodes()) },
+			Labels: func() map[string]map[string]string { return a.labelled().Labels() },
+		},
+		Store: a.store, Registry: registry, DefaultNode: cfg.DefaultNode, Probe: targets.ups.Silent,
 		ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
 		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Token: targets.state.NewToken(),
 			Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},

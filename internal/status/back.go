@@ -40,8 +40,9 @@ type presence struct {
 	unseen        bool            // whether it left before the exporter started
 }
 
-// See remembers what the nodes report.
+// See remembers what the nodes report. From then on, the verdicts of the status know which nodes have restarted.
 func (r *Restarts) See(st *Status) {
+	st.restarts = r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nodes == nil {
@@ -242,7 +243,7 @@ type Back struct {
 
 // IsBack tells whether a node is back: it answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes
 // after the time after.
-func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
+func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 	a := Back{Node: name}
 	switch {
 	case name == "":
@@ -252,7 +253,7 @@ func (st *Status) IsBack(p Pool, name string, after time.Time) (Verdict, Back) {
 		name = st.NodeOf(name)
 		a.Node = name
 	case !st.IsNode(name):
-		if a.Reason = p.starting(); a.Reason != "" {
+		if a.Reason = st.starting(); a.Reason != "" {
 			return Unknown, a
 		}
 		a.Reason = "unknown node: " + st.Known()

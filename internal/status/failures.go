@@ -90,7 +90,7 @@ func serviceOf(names []string) (service string) {
 // Check judges jobs that have run once. It returns a line about each of these nodes, and the failures by cause. A sample that shows a
 // mistake in the configuration makes its run a failure. If a node does not answer, this is the cause of all its failures.
 func Check(jobs []*metric.Job, names []string) (about []string, failed []*Failure) {
-	st := Of(jobs, time.Time{}, Given{})
+	st := Of(jobs, time.Time{}, Pool{})
 	st.findFaults()
 	for _, name := range names {
 		about = append(about, st.summary(name))

@@ -24,7 +24,7 @@ const diskStops = 0.03
 
 // Findings returns what the samples of one run of each job say: failing health checks, and what validators, L1s and delegations lose.
 func Findings(jobs []*metric.Job) (found []Finding) {
-	st := Of(jobs, time.Time{}, Given{})
+	st := Of(jobs, time.Time{}, Pool{})
 	free := map[string]float64{}
 	st.samples.each(diskFree, func(s sample) { free[s.labels[0]] = s.V })
 	for _, n := range st.Nodes {

@@ -112,8 +112,9 @@ func (l *L1) validator(labels []string) *L1Validator {
 	return v
 }
 
-// readL1s sets the L1s. configured are the names of those that are configured.
-func (st *Status) readL1s(configured []string) {
+// readL1s sets the L1s.
+func (st *Status) readL1s() {
+	configured := st.pool.Chains()
 	fill(st.samples, l1Fields, func(l []string) *L1 { return st.l1(l[0]) })
 	fill(st.samples, l1ValidatorFields, func(l []string) *L1Validator { return st.l1(l[0]).validator(l) })
 	st.samples.each(chainInfo, func(s sample) { st.l1(s.labels[0]).SubnetID = s.labels[1] })

@@ -22,10 +22,13 @@ type Names struct {
 
 var everInfo = read("avax_node_info", "node", "node_id")
 
-// NamesOf returns the names of nodes and validators.
-func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
+// NamesOf returns the names of nodes and validators, also of configured nodes of which nothing is known yet.
+func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	ever := samplesAt(jobs, time.Time{}, nodeUp, everInfo)
-	n := Names{ids: map[string]string{}, called: map[string][]string{}, given: given}
+	n := Names{All: slices.Clone(once(pool.Nodes)()), ids: map[string]string{}, called: map[string][]string{}}
+	if pool.Labels != nil {
+		n.given = pool.Labels()
+	}
 	ever.each(nodeUp, func(s sample) { n.All = append(n.All, s.labels[0]) })
 	slices.Sort(n.All)
 	n.All = slices.Compact(n.All)
@@ -37,12 +40,6 @@ func NamesOf(jobs []*metric.Job, given map[string]map[string]string) Names {
 	for _, names := range n.called {
 		slices.Sort(names)
 	}
-	return n
-}
-
-// And returns the names with those of these nodes, of which nothing may be known yet.
-func (n Names) And(nodes []string) Names {
-	n.All = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(n.All), nodes...))))
 	return n
 }
 

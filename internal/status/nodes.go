@@ -212,8 +212,7 @@ func (st *Status) readBehind() {
 }
 
 // readStates sets the nodes with their states, worst first: the configured ones, and those that answer.
-func (st *Status) readStates(given Given) {
-	answered := given.Answered
+func (st *Status) readStates() {
 	bootstrapping := map[string][]string{}
 	for _, n := range st.nodes {
 		for _, c := range n.chains {
@@ -239,7 +238,7 @@ func (st *Status) readStates(given Given) {
 	for _, name := range st.All {
 		n := st.node(name)
 		if !n.Up.Known {
-			if !slices.Contains(given.Nodes, name) {
+			if !slices.Contains(st.pool.Nodes(), name) {
 				continue // a node that was removed
 			}
 			n.State = st.unread(func(t metric.Target) bool { return t.Node == name }, nodeUp)
@@ -252,8 +251,8 @@ func (st *Status) readStates(given Given) {
 		switch {
 		case n.Down():
 			var last time.Time
-			if answered != nil {
-				last = answered(name)
+			if st.pool.Answered != nil {
+				last = st.pool.Answered(name)
 			}
 			n.State = notUp(st.At, last, failures[name])
 		case len(chains) > 0:

@@ -64,10 +64,10 @@ type NoPlan struct {
 // Plan returns the plan that keeps all validators of an L1 active for this number of days. Its data is the last result of the collector l1_runway,
 // even if /metrics does not serve its series. AsOf is the P-Chain's time of the balances; durations start at this time. Amounts are exact to the nAVAX.
 // After its top-up, a validator stays active for at least this number of days from now, at its current burn rate. An inactive validator becomes active.
-func (st *Status) Plan(p Pool, chain string, days int) (*Plan, *NoPlan) {
+func (st *Status) Plan(chain string, days int) (*Plan, *NoPlan) {
 	l := st.l1s[chain]
 	if l == nil || !l.Priced() {
-		return nil, st.noPlan(p, chain)
+		return nil, st.noPlan(chain)
 	}
 	l1 := l.Set
 	plan, sum := l1.TopUps(days, st.At)
@@ -105,7 +105,7 @@ func (st *Status) Plan(p Pool, chain string, days int) (*Plan, *NoPlan) {
 }
 
 // noPlan returns why there is no plan for a chain.
-func (st *Status) noPlan(p Pool, chain string) *NoPlan {
+func (st *Status) noPlan(chain string) *NoPlan {
 	var monitored []string // L1s with a result
 	pending := false       // true if the requested L1 has no result yet
 	for _, j := range st.Jobs {
@@ -126,7 +126,7 @@ func (st *Status) noPlan(p Pool, chain string) *NoPlan {
 			return k.Collector == planCollector && k.Target.Chain == chain
 		})}
 	}
-	if why := p.starting(); why != "" {
+	if why := st.starting(); why != "" {
 		return &NoPlan{Verdict: Unknown, Error: why}
 	}
 	return &NoPlan{Verdict: NotFound, Error: fmt.Sprintf("no L1 %q is monitored", chain), L1s: monitored}

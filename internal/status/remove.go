@@ -28,7 +28,7 @@ type Removal struct {
 
 // SafeToRemove tells whether a validator can be removed and its node be stopped: at least 80 % of the remaining weight is active and connected, and
 // another validator of the recorded view can build the next block. nameOrID is the validation ID or the name of a validator.
-func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
+func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	a := Removal{}
 	if nameOrID == "" {
 		a.Reason = "no validation: write /safe-to-remove?validation=ID with the validation ID of an L1 validator"
@@ -56,7 +56,7 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 	}
 	a.Name = st.NameOf(a.NodeID, a.ValidationID)
 	if v == nil {
-		if a.Reason = p.starting(); a.Reason != "" {
+		if a.Reason = st.starting(); a.Reason != "" {
 			return Unknown, a
 		}
 		a.Reason = "unknown validation: no monitored chain has it: " + l1ValidatorInfo.Name + " lists the validation IDs"
@@ -64,7 +64,7 @@ func (st *Status) SafeToRemove(p Pool, nameOrID string) (Verdict, Removal) {
 	}
 	against, unknown := st.removal(v, &a)
 	if len(against) == 0 && len(unknown) == 0 {
-		if missed := st.uncounted(p); missed != "" {
+		if missed := st.uncounted(); missed != "" {
 			unknown = append(unknown, missed)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -27,48 +28,40 @@ type Status struct {
 	nodes         map[string]*Node // of every node and observer with a sample
 	l1s           map[string]*L1   // of every chain with a sample about its validators
 	validators    map[string]*Validator
-	restarts      *Restarts
-	safeToStopRun *metric.Run // the last good run of safe_to_stop; empty if there is none
-}
-
-// Given is what the user and the pool know besides the samples. Each part may be nil.
-type Given struct {
-	// Nodes are the names of the configured nodes, and Chains those of the monitored chains of subnets. What is configured and cannot be read is
-	// shown as unread.
-	Nodes, Chains []string
-	// Labels are the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
-	Labels map[string]map[string]string
-	// Answered returns when a node last answered a call; zero if it never did.
-	Answered func(node string) time.Time
-	// Restarts knows which nodes have restarted.
-	Restarts *Restarts
+	pool          Pool
+	unreachable   func() []string // see Pool
+	restarts      *Restarts       // which nodes have restarted; nil if nothing follows them
+	safeToStopRun *metric.Run     // the last good run of safe_to_stop; empty if there is none
 }
 
 // Of returns the status at a time. At the zero time, no sample has expired.
-func Of(jobs []*metric.Job, now time.Time, given Given) *Status {
-	st := newStatus(jobs, now, given)
+func Of(jobs []*metric.Job, now time.Time, pool Pool) *Status {
+	st := newStatus(jobs, now, pool)
 	st.readNodes()
 	st.readValidators()
-	st.readL1s(given.Chains)
+	st.readL1s()
 	st.readDelegations()
 	st.readObservers()
-	st.readStates(given)
+	st.readStates()
 	return st
 }
 
 // newStatus returns a status with the samples of these families; of all without families.
-func newStatus(jobs []*metric.Job, now time.Time, given Given, only ...family) *Status {
+func newStatus(jobs []*metric.Job, now time.Time, pool Pool, only ...family) *Status {
+	run := safeToStopRun(jobs)
+	pool.Nodes, pool.Chains, pool.Undiscovered = once(pool.Nodes), once(pool.Chains), once(pool.Undiscovered)
 	return &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, given.Labels).And(given.Nodes), samples: samplesAt(jobs, now, only...),
-		nodes: map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{}, restarts: given.Restarts, safeToStopRun: safeToStopRun(jobs),
+		At: now, Jobs: jobs, Names: NamesOf(jobs, pool), samples: samplesAt(jobs, now, only...), pool: pool, safeToStopRun: run,
+		unreachable: sync.OnceValue(func() []string { return pool.Unreachable(oldest(run)) }),
+		nodes:       map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{},
 	}
 }
 
 // OfNodes returns the status with what nodes report about themselves and their chains only. It is cheap.
-func OfNodes(jobs []*metric.Job, now time.Time, given Given) *Status {
-	st := newStatus(jobs, now, given, nodeFamilies()...)
+func OfNodes(jobs []*metric.Job, now time.Time, pool Pool) *Status {
+	st := newStatus(jobs, now, pool, nodeFamilies()...)
 	st.readNodes()
-	st.readStates(given)
+	st.readStates()
 	return st
 }
 

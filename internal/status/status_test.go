@@ -69,18 +69,24 @@ func run(t *testing.T, collector, lines string) metric.Run {
 	}
 }
 
-// at returns the status at a time after these runs.
+// at returns the status at a time after these runs, with a pool of which everything is known.
 func at(when time.Time, given map[string]map[string]string, runs ...metric.Run) *Status {
+	return in(settled, when, given, runs...)
+}
+
+func in(pool Pool, when time.Time, given map[string]map[string]string, runs ...metric.Run) *Status {
 	store := metric.NewStore()
 	for _, r := range runs {
 		store.Put(r)
 	}
-	return Of(store.Jobs(), when, Given{Labels: given, Answered: func(string) time.Time { return now.Add(-90 * time.Second) }})
+	pool.Labels = func() map[string]map[string]string { return given }
+	return Of(store.Jobs(), when, pool)
 }
 
 // settled is a pool of which everything is known.
 var settled = Pool{
 	Progress:     func() (int, int) { return 1, 1 },
+	Answered:     func(string) time.Time { return now.Add(-90 * time.Second) },
 	Undiscovered: func() []string { return nil },
 	Chains:       func() []string { return nil },
 	Unreachable:  func(time.Duration) []string { return nil },
@@ -220,7 +226,7 @@ func TestSafeToStop(t *testing.T) {
 		{"unknown name", "nobody", settled, now, NotFound, "unknown node: the nodes are free, half, needed and 1 more"},
 		{"unknown name while starting", "nobody", late, now, Unknown, "not known: 3 of 7 collectors have run"},
 	} {
-		verdict, answer := at(c.when, given, up, stop).SafeToStop(c.pool, c.node)
+		verdict, answer := in(c.pool, c.when, given, up, stop).SafeToStop(c.node)
 		if verdict != c.want || !strings.HasPrefix(answer.Reason, c.reason) {
 			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, answer.Reason, c.want, c.reason)
 		}
@@ -248,7 +254,7 @@ func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
 		avax_node_chain_bootstrapped{node="new",chain="one"} 1
 		avax_node_chain_bootstrapped{node="plain",chain="C"} 1`)
 	for node, told := range map[string]bool{"old": true, "new": false, "plain": false} {
-		verdict, answer := at(now, nil, up, stop).SafeToStop(settled, node)
+		verdict, answer := at(now, nil, up, stop).SafeToStop(node)
 		const text = "; new runs RPC protocol 47, old 46: before an upgrade to the release of new, install plugins with protocol 47 for one"
 		if verdict != Yes || strings.HasSuffix(answer.Reason, text) != told || strings.Contains(answer.Reason, "protocol") != told {
 			t.Errorf("%s: %d %s", node, verdict, answer.Reason)
@@ -307,7 +313,7 @@ func TestSafeToRemove(t *testing.T) {
 		{"unknown", l1, "c", NotFound, "unknown validation: no monitored chain has it"},
 	} {
 		st := at(now, map[string]map[string]string{"a": {"name": "game"}}, run(t, "l1", c.lines))
-		verdict, answer := st.SafeToRemove(settled, c.validation)
+		verdict, answer := st.SafeToRemove(c.validation)
 		reason := strings.Replace(answer.Reason, "without game ", "without it ", 1)
 		if verdict != c.want || !strings.HasPrefix(reason, c.reason) {
 			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, reason, c.want, c.reason)

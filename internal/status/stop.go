@@ -103,12 +103,12 @@ func against(shares []Share) (texts []string) {
 // SafeToStop tells whether a node can stop: at least 80 % of the weight of each of its L1s, and of the primary network's stake, stays active and
 // connected, and no other node that restarted is still away. nameOrID is the configured name or the node ID of a node, or the name of a validator.
 // The endpoint, the command, the pages and avax_node_safe_to_stop give this answer.
-func (st *Status) SafeToStop(p Pool, nameOrID string) (Verdict, Stop) {
-	return st.safeToStop(p, nameOrID, true)
+func (st *Status) SafeToStop(nameOrID string) (Verdict, Stop) {
+	return st.safeToStop(nameOrID, true)
 }
 
 // safeToStop is SafeToStop, also without regard to other nodes that are away.
-func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict, Stop) {
+func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
 	a := Stop{}
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
@@ -130,7 +130,7 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 	facts := st.validatorSets()
 	id, counted := facts.Nodes[node]
 	if !own && !counted {
-		return st.safeToStopOther(p, a)
+		return st.safeToStopOther(a)
 	}
 	var unknown []string
 	if counted {
@@ -152,7 +152,7 @@ func (st *Status) safeToStop(p Pool, nameOrID string, othersBack bool) (Verdict,
 		a.Reason = "not known: how much of " + strings.Join(unknown, ", ") + " would stay connected: " + st.why(isStop)
 		return Unknown, a
 	}
-	if missed := cmp.Or(st.uncounted(p), facts.Uncounted[node]); missed != "" {
+	if missed := cmp.Or(st.uncounted(), facts.Uncounted[node]); missed != "" {
 		a.Reason = "not known: " + missed
 		return Unknown, a
 	}
@@ -196,7 +196,7 @@ func (st *Status) newerProtocol(node string) string {
 }
 
 // safeToStopOther answers about a node that is not configured. At most the L1s that it validates are known.
-func (st *Status) safeToStopOther(p Pool, a Stop) (Verdict, Stop) {
+func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	var reasons []string
 	is := false
 	for _, l := range st.chains {
@@ -215,7 +215,7 @@ func (st *Status) safeToStopOther(p Pool, a Stop) (Verdict, Stop) {
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"
 		return Unknown, a
 	}
-	if a.Reason = p.starting(); a.Reason != "" {
+	if a.Reason = st.starting(); a.Reason != "" {
 		return Unknown, a
 	}
 	a.Reason = "unknown node: " + st.Known()
@@ -227,7 +227,7 @@ func isNodeID(id string) bool { return strings.HasPrefix(id, "NodeID-") }
 var safeToStopFamily = read("avax_node_safe_to_stop", "node")
 
 // StopMetric exports the answers of SafeToStop to each scrape.
-type StopMetric func() (*Status, Pool)
+type StopMetric func() *Status
 
 var stopDesc = prometheus.NewDesc(safeToStopFamily.Name, safeToStopFamily.Help, safeToStopFamily.Labels, nil)
 
@@ -236,10 +236,9 @@ func (StopMetric) Describe(out chan<- *prometheus.Desc) { out <- stopDesc }
 
 // Collect implements prometheus.Collector.
 func (m StopMetric) Collect(out chan<- prometheus.Metric) {
-	st, p := m()
-	p = p.Once()
+	st := m()
 	for node := range st.validatorSets().Nodes {
-		switch verdict, _ := st.SafeToStop(p, node); verdict {
+		switch verdict, _ := st.SafeToStop(node); verdict {
 		case Yes:
 			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 1, node)
 		case No:

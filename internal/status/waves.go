@@ -52,7 +52,7 @@ func (w Waves) Text() string {
 
 // Waves splits nodes into as few groups as possible that may stop together, if all nodes of a group are back before the next one stops. Without
 // names, it is about all nodes.
-func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
+func (st *Status) Waves(names []string) (Verdict, Waves) {
 	facts := st.validatorSets()
 	a := Waves{Waves: []Wave{}}
 	if len(names) == 0 {
@@ -63,7 +63,7 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 		return Unknown, a
 	}
 	if len(facts.Nodes) == 0 {
-		a.Reason = cmp.Or(p.starting(), "not known: "+st.why(isStop))
+		a.Reason = cmp.Or(st.starting(), "not known: "+st.why(isStop))
 		return Unknown, a
 	}
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
@@ -74,7 +74,7 @@ func (st *Status) Waves(p Pool, names []string) (Verdict, Waves) {
 			a.Reason = "unknown node: " + st.Known()
 			return NotFound, a
 		}
-		its, stop := st.safeToStop(p, name, false)
+		its, stop := st.safeToStop(name, false)
 		if its != Yes {
 			if verdict == Yes || its == No {
 				verdict = its

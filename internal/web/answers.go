@@ -40,7 +40,7 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st := s.statusAt(time.Now())
-	verdict, answer := st.SafeToStop(s.pool(), query.Get("node"))
+	verdict, answer := st.SafeToStop(query.Get("node"))
 	if verdict == status.Yes {
 		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
 			verdict, answer.Safe = status.Unknown, nil
@@ -108,7 +108,7 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 		after = time.Unix(unix, 0)
 	}
 	st := s.nodesAt(time.Now())
-	verdict, answer := st.IsBack(s.pool(), query.Get("node"), after)
+	verdict, answer := st.IsBack(query.Get("node"), after)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
@@ -131,8 +131,7 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	}
 	names := query["node"]
 	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
-		st := s.nodesAt(time.Now())
-		verdict, found := st.Waves(s.pool().Once(), names)
+		verdict, found := s.nodesAt(time.Now()).Waves(names)
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {
@@ -196,7 +195,7 @@ func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	verdict, answer := s.statusAt(time.Now()).SafeToRemove(s.pool(), query.Get("validation"))
+	verdict, answer := s.statusAt(time.Now()).SafeToRemove(query.Get("validation"))
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
@@ -221,7 +220,7 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	plan, none := s.statusAt(time.Now()).Plan(s.pool(), r.PathValue("chain"), days)
+	plan, none := s.statusAt(time.Now()).Plan(r.PathValue("chain"), days)
 	if none != nil {
 		writeJSON(w, codes[none.Verdict], none)
 		return

@@ -205,7 +205,7 @@ func (v *view) nodeRows() (rows []nodeRow) {
 	value := map[string]func(n *status.Node) status.Value{
 		"votes": func(n *status.Node) status.Value { return n.Votes }, "stake": func(n *status.Node) status.Value { return n.ConnectedStake },
 		"peers": func(n *status.Node) status.Value { return n.Peers }, "safe": func(n *status.Node) status.Value {
-			safe, _ := v.SafeToStop(v.pool, n.Name)
+			safe, _ := v.SafeToStop(n.Name)
 			return status.Value{V: float64(slices.Index([]status.Verdict{status.No, status.Unknown, status.Yes}, safe))}
 		},
 	}[by]
@@ -339,7 +339,7 @@ func (v *view) figures(n *status.Node) []cell {
 
 // safeToStop returns the verdict of /safe-to-stop in one word.
 func (v *view) safeToStop(node string) string {
-	switch verdict, _ := v.SafeToStop(v.pool, node); verdict {
+	switch verdict, _ := v.SafeToStop(node); verdict {
 	case status.Yes:
 		return "yes"
 	case status.No:

@@ -124,8 +124,7 @@ type view struct {
 	labels    []string   // see labelFilters
 	past      *history
 	failing   []*status.Failure // see failures
-	pool      status.Pool
-	alertsErr error // why there are no alerts; may be nil
+	alertsErr error             // why there are no alerts; may be nil
 
 	inhibition notify.Inhibition
 	inhibitErr error // see Site.Inhibition
@@ -136,31 +135,23 @@ type view struct {
 
 // statusAt returns the status at a time.
 func (s *Site) statusAt(now time.Time) *status.Status {
-	st := status.Of(s.Store.Jobs(), now, s.given())
+	st := status.Of(s.Store.Jobs(), now, s.Pool)
 	s.restarts.See(st)
 	return st
 }
 
-func (s *Site) given() status.Given {
-	given := status.Given{Labels: s.Labels(), Answered: s.Answered, Restarts: &s.restarts, Chains: s.Chains()}
-	if s.Nodes != nil {
-		given.Nodes = s.Nodes()
-	}
-	return given
-}
-
 // names returns the names of nodes and validators.
 func (s *Site) names() status.Names {
-	return status.NamesOf(s.Store.Jobs(), s.Labels()).And(s.given().Nodes)
+	return status.NamesOf(s.Store.Jobs(), s.Pool)
 }
 
 // StopMetric exports the answers of /safe-to-stop.
 func (s *Site) StopMetric() prometheus.Collector {
-	return status.StopMetric(func() (*status.Status, status.Pool) { return s.nodesAt(time.Now()), s.pool() })
+	return status.StopMetric(func() *status.Status { return s.nodesAt(time.Now()) })
 }
 
 func (s *Site) nodesAt(now time.Time) *status.Status {
-	st := status.OfNodes(s.Store.Jobs(), now, s.given())
+	st := status.OfNodes(s.Store.Jobs(), now, s.Pool)
 	s.restarts.See(st)
 	return st
 }
@@ -182,14 +173,9 @@ func (s *Site) FollowRestarts(ctx context.Context) {
 	}
 }
 
-// pool returns what the pool knows now.
-func (s *Site) pool() status.Pool {
-	return status.Pool{Progress: s.Progress, Undiscovered: s.Undiscovered, Chains: s.Chains, Unreachable: s.Unreachable}
-}
-
 // view reads the data of a page.
 func (s *Site) view(ctx context.Context, query url.Values, base string, now time.Time) *view {
-	v := &view{Status: s.statusAt(now), pool: s.pool().Once(), site: s, base: base, query: query, past: &history{ctx: ctx, source: s.source(), now: now}}
+	v := &view{Status: s.statusAt(now), site: s, base: base, query: query, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
 	v.silent = v.Silent()
 	var groups []alerting.Group

@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 )
 
 // shipped are the shipped inhibit rules. They are parsed before synthetic time begins.
@@ -27,14 +28,17 @@ var shipped = func() notify.Inhibition {
 func newSite() *Site {
 	return &Site{
 		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Version: "v1.2.3",
-		Progress: func() (ran, of int) { return 1, 1 }, Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
-		Labels:      func() map[string]map[string]string { return nil },
-		Unreachable: func(time.Duration) []string { return nil },
-		Chains:      func() []string { return nil },
-		Probe:       func(context.Context) []string { return nil },
-		Answered:    func(string) time.Time { return time.Now().Add(-time.Minute) },
-		Log:         slog.New(slog.DiscardHandler),
-		Access:      everyone,
+		Pool: status.Pool{
+			Progress:    func() (ran, of int) { return 1, 1 },
+			Labels:      func() map[string]map[string]string { return nil },
+			Unreachable: func(time.Duration) []string { return nil },
+			Chains:      func() []string { return nil },
+			Answered:    func(string) time.Time { return time.Now().Add(-time.Minute) },
+		},
+		Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
+		Probe:      func(context.Context) []string { return nil },
+		Log:        slog.New(slog.DiscardHandler),
+		Access:     everyone,
 	}
 }
 

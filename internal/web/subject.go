@@ -35,7 +35,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		isIts := func(label func(string) string) bool {
 			return label("node") == name || n.ID != "" && label("node_id") == n.ID
 		}
-		_, stop := v.SafeToStop(v.pool, name)
+		_, stop := v.SafeToStop(name)
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),

@@ -28,6 +28,7 @@ import (
 
 // Site holds the inputs of the handlers.
 type Site struct {
+	status.Pool
 	Store *metric.Store
 	// Registry holds the exporter's own metrics.
 	Registry prometheus.Gatherer
@@ -51,19 +52,6 @@ type Site struct {
 	Notified func() []notify.Sent
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
-	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration
-	// within.
-	Unreachable func(within time.Duration) []string
-	// Answered returns when a node last answered a call; zero if it never did.
-	Answered func(node string) time.Time
-	// Undiscovered returns the names of the nodes whose chains are not known yet; nil without discovery of chains.
-	Undiscovered func() []string
-	// Labels returns the labels that the user gave, by name of the node, and by node ID or validation ID of the validator.
-	Labels func() map[string]map[string]string
-	// Nodes returns the names of the configured nodes; nil: those that have answered.
-	Nodes func() []string
-	// Chains returns the names of the monitored chains of subnets.
-	Chains func() []string
 	// Probe calls the nodes now, and returns the names of those that do not answer before ctx ends.
 	Probe func(ctx context.Context) []string
 	// DefaultNode is true if no node is configured: the only node is the default address.
@@ -72,10 +60,8 @@ type Site struct {
 	Empty func() bool
 	// ObserverBudget is the maximum number of calls to one observer within any minute.
 	ObserverBudget int
-	// Progress returns the number of jobs whose first run has ended, and the number of jobs.
-	Progress func() (ran, of int)
-	Version  string
-	Log      *slog.Logger
+	Version        string
+	Log            *slog.Logger
 
 	wasReady       atomic.Bool
 	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready

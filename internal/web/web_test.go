@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 )
 
 // A Kubernetes Service must not lose its endpoint because a chain was found.
@@ -15,18 +16,18 @@ func TestReadyStaysReady(t *testing.T) {
 	ran, of := 1, 2
 	s := &Site{
 		Store: metric.NewStore(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
-		Progress: func() (int, int) { return ran, of },
+		Pool: status.Pool{Progress: func() (int, int) { return ran, of }},
 	}
-	status := func() int { return ask(t, s, http.MethodGet, "/-/ready").StatusCode }
-	if got := status(); got != http.StatusServiceUnavailable {
+	code := func() int { return ask(t, s, http.MethodGet, "/-/ready").StatusCode }
+	if got := code(); got != http.StatusServiceUnavailable {
 		t.Errorf("after one of two first runs: %d", got)
 	}
 	ran = 2
-	if got := status(); got != http.StatusOK {
+	if got := code(); got != http.StatusOK {
 		t.Errorf("after all first runs: %d", got)
 	}
 	of = 5
-	if got := status(); got != http.StatusOK {
+	if got := code(); got != http.StatusOK {
 		t.Errorf("with new jobs: %d", got)
 	}
 }
