@@ -73,18 +73,26 @@ func All() []*collector.Spec {
 // MustFamily returns the declared family with this name, which has these labels. It panics if there is none: a program that reads a family by
 // a wrong name does not start.
 func MustFamily(name string, labels ...string) *metric.Family {
-	for _, spec := range All() {
-		for _, f := range spec.Families {
-			if f.Name != name {
-				continue
-			}
-			for _, label := range labels {
-				if !slices.Contains(f.Labels, label) {
-					panic("collectors: family " + name + " has no label " + label)
-				}
-			}
-			return f
+	_, f := Find(name)
+	if f == nil {
+		panic("collectors: no family " + name)
+	}
+	for _, label := range labels {
+		if !slices.Contains(f.Labels, label) {
+			panic("collectors: family " + name + " has no label " + label)
 		}
 	}
-	panic("collectors: no family " + name)
+	return f
+}
+
+// Find returns the family with this name and its collector; nil if there is none.
+func Find(name string) (*collector.Spec, *metric.Family) {
+	for _, spec := range All() {
+		for _, f := range spec.Families {
+			if f.Name == name {
+				return spec, f
+			}
+		}
+	}
+	return nil, nil
 }

@@ -135,11 +135,11 @@ func collect(ctx context.Context, t *testing.T, spec *collector.Spec, ups *colle
 		})
 	}
 	// What each scrape computes.
-	registry, none := prometheus.NewRegistry(), func() []string { return nil }
-	registry.MustRegister(status.StopMetric(func() (*status.Status, status.Pool) {
-		return status.OfNodes(store.Jobs(), time.Now(), status.Given{}), status.Pool{
-			Chains: none, Unreachable: func(time.Duration) []string { return nil }, Progress: func() (ran, of int) { return 1, 1 },
-		}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(status.StopMetric(func() *status.Status {
+		return status.OfNodes(store.Jobs(), time.Now(), status.Pool{
+			Unreachable: func(time.Duration) []string { return nil }, Progress: func() (ran, of int) { return 1, 1 },
+		})
 	}))
 	w := httptest.NewRecorder()
 	store.Handler(registry, slog.New(slog.DiscardHandler)).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

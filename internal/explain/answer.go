@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -148,14 +149,13 @@ func (r reading) nearer(than reading) bool {
 // unread says that there are no samples about the target, and why.
 func (e *explanation) unread(rules []alerting.Rule) (why, do string) {
 	for _, name := range alerting.ValueFamilies(e.groups, rules[0].Query) {
-		spec := specOf(name)
+		spec, _ := collectors.Find(name)
 		if len(e.about(name)) > 0 {
 			continue
 		}
 		if why = "there are no samples of " + name; spec == nil {
 			return why + ".", "Nothing to do."
 		}
-		why = "there are no samples of " + name
 		if e.target != "" {
 			why += " about " + e.target
 		}

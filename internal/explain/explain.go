@@ -54,9 +54,11 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 		for _, family := range append(alerting.ValueFamilies(e.groups, name), name) {
 			e.samples(family)
 		}
-	case specOf(name) != nil:
-		e.family(name)
 	default:
+		if spec, f := collectors.Find(name); f != nil {
+			e.family(spec, f)
+			break
+		}
 		return Explanation{}, e.unknown(name)
 	}
 	if e.err == nil && target != "" && !e.found {
@@ -287,11 +289,9 @@ func (e *explanation) samples(name string) {
 }
 
 // family prints the help, the samples and the collector of a family, with the failures of the collector.
-func (e *explanation) family(name string) {
-	spec := specOf(name)
-	f := spec.Families[slices.IndexFunc(spec.Families, func(f *metric.Family) bool { return f.Name == name })]
+func (e *explanation) family(spec *collector.Spec, f *metric.Family) {
 	e.printf("%s\n", f.Help)
-	e.samples(name)
+	e.samples(f.Name)
 	if f.Formula != "" {
 		e.printf("= %s\n", f.Formula)
 		for _, name := range alerting.ValueFamilies(nil, f.Formula) {
@@ -304,17 +304,6 @@ func (e *explanation) family(name string) {
 			e.printf("the last run for %s failed: %s\n", j.Last.Target, j.Last.Err)
 		}
 	}
-}
-
-func specOf(name string) *collector.Spec {
-	for _, s := range collectors.All() {
-		for _, f := range s.Families {
-			if f.Name == name {
-				return s
-			}
-		}
-	}
-	return nil
 }
 
 // unknown returns the error for an unknown name, with similar names.

@@ -35,13 +35,11 @@ func (st *Status) readDelegations() {
 	})
 	all := map[string]*Delegation{}
 	fill(st.samples, delegationFields, func(l []string) *Delegation {
-		d := all[l[0]]
-		if d == nil {
-			d = &Delegation{TxID: l[0], NodeID: l[1], Owner: l[2]}
+		return entry(all, l[0], func() *Delegation {
+			d := &Delegation{TxID: l[0], NodeID: l[1], Owner: l[2]}
 			absent(delegationFields, d)
-			all[l[0]] = d
-		}
-		return d
+			return d
+		})
 	})
 	for _, d := range sorted(all, strings.Compare) {
 		if d.End.Known {

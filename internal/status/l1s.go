@@ -23,9 +23,10 @@ type L1 struct {
 	Set *staking.L1
 
 	validators map[string]*L1Validator
-	safe       map[string]Value // whether the validators of a node can stop, by node ID
-	canBuild   map[string]Value // whether the validators of a node can build the next block, by node ID
-	quorums    map[string]Value
+	safe       map[string]Value    // whether the validators of a node can stop, by node ID
+	canBuild   map[string]Value    // whether the validators of a node can build the next block, by node ID
+	quorums    map[string]Value    // by quorum
+	topUps     map[string]Labelled // by number of days
 }
 
 // Labelled is a value with one more label.
@@ -49,8 +50,7 @@ type L1Validator struct {
 	Runway               Value // in seconds
 	End                  Value // in Unix seconds; of a permissioned subnet
 	SafeToStop, CanBuild Value
-	Viewers, Connected   int   // nodes and observers that report whether they are connected to it, and those that are
-	Connection           Value // absent; it has the family of Connected
+	Viewers, Connected   int // nodes and observers that report whether they are connected to it, and those that are
 }
 
 var l1Fields = []field[L1]{
@@ -83,33 +83,25 @@ var (
 )
 
 func (st *Status) l1(chain string) *L1 {
-	l := st.l1s[chain]
-	if l == nil {
-		l = newL1(chain)
-		st.l1s[chain] = l
-	}
-	return l
+	return entry(st.l1s, chain, func() *L1 { return newL1(chain) })
 }
 
 func newL1(chain string) *L1 {
 	l := &L1{
 		Chain: chain, ConnectedWeight: Value{Family: l1Connected.Family},
 		Active: Value{Family: l1Validators.Family}, Inactive: Value{Family: l1Validators.Family}, Legacy: Value{Family: l1Validators.Family},
-		validators: map[string]*L1Validator{}, safe: map[string]Value{}, canBuild: map[string]Value{}, quorums: map[string]Value{},
+		validators: map[string]*L1Validator{}, safe: map[string]Value{}, canBuild: map[string]Value{}, quorums: map[string]Value{}, topUps: map[string]Labelled{},
 	}
 	absent(l1Fields, l)
 	return l
 }
 
 func (l *L1) validator(labels []string) *L1Validator {
-	id := labels[2]
-	v := l.validators[id]
-	if v == nil {
-		v = &L1Validator{Chain: l.Chain, NodeID: labels[1], ValidationID: id, Connection: Value{Family: l1Seen.Family}}
+	return entry(l.validators, labels[2], func() *L1Validator {
+		v := &L1Validator{Chain: l.Chain, NodeID: labels[1], ValidationID: labels[2]}
 		absent(l1ValidatorFields, v)
-		l.validators[id] = v
-	}
-	return v
+		return v
+	})
 }
 
 // readL1s sets the L1s.
@@ -130,18 +122,11 @@ func (st *Status) readL1s() {
 		}
 	})
 	st.samples.each(l1QuorumLoss, func(s sample) { st.l1(s.labels[0]).quorums[s.labels[1]] = s.Value })
-	days := map[*L1]map[string]Labelled{}
-	st.samples.each(l1TopUp, func(s sample) {
-		l := st.l1(s.labels[0])
-		if days[l] == nil {
-			days[l] = map[string]Labelled{}
-		}
-		days[l][s.labels[1]] = Labelled{s.labels[1], s.Value}
-	})
+	st.samples.each(l1TopUp, func(s sample) { st.l1(s.labels[0]).topUps[s.labels[1]] = Labelled{s.labels[1], s.Value} })
 	st.samples.each(l1SafeToStop, func(s sample) { st.l1(s.labels[0]).safe[s.labels[1]] = s.Value })
 	st.samples.each(l1CanBuild, func(s sample) { st.l1(s.labels[0]).canBuild[s.labels[1]] = s.Value })
 	st.readConnectedWeights()
-	viewers, connected := st.viewersOfValidations()
+	viewers, connected := st.samples.connections(l1Seen)
 	for chain, l1 := range sets(st) {
 		st.l1(chain).Set = l1
 	}
@@ -155,7 +140,7 @@ func (st *Status) readL1s() {
 				l.QuorumLoss = append(l.QuorumLoss, Loss{Labelled{q.Label, loss}, q.Share})
 			}
 		}
-		l.TopUps = sorted(days[l], CompareChains)
+		l.TopUps = sorted(l.topUps, CompareChains)
 		for _, v := range sorted(l.validators, strings.Compare) {
 			v.Viewers, v.Connected = viewers[v.ValidationID], connected[v.ValidationID]
 			v.SafeToStop, v.CanBuild = l.safeToStop(v.NodeID), l.canBuild[v.NodeID]
@@ -192,24 +177,6 @@ func (st *Status) readConnectedWeights() {
 			l.ConnectedWeight = s.Value
 		}
 	})
-}
-
-// viewersOfValidations returns how many nodes and observers report whether they are connected to a validator, by its validation ID, and how
-// many are.
-func (st *Status) viewersOfValidations() (viewers, connected map[string]int) {
-	is := map[[2]string]bool{}
-	st.samples.each(l1Seen, func(s sample) {
-		pair := [2]string{s.labels[0], s.labels[1]}
-		is[pair] = is[pair] || s.V == 1
-	})
-	viewers, connected = map[string]int{}, map[string]int{}
-	for pair, yes := range is {
-		viewers[pair[0]]++
-		if yes {
-			connected[pair[0]]++
-		}
-	}
-	return viewers, connected
 }
 
 // sets returns the validator sets of the monitored L1s by chain, from the collector l1_runway. If that has no result, it is from the
@@ -250,8 +217,12 @@ func (st *Status) validation(id string) (found *L1Validator) {
 	return found
 }
 
-// Values without a number, for alerts about a row that shows none of the family.
+// Values without a number: alerts about them color a cell that shows something else.
 var (
-	L1ValidatorActive = Value{Family: l1ValidatorActive.Family}
-	ValidatorEnd      = Value{Family: validatorEnd.Family}
+	L1ValidatorActive    = Value{Family: l1ValidatorActive.Family}
+	L1ValidatorConnected = Value{Family: l1Seen.Family}
+	ValidatorConnected   = Value{Family: validatorConnected.Family}
+	ValidatorEnd         = Value{Family: validatorEnd.Family}
+	ValidatorVotes       = Value{Family: validatorVotes.Family}
+	NodeVotes            = Value{Family: nodeVotes.Family}
 )

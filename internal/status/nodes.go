@@ -64,7 +64,7 @@ type State struct {
 var nodeFields = []field[Node]{
 	{nodeUp, func(n *Node) *Value { return &n.Up }},
 	{read("avax_node_validating", "node"), func(n *Node) *Value { return &n.Validating }},
-	{read("avax_node_uptime_rewarding_stake_ratio", "node"), func(n *Node) *Value { return &n.Votes }},
+	{nodeVotes, func(n *Node) *Value { return &n.Votes }},
 	{read("avax_node_uptime_weighted_ratio", "node"), func(n *Node) *Value { return &n.WeightedUptime }},
 	{read("avax_node_connected_stake_ratio", "node"), func(n *Node) *Value { return &n.ConnectedStake }},
 	{read("avax_node_newer_version_stake_ratio", "node"), func(n *Node) *Value { return &n.NewerStake }},
@@ -108,6 +108,7 @@ var (
 
 var (
 	nodeUp            = read("avax_node_up", "node")
+	nodeVotes         = read("avax_node_uptime_rewarding_stake_ratio", "node")
 	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
 	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
 	failingCheck      = read("avax_node_health_check_failing", "node", "check")
@@ -115,12 +116,7 @@ var (
 
 // node returns the node or observer with a name, which a sample is about.
 func (st *Status) node(name string) *Node {
-	n := st.nodes[name]
-	if n == nil {
-		n = st.newNode(name)
-		st.nodes[name] = n
-	}
-	return n
+	return entry(st.nodes, name, func() *Node { return st.newNode(name) })
 }
 
 func (st *Status) newNode(name string) *Node {
@@ -131,13 +127,11 @@ func (st *Status) newNode(name string) *Node {
 }
 
 func (n *Node) chain(name string) *NodeChain {
-	c := n.chains[name]
-	if c == nil {
-		c = &NodeChain{Name: name}
+	return entry(n.chains, name, func() *NodeChain {
+		c := &NodeChain{Name: name}
 		absent(nodeChainFields, c)
-		n.chains[name] = c
-	}
-	return c
+		return c
+	})
 }
 
 // Down reports whether the node did not answer the last probe.

@@ -27,13 +27,11 @@ var (
 func (st *Status) readObservers() {
 	all := map[string]*Observer{}
 	observer := func(l []string) *Observer {
-		o := all[l[0]]
-		if o == nil {
-			o = &Observer{Node: st.node(l[0])}
+		return entry(all, l[0], func() *Observer {
+			o := &Observer{Node: st.node(l[0])}
 			absent(observerFields, o)
-			all[l[0]] = o
-		}
-		return o
+			return o
+		})
 	}
 	st.samples.each(observerInfo, func(s sample) { observer(s.labels).known = true })
 	fill(st.samples, observerFields, observer)

@@ -4,6 +4,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -109,14 +110,13 @@ func (st *Status) why(of func(metric.Key) bool) string {
 	return "the last runs did not report it"
 }
 
-// Sample is a sample as /metrics shows it.
+// Sample is a sample with its series in PromQL.
 type Sample struct {
-	Family string
-	Labels []string // name, value, name, value
+	Series string
 	Value  float64
 }
 
-// Samples returns the samples that a function accepts by their labels.
+// Samples returns the samples that a function accepts by their labels, sorted by series.
 func (st *Status) Samples(accepts func(label func(name string) string) bool) (found []Sample) {
 	for family, chunks := range st.samples {
 		for _, c := range chunks {
@@ -128,15 +128,16 @@ func (st *Status) Samples(accepts func(label func(name string) string) bool) (fo
 					return ""
 				}
 				if accepts(label) {
-					one := Sample{Family: family, Value: s.Value}
+					var labels []string
 					for i, name := range c.Family.Labels {
-						one.Labels = append(one.Labels, name, s.Labels[i])
+						labels = append(labels, name+"="+strconv.Quote(s.Labels[i]))
 					}
-					found = append(found, one)
+					found = append(found, Sample{family + "{" + strings.Join(labels, ",") + "}", s.Value})
 				}
 			}
 		}
 	}
+	slices.SortFunc(found, func(a, b Sample) int { return strings.Compare(a.Series, b.Series) })
 	return found
 }
 

@@ -23,16 +23,20 @@ type Gap struct {
 	Err       error     // of the last run; nil if it is overdue
 }
 
+// since says since when there is no data.
+func (g Gap) since(now time.Time) string {
+	if g.Since.IsZero() {
+		return "no data since the exporter started"
+	}
+	return "no data for " + words.Span(now.Sub(g.Since))
+}
+
 // Text says since when there is no data, and why.
 func (g Gap) Text(now time.Time) string {
-	text := "no data since the exporter started"
-	if !g.Since.IsZero() {
-		text = "no data for " + words.Span(now.Sub(g.Since))
-	}
 	if g.Err == nil {
-		return text + ", because the collector is overdue"
+		return g.since(now) + ", because the collector is overdue"
 	}
-	return text + ", because " + g.Err.Error()
+	return g.since(now) + ", because " + g.Err.Error()
 }
 
 // Gaps returns the jobs without valid samples, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
@@ -56,28 +60,17 @@ func (st *Status) gapOf(j *metric.Job) (Gap, bool) {
 	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Collector, j.Last.Target, j.Good.At, j.Last.Err}, true
 }
 
-// collectorOf returns the name of the collector of a family.
-func collectorOf(f family) string {
-	for _, spec := range collectors.All() {
-		if slices.Contains(spec.Families, f.Family) {
-			return spec.Name
-		}
-	}
-	return ""
-}
-
 // unread returns the state of a target without a sample of a family.
 func (st *Status) unread(about func(metric.Target) bool, f family) State {
-	collector := collectorOf(f)
+	spec, _ := collectors.Find(f.Name)
 	for _, j := range st.Jobs {
-		if j.Last.Collector != collector || !about(j.Last.Target) {
+		if j.Last.Collector != spec.Name || !about(j.Last.Target) {
 			continue
 		}
 		if gap, is := st.gapOf(j); is {
-			text := Gap{Since: gap.Since, Err: errors.New("")}.Text(st.At)
-			return State{Severity: Warn, Text: text[:len(text)-len(", because ")], Err: cmp.Or(gap.Err, errOverdue)}
+			return State{Severity: Warn, Text: gap.since(st.At), Err: cmp.Or(gap.Err, errOverdue)}
 		}
-		return State{Severity: Note, Text: "no data", Err: cmp.Or(j.Last.Err, fmt.Errorf("collector %s found none", collector))}
+		return State{Severity: Note, Text: "no data", Err: cmp.Or(j.Last.Err, fmt.Errorf("collector %s found none", spec.Name))}
 	}
 	return State{Severity: Note, Text: "not read yet"}
 }
@@ -87,9 +80,10 @@ var errOverdue = errors.New("the collector is overdue: the exporter is too slow,
 
 // WhyNone returns why there is no sample about a subject: that of validators, delegations or L1s. It is empty if the collector is not enabled.
 func (st *Status) whyNone(f family, none string) string {
-	collector, found := collectorOf(f), false
+	spec, _ := collectors.Find(f.Name)
+	found := false
 	for _, j := range st.Jobs {
-		if j.Last.Collector != collector {
+		if j.Last.Collector != spec.Name {
 			continue
 		}
 		found = true

@@ -17,8 +17,6 @@ type Validator struct {
 	RewardReachable              Value
 	// Viewers is the number of nodes and observers that report whether they are connected to it, and Connected how many are.
 	Viewers, Connected int
-	// Connection is absent; it has the family of Connected.
-	Connection Value
 
 	votes map[string]Value // by requirement
 }
@@ -45,29 +43,19 @@ var (
 )
 
 func (st *Status) validator(id string) *Validator {
-	v := st.validators[id]
-	if v == nil {
-		v = &Validator{NodeID: id, votes: map[string]Value{}}
+	return entry(st.validators, id, func() *Validator {
+		v := &Validator{NodeID: id, LowestUptime: Value{Family: validatorUptime.Family}, votes: map[string]Value{}}
 		absent(validatorFields, v)
-		v.LowestUptime, v.Connection = Value{Family: validatorUptime.Family}, Value{Family: validatorConnected.Family}
-		st.validators[id] = v
-	}
-	return v
+		return v
+	})
 }
 
 func (st *Status) readValidators() {
 	fill(st.samples, validatorFields, func(l []string) *Validator { return st.validator(l[0]) })
-	viewers := map[[2]string]bool{} // whether connected, by node ID and node
-	st.samples.each(validatorConnected, func(s sample) {
-		pair := [2]string{s.labels[0], s.labels[1]}
-		viewers[pair] = viewers[pair] || s.V == 1
-	})
-	for pair, connected := range viewers {
-		v := st.validator(pair[0])
-		v.Viewers++
-		if connected {
-			v.Connected++
-		}
+	viewers, connected := st.samples.connections(validatorConnected)
+	for id := range viewers {
+		v := st.validator(id)
+		v.Viewers, v.Connected = viewers[id], connected[id]
 	}
 	st.samples.each(validatorUptime, func(s sample) {
 		if v := st.validator(s.labels[0]); !v.LowestUptime.Known || s.V < v.LowestUptime.V {
@@ -88,7 +76,6 @@ func (v *Validator) Uptime() Value { return v.WeightedUptime.Or(v.LowestUptime) 
 // VotesOf returns the share of stake that would vote for the reward of a validator under the current requirement. For your own validator it is
 // the value of its node, so that the tables of validators and nodes, and the alerts, show the same value.
 func (st *Status) VotesOf(v *Validator) Value {
-	votes := Value{Family: validatorVotes.Family}
 	if n := st.nodes[st.NodeOf(v.NodeID)]; n != nil && n.Votes.Known {
 		return n.Votes
 	}
@@ -97,12 +84,5 @@ func (st *Status) VotesOf(v *Validator) Value {
 			return yes
 		}
 	}
-	return votes
+	return Value{Family: validatorVotes.Family}
 }
-
-// Votes returns the values about the votes for the reward that alerts may be about, without their numbers: see VotesOf.
-func (v *Validator) Votes() []Value {
-	return []Value{{Family: validatorVotes.Family}, {Family: nodeVotes.Family}}
-}
-
-var nodeVotes = read("avax_node_uptime_rewarding_stake_ratio", "node")

@@ -120,6 +120,31 @@ type field[T any] struct {
 	of func(*T) *Value
 }
 
+// entry returns the entry of a map, which it adds if there is none.
+func entry[T any](all map[string]*T, key string, add func() *T) *T {
+	if all[key] == nil {
+		all[key] = add()
+	}
+	return all[key]
+}
+
+// connections returns how many nodes and observers report whether they are connected to a validator, and how many are, by the ID of the validator.
+func (all samples) connections(f family) (viewers, connected map[string]int) {
+	is := map[[2]string]bool{} // by ID and viewer
+	all.each(f, func(s sample) {
+		pair := [2]string{s.labels[0], s.labels[1]}
+		is[pair] = is[pair] || s.V == 1
+	})
+	viewers, connected = map[string]int{}, map[string]int{}
+	for pair, yes := range is {
+		viewers[pair[0]]++
+		if yes {
+			connected[pair[0]]++
+		}
+	}
+	return viewers, connected
+}
+
 // absent sets the family of every field. All are absent.
 func absent[T any](fields []field[T], t *T) {
 	for _, f := range fields {

@@ -67,7 +67,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, past url.Values, 
 				cannotRead(v.alertsErr, "Alerts are unknown."),
 				g.Map(v.Problems, v.alertCard)),
 			v.firingTable("", func(func(string) string) bool { return true }),
-			s.silences(ctx, silence, may, now),
+			v.silenceSection(silence, may),
 			g.If(len(receivers) > 0, section("alertmanagers", "Alertmanagers", nil,
 				table("", "Alertmanagers", "Alertmanager", mapped(receivers, func(r alerting.Receiver) tableRow {
 					state := "accepts alerts since " + words.ClockTime(now, r.Since)

@@ -23,7 +23,9 @@ func (v *view) collectorSections() g.Node {
 	jobs, j, now := v.Jobs, v.Alerts, v.At
 	failing := v.otherFailures()
 	shown := failing[:min(len(failing), maxRows)]
-	tables := ownTables(metric.Tables(jobs, now))
+	tables := slices.DeleteFunc(metric.Tables(jobs, now), func(t metric.JobTable) bool {
+		return t.Collector == status.HealthCollector || len(t.Rows) == 0 // the node has a table of its failing checks
+	})
 	return g.Group{
 		g.If(len(failing) > 0, section("failing", "Failing collectors", nil,
 			h.Div(h.Class("cards"), g.Map(shown, func(f *status.Failure) g.Node {
@@ -51,18 +53,10 @@ func detailTable(t metric.JobTable) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-// failures returns the failures of collectors by cause.
-func (v *view) failures() []*status.Failure {
-	if v.failing == nil {
-		v.failing = append([]*status.Failure{}, status.Failures(v.Jobs)...)
-	}
-	return v.failing
-}
-
 // otherFailures returns the failures whose cause the page does not show elsewhere: a node that cannot be read has a card with its cause, and a problem has
 // its effects.
 func (v *view) otherFailures() []*status.Failure {
-	return slices.DeleteFunc(slices.Clone(v.failures()), func(f *status.Failure) bool {
+	return slices.DeleteFunc(slices.Clone(v.failing), func(f *status.Failure) bool {
 		n := v.Node(f.Node)
 		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil) ||
 			slices.ContainsFunc(v.Problems, func(p *status.Problem) bool { return v.Explains(p, f, n.Down()) })

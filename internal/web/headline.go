@@ -85,15 +85,15 @@ func (v *view) factHeadline() (worst verdict) {
 		say("Delegation of "+d.Owner+" to "+cmp.Or(v.NameOf(d.NodeID, ""), d.NodeID), v.FactOf(d))
 	}
 	if gaps := v.Gaps(); len(gaps) > 0 && worst.severity < status.Note {
-		about := mapped(gaps, func(g status.Gap) string { return g.About })
-		worst = verdict{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
+		worst = v.gapHeadline(gaps)
 	}
 	return worst
 }
 
-// gapsOf returns what there is no data of about a node or chain.
-func (v *view) gapsOf(name string) []status.Gap {
-	return slices.DeleteFunc(v.Gaps(), func(g status.Gap) bool { return g.Target.Node != name && g.Target.Chain != name })
+// gapHeadline says what there is no data of.
+func (v *view) gapHeadline(gaps []status.Gap) verdict {
+	about := mapped(gaps, func(g status.Gap) string { return g.About })
+	return verdict{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 }
 
 // silentIsKnown reports whether all alerts about the nodes that do not answer have fired for a day.
@@ -226,15 +226,13 @@ func (v *view) action(a *status.Active) string {
 
 // amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known, or if the action says it.
 func (v *view) amount(a *status.Active) string {
-	l := v.L1(a.Labels["chain"])
-	if a.Kept() || !l.Priced() || !v.AboutBalance(a) || strings.Contains(a.Action(), " AVAX ") {
+	if a.Kept() || !v.AboutBalance(a) || strings.Contains(a.Action(), " AVAX ") {
 		return ""
 	}
-	plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
 	var sum uint64
-	for _, t := range plan {
-		if id := a.Labels["validation_id"]; id == "" || id == t.ID {
-			sum += t.Amount
+	for id, amount := range v.topUps(v.L1(a.Labels["chain"])) {
+		if of := a.Labels["validation_id"]; of == "" || of == id {
+			sum += amount
 		}
 	}
 	if sum == 0 {

@@ -59,6 +59,15 @@ func (h *history) query(expr string, step time.Duration, steps int) model.Matrix
 	return matrix
 }
 
+// eachStep calls do with the values of a series, and with the number of their step: the last one is at the time end.
+func eachStep(s *model.SampleStream, end time.Time, step time.Duration, steps int, do func(i int, value float64)) {
+	for _, v := range s.Values {
+		if i := steps - 1 - int(end.Sub(v.Timestamp.Time())/step); i >= 0 && i < steps {
+			do(i, float64(v.Value))
+		}
+	}
+}
+
 // fine evaluates an expression over the whole history.
 func (h *history) fine(expr string) model.Matrix {
 	step := h.fineStep()

@@ -137,33 +137,23 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 	if len(l.Validators) == 0 {
 		return nil
 	}
-	topUps := map[string]uint64{} // nAVAX
-	if l.Priced() {
-		plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
-		for _, t := range plan {
-			topUps[t.ID] = t.Amount
-		}
-	}
-	pays := false
-	var members []row[*status.L1Validator]
-	for _, one := range l.Validators {
-		pays = pays || one.Runway.Known
-		members = append(members, row[*status.L1Validator]{one, worseOf(v.About(aboutL1Validator(one)), one.Fact())})
-	}
+	topUps := v.topUps(l)
+	pays := slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return one.Runway.Known })
+	all := slices.DeleteFunc(slices.Clone(l.Validators), func(one *status.L1Validator) bool {
+		return v.filtered() && !v.matchesValidator(one.NodeID, one.ValidationID, l.Chain)
+	})
 	ends := func(one *status.L1Validator) float64 {
 		if end := one.Ends(); end.Known {
 			return end.V
 		}
 		return math.Inf(1)
 	}
-	slices.SortFunc(members, func(a, b row[*status.L1Validator]) int {
-		return cmp.Or(cmp.Compare(b.urgency.Severity, a.urgency.Severity), cmp.Compare(ends(a.of), ends(b.of)), cmp.Compare(a.of.ValidationID, b.of.ValidationID))
-	})
-	if v.filtered() {
-		members = slices.DeleteFunc(members, func(r row[*status.L1Validator]) bool {
-			return !v.matchesValidator(r.of.NodeID, r.of.ValidationID, l.Chain)
+	members := rowsOf(all, func(one *status.L1Validator) status.Urgency {
+		return worseOf(v.About(aboutL1Validator(one)), one.Fact())
+	},
+		func(a, b *status.L1Validator) int {
+			return cmp.Or(cmp.Compare(ends(a), ends(b)), cmp.Compare(a.ValidationID, b.ValidationID))
 		})
-	}
 	shown := members[:min(len(members), maxRows)]
 	var runways map[string]*weekChart
 	if pays && v.base != "" { // on the page of the L1
@@ -176,6 +166,18 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 		more(len(members)-len(shown), " more: see ", v.link("metrics", "the metrics")),
 		g.If(pays, h.P(v.link("api/v1/l1/"+url.PathEscape(l.Chain)+"/plan", "The top-up plan as JSON"))),
 	}
+}
+
+// topUps returns the amounts in nAVAX that keep the validators of an L1 active for staking.TopUpDays, by validation ID.
+func (v *view) topUps(l *status.L1) map[string]uint64 {
+	amounts := map[string]uint64{}
+	if l.Priced() {
+		plan, _ := l.Set.TopUps(staking.TopUpDays, v.At)
+		for _, t := range plan {
+			amounts[t.ID] = t.Amount
+		}
+	}
+	return amounts
 }
 
 func aboutL1Validator(one *status.L1Validator) status.Subject {
@@ -210,6 +212,6 @@ func (v *view) l1ValidatorRow(l *status.L1, r row[*status.L1Validator], pays boo
 	}
 	return tableRow{"", r.urgency, named(v.NameOf(one.NodeID, one.ValidationID), one.NodeID), append(cells,
 		textCell("Weight", one.Weight.Of(l.Weight).Text(words.Percent), status.Urgency{}),
-		textCell("Connected", seen, color(one.Connection)),
+		textCell("Connected", seen, color(status.L1ValidatorConnected)),
 		textCell("Safe to stop", one.SafeToStop.Text(words.YesNo), status.Urgency{}))}
 }

@@ -231,7 +231,7 @@ func (v *view) matches(text string, labels []string) bool {
 	if !contains(text) && !slices.ContainsFunc(labels, contains) {
 		return false
 	}
-	return len(status.Missing(v.labelFilters(), labels)) == 0
+	return len(status.Missing(v.labels, labels)) == 0
 }
 
 // matchesValidator reports whether the request asks for a validator. On an L1 it has a validation ID, and the text is the name of the L1.
@@ -239,21 +239,8 @@ func (v *view) matchesValidator(nodeID, validationID, text string) bool {
 	return v.matches(strings.Join([]string{text, v.NameOf(nodeID, validationID), nodeID, validationID}, " "), v.LabelsOf(v.NodeOf(nodeID), nodeID, validationID))
 }
 
-// labelFilters returns the parameters of the request that are labels, as name=value.
-func (v *view) labelFilters() []string {
-	if v.labels == nil {
-		v.labels = []string{}
-		for name := range v.query {
-			if v.IsLabel(name) {
-				v.labels = append(v.labels, name+"="+v.query.Get(name))
-			}
-		}
-	}
-	return v.labels
-}
-
 // filtered reports whether the request asks for a part of the nodes and validators.
-func (v *view) filtered() bool { return v.query.Get("filter") != "" || len(v.labelFilters()) > 0 }
+func (v *view) filtered() bool { return v.query.Get("filter") != "" || len(v.labels) > 0 }
 
 // with returns the address of the nodes with one parameter changed.
 func (v *view) with(name, value string) string {
@@ -400,9 +387,4 @@ func (v *view) failingChecks(n *status.Node) g.Node {
 		names := mapped(same[text], func(check status.FailingCheck) string { return check.Name })
 		return g.Group{h.P(h.Class(urgency.Class()), g.Text(strings.Join(names, ", "))), g.If(text != "", h.Code(h.Class("error"), g.Text(text)))}
 	})))
-}
-
-// ownTables returns the collectors' tables that no other section shows.
-func ownTables(tables []metric.JobTable) []metric.JobTable {
-	return slices.DeleteFunc(tables, func(t metric.JobTable) bool { return t.Collector == status.HealthCollector || len(t.Rows) == 0 })
 }

@@ -121,14 +121,15 @@ type view struct {
 	base      string     // path from the page to the status page
 	query     url.Values // of the status page
 	silent    []string   // nodes that do not answer
-	labels    []string   // see labelFilters
+	labels    []string   // parameters of the request that are labels, as name=value
 	past      *history
-	failing   []*status.Failure // see failures
+	failing   []*status.Failure // of collectors, by cause
 	alertsErr error             // why there are no alerts; may be nil
 
-	inhibition notify.Inhibition
-	inhibitErr error // see Site.Inhibition
-	silences   []notify.Silence
+	inhibition  notify.Inhibition
+	inhibitErr  error // see Site.Inhibition
+	silences    []notify.Silence
+	silencesErr error // why there are no silences; may be nil
 
 	ran, jobCount int // see Site.Progress
 }
@@ -180,14 +181,17 @@ func (s *Site) view(ctx context.Context, query url.Values, base string, now time
 	v.silent = v.Silent()
 	var groups []alerting.Group
 	groups, v.alertsErr = s.groups(ctx)
-	inhibition, inhibitErr := s.Inhibition()
-	v.inhibition, v.inhibitErr = inhibition, inhibitErr
+	v.inhibition, v.inhibitErr = s.Inhibition()
 	if s.Silences != nil {
-		if silences, err := s.Silences.Silences(ctx); err == nil { // else the alerts page shows the error
-			v.silences = silences
+		v.silences, v.silencesErr = s.Silences.Silences(ctx)
+	}
+	v.failing = status.Failures(v.Jobs)
+	for name := range query {
+		if v.IsLabel(name) {
+			v.labels = append(v.labels, name+"="+query.Get(name))
 		}
 	}
-	v.Alerts = status.AlertsOf(groups, inhibition, v.silent, func(labels map[string]string) bool { return v.silenced(labels) != "" })
+	v.Alerts = status.AlertsOf(groups, v.inhibition, v.silent, func(labels map[string]string) bool { return v.silenced(labels) != "" })
 	return v
 }
 

@@ -43,7 +43,7 @@ func (v *view) problemList(problems []*status.Problem) g.Node {
 // effects shows, folded, what a problem explains: the alerts that it suppresses, and the collectors that fail because of it.
 func (v *view) effects(p *status.Problem) g.Node {
 	var failures []*status.Failure
-	for _, f := range v.failures() {
+	for _, f := range v.failing {
 		if v.Explains(p, f, v.Node(f.Node).Down()) {
 			failures = append(failures, f)
 		}

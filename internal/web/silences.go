@@ -32,16 +32,16 @@ type Silences interface {
 // maySilence reports whether the client may change silences.
 func (s *Site) maySilence(r *http.Request) bool { return s.Silences != nil && s.Access.Allows(r) }
 
-// silences returns the section about silences. For clients that may change silences it has forms, for others it shows the command.
-func (s *Site) silences(ctx context.Context, what string, may bool, now time.Time) g.Node {
-	if s.Silences == nil {
+// silenceSection shows the silences. For clients that may change silences it has forms, for others it shows the command.
+func (v *view) silenceSection(what string, may bool) g.Node {
+	now := v.At
+	if v.site.Silences == nil {
 		return g.Group{}
 	}
-	all, err := s.Silences.Silences(ctx)
-	if err != nil {
-		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+err.Error())))
+	if v.silencesErr != nil {
+		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+v.silencesErr.Error())))
 	}
-	rows := mapped(all, func(one notify.Silence) tableRow {
+	rows := mapped(v.silences, func(one notify.Silence) tableRow {
 		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + words.Span(one.Ends.Sub(now)) + " left"
 		if one.Starts.After(now) {
 			until += ", begins in " + words.Span(one.Starts.Sub(now))
@@ -54,9 +54,9 @@ func (s *Site) silences(ctx context.Context, what string, may bool, now time.Tim
 		return tableRow{header: h.Code(g.Text(one.Matches)), cells: cells}
 	})
 	return section("silences", "Silences", nil,
-		g.If(len(all) == 0, dim("No silences.")),
-		g.If(len(all) > 0, table("", "Silences", "Alerts with", rows)),
-		g.If(may, silenceForm(what, s.names().IsNode(what))),
+		g.If(len(v.silences) == 0, dim("No silences.")),
+		g.If(len(v.silences) > 0, table("", "Silences", "Alerts with", rows)),
+		g.If(may, silenceForm(what, v.IsNode(what))),
 		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, a validator, an L1, an alert or a label, run "),
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(what, "NODE")+" 30m")),
 			g.Text(". This page has a form for clients with a password or a client certificate (AVAX_WEB_CONFIG_FILE), and on the exporter's machine."))),

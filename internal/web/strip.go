@@ -39,7 +39,6 @@ type strip struct {
 func (h *history) strips(names []string) map[string]*strip {
 	all := map[string]*strip{}
 	step := h.step(stripSteps)
-	from := h.now.Add(-step * time.Duration(stripSteps-1))
 	read := func(family string, nodes []string, bad, good uint8) {
 		series := family + "{" + among("node", nodes) + "}"
 		expr := "min by (node) (" + series + ")"
@@ -51,18 +50,13 @@ func (h *history) strips(names []string) map[string]*strip {
 			if all[name] == nil {
 				all[name] = &strip{step: step}
 			}
-			for _, v := range stream.Values {
-				at := int((v.Timestamp.Time().Sub(from) + step/2) / step)
-				if at < 0 || at >= stripSteps {
-					continue
+			eachStep(stream, h.now, step, stripSteps, func(i int, value float64) {
+				state := good
+				if value == 0 {
+					state = bad
 				}
-				now := &all[name].states[at]
-				if v.Value == 0 {
-					*now = max(*now, bad)
-				} else {
-					*now = max(*now, good)
-				}
-			}
+				all[name].states[i] = max(all[name].states[i], state)
+			})
 		}
 	}
 	read(status.UpFamily, names, isDown, isUp)

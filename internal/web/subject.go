@@ -78,7 +78,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 			suppressed = append(suppressed, a)
 		}
 	}
-	title, sums := verdict{severity: status.Well, title: "no active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
+	title, sums := verdict{severity: status.Well, title: "No active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
 	if quiet, least := v.Quiet(func(chain string) bool { return chain == name }); len(quiet) > 0 {
 		title = quietHeadline("no new block", least)
 	}
@@ -90,19 +90,18 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 	if l := v.L1(name); !isNode && l.State.Severity > title.severity {
 		title = verdict{severity: l.State.Severity, title: l.State.Text}
 	}
-	if gaps := v.gapsOf(name); title.severity <= status.Note && len(gaps) > 0 {
-		title = verdict{status.Note, "no active alerts, but no data: " + words.Brief(mapped(gaps, func(g status.Gap) string { return g.About })),
-			gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
+	gaps := slices.DeleteFunc(v.Gaps(), func(g status.Gap) bool { return g.Target.Node != name && g.Target.Chain != name })
+	if title.severity <= status.Note && len(gaps) > 0 {
+		title = v.gapHeadline(gaps)
 	}
 	if v.alertsErr != nil { // then nothing says that no alert is active
 		unknown := v.alertHeadline()
-		text := strings.Replace(unknown.title, "Alerts", "alerts", 1)
-		if isNode {
-			text = title.title + "; " + text
+		if unknown.severity = max(title.severity, unknown.severity); isNode {
+			unknown.title = title.title + "; " + strings.Replace(unknown.title, "Alerts", "alerts", 1)
 		}
-		title, sums = verdict{max(title.severity, unknown.severity), text, unknown.text}, append(sums, v.sums()...)
+		title, sums = unknown, append(sums, v.sums()...)
 	}
-	title.title = name + ": " + title.title
+	title.title = name + ": " + strings.ToLower(title.title[:1]) + title.title[1:]
 	if isNode && v.alertsErr == nil && slices.Contains(v.silent, name) {
 		title = v.silentNode(n, true)
 	}
@@ -131,22 +130,13 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 
 // sampleTable shows all samples of a node or an L1.
 func (v *view) sampleTable(isIts func(label func(string) string) bool) g.Node {
-	type line struct{ series, value string }
-	var lines []line
-	for _, s := range v.Samples(isIts) {
-		var labels []string
-		for pair := range slices.Chunk(s.Labels, 2) {
-			labels = append(labels, pair[0]+"="+strconv.Quote(pair[1]))
-		}
-		lines = append(lines, line{s.Family + "{" + strings.Join(labels, ",") + "}", strconv.FormatFloat(s.Value, 'f', -1, 64)})
-	}
-	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.series, b.series) })
 	const limit = 1000
-	shown := lines[:min(len(lines), limit)]
-	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(words.Plural(len(lines), "sample", "samples"))),
-		table("facts", "Samples", "Series", mapped(shown, func(l line) tableRow {
-			return tableRow{header: h.Code(g.Text(l.series)), cells: []cell{textCell("Value", l.value, status.Urgency{})}}
-		})), more(len(lines)-limit, " more: see ", v.link("metrics", "the metrics"))))
+	all := v.Samples(isIts)
+	return section("samples", "Samples", nil, h.Details(h.Summary(g.Text(words.Plural(len(all), "sample", "samples"))),
+		table("facts", "Samples", "Series", mapped(all[:min(len(all), limit)], func(s status.Sample) tableRow {
+			value := strconv.FormatFloat(s.Value, 'f', -1, 64)
+			return tableRow{header: h.Code(g.Text(s.Series)), cells: []cell{textCell("Value", value, status.Urgency{})}}
+		})), more(len(all)-limit, " more: see ", v.link("metrics", "the metrics"))))
 }
 
 // markdown renders runbooks. It leaves out raw HTML.

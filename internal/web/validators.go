@@ -114,11 +114,11 @@ func (v *view) validatorCells(one *status.Validator) []valueCell {
 		reward += ", out of reach"
 	}
 	return []valueCell{
-		text("State", state, one.Present, one.Connection),
+		text("State", state, one.Present, status.ValidatorConnected),
 		text("Ends", one.End.Moment(v.At), one.End),
 		text("Uptime", uptime, one.WeightedUptime, one.LowestUptime),
 		{"Downtime budget", v.budget(one), []status.Value{one.DowntimeUsed, one.DowntimeBudget}},
-		text("Votes", v.VotesOf(one).Text(words.Percent), one.Votes()...),
+		text("Votes", v.VotesOf(one).Text(words.Percent), status.ValidatorVotes, status.NodeVotes),
 		text("Reward", reward, one.RewardReachable, one.PotentialReward),
 	}
 }

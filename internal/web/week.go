@@ -47,19 +47,15 @@ func (h *history) days(names []string, all bool) map[string]*[weekDays]dayOf {
 	read := func(expr string, set func(of *dayOf, value float64)) {
 		for _, stream := range h.ofWeek(fmt.Sprintf(expr, status.UpFamily+"{"+among("node", names)+"}"), end, day, weekDays) {
 			name := string(stream.Metric["node"])
-			for _, v := range stream.Values {
-				i := weekDays - 1 - int(end.Sub(v.Timestamp.Time())/day)
-				if i < 0 || i >= weekDays {
-					continue
-				}
+			eachStep(stream, end, day, weekDays, func(i int, value float64) {
 				if found[name] == nil {
 					found[name] = new([weekDays]dayOf)
 					for i := range found[name] {
 						found[name][i] = dayOf{-1, -1}
 					}
 				}
-				set(&found[name][i], float64(v.Value))
-			}
+				set(&found[name][i], value)
+			})
 		}
 	}
 	if len(names) == 0 || h.source == nil {
@@ -148,12 +144,12 @@ func (h *history) charts(expr, label string) map[string]*weekChart {
 			c.values[i] = -1
 		}
 		known := 0
-		for _, v := range stream.Values {
-			if i := chartSteps - 1 - int(end.Sub(v.Timestamp.Time())/chartStep); i >= 0 && i < chartSteps && v.Value >= 0 {
-				c.values[i], c.last = float64(v.Value), float64(v.Value)
+		eachStep(stream, end, chartStep, chartSteps, func(i int, value float64) {
+			if value >= 0 {
+				c.values[i], c.last = value, value
 				known++
 			}
-		}
+		})
 		if known > 1 {
 			found[string(stream.Metric[model.LabelName(label)])] = c
 		}
