@@ -26,7 +26,9 @@ type Watch struct {
 	// polled holds the digests of the files at the last poll.
 	polled   digests
 	followed []*followed
-	last     []Reloaded
+
+	lastMu sync.Mutex // mu is held while files are read, and a disk may hang
+	last   []Reloaded
 }
 
 // digests are the digests of files by path; zero for an unreadable file.
@@ -62,13 +64,15 @@ func (w *Watch) digestsOf(files []string) digests {
 
 // Last returns the results of the last reloads, sorted by name.
 func (w *Watch) Last() []Reloaded {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.lastMu.Lock()
+	defer w.lastMu.Unlock()
 	return slices.Clone(w.last)
 }
 
-// note stores the result of a reload. The caller holds w.mu.
+// note stores the result of a reload.
 func (w *Watch) note(name string, err error) {
+	w.lastMu.Lock()
+	defer w.lastMu.Unlock()
 	w.last = slices.DeleteFunc(w.last, func(r Reloaded) bool { return r.Name == name })
 	w.last = append(w.last, Reloaded{name, time.Now(), err})
 	slices.SortFunc(w.last, func(a, b Reloaded) int { return strings.Compare(a.Name, b.Name) })

@@ -454,7 +454,13 @@ func (n *Notifier) saved(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := <-done; err != nil {
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done(): // the disk hangs
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("the change is in force, but a restart loses it: it cannot be saved: %w", err)
 	}
 	return nil
@@ -482,19 +488,15 @@ func (n *Notifier) save() error {
 	return err
 }
 
-// replace writes a file atomically. It writes no file that snapshot would refuse.
+// replace writes a file atomically. It writes no file that snapshot would refuse. The state is locked only while write copies it to memory: a disk may hang.
 func replace(path string, write func(io.Writer) (int64, error)) error {
-	f, err := renameio.NewPendingFile(path)
-	if err != nil {
-		return err
-	}
-	defer f.Cleanup() //nolint:errcheck // nothing to do on an error
-	size, err := write(f)
+	var content bytes.Buffer
+	size, err := write(&content)
 	if err != nil {
 		return err
 	}
 	if size > state.MaxBytes {
 		return fmt.Errorf("%s: larger than %d MiB: let silences expire", path, state.MaxBytes>>20)
 	}
-	return f.CloseAtomicallyReplace()
+	return renameio.WriteFile(path, content.Bytes(), 0o600)
 }

@@ -67,8 +67,8 @@ func (l *sentLog) read(snapshot io.Reader) error {
 // snapshot writes the notifications.
 func (l *sentLog) snapshot(w io.Writer) (int64, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	content, err := json.Marshal(l.all)
+	l.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}

@@ -18,10 +18,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
 )
@@ -41,6 +44,9 @@ type Dir struct {
 
 	path  string
 	empty bool
+
+	counting singleflight.Group
+	last     atomic.Int64 // see counted
 
 	mu         sync.Mutex
 	memory     map[string]json.RawMessage
@@ -121,7 +127,17 @@ func (d *Dir) Register(r prometheus.Registerer) {
 		Name: "avax_exporter_state_files_damaged",
 		Help: "Number of files in AVAX_STATE_DIR whose names end in .damaged: damaged state files that the exporter has renamed, " +
 			"and started without. Absent without AVAX_STATE_DIR.",
-	}, func() float64 { return float64(d.Damaged()) }))
+	}, func() float64 { return float64(d.counted(d.Damaged)) }))
+}
+
+// counted returns the result of a count for a scrape. A scrape must not wait for a disk that hangs: after a second it gets the last result.
+func (d *Dir) counted(count func() int) int64 {
+	select {
+	case found := <-d.counting.DoChan("", func() (any, error) { return int64(count()), nil }):
+		d.last.Store(found.Val.(int64))
+	case <-time.After(time.Second):
+	}
+	return d.last.Load()
 }
 
 // ReadFile reads a state file. It returns nil if there is no file, or if the file is damaged: not a regular file, too large, or not

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/renameio/v2"
@@ -453,4 +455,28 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	if err := d.Save("a", 2); err != nil {
 		t.Errorf("not saved after the other process ended: %v", err)
 	}
+}
+
+// A scrape gets the last number of damaged files while the disk hangs.
+func TestHangingDiskDelaysNoScrape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, hangs := state.Dir{}, make(chan struct{})
+		if n := state.Counted(&d, func() int { return 2 }); n != 2 {
+			t.Errorf("%d files", n)
+		}
+		began := time.Now()
+		for range 3 {
+			if n := state.Counted(&d, func() int { <-hangs; return 0 }); n != 2 {
+				t.Errorf("%d files while the disk hangs, want the last number", n)
+			}
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("three scrapes took %s", took)
+		}
+		close(hangs)
+		synctest.Wait()
+		if n := state.Counted(&d, func() int { return 1 }); n != 1 {
+			t.Errorf("%d files when the disk answers again", n)
+		}
+	})
 }

@@ -25,6 +25,8 @@ type Budget struct {
 	// Others, if set, returns what other processes of this machine have spent and still counts. It is called before each request.
 	Others func() Spendings
 
+	admitting sync.Mutex // locked by Admit, also while it waits for Others and Save
+
 	mu          sync.Mutex
 	began       time.Time
 	minute, day window
@@ -47,26 +49,36 @@ func (b *Budget) windows() (now time.Duration, all []*window) {
 // Admit spends the cost of a request. If the cost exceeds the rest of the budget, Admit spends nothing and returns a
 // *scrape.Error with the outcome rate_limited.
 func (b *Budget) Admit(_ context.Context, op string) error {
-	units := Units(op)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now, windows := b.windows()
+	b.admitting.Lock()
+	defer b.admitting.Unlock()
 	var others Spendings
 	if b.Others != nil {
 		others = b.Others()
 	}
+	spent, err := b.spend(Units(op), others)
+	if err != nil {
+		return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
+	}
+	if b.Save != nil {
+		b.Save(spent)
+	}
+	return nil
+}
+
+// spend spends units, if the budget allows it, and returns what counts then.
+func (b *Budget) spend(units int, others Spendings) (Spendings, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now, windows := b.windows()
 	for i, w := range windows {
 		if err := w.with(b.began, [][]Spending{others.Minute, others.Day}[i]).check(now, units); err != nil {
-			return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
+			return Spendings{}, err
 		}
 	}
 	for _, w := range windows {
 		w.spend(now, units)
 	}
-	if b.Save != nil {
-		b.Save(Spendings{b.minute.saved(b.began), b.day.saved(b.began)})
-	}
-	return nil
+	return Spendings{b.minute.saved(b.began), b.day.saved(b.began)}, nil
 }
 
 // Spendings are the units that were spent, by the time at which they no longer count.

@@ -112,6 +112,20 @@ func TestBudgetSurvivesRestarts(t *testing.T) {
 	})
 }
 
+// A scrape reads what was spent while it is stored: a disk may hang.
+func TestSpentUnitsAreReadWhileTheyAreStored(t *testing.T) {
+	b, stored := &data.Budget{PerMinute: 100}, false
+	b.Save = func(data.Spendings) {
+		if minute, _ := b.Spent(); minute != 20 {
+			t.Errorf("%d units spent", minute)
+		}
+		stored = true
+	}
+	if err := b.Admit(t.Context(), nativeOp); err != nil || !stored {
+		t.Errorf("stored: %t, %v", stored, err)
+	}
+}
+
 func TestCallAboveTheWholeBudgetNamesTheReason(t *testing.T) {
 	err := (&data.Budget{PerMinute: 50}).Admit(t.Context(), rewardsOp)
 	if want := rewardsOp + ": rate_limited: the call costs 100 compute units, and the budget is 50 per minute"; err == nil || err.Error() != want {
