@@ -125,6 +125,9 @@ func runInit(ctx context.Context, args []string, stdout, _ io.Writer) error {
 
 // hidePair removes the value of --set from an error of the flag package.
 func hidePair(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
 	return errors.New(regexp.MustCompile(`invalid value ".*" for`).ReplaceAllString(err.Error(), "invalid value for"))
 }
 

@@ -1,11 +1,8 @@
 package catalogue
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,44 +41,6 @@ func TestCompanionRulesUseFamiliesOfOtherPrograms(t *testing.T) {
 	}
 	for _, r := range testworld.Rules(t, alerts.Companion) {
 		n.check(t, r.Alert+r.Record, r.Expr)
-	}
-}
-
-// family finds a name with the alternatives of a regular expression in it: avax_node_(up|peers)\{.
-var family = regexp.MustCompile(`(\b|\^)(avax|avalanche|app|node_timex|node_memory)_[a-z0-9_A-Z]*(\([a-zA-Z0-9_|()]*\))?[a-zA-Z0-9_]*`)
-
-func TestRunbooksUseExistingFamilies(t *testing.T) {
-	known := foreign(t)
-	for name, r := range declared(t) {
-		known[name] = r.Labels
-	}
-	known["avax_exporter_build_info"] = nil
-	names := slices.Sorted(maps.Keys(known))
-	pages, err := filepath.Glob("../../docs/runbooks/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	checked := 0
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, at := range family.FindAllStringIndex(string(text), -1) {
-			after := string(text[at[1]:])
-			for _, name := range testworld.Alternatives(strings.TrimPrefix(string(text[at[0]:at[1]]), "^")) {
-				checked++
-				_, whole := known[name]
-				begins := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, name) })
-				// A pattern for grep may be the beginning of names, unless the labels follow.
-				if !whole && (!begins || strings.HasPrefix(after, "{") || strings.HasPrefix(after, `\{`) || strings.HasPrefix(after, "`")) {
-					t.Errorf("%s: undeclared family %s", filepath.Base(page), name)
-				}
-			}
-		}
-	}
-	if checked < 70 {
-		t.Errorf("%d names found", checked)
 	}
 }
 
