@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -214,59 +213,4 @@ func shapeOf(path string, v any) []string {
 	}
 	walk(path, v)
 	return slices.Sorted(maps.Keys(set))
-}
-
-// A rule with a long `for`, and one that fires at once.
-const patient = `
-groups:
-  - name: patient
-    rules:
-      - {alert: Patient, expr: avax_node_up == 1, for: 1h, labels: {severity: page}}
-      - {alert: Prompt, expr: avax_node_up == 1, labels: {severity: page}}
-`
-
-func TestKilledExporterContinuesItsAlerts(t *testing.T) {
-	testworld.Full(t)
-	t.Parallel()
-	w := newWorld(t, testworld.File(t, patient))
-	environment := append(w.environment, "AVAX_STATE_DIR="+t.TempDir())
-	first := testworld.StartExporter(t, environment...)
-	w.pages.Wait(testworld.Firing("Prompt"))
-	since := func(p *testworld.Exporter) (at time.Time) {
-		all, err := active(t, p.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, a := range all {
-			if a.Labels["alertname"] == "Patient" && a.Labels["node"] == "alpha" {
-				at = a.ActiveAt
-			}
-		}
-		return at
-	}
-	// Until it has been pending for much longer than the state's age at the kill (up to four intervals) and the restart take.
-	testworld.Await(t, "pending for long", func() error {
-		if at := since(first); at.IsZero() || time.Since(at) < 30*time.Second {
-			return fmt.Errorf("pending since %s", at)
-		}
-		return nil
-	})
-	first.End(syscall.SIGKILL)
-	again := time.Now()
-	second := testworld.StartExporter(t, environment...)
-	testworld.Await(t, "pending since before the restart", func() error {
-		if at := since(second); at.IsZero() || at.After(again.Add(-2*time.Second)) {
-			return fmt.Errorf("pending since %s, and was long before the restart at %s", at, again)
-		}
-		return nil
-	})
-	prompt := 0
-	for _, a := range w.pages.Alerts() {
-		if a.Labels["alertname"] == "Prompt" && a.Labels["node"] == "alpha" {
-			prompt++
-		}
-	}
-	if prompt != 1 {
-		t.Errorf("Prompt sent %d times: %+v", prompt, w.pages.Alerts())
-	}
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,58 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-var (
-	line  = regexp.MustCompile(`^([a-z0-9_]+)\{([^}]*)\} (\S+)$`)
-	label = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
-)
-
-// run returns a good run of a minute ago with these samples of declared families. Labels that a line lacks are empty.
+// run returns a good run of a minute ago with these samples.
 func run(t *testing.T, collector, lines string) metric.Run {
 	t.Helper()
-	var families []*metric.Family
-	add := []func(*metric.Batch){}
-	for text := range strings.Lines(lines) {
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		m := line.FindStringSubmatch(text)
-		if m == nil {
-			t.Fatalf("not a sample: %s", text)
-		}
-		value, err := strconv.ParseFloat(m[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		given, names := map[string]string{}, []string{}
-		for _, pair := range label.FindAllStringSubmatch(m[2], -1) {
-			given[pair[1]], names = pair[2], append(names, pair[1])
-		}
-		f := collectors.MustFamily(m[1], names...)
-		if !slices.Contains(families, f) {
-			families = append(families, f)
-		}
-		var values []string
-		for _, name := range f.Labels {
-			values = append(values, given[name])
-		}
-		add = append(add, func(b *metric.Batch) { b.Set(f, value, values...) })
-	}
-	b := metric.NewBatch(families)
-	for _, one := range add {
-		one(b)
-	}
-	if err := b.Err(); err != nil {
-		t.Fatal(err)
-	}
 	return metric.Run{
-		Key: metric.Key{Collector: collector}, At: now.Add(-time.Minute), Period: time.Minute, Until: now.Add(2 * time.Minute), Chunks: b.Chunks(),
+		Key: metric.Key{Collector: collector}, At: now.Add(-time.Minute), Period: time.Minute, Until: now.Add(2 * time.Minute), Chunks: testworld.Chunks(t, lines),
 	}
 }
 
@@ -189,7 +146,7 @@ func TestSafeToStop(t *testing.T) {
 		avax_node_info{node="half",node_id="NodeID-half"} 1`)
 	stop := run(t, stopCollector, stopping)
 	stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("needed", map[string]map[string]float64{
-		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99},
+		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99}, "idle": {},
 	})}
 	stop.Facts.ValidatorSets.Uncounted = map[string]string{"more": "two is not monitored: set AVAX_CHAINS=C,auto"}
 	given := map[string]map[string]string{"NodeID-outsider": {"name": "out"}}
@@ -209,6 +166,7 @@ func TestSafeToStop(t *testing.T) {
 		reason     string
 	}{
 		{"enough stays", "free", settled, now, Yes, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
+		{"validates nothing", "idle", settled, now, Yes, "yes: it validates no monitored chain"},
 		{"by node ID", "NodeID-free", settled, now, Yes, "yes: without it 80 %"},
 		{"too little stays", "needed", settled, now, No, "no: one: 79.99 % of weight would stay connected, 80 % is needed"},
 		{"not counted yet", "odd", settled, now, Unknown, "not known: how much of P would stay connected: the last runs did not report it"},
@@ -303,6 +261,9 @@ func TestSafeToRemove(t *testing.T) {
 		{"of a permissioned subnet, which has no balances", l1 + `
 		avax_l1_validator_end_timestamp_seconds{chain="one",node_id="NodeID-a",validation_id="a"} 4102444800`, "a", Yes,
 			"yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; validators that can build the next block without it: 1"},
+		{"that no node is connected to", l1 + `
+		avax_l1_validator_connected{chain="one",node="x",node_id="NodeID-b",validation_id="b"} 0`, "b", Yes,
+			"yes: without it 100 % of the remaining weight of one is connected"},
 		{"half of the weight", l1, "b", No, "no: one: 70 % of the remaining weight would be connected, 80 % is needed"},
 		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No,
 			"no: no other validator of one can build the next block"},

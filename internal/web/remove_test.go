@@ -1,9 +1,7 @@
 package web
 
 import (
-	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
@@ -37,30 +35,4 @@ func removing(t *testing.T) *Site {
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-c"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-d"} 0`)
 	return s
-}
-
-func TestSafeToRemoveAnswersYesNoOrUnknown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := removing(t)
-		for _, test := range []struct {
-			query  string
-			status int
-			want   string
-		}{
-			{"?validation=a", 409, "no: one: 58.82 % of the remaining weight would be connected, 80 % is needed"},
-			{"?validation=b", 200, "yes: without it 81.25 % of the remaining weight of one is connected, 80 % is needed; if its balance runs out instead, 65 %; " +
-				"validators that can build the next block without it: 1"},
-			{"?validation=c", 409, "no: one: 76.47 % of the remaining weight would be connected, 80 % is needed"},
-			{"?validation=d", 409, "no: one: 30 % of the remaining weight would be connected, 80 % is needed; no other validator of one can build the next block: " +
-				"before its node stops, send a transaction that is accepted after the change"},
-			{"?validation=e", 503, "not known: how much weight is connected: "},
-			{"?validation=none", 404, "unknown validation: "},
-			{"", 400, "no validation: "},
-		} {
-			status, body := get(t, s, "/safe-to-remove"+test.query)
-			if status != test.status || !strings.HasPrefix(body, test.want) {
-				t.Errorf("%s: %d %s, want %d %s", test.query, status, body, test.status, test.want)
-			}
-		}
-	})
 }

@@ -5,19 +5,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
-
-var sampleLine = regexp.MustCompile(`^([a-z0-9_]+)\{([^}]*)\} (\S+)$`)
-var labelPair = regexp.MustCompile(`([a-z_]+)="([^"]*)"`)
 
 // testSample is a sample with its labels: name, value, name, value.
 type testSample struct {
@@ -52,32 +48,17 @@ func putSamples(t testing.TB, s *Site, key metric.Key, samples ...testSample) {
 	if err := b.Err(); err != nil {
 		t.Fatal(err)
 	}
-	s.Store.Put(metric.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: b.Chunks()})
+	putChunks(s, key, b.Chunks())
 }
 
 // put stores a good run of one job, with samples in the text format.
 func put(t testing.TB, s *Site, key metric.Key, lines string) {
 	t.Helper()
-	var samples []testSample
-	for line := range strings.Lines(lines) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		m := sampleLine.FindStringSubmatch(line)
-		if m == nil {
-			t.Fatalf("not a sample: %s", line)
-		}
-		value, err := strconv.ParseFloat(m[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one := testSample{family: m[1], value: value}
-		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
-			one.labels = append(one.labels, pair[1], pair[2])
-		}
-		samples = append(samples, one)
-	}
-	putSamples(t, s, key, samples...)
+	putChunks(s, key, testworld.Chunks(t, lines))
+}
+
+func putChunks(s *Site, key metric.Key, chunks []metric.Chunk) {
+	s.Store.Put(metric.Run{Key: key, At: time.Now(), Took: 20 * time.Millisecond, Until: time.Now().Add(time.Minute), Chunks: chunks})
 }
 
 // siteWith returns a site with these samples.

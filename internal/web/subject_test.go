@@ -100,7 +100,7 @@ func TestPageWithoutAConfiguredNodeNamesTheVariable(t *testing.T) {
 
 // A set of nodes may be scaled to zero.
 func TestPageSaysThatNoNodeIsConfiguredNow(t *testing.T) {
-	s := siteWith(t, `avax_network_subnets{network="x"} 7`)
+	s := siteWith(t, `avax_network_validators{subnet_id="x"} 7`)
 	empty := true
 	s.Empty = func() bool { return empty }
 	sourced(t, s)

@@ -43,10 +43,10 @@ func rowsIn(page, section string, columns ...string) (rows []string) {
 func TestObserversShowStateAndMethodsThatAreNotOffered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `
-			avax_observer_info{node="down",url="u"} 1
-			avax_observer_info{node="fuji",url="u"} 1
-			avax_observer_info{node="new",url="u"} 1
-			avax_observer_info{node="public",url="u"} 1
+			avax_observer_info{node="down"} 1
+			avax_observer_info{node="fuji"} 1
+			avax_observer_info{node="new"} 1
+			avax_observer_info{node="public"} 1
 			avax_observer_up{node="down"} 0
 			avax_observer_up{node="fuji"} 1
 			avax_observer_up{node="public"} 1
