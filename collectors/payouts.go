@@ -195,65 +195,27 @@ func (s *serviceReader) paid(ctx context.Context, tx string) (sum wire.NanoAVAX,
 // readDue reads what is due. One list has the rewards of all addresses that the validators of these delegations paid. Another one has the rewards of
 // the monitored validators, if no node reports them.
 func (s *serviceReader) readDue(ctx context.Context) error {
-	now, due := time.Now(), map[string]time.Time{} // the end by transaction
-	var validators, addresses, monitored []string
-	for name, ended := range s.ended {
-		for tx, p := range ended {
-			r := s.found[tx]
-			decided := r.Paid > 0 || r.Absent >= absentTwice
-			switch {
-			case decided && now.Sub(p.End) >= readOften && now.Sub(r.At) < readRarely:
-				continue
-			case name != "":
-				validators = append(validators, p.NodeID)
-				addresses = append(addresses, s.ups.Watched().Delegator(name))
-			case s.validators:
-				monitored = append(monitored, p.NodeID)
-			default:
-				continue
-			}
-			due[tx] = p.End
-		}
-	}
-	if len(due) == 0 {
+	d := s.due()
+	if len(d.ends) == 0 {
 		return nil
 	}
 	network, err := s.ups.FindNetwork(ctx)
 	if err != nil {
 		return err
 	}
-	slices.Sort(validators)
-	slices.Sort(addresses)
-	validators, addresses = slices.Compact(validators), slices.DeleteFunc(slices.Compact(addresses), func(a string) bool { return a == "" })
-	paid := map[string]wire.NanoAVAX{}
-	read := func(of, by []string) error {
-		for r, err := range s.ups.Data.Rewards(ctx, network, of, by) {
-			if err != nil {
-				return err
-			}
-			tx := r.TxHash
-			if r.RewardType == data.RewardValidatorFee { // which may be listed under the transaction of a delegation
-				tx = s.endedAt(r.NodeID, r.EndTimestamp.Time, tx)
-			}
-			if _, is := due[tx]; is {
-				paid[tx] += wire.NanoAVAX(r.Reward.Amount.Uint64())
-			}
-		}
-		return nil
-	}
-	for of := range slices.Chunk(addresses, data.MaxAddresses) {
-		for by := range slices.Chunk(validators, data.MaxAddresses) {
-			if err := read(of, by); err != nil {
+	for of := range slices.Chunk(d.addresses, data.MaxAddresses) {
+		for by := range slices.Chunk(d.validators, data.MaxAddresses) {
+			if err := s.readPaid(ctx, network, of, by, d); err != nil {
 				return err
 			}
 		}
 	}
-	pending, err := pendingDelegations(ctx, s.ups.Upstreams, addresses)
+	pending, err := pendingDelegations(ctx, s.ups.Upstreams, d.addresses)
 	if err != nil {
 		return err
 	}
-	for by := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(monitored))), data.MaxAddresses) {
-		if err := read(nil, by); err != nil {
+	for by := range slices.Chunk(d.monitored, data.MaxAddresses) {
+		if err := s.readPaid(ctx, network, nil, by, d); err != nil {
 			return err
 		}
 		for p, err := range s.ups.Data.PendingRewards(ctx, network, nil, by) {
@@ -267,13 +229,66 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 	if err != nil && scrape.OutcomeOf(err) != scrape.NotFound {
 		return err
 	}
-	for tx, end := range due {
-		r := reading{Paid: paid[tx], At: now}
+	for tx, end := range d.ends {
+		r := reading{Paid: d.paid[tx], At: time.Now()}
 		isPending := slices.ContainsFunc(pending, func(d data.PendingReward) bool { return d.TxHash == tx })
 		if r.Paid == 0 && !isPending && (indexed.IsZero() || indexed.After(end)) {
 			r.Absent = s.found[tx].Absent + 1
 		}
 		s.found[tx] = r
+	}
+	return nil
+}
+
+// dueRewards are the rewards to read in this run.
+type dueRewards struct {
+	ends                             map[string]time.Time     // of the stakes, by transaction
+	paid                             map[string]wire.NanoAVAX // what is listed, by transaction
+	validators, addresses, monitored []string                 // validators and owners of delegations, and monitored validators
+}
+
+// due returns what has no decided reading yet, or not one of the last hours.
+func (s *serviceReader) due() dueRewards {
+	d := dueRewards{ends: map[string]time.Time{}, paid: map[string]wire.NanoAVAX{}}
+	for name, ended := range s.ended {
+		for tx, p := range ended {
+			r := s.found[tx]
+			decided := r.Paid > 0 || r.Absent >= absentTwice
+			switch {
+			case decided && time.Since(p.End) >= readOften && time.Since(r.At) < readRarely:
+				continue
+			case name != "":
+				d.validators = append(d.validators, p.NodeID)
+				d.addresses = append(d.addresses, s.ups.Watched().Delegator(name))
+			case s.validators:
+				d.monitored = append(d.monitored, p.NodeID)
+			default:
+				continue
+			}
+			d.ends[tx] = p.End
+		}
+	}
+	for _, list := range []*[]string{&d.validators, &d.addresses, &d.monitored} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	d.addresses = slices.DeleteFunc(d.addresses, func(a string) bool { return a == "" })
+	return d
+}
+
+// readPaid adds up the rewards that validators paid to addresses; without addresses, to all.
+func (s *serviceReader) readPaid(ctx context.Context, network string, addresses, validators []string, d dueRewards) error {
+	for r, err := range s.ups.Data.Rewards(ctx, network, addresses, validators) {
+		if err != nil {
+			return err
+		}
+		tx := r.TxHash
+		if r.RewardType == data.RewardValidatorFee { // which may be listed under the transaction of a delegation
+			tx = s.endedAt(r.NodeID, r.EndTimestamp.Time, tx)
+		}
+		if _, is := d.ends[tx]; is {
+			d.paid[tx] += wire.NanoAVAX(r.Reward.Amount.Uint64())
+		}
 	}
 	return nil
 }

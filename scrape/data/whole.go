@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,77 +41,109 @@ var errReadingsDiffer = errors.New("the list differs each time that it is read")
 // ReadWhole reads a list until two readings in succession have the same items. If the method has an order, every other reading is in the
 // opposite order. So an item that moved to another page meanwhile, or a page that the service leaves out, is noticed.
 func ReadWhole[T any](ctx context.Context, m scrape.Typed[Page[T]], args Args, id func(T) string, fetch Fetch, progress func(Progress)) Whole[T] {
-	ordered := slices.Contains(m.Params, "sortOrder?")
-	before, all, most := Progress{Pages: -1}, Whole[T]{Heights: map[string]uint64{}}, map[string]bool{}
-	var last map[string]bool
-	for reading := range maxReadings {
-		asked := maps.Clone(args)
-		if ordered {
-			asked["sortOrder"] = []string{Descending, "asc"}[reading%2]
+	args = maps.Clone(args)
+	all := newReading[T]() // what any reading had
+	var last *wholeReading[T]
+	for n := range maxReadings {
+		if slices.Contains(m.Params, "sortOrder?") {
+			args["sortOrder"] = []string{Descending, "asc"}[n%2]
 		}
-		list, known, pages := Whole[T]{Heights: map[string]uint64{}}, map[string]bool{}, 0
-		var at scrape.Place
-		var repeated KnownPages
-		_, err := ReadPages(ctx, m.Op(), math.MaxInt, &at, func() {
-			list, known = Whole[T]{Heights: map[string]uint64{}}, map[string]bool{}
-		}, func(ctx context.Context, token string) (p Page[T], err error) {
-			asked["pageToken"], asked["pageSize"] = token, min(m.MaxPageSize, MaxPageSize)
-			path, _, err := Request(m.Method, asked)
-			if err != nil {
-				return p, &scrape.Error{Op: m.Op(), Outcome: scrape.Rejected, Err: err}
+		r := newReading[T]()
+		r.err = r.read(ctx, m, args, id, func(ctx context.Context, path string) (jsontext.Value, error) { return fetch(ctx, m.Method, path, n) }, func() {
+			p := Progress{Reading: n, Pages: r.pages, Items: len(r.list.Items)}
+			if last != nil {
+				p.Before = last.pages
 			}
-			answer, err := fetch(ctx, m.Method, path, reading)
-			if err == nil {
-				err = wire.DecodeBytes(answer, &p)
-			}
-			for i := range p.Items {
-				if height := p.BlockHeight; p.Items[i].Err == nil {
-					list.Heights[id(p.Items[i].Value)] = height
-				}
-			}
-			pages++
-			return p, err
-		}, func(items []Item[T]) bool {
-			for _, item := range items {
-				key := ""
-				if item.Err != nil {
-					key = "malformed " + item.Err.Error()
-				} else {
-					key = id(item.Value)
-				}
-				if known[key] {
-					continue
-				}
-				known[key] = true
-				if item.Err != nil {
-					list.Wrong = append(list.Wrong, newItemError(m.Method, item.Err))
-				} else {
-					list.Items = append(list.Items, item.Value)
-				}
-			}
-			progress(Progress{reading, pages, len(list.Items), max(0, before.Pages)})
-			return repeated.Repeat(len(items), len(known))
+			progress(p)
 		})
-		if err == nil {
-			err = repeated.Err(m.Op())
-		}
-		for _, item := range list.Items { // what any reading had
-			if key := id(item); !most[key] {
-				most[key] = true
-				all.Items = append(all.Items, item)
-				all.Heights[key] = list.Heights[key]
+		for _, item := range r.list.Items {
+			if key := id(item); !all.known[key] {
+				all.known[key] = true
+				all.list.Items = append(all.list.Items, item)
+				all.list.Heights[key] = r.list.Heights[key]
 			}
 		}
+		all.list.Wrong, all.list.Err = r.list.Wrong, r.err
 		switch {
-		case err != nil:
-			all.Wrong, all.Err = list.Wrong, err
-			return all
-		case last != nil && maps.Equal(last, known):
-			return list
+		case r.err != nil:
+			return all.list
+		case last != nil && maps.Equal(last.known, r.known):
+			return r.list
 		}
-		all.Wrong, last, before.Pages = list.Wrong, known, pages
+		last = r
 	}
-	all.Err = &scrape.Error{Op: m.Op(), Outcome: scrape.Malformed, Err: scrape.Advise(fmt.Errorf("%w: %d items in all readings, %d in the last one",
-		errReadingsDiffer, len(most), len(last)), "Run the command again later.")}
-	return all
+	all.list.Err = &scrape.Error{Op: m.Op(), Outcome: scrape.Malformed, Err: scrape.Advise(fmt.Errorf("%w: %d items in all readings, %d in the last one",
+		errReadingsDiffer, len(all.known), len(last.known)), "Run the command again later.")}
+	return all.list
+}
+
+// wholeReading is what one reading of a list found.
+type wholeReading[T any] struct {
+	list  Whole[T]
+	known map[string]bool // IDs of the items, and errors of the malformed ones
+	pages int
+	err   error
+}
+
+func newReading[T any]() *wholeReading[T] {
+	r := &wholeReading[T]{}
+	r.restart()
+	return r
+}
+
+// restart forgets the items. The pages are counted for the progress.
+func (r *wholeReading[T]) restart() {
+	r.list, r.known = Whole[T]{Heights: map[string]uint64{}}, map[string]bool{}
+}
+
+// read reads the list from its first page to its end.
+func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], args Args, id func(T) string,
+	fetch func(context.Context, string) (jsontext.Value, error), progress func()) error {
+	var at scrape.Place
+	var repeated KnownPages
+	page := func(ctx context.Context, token string) (p Page[T], err error) {
+		args["pageToken"], args["pageSize"] = token, min(m.MaxPageSize, MaxPageSize)
+		path, _, err := Request(m.Method, args)
+		if err != nil {
+			return p, &scrape.Error{Op: m.Op(), Outcome: scrape.Rejected, Err: err}
+		}
+		answer, err := fetch(ctx, path)
+		if err == nil {
+			err = wire.DecodeBytes(answer, &p)
+		}
+		for _, item := range p.Items {
+			if item.Err == nil {
+				r.list.Heights[id(item.Value)] = p.BlockHeight
+			}
+		}
+		r.pages++
+		return p, err
+	}
+	_, err := ReadPages(ctx, m.Op(), math.MaxInt, &at, r.restart, page, func(items []Item[T]) bool {
+		r.add(m.Method, items, id)
+		progress()
+		return repeated.Repeat(len(items), len(r.known))
+	})
+	return cmp.Or(err, repeated.Err(m.Op()))
+}
+
+// add adds the items of a page that are not known yet.
+func (r *wholeReading[T]) add(m *scrape.Method, items []Item[T], id func(T) string) {
+	for _, item := range items {
+		var key string
+		if item.Err != nil {
+			key = "malformed " + item.Err.Error()
+		} else {
+			key = id(item.Value)
+		}
+		if r.known[key] {
+			continue
+		}
+		r.known[key] = true
+		if item.Err != nil {
+			r.list.Wrong = append(r.list.Wrong, newItemError(m, item.Err))
+		} else {
+			r.list.Items = append(r.list.Items, item.Value)
+		}
+	}
 }
