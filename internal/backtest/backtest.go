@@ -145,44 +145,28 @@ func (r *run) all(ctx context.Context) error {
 	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
 	length, saved := r.wholeIntervals(minWindow), time.Now()
 	for from := begin; from.Before(r.o.To); {
-		to := from.Add(length)
-		if from.Before(r.from) && to.After(r.from) {
-			to = r.from.Truncate(r.o.Interval)
-			if !to.After(from) {
-				to = to.Add(r.o.Interval)
-			}
-		}
-		if to.After(r.o.To) {
-			to = r.o.To
-		}
-		samples, err := r.load(ctx, from, to)
-		if err == nil {
-			err = r.evaluate(ctx, from, to)
-		}
-		if err != nil && r.o.Checkpoint != "" && from.After(r.from) {
-			return errors.Join(err, r.save(from))
-		}
+		to := r.windowEnd(from, length)
+		// Half a window is not saved: the run that continues would count its incidents again.
+		before, err := r.checkpoint(from)
 		if err != nil {
 			return err
 		}
-		if !r.keep {
-			if err := r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli()); err != nil {
-				return err
-			}
+		samples, err := r.window(ctx, from, to)
+		if err != nil {
+			return errors.Join(err, r.save(before))
 		}
 		if r.o.Progress != nil {
 			r.o.Progress(to, max(0, float64(to.Sub(r.o.From))/float64(r.o.To.Sub(r.o.From))))
 		}
-		if r.o.Checkpoint != "" && to.After(r.from) && time.Since(saved) > time.Minute {
-			if err := r.save(to); err != nil {
+		if time.Since(saved) > time.Minute {
+			if err := r.save(before); err != nil {
 				return err
 			}
 			saved = time.Now()
 		}
+		length = 2 * length
 		if samples > 0 {
 			length = time.Duration(float64(to.Sub(from)) * maxWindowSamples / float64(samples))
-		} else {
-			length = 2 * length
 		}
 		length = r.wholeIntervals(min(max(length, minWindow), maxWindow))
 		from = to
@@ -194,6 +178,28 @@ func (r *run) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// windowEnd returns the end of a window, which the beginning and the end of the range divide.
+func (r *run) windowEnd(from time.Time, length time.Duration) time.Time {
+	to := from.Add(length)
+	if from.Before(r.from) && to.After(r.from) {
+		if to = r.from.Truncate(r.o.Interval); !to.After(from) {
+			to = to.Add(r.o.Interval)
+		}
+	}
+	return earlier(to, r.o.To)
+}
+
+// window reads and evaluates a window, and forgets what no later window needs. It returns the number of samples.
+func (r *run) window(ctx context.Context, from, to time.Time) (samples int, err error) {
+	if samples, err = r.load(ctx, from, to); err != nil {
+		return samples, err
+	}
+	if err := r.evaluate(ctx, from, to); err != nil || r.keep {
+		return samples, err
+	}
+	return samples, r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli())
 }
 
 // wholeIntervals returns the length of a window with whole intervals, at least one. Otherwise a long interval would make an empty window.
@@ -254,7 +260,7 @@ func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
 		expand()
 	}
 	r.texts = nil
-	return nil
+	return ctx.Err() // an interrupted text is empty
 }
 
 // evaluateSet evaluates a set until to, or until the first results of a cyclic set. It returns the time of the last step, and

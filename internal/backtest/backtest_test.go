@@ -265,6 +265,72 @@ groups:
 	}
 }
 
+// interrupted is a context that ends at a use of its values: anywhere, as with Ctrl-C.
+type interrupted struct {
+	context.Context
+	left *int // uses; not counted below 0
+	stop context.CancelFunc
+}
+
+func (c interrupted) Value(key any) any {
+	if *c.left--; *c.left == 0 {
+		c.stop()
+	}
+	return c.Context.Value(key)
+}
+
+func TestRunInterruptedAnywhereCountsEachIncidentOnce(t *testing.T) {
+	h := history{time.Minute, map[string]func(time.Duration) (float64, bool){
+		"up":                         always(1),
+		`avax_node_up{node="alpha"}`: between(4*hour, 4*hour+20*time.Minute, 0, 1),
+	}}
+	o := Options{
+		Source: h, From: begin, To: begin.Add(6 * hour), Interval: time.Minute,
+		Groups: parse(t, `
+groups:
+  - name: g
+    rules:
+      - {alert: Down, expr: 'avax_node_up == 0', annotations: {summary: '{{ $labels.node }}'}}
+      - {record: 'avax:other', expr: 'avax_node_up'}
+      - {alert: Other, expr: 'avax:other == 0', annotations: {summary: '{{ $labels.node }} too'}}
+`),
+	}
+	resultOf := func(r *Result, err error) string {
+		var b strings.Builder
+		if err = errors.Join(err, WriteJSON(&b, r)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	want := resultOf(Run(t.Context(), o))
+	o.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+	stops := 0
+	for uses := 1; ; uses++ {
+		ctx, stop := context.WithCancel(t.Context())
+		left := -1
+		o.Progress = func(until time.Time, _ float64) {
+			if left < 0 && until.After(begin.Add(3*hour)) {
+				left = uses
+			}
+		}
+		_, err := Run(interrupted{ctx, &left, stop}, o)
+		stop()
+		o.Progress = nil
+		if err == nil {
+			break
+		}
+		if stops++; !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, resultOf(Run(t.Context(), o))); diff != "" {
+			t.Errorf("interrupted after %d uses of the context:\n%s", uses, diff)
+		}
+	}
+	if stops < 10 {
+		t.Errorf("interrupted only %d times", stops)
+	}
+}
+
 func TestReplayShowsTheValuesOfEachPart(t *testing.T) {
 	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
 		"up":                          always(1),

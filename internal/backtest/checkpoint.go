@@ -33,19 +33,26 @@ func (o Options) hash() (string, error) {
 }
 
 // save writes the checkpoint.
-func (r *run) save(next time.Time) error {
-	hash, err := r.o.hash()
-	if err != nil {
-		return fmt.Errorf("save the checkpoint: %w", err)
+func (r *run) save(content []byte) error {
+	if content == nil {
+		return nil
 	}
-	content, err := json.Marshal(checkpoint{hash, r.o.From, r.o.To, next, r.ended, r.open, r.result.Pending, r.first, r.result.Errors})
-	if err == nil {
-		err = renameio.WriteFile(r.o.Checkpoint, content, 0o600)
-	}
-	if err != nil {
+	if err := renameio.WriteFile(r.o.Checkpoint, content, 0o600); err != nil {
 		return fmt.Errorf("save the checkpoint: %w", err)
 	}
 	return nil
+}
+
+// checkpoint returns what a run needs that continues at a time; nil if none is asked for, or if the range has not begun.
+func (r *run) checkpoint(next time.Time) ([]byte, error) {
+	if r.o.Checkpoint == "" || !next.After(r.from) {
+		return nil, nil
+	}
+	hash, err := r.o.hash()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(checkpoint{hash, r.o.From, r.o.To, next, r.ended, r.open, r.result.Pending, r.first, r.result.Errors})
 }
 
 // resume continues an earlier run, if there is a checkpoint.
