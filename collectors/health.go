@@ -101,37 +101,13 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	for called, check := range answer.Checks {
 		name := ups.ChainName(called)
+		reportCheck(ups, n, called, check, out)
 		waiting = waiting || check.Timestamp.IsZero()
-		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == called }) && !check.Timestamp.IsZero() {
-			out.SetBool(chainStartFailed, strings.Contains(check.Failure(), startFailed), n.Name(), name)
+		if check.Failure() != "" && !check.Timestamp.IsZero() {
+			failing[name] = check.Failure()
 		}
-		if !check.Timestamp.IsZero() { // the check has run
-			out.SetBool(healthCheckFailing, check.Failure() != "", n.Name(), name)
-			if check.Failure() != "" {
-				failing[name] = check.Failure()
-			}
-		}
-		if blocks := check.Message.ProcessingBlocks; blocks != nil {
-			out.Set(chainProcessing, float64(*blocks), n.Name(), name)
-		}
-		if accepted := check.Message.LastAcceptedHeight; accepted != nil {
-			out.Set(chainAccepted, float64(*accepted), n.Name(), name)
-		}
-		if free := check.Message.DiskFreeBytes; free != nil {
-			out.Set(diskFreeBytes, float64(*free), n.Name())
-		}
-		if free := check.Message.DiskFreePercent; free != nil {
-			out.Set(diskFreeRatio, float64(*free)/100, n.Name())
-		}
-		if of := check.Message.Networking; of != nil {
-			out.Set(chainDisconnected, float64(len(of.Disconnected)), n.Name(), name)
-			out.Set(chainConnected, float64(of.ShareConnected), n.Name(), name)
-			if len(of.Disconnected) > 0 {
-				away.Rows = append(away.Rows, []string{n.Name(), name, firstTen(of.Disconnected)})
-			}
-		}
-		if longest := check.Message.LongestProcessingBlock; longest != nil {
-			out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
+		if of := check.Message.Networking; of != nil && len(of.Disconnected) > 0 {
+			away.Rows = append(away.Rows, []string{n.Name(), name, firstTen(of.Disconnected)})
 		}
 	}
 	if votes := answer.Checks["futureupgrade"].Message.Upgrade; votes.At != nil && votes.Weight != nil && votes.At.Unix() > 0 {
@@ -168,6 +144,36 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		out.Table(away)
 	}
 	return metric.WithSamples(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
+}
+
+// reportCheck exports what one health check says, under the name that the node gave it.
+func reportCheck(ups *collector.Upstreams, n *nodes.Node, called string, check node.HealthCheck, out *metric.Batch) {
+	name, message := ups.ChainName(called), check.Message
+	if !check.Timestamp.IsZero() { // the check has run
+		out.SetBool(healthCheckFailing, check.Failure() != "", n.Name(), name)
+		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == called }) {
+			out.SetBool(chainStartFailed, strings.Contains(check.Failure(), startFailed), n.Name(), name)
+		}
+	}
+	if blocks := message.ProcessingBlocks; blocks != nil {
+		out.Set(chainProcessing, float64(*blocks), n.Name(), name)
+	}
+	if longest := message.LongestProcessingBlock; longest != nil {
+		out.Set(chainLongestProcessing, longest.Seconds(), n.Name(), name)
+	}
+	if accepted := message.LastAcceptedHeight; accepted != nil {
+		out.Set(chainAccepted, float64(*accepted), n.Name(), name)
+	}
+	if free := message.DiskFreeBytes; free != nil {
+		out.Set(diskFreeBytes, float64(*free), n.Name())
+	}
+	if free := message.DiskFreePercent; free != nil {
+		out.Set(diskFreeRatio, float64(*free)/100, n.Name())
+	}
+	if of := message.Networking; of != nil {
+		out.Set(chainDisconnected, float64(len(of.Disconnected)), n.Name(), name)
+		out.Set(chainConnected, float64(of.ShareConnected), n.Name(), name)
+	}
 }
 
 // lost returns an error if the answers have lacked the state of a chain for two runs, although the node has bootstrapped the chain. A check runs half a

@@ -151,30 +151,7 @@ func (t *icmTotals) read(ctx context.Context, ups collector.Served, address stri
 	err := read(ctx, &t.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.NetworkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
-		older, fresh, sorted := 0, 0, true
-		for _, message := range messages {
-			m := icmMessageOf(message)
-			if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
-				continue // the message has no transaction, or its ID is too long
-			}
-			_, known := t.Recent[message.MessageID]
-			if known {
-				p.Again++
-			}
-			changed := m.changed()
-			switch {
-			case t.Events.notePosition(changed.Unix(), now.Unix()):
-			case changed.Unix() < p.From:
-				older++
-			default:
-				fresh++
-				sorted = sorted && older == 0
-			}
-			if known || changed.Unix() >= p.From {
-				t.listed[message.MessageID], t.Recent[message.MessageID] = true, m
-			}
-		}
-		return older > 0 && (fresh == 0 || sorted && !p.Rescan)
+		return t.add(messages, p, now)
 	})
 	if t.Events.Pass == nil {
 		t.readFrom = p.From
@@ -188,6 +165,34 @@ func (t *icmTotals) read(ctx context.Context, ups collector.Served, address stri
 	}
 	t.giveUp(now)
 	return err
+}
+
+// add stores the messages of a page that the pass needs. It returns true if no later page has one.
+func (t *icmTotals) add(messages []data.ICMMessage, p *pass, now time.Time) (done bool) {
+	older, fresh, sorted := 0, 0, true
+	for _, message := range messages {
+		m := icmMessageOf(message)
+		if m.At.IsZero() || len(message.MessageID) > metric.MaxValue {
+			continue // the message has no transaction, or its ID is too long
+		}
+		_, known := t.Recent[message.MessageID]
+		if known {
+			p.Again++
+		}
+		changed := m.changed()
+		switch {
+		case t.Events.notePosition(changed.Unix(), now.Unix()):
+		case changed.Unix() < p.From:
+			older++
+		default:
+			fresh++
+			sorted = sorted && older == 0
+		}
+		if known || changed.Unix() >= p.From {
+			t.listed[message.MessageID], t.Recent[message.MessageID] = true, m
+		}
+	}
+	return older > 0 && (fresh == 0 || sorted && !p.Rescan)
 }
 
 // readPending requests messages by ID that this run has not read and whose status may change, those first that were not read for the

@@ -48,29 +48,7 @@ func (list transferList[T]) count(ctx context.Context, ups collector.Served, c n
 		err = read(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
 			return list.page(ctx, chainID, p)
 		}, func(items []T) bool {
-			var found []transfer
-			var ids []string
-			for _, item := range items {
-				t := list.transfer(item)
-				found, ids = append(found, t), append(ids, t.id)
-			}
-			if list.copies && events.repeats(ids) {
-				return false
-			}
-			for _, t := range found {
-				if t.id == "" || !events.isNew(t.id, int64(t.block), list.copies) {
-					continue
-				}
-				if head > 0 {
-					events.notePosition(int64(t.block), int64(head))
-				}
-				if strings.EqualFold(t.to, address) {
-					counts.In++
-				}
-				if strings.EqualFold(t.from, address) {
-					counts.Out++
-				}
-			}
+			list.add(&counts, items, head, address)
 			return false
 		})
 		ups.Save(out, name, counts)
@@ -83,4 +61,32 @@ func (list transferList[T]) count(ctx context.Context, ups collector.Served, c n
 		return none, err
 	})
 	return err
+}
+
+// add counts the new transfers of a page.
+func (list transferList[T]) add(counts *transferCounts, items []T, head uint64, address string) {
+	var found []transfer
+	var ids []string
+	for _, item := range items {
+		t := list.transfer(item)
+		found, ids = append(found, t), append(ids, t.id)
+	}
+	events := &counts.Events
+	if list.copies && events.repeats(ids) {
+		return
+	}
+	for _, t := range found {
+		if t.id == "" || !events.isNew(t.id, int64(t.block), list.copies) {
+			continue
+		}
+		if head > 0 {
+			events.notePosition(int64(t.block), int64(head))
+		}
+		if strings.EqualFold(t.to, address) {
+			counts.In++
+		}
+		if strings.EqualFold(t.from, address) {
+			counts.Out++
+		}
+	}
 }

@@ -61,52 +61,26 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	}
 	observers := observe(t)
 	planned := t.jobs()
-	jobs := make([]*metric.Job, len(planned)+len(cfg.Alerting.Alertmanagers))
-	var wg sync.WaitGroup
-	for i, j := range planned {
-		wg.Go(func() { jobs[i] = runOnce(observers.with(ctx, j), j) })
-	}
-	for i, address := range cfg.Alerting.Alertmanagers {
-		wg.Go(func() { // named by its number, because the address may contain a password
-			jobs[len(planned)+i] = tried("alerting", fmt.Sprintf("Alertmanager %d", i+1), "connected", dial(ctx, address))
-		})
-	}
-	var receivers []notify.ProbeResult
-	if cfg.Notify.On() {
-		wg.Go(func() { receivers, err = notify.Probe(ctx, cfg.Notify) })
-	}
-	wg.Wait()
+	jobs, err := tryAll(ctx, cfg, planned, observers)
 	if err != nil {
 		return config.InputError{Err: err}
-	}
-	for _, r := range receivers {
-		jobs = append(jobs, tried("notify", "receiver "+r.Receiver+", "+r.Integration, "reachable; avax-exporter notify test sends a test", r.Err))
 	}
 
 	found := status.Findings(jobs)
 	about, failures := status.Check(jobs, nodes.Names(ups.Nodes()))
-	var well strings.Builder
-	table := tabwriter.NewWriter(&well, 0, 0, 2, ' ', 0)
 	failed, series := 0, 0
 	for _, j := range jobs {
 		series += samples(j)
-		if r := j.Last; r.Err == nil || errors.Is(r.Err, metric.ErrNotOffered) {
-			fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", r.Collector, r.Target, verdict(j))
-		} else {
+		if r := j.Last; r.Err != nil && !errors.Is(r.Err, metric.ErrNotOffered) {
 			failed++
 		}
 	}
-	rules := ""
+	rules, checked := "", alerting.RulesSummary{}
 	if cfg.Alerting.On {
-		checked, err := alerting.CheckRules(cfg.Alerting)
-		if err != nil {
+		if checked, err = alerting.CheckRules(cfg.Alerting); err != nil {
 			return config.InputError{Err: err}
 		}
 		rules = plural(checked.Alerts, "alert rule") + " of " + checked.Name
-		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", checked.Name, plural(checked.Alerts, "alert"), plural(checked.Recording, "recording rule"))
-	}
-	if err := table.Flush(); err != nil {
-		return err
 	}
 	for _, f := range failures {
 		fmt.Fprintf(out, "FAILS  %s: %v\n", f.Title(), f.Err)
@@ -138,7 +112,9 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 		fmt.Fprintf(out, "all %s\n", sum(passed, rules, all))
 	}
 	if all && failed < len(jobs) {
-		fmt.Fprint(out, well.String())
+		if err := listWell(out, jobs, checked); err != nil {
+			return err
+		}
 	}
 	for _, line := range about {
 		fmt.Fprintln(out, line)
@@ -157,6 +133,43 @@ func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 		return errors.New(plural(len(found), "finding"))
 	}
 	return nil
+}
+
+// tryAll runs every collector once, and connects to each Alertmanager and receiver. Its error is one of the configuration.
+func tryAll(ctx context.Context, cfg *config.Config, planned []schedule.Job, observers *observations) (jobs []*metric.Job, err error) {
+	jobs = make([]*metric.Job, len(planned)+len(cfg.Alerting.Alertmanagers))
+	var wg sync.WaitGroup
+	for i, j := range planned {
+		wg.Go(func() { jobs[i] = runOnce(observers.with(ctx, j), j) })
+	}
+	for i, address := range cfg.Alerting.Alertmanagers {
+		wg.Go(func() { // named by its number, because the address may contain a password
+			jobs[len(planned)+i] = tried("alerting", fmt.Sprintf("Alertmanager %d", i+1), "connected", dial(ctx, address))
+		})
+	}
+	var receivers []notify.ProbeResult
+	if cfg.Notify.On() {
+		wg.Go(func() { receivers, err = notify.Probe(ctx, cfg.Notify) })
+	}
+	wg.Wait()
+	for _, r := range receivers {
+		jobs = append(jobs, tried("notify", "receiver "+r.Receiver+", "+r.Integration, "reachable; avax-exporter notify test sends a test", r.Err))
+	}
+	return jobs, err
+}
+
+// listWell prints a line about each check that passed.
+func listWell(out io.Writer, jobs []*metric.Job, rules alerting.RulesSummary) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, j := range jobs {
+		if r := j.Last; r.Err == nil || errors.Is(r.Err, metric.ErrNotOffered) {
+			fmt.Fprintf(table, "ok\t%s\t%s\t%s\n", r.Collector, r.Target, verdict(j))
+		}
+	}
+	if rules.Name != "" {
+		fmt.Fprintf(table, "ok\trules\t%s\t%s, %s\n", rules.Name, plural(rules.Alerts, "alert"), plural(rules.Recording, "recording rule"))
+	}
+	return table.Flush()
 }
 
 // sum returns the line about all that is well.

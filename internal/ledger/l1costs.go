@@ -32,22 +32,7 @@ const TxFee = "TX_FEE"
 // added to or returned from balances: whose balance a fee comes from is not known then.
 func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment) {
 	if len(s.Addresses) > 0 {
-		for _, of := range chunks(s.Addresses) {
-			for _, tx := range r.transactions(ctx, "transactions", data.Args{"addresses": of}, slices.Concat(l1Types, otherTypes)) {
-				here := len(s.Nodes)+len(s.Subnets) == 0 || slices.Contains(s.Nodes, tx.NodeID)
-				any := here
-				for _, v := range tx.Validators {
-					here := here || slices.Contains(s.Nodes, v.NodeID) || slices.Contains(s.Subnets, v.SubnetID)
-					if any = any || here; here && v.BalanceChange != 0 {
-						found = append(found, balanceChange(tx, v))
-					}
-				}
-				if any {
-					found = append(found, r.txFee(tx)...)
-				}
-			}
-		}
-		return found
+		return r.balanceChanges(ctx, s)
 	}
 	validators := r.l1Validators(ctx, s)
 	histories := map[string][]data.Transaction{}
@@ -76,6 +61,29 @@ func (r *reader) l1Costs(ctx context.Context, s Selection) (found []Payment) {
 		}
 		for _, tx := range histories[id] {
 			found = append(found, r.txFee(tx)...)
+		}
+	}
+	return found
+}
+
+// balanceChanges returns what transactions of addresses added to or returned from balances, of the selected validators and L1s if there are some.
+func (r *reader) balanceChanges(ctx context.Context, s Selection) (found []Payment) {
+	all := len(s.Nodes)+len(s.Subnets) == 0
+	for _, of := range chunks(s.Addresses) {
+		for _, tx := range r.transactions(ctx, "transactions", data.Args{"addresses": of}, slices.Concat(l1Types, otherTypes)) {
+			ofTx := all || slices.Contains(s.Nodes, tx.NodeID)
+			selected := ofTx
+			for _, v := range tx.Validators {
+				if !ofTx && !slices.Contains(s.Nodes, v.NodeID) && !slices.Contains(s.Subnets, v.SubnetID) {
+					continue
+				}
+				if selected = true; v.BalanceChange != 0 {
+					found = append(found, balanceChange(tx, v))
+				}
+			}
+			if selected {
+				found = append(found, r.txFee(tx)...)
+			}
 		}
 	}
 	return found
