@@ -269,6 +269,7 @@ var causes = []cause{
 	}, sends("page AvaxChainNotBootstrapped: n01|C")},
 	{"a host of nodes bootstraps its L1 again", 5, func(f *fleet) {
 		f.first(4, func(i int) { f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="dex"}`, "0") })
+		f.weight(0.1, f.upTo(4)...)
 	}, sends("page AvaxChainNotBootstrapped: n01|n04|dex")},
 	{"a VM stops", 1, func(f *fleet) {
 		f.is(`avax_exporter_collector_success{collector="heads",target="n01/C"}`, "0")
@@ -440,6 +441,20 @@ var causes = []cause{
 	{"a wallet is empty", 1, func(f *fleet) {
 		f.is(`avax_address_balance_tokens{chain="C",address="0xa"}`, "0")
 	}, sends("warn AvaxWalletRunsDry: 0xa|empty")},
+	{"a node with half of an L1 is cut off", 5, func(f *fleet) {
+		f.always(f.of(`avax_l1_validator_weight{chain="dex",node_id="%[2]s"}`, 1), fmt.Sprint(100*f.n))
+		f.node(1, `avax_node_connected_stake_ratio{node="%[1]s"}`, "0.1")
+		f.weight(0.5, f.upTo(f.n)...)
+	}, sends("page AvaxConnectedStakeLow: n01|10 %|dex has lost its quorum")},
+	{"a VM stops on all nodes", 1, func(f *fleet) {
+		f.all(func(i int) { f.is(f.of(`avax_exporter_collector_success{collector="heads",target="%[1]s/C"}`, i), "0") })
+	}, func(f *fleet) []string { return []string{"page AvaxChainMissing: n01|C|" + name(f.n)} }},
+	{"all chains of a node stand still", 5, func(f *fleet) {
+		for _, chain := range []string{"P", "C", "dex"} {
+			f.stop(chain, 1)
+			f.node(1, `avax_node_health_check_failing{node="%[1]s",check="`+chain+`"}`, "1")
+		}
+	}, sends("page AvaxHeadStale: n01|chain P|chain C|chain dex", "warn AvaxHeadLag: n01|chain P", "warn AvaxHeadLag: n01|chain C", "warn AvaxHeadLag: n01|chain dex")},
 	{"nothing", 1, func(*fleet) {}, sends()},
 }
 
