@@ -244,8 +244,6 @@ func promote(all []*Active) {
 // alert with these labels: it is known then.
 func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string, silenced ...func(labels map[string]string) bool) *Alerts {
 	al := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
-	var all []*Active
-	var labels []map[string]string
 	now := evaluatedAt(groups)
 	for _, g := range groups {
 		al.Evaluated = al.Evaluated || !g.Evaluated.IsZero()
@@ -255,33 +253,50 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 				al.Broken = append(al.Broken, *r)
 			}
 			for _, one := range r.Alerts {
-				a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing,
-					Deadline: deadline(r, float64(one.Value), now)}
-				a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
-					slices.ContainsFunc(silenced, func(is func(map[string]string) bool) bool { return is(a.Labels) })
-				if a.Severity == off {
-					continue
-				}
-				node, has := a.Labels["node"]
-				about := slices.Contains(silent, node)
-				switch {
-				case a.Kept():
-					a.Order = orderKept
-				case a.Known:
-					a.Order = orderOther
-				case len(silent) > 0 && (about || !has) && al.reads(a, nodeUp.Family):
-					a.Order = OrderCause
-				case about:
-					a.Order = orderSilent
-				default:
-					a.Order = orderOther
-				}
-				all, labels = append(all, a), append(labels, a.Labels)
-				for name, value := range a.Labels {
-					al.byLabel[[2]string{name, value}] = append(al.byLabel[[2]string{name, value}], a)
+				if a := al.activeOf(r, one, now, silent, silenced); a.Severity != off {
+					al.All = append(al.All, a)
 				}
 			}
 		}
+	}
+	for _, a := range al.All {
+		for name, value := range a.Labels {
+			al.byLabel[[2]string{name, value}] = append(al.byLabel[[2]string{name, value}], a)
+		}
+	}
+	suppress(al.All, inhibition)
+	sortAlerts(al.All)
+	al.group()
+	return al
+}
+
+// activeOf returns an alert with its place in the order.
+func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, silent []string, silenced []func(map[string]string) bool) *Active {
+	a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing, Deadline: deadline(r, float64(one.Value), now)}
+	a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
+		slices.ContainsFunc(silenced, func(is func(map[string]string) bool) bool { return is(a.Labels) })
+	node, has := a.Labels["node"]
+	about := slices.Contains(silent, node)
+	switch {
+	case a.Kept():
+		a.Order = orderKept
+	case a.Known:
+		a.Order = orderOther
+	case len(silent) > 0 && (about || !has) && al.reads(a, nodeUp.Family):
+		a.Order = OrderCause
+	case about:
+		a.Order = orderSilent
+	default:
+		a.Order = orderOther
+	}
+	return a
+}
+
+// suppress sets which alert suppresses each one; none for alerts that suppress each other.
+func suppress(all []*Active, inhibition notify.Inhibition) {
+	var labels []map[string]string
+	for _, a := range all {
+		labels = append(labels, a.Labels)
 	}
 	for i, by := range inhibition.Inhibitors(labels) {
 		if by >= 0 {
@@ -297,10 +312,12 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 	for _, a := range mutual {
 		a.SuppressedBy = nil
 	}
-	sortAlerts(all)
-	al.All = all
+}
+
+// group counts the alerts that are shown, and makes a problem of those with one name.
+func (al *Alerts) group() {
 	byName := map[string]*Problem{}
-	for _, a := range all {
+	for _, a := range al.All {
 		if !a.shown() {
 			continue
 		}
@@ -320,13 +337,12 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 		}
 		p.Alerts = append(p.Alerts, a)
 	}
-	for _, a := range all {
+	for _, a := range al.All {
 		if root := a.Root(); root.Rule.Name != a.Rule.Name {
 			p := byName[root.Rule.Name]
 			p.Suppressed = append(p.Suppressed, a)
 		}
 	}
-	return al
 }
 
 // AboutBalance reports whether the value of an alert comes from the balances of an L1's validators.
