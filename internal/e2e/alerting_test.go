@@ -103,7 +103,7 @@ func (w world) play(t *testing.T, same func() error, all ...*testworld.Receiver)
 		i.begin(w.network)
 		for _, r := range all {
 			page := r.Wait(testworld.Firing(i.alert, i.labels...))
-			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["description"], i.says) {
+			if page.Annotations["summary"] == "" || !strings.Contains(page.Annotations["summary"]+" "+page.Annotations["description"], i.says) {
 				t.Errorf("%s: annotations %v", i.name, page.Annotations)
 			}
 		}

@@ -50,9 +50,9 @@ var absent = []string{"member1", "member2", "member3"}
 
 // naive is what an operator would write first. It must be disturbed, or nothing was.
 const naive = `
-  - name: naive
-    rules:
-      - {alert: Naive, expr: 'avax_node_up{node="bravo"} == 0', labels: {severity: page}}
+- name: naive
+  rules:
+  - {alert: Naive, expr: 'avax_node_up{node="bravo"} == 0', labels: {severity: page}}
 `
 
 // disturbed returns a network, and an exporter's environment, in which the three incidents cause three pages and no others.

@@ -28,10 +28,10 @@ var unhurried = strings.ReplaceAll(everySecond, "@every 1s", "@every 8s")
 
 // settled is an additional rule: an engine that evaluates it has healthy samples, so later alerts are changes.
 const settled = `
-  - name: settled
-    rules:
-      - alert: Settled
-        expr: |
+- name: settled
+  rules:
+  - alert: Settled
+    expr: |
           avax_node_chain_bootstrapped{node="alpha", chain="C"} == 1
           and on () avax_node_uptime_rewarding_stake_ratio{node="alpha"} > 0.95
           and on () count (avax_l1_validator_active{chain="examplel1"} == 1) > 1
