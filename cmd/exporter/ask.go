@@ -46,9 +46,17 @@ const maxAnswer = 256 << 20
 
 // get sends a request. The caller closes the body.
 func (e exporter) get(ctx context.Context, path string) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.address+path, nil)
+	return e.send(ctx, client, http.MethodGet, path, nil)
+}
+
+// send sends a request, with a body in JSON if there is one. The caller closes the body of the answer.
+func (e exporter) send(ctx context.Context, client *http.Client, method, path string, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, e.address+path, body)
 	if err != nil {
 		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	if e.token != "" {
 		req.Header.Set(web.TokenHeader, e.token)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -67,36 +66,36 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	}); err != nil {
 		return usageError{err}
 	}
-	rules, companion := alerts.Rules, alerts.Companion
 	var names config.AlertLabels
 	if err := names.Decode(labels); err != nil {
 		return inputError("rules: %v", err)
 	}
-	if len(names) > 0 {
-		var err, wrong error
-		rules, err = alerts.WithLabels(rules, names)
-		companion, wrong = alerts.WithLabels(companion, names)
-		if err := errors.Join(err, wrong); err != nil {
+	files := builtIn{{"rules.yml", alerts.Rules}, {"companion.yml", alerts.Companion}}
+	for i, resource := range []string{"avax-exporter", "avax-exporter-companion"} {
+		var err error
+		rules := files[i].content
+		if len(names) > 0 {
+			if rules, err = alerts.WithLabels(rules, names); err != nil {
+				return err
+			}
+		}
+		switch format {
+		case "prometheus":
+		case "prometheusrule":
+			rules = alerts.PrometheusRule(resource, rules)
+		case "mimir":
+			rules, err = alerts.Mimir(rules)
+		case "grafana":
+			rules = alerts.GrafanaManaged(rules)
+		default:
+			err = inputError("rules: unknown format %q: use prometheus, prometheusrule, mimir or grafana", format)
+		}
+		if err != nil {
 			return err
 		}
+		files[i].content = rules
 	}
-	switch format {
-	case "prometheus":
-	case "prometheusrule":
-		rules, companion = alerts.PrometheusRule("avax-exporter", rules), alerts.PrometheusRule("avax-exporter-companion", companion)
-	case "mimir":
-		var wrong, also error
-		rules, wrong = alerts.Mimir(rules)
-		companion, also = alerts.Mimir(companion)
-		if err := errors.Join(wrong, also); err != nil {
-			return err
-		}
-	case "grafana":
-		rules, companion = alerts.GrafanaManaged(rules), alerts.GrafanaManaged(companion)
-	default:
-		return inputError("rules: unknown format %q: use prometheus, prometheusrule, mimir or grafana", format)
-	}
-	return builtIn{{"rules.yml", rules}, {"companion.yml", companion}}.print(out, stdout)
+	return files.print(out, stdout)
 }
 
 // runDashboards prints the overview dashboard, or writes all.

@@ -70,29 +70,36 @@ const (
 // zone returns the name of the location for a heading.
 func (l printedLedger) zone() string { return l.Location.String() }
 
-// cells returns a row whose texts no spreadsheet program runs as a formula.
-func cells(row ...string) []string {
-	for i, cell := range row {
-		if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-			row[i] = "'" + cell
+// table writes a row for each payment. No spreadsheet program runs a text as a formula.
+func (l printedLedger) table(w io.Writer, separator rune, payments []ledger.Payment, header []string, row func(ledger.Payment) []string) error {
+	table := csv.NewWriter(w)
+	table.Comma = separator
+	_ = table.Write(header) // the writer keeps the error
+	for _, p := range payments {
+		cells := row(p)
+		for i, cell := range cells {
+			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+				cells[i] = "'" + cell
+			}
 		}
+		_ = table.Write(cells)
 	}
-	return row
+	table.Flush()
+	return table.Error()
 }
 
 // csv writes the payments for a spreadsheet program.
 func (l printedLedger) csv(w io.Writer, separator rune, point string) error {
-	table := csv.NewWriter(w)
-	table.Comma = separator
 	number := func(text string) string { return strings.Replace(text, ".", point, 1) }
 	at := "time_utc"
 	if l.Location != time.UTC {
 		at = "time"
 	}
-	_ = table.Write([]string{at, "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount",
-		"amount_whole", "price_" + l.Currency, "value_" + l.Currency, "note", "owner", "own_amount", "own_amount_whole", "own_value_" + l.Currency, "utxo_id",
-		"staked_whole", "begin"})
-	for _, p := range l.payments {
+	header := []string{
+		at, "node_id", "subnet_id", "validation_id", "addresses", "kind", "staking_tx", "reward_tx", "asset", "amount", "amount_whole", "price_" + l.Currency,
+		"value_" + l.Currency, "note", "owner", "own_amount", "own_amount_whole", "own_value_" + l.Currency, "utxo_id", "staked_whole", "begin",
+	}
+	return l.table(w, separator, l.payments, header, func(p ledger.Payment) []string {
 		staked, begin := "", ""
 		if p.Staked > 0 {
 			staked = decimal(new(big.Int).SetUint64(p.Staked), 9)
@@ -100,14 +107,12 @@ func (l printedLedger) csv(w io.Writer, separator rune, point string) error {
 		if !p.Begin.IsZero() {
 			begin = l.local(p.Begin)
 		}
-		_ = table.Write(cells(
+		return []string{
 			l.local(p.Time), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
 			p.Amount.String(), number(decimal(p.Amount, int(p.Decimals))), number(price(p)), number(hundredths(p.Hundredths)), p.Note(),
 			p.Owner, p.Own.String(), number(decimal(p.Own, int(p.Decimals))), number(hundredths(p.ValueOf(p.Own))), p.Output, number(staked), begin,
-		))
-	}
-	table.Flush()
-	return table.Error()
+		}
+	})
 }
 
 func (l printedLedger) local(t time.Time) string {
@@ -116,10 +121,9 @@ func (l printedLedger) local(t time.Time) string {
 
 // koinly writes the own rewards and fees in the columns of Koinly's universal file. Its times are in UTC.
 func (l printedLedger) koinly(w io.Writer) error {
-	table := csv.NewWriter(w)
-	_ = table.Write([]string{"Date", "Sent Amount", "Sent Currency", "Received Amount", "Received Currency", "Fee Amount", "Fee Currency", "Net Worth Amount",
-		"Net Worth Currency", "Label", "Description", "TxHash"})
-	for _, p := range l.exported() {
+	header := []string{"Date", "Sent Amount", "Sent Currency", "Received Amount", "Received Currency", "Fee Amount", "Fee Currency", "Net Worth Amount",
+		"Net Worth Currency", "Label", "Description", "TxHash"}
+	return l.table(w, ',', l.exported(), header, func(p ledger.Payment) []string {
 		amount, worth, currency := decimal(p.Own, int(p.Decimals)), hundredths(p.ValueOf(p.Own)), ""
 		if worth != "" {
 			currency = strings.ToUpper(l.Currency)
@@ -128,28 +132,23 @@ func (l printedLedger) koinly(w io.Writer) error {
 		if p.IsCost() {
 			sent, received, label = received, sent, "cost"
 		}
-		_ = table.Write(cells(p.Time.UTC().Format("2006-01-02 15:04:05 UTC"), sent[0], sent[1], received[0], received[1], "", "", worth, currency, label,
-			p.Kind+" "+p.Node, p.Transaction))
-	}
-	table.Flush()
-	return table.Error()
+		return []string{p.Time.UTC().Format("2006-01-02 15:04:05 UTC"), sent[0], sent[1], received[0], received[1], "", "", worth, currency, label,
+			p.Kind + " " + p.Node, p.Transaction}
+	})
 }
 
 // coinTracking writes the own rewards and fees in the columns of CoinTracking's CSV import.
 func (l printedLedger) coinTracking(w io.Writer) error {
-	table := csv.NewWriter(w)
-	_ = table.Write([]string{"Type", "Buy Amount", "Buy Currency", "Sell Amount", "Sell Currency", "Fee", "Fee Currency", "Exchange", "Trade-Group", "Comment",
-		"Date", "Tx-ID"})
-	for _, p := range l.exported() {
+	header := []string{"Type", "Buy Amount", "Buy Currency", "Sell Amount", "Sell Currency", "Fee", "Fee Currency", "Exchange", "Trade-Group", "Comment",
+		"Date", "Tx-ID"}
+	return l.table(w, ',', l.exported(), header, func(p ledger.Payment) []string {
 		kind, buy, sell := "Staking", []string{decimal(p.Own, int(p.Decimals)), p.Asset}, []string{"", ""}
 		if p.IsCost() {
 			kind, buy, sell = "Other Fee", sell, buy
 		}
-		_ = table.Write(cells(kind, buy[0], buy[1], sell[0], sell[1], "", "", "Avalanche P-Chain", "", p.Kind+" "+p.Node,
-			p.Time.In(l.Location).Format(time.DateTime), cmp.Or(p.Output, p.Transaction)))
-	}
-	table.Flush()
-	return table.Error()
+		return []string{kind, buy[0], buy[1], sell[0], sell[1], "", "", "Avalanche P-Chain", "", p.Kind + " " + p.Node,
+			p.Time.In(l.Location).Format(time.DateTime), cmp.Or(p.Output, p.Transaction)}
+	})
 }
 
 // exported returns the own rewards and fees. Top-ups and refunds move money between own balances.
@@ -188,7 +187,7 @@ func (l printedLedger) text(w io.Writer) error {
 	}
 	for _, by := range []struct {
 		name string
-		key  func(total) string
+		key  func(*total) *string
 	}{{"MONTH", byMonth}, {"YEAR", byYear}, {"ADDRESS", byAddress}, {"VALIDATOR", byValidator}} {
 		fmt.Fprintf(t, "\t\t\t\t\t\t\t\n%s\tL1\tTOTAL OF\tAMOUNT\t\t\tVALUE, %s\t\n", by.name, strings.ToUpper(l.Currency))
 		for _, m := range l.totals(by.key) {
@@ -196,7 +195,7 @@ func (l printedLedger) text(w io.Writer) error {
 			if m.Unpriced > 0 {
 				note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
 			}
-			fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", by.key(*m), m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset,
+			fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", *by.key(m), m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset,
 				hundredths(m.Hundredths), note)
 		}
 	}
@@ -224,24 +223,26 @@ type total struct {
 	decimals int
 }
 
-func byMonth(t total) string     { return t.Month }
-func byYear(t total) string      { return t.Year }
-func byAddress(t total) string   { return t.Address }
-func byValidator(t total) string { return t.Node }
+// The keys of totals: a total has only its own.
+func byMonth(t *total) *string     { return &t.Month }
+func byYear(t *total) *string      { return &t.Year }
+func byAddress(t *total) *string   { return &t.Address }
+func byValidator(t *total) *string { return &t.Node }
 
 // ofOthers ends the kind of a total of what the user does not own.
 const ofOthers = "_OF_OTHERS"
 
 // totals returns the totals by a key, in its order, and then by kind and L1. What has no such key is left out: a fee has no address.
-func (l printedLedger) totals(key func(total) string) []*total {
+func (l printedLedger) totals(key func(*total) *string) []*total {
 	found, index := []*total{}, map[string]*total{}
+	var one total
+	ofAddresses := key(&one) == &one.Address
 	add := func(p ledger.Payment, address, suffix string, amount *big.Int) {
 		if amount.Sign() == 0 && p.Amount.Sign() != 0 {
 			return
 		}
 		local := p.Time.In(l.Location)
-		full := total{Month: local.Format("2006-01"), Year: local.Format("2006"), Address: address, Node: p.Node}
-		of := key(full)
+		of := *key(&total{Month: local.Format("2006-01"), Year: local.Format("2006"), Address: address, Node: p.Node})
 		if of == "" {
 			return
 		}
@@ -254,16 +255,7 @@ func (l printedLedger) totals(key func(total) string) []*total {
 		m := index[id]
 		if m == nil {
 			m = &total{Kind: kind, Subnet: p.Subnet, Asset: p.Asset, Amount: new(big.Int), decimals: int(p.Decimals)}
-			switch of { // only the key
-			case key(total{Month: full.Month}):
-				m.Month = of
-			case key(total{Year: full.Year}):
-				m.Year = of
-			case key(total{Address: full.Address}):
-				m.Address = of
-			default:
-				m.Node = of
-			}
+			*key(m) = of
 			index[id] = m
 			found = append(found, m)
 		}
@@ -282,8 +274,8 @@ func (l printedLedger) totals(key func(total) string) []*total {
 	for _, p := range l.payments {
 		switch {
 		case p.Kind == ledger.Restaked, p.Kind == ledger.TxFee && p.Owner == ledger.OwnerShared:
-		case key(total{Address: "x"}) == "x" && p.Kind == ledger.TxFee && len(p.Addresses) > 1: // which of them paid what is unknown
-		case key(total{Address: "x"}) == "x":
+		case ofAddresses && p.Kind == ledger.TxFee && len(p.Addresses) > 1: // which of them paid what is unknown
+		case ofAddresses:
 			for i, address := range p.Addresses {
 				if p.IsOwn(address) {
 					add(p, data.BareAddress(address), "", p.Share(i))
@@ -295,7 +287,7 @@ func (l printedLedger) totals(key func(total) string) []*total {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *total) int {
-		return cmp.Or(strings.Compare(key(*a), key(*b)), -strings.Compare(a.Kind, b.Kind), strings.Compare(a.Subnet, b.Subnet))
+		return cmp.Or(strings.Compare(*key(a), *key(b)), -strings.Compare(a.Kind, b.Kind), strings.Compare(a.Subnet, b.Subnet))
 	})
 	return found
 }

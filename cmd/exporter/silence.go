@@ -20,7 +20,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] WHAT... DURATION"
@@ -120,15 +119,11 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		if client, err = alerting.AlertmanagerClient(cfg.Alerting, nil); err != nil {
 			return err
 		}
+		exporter.address, exporter.token = strings.TrimSuffix(api, "/"), "" // the Alertmanager's API is the same
 	}
-	token := exporter.token
-	if api != "" {
-		token = ""
-	}
-	api = strings.TrimSuffix(cmp.Or(api, exporter.address), "/")
 	until := time.Now().Add(m.lasts)
 	for _, set := range sets {
-		silence, err := postSilence(ctx, client, api, token, set, m.comment, until)
+		silence, err := postSilence(ctx, client, exporter, set, m.comment, until)
 		if err != nil {
 			return err
 		}
@@ -158,7 +153,7 @@ func matchesOf(ctx context.Context, e exporter, named []string) (sets []labels.M
 }
 
 // postSilence creates a silence and returns its ID.
-func postSilence(ctx context.Context, client *http.Client, api, token string, set labels.Matchers, comment string, until time.Time) (string, error) {
+func postSilence(ctx context.Context, client *http.Client, at exporter, set labels.Matchers, comment string, until time.Time) (string, error) {
 	type matcher struct {
 		Name    string `json:"name"`
 		Value   string `json:"value"`
@@ -176,15 +171,7 @@ func postSilence(ctx context.Context, client *http.Client, api, token string, se
 	if err != nil {
 		return "", err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, api+"/api/v2/silences", bytes.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set(web.TokenHeader, token)
-	}
-	resp, err := client.Do(req)
+	resp, err := at.send(ctx, client, http.MethodPost, "/api/v2/silences", bytes.NewReader(body))
 	if err != nil {
 		return "", err
 	}

@@ -270,7 +270,6 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 		a.Reason = "not known: " + name + " has no recent answer of the collector up"
 		return Unknown, a
 	}
-	yes, no := true, false
 	if !was.awaySince.IsZero() {
 		a.Restarted = &was.awaySince
 	}
@@ -281,19 +280,15 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 	a.Missing = was.missing(n)
 	switch {
 	case len(a.Missing) > 0:
-		a.Back, a.Reason = &no, "no: "+name+": "+strings.Join(a.Missing, ", ")
+		a.Back, a.Reason = new(false), "no: "+name+": "+strings.Join(a.Missing, ", ")
 		return No, a
 	case since.IsZero() || st.At.Sub(since) < backFor:
-		a.Back, a.Reason = &no, "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
+		a.Back, a.Reason = new(false), "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
 		return No, a
 	}
 	a.CompleteSince = &was.completeSince
-	var chains []string
-	for chain := range was.chains {
-		chains = append(chains, chain)
-	}
-	slices.SortFunc(chains, CompareChains)
-	a.Back, a.Reason = &yes, "yes: "+name+" is back: bootstrapped on "+words.Brief(chains)
+	chains := slices.SortedFunc(maps.Keys(was.chains), CompareChains)
+	a.Back, a.Reason = new(true), "yes: "+name+" is back: bootstrapped on "+words.Brief(chains)
 	if n.Healthy.Known {
 		a.Reason += ", healthy"
 	}

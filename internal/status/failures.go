@@ -160,13 +160,7 @@ func (st *Status) findFaults() {
 
 // notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it either.
 func (st *Status) notRunning(node, chain string, others bool) string {
-	validates := false
-	if l := st.l1s[chain]; l != nil {
-		for _, v := range l.Validators {
-			validates = validates || v.NodeID == st.IDOf(node)
-		}
-	}
-	switch {
+	switch validates := slices.ContainsFunc(st.L1(chain).Validators, func(v *L1Validator) bool { return v.NodeID == st.IDOf(node) }); {
 	case chain == "C":
 		return fmt.Sprintf("node %s does not run chain C: it is not created yet, or its VM did not start", node)
 	case validates:

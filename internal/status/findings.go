@@ -17,18 +17,14 @@ type Finding struct {
 	Do          string // what to do
 }
 
-var diskFree = read("avax_node_disk_free_ratio", "node")
-
 // diskStops is the free share of the disk below which a node stops by default.
 const diskStops = 0.03
 
 // Findings returns what the samples of one run of each job say: failing health checks, and what validators, L1s and delegations lose.
 func Findings(jobs []*metric.Job) (found []Finding) {
 	st := Of(jobs, time.Time{}, Pool{})
-	free := map[string]float64{}
-	st.samples.each(diskFree, func(s sample) { free[s.labels[0]] = s.V })
 	for _, n := range st.Nodes {
-		found = append(found, n.failing(free)...)
+		found = append(found, n.failing()...)
 	}
 	const look = "The status page of the exporter shows the alerts about it and their actions."
 	add := func(about string, fact State) {
@@ -50,29 +46,30 @@ func Findings(jobs []*metric.Job) (found []Finding) {
 	return found
 }
 
-// failing returns a finding for each error text of the node's failing health checks. free is the free share of the disk by node.
-func (n *Node) failing(free map[string]float64) (found []Finding) {
+// failing returns a finding for each error text of the node's failing health checks, and for a disk that is almost full.
+func (n *Node) failing() (found []Finding) {
+	const do = "Delete old logs and snapshots. If this is not enough, enlarge the disk."
+	free := words.Percent(n.DiskFree.V) + " of the disk is free, the node stops below " + words.Percent(diskStops)
 	names := map[string][]string{}
 	for _, check := range n.FailingChecks {
 		names[check.Error] = append(names[check.Error], check.Name)
 	}
-	disk, known := free[n.Name], false
+	said := false
 	for _, text := range slices.Sorted(maps.Keys(names)) {
 		one := Finding{n.Name, "health check " + strings.Join(names[text], ", ") + " fails", "Read the log of the node."}
 		if text != "" {
 			one.Text += ": " + text
 		}
 		if slices.Contains(names[text], "diskspace") {
-			known, one.Do = true, "Delete old logs and snapshots. If this is not enough, enlarge the disk."
-			if disk > 0 {
-				one.Text += "; " + words.Percent(disk) + " of the disk is free, the node stops below " + words.Percent(diskStops)
+			said, one.Do = true, do
+			if n.DiskFree.Known && n.DiskFree.V > 0 {
+				one.Text += "; " + free
 			}
 		}
 		found = append(found, one)
 	}
-	if _, has := free[n.Name]; has && !known && disk < 2*diskStops {
-		found = append(found, Finding{n.Name, words.Percent(disk) + " of the disk is free, the node stops below " + words.Percent(diskStops),
-			"Delete old logs and snapshots. If this is not enough, enlarge the disk."})
+	if n.DiskFree.Known && !said && n.DiskFree.V < 2*diskStops {
+		found = append(found, Finding{n.Name, free, do})
 	}
 	return found
 }

@@ -86,8 +86,7 @@ func (n Names) named(name string, is func(id string) bool) (found string) {
 
 // IDsOf returns the node ID, or else the validation ID, that a word is, or that has this name; both are empty if nothing is known about it.
 func (st *Status) IDsOf(word string) (nodeID, validationID string) {
-	known := func(id string) bool { return isNodeID(id) }
-	for _, id := range []string{word, st.named(word, known)} {
+	for _, id := range []string{word, st.named(word, isNodeID)} {
 		if id != "" && (st.validators[id] != nil || st.NodeOf(id) != "" || st.given[id] != nil && isNodeID(id)) {
 			return id, ""
 		}

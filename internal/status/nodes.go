@@ -26,7 +26,7 @@ type Node struct {
 	WeightedUptime, ConnectedStake, NewerStake Value
 	Peers, InboundPeers                        Value
 	SafeToStop                                 Value // absent; it has the family of SafeToStop
-	Healthy                                    Value
+	Healthy, DiskFree                          Value // DiskFree is a share
 	Duplicate, NetworkMismatch, PartialSync    Value
 	Chains                                     []*NodeChain // that the node reports, those of the primary network first
 	FailingChecks                              []FailingCheck
@@ -72,6 +72,7 @@ var nodeFields = []field[Node]{
 	{read("avax_node_peers_inbound", "node"), func(n *Node) *Value { return &n.InboundPeers }},
 	{safeToStopFamily, func(n *Node) *Value { return &n.SafeToStop }},
 	{read("avax_node_healthy", "node"), func(n *Node) *Value { return &n.Healthy }},
+	{read("avax_node_disk_free_ratio", "node"), func(n *Node) *Value { return &n.DiskFree }},
 	{read("avax_node_duplicate", "node"), func(n *Node) *Value { return &n.Duplicate }},
 	{read("avax_node_network_mismatch", "node"), func(n *Node) *Value { return &n.NetworkMismatch }},
 	{read("avax_node_partial_sync", "node"), func(n *Node) *Value { return &n.PartialSync }},

@@ -85,8 +85,7 @@ func (st *Status) Plan(chain string, days int) (*Plan, *NoPlan) {
 			Active: m.Active(), Balance: Nanos(m.Balance), Burn: m.Burn * secondsPerDay / 1e9, TopUp: Nanos(amounts[m.ID]),
 		}
 		if left, ends := staking.Runway(m.Balance, m.Burn); ends {
-			seconds := math.Floor(left.Seconds())
-			v.Runway = &seconds
+			v.Runway = new(math.Floor(left.Seconds()))
 		}
 		answer.Validators = append(answer.Validators, v)
 	}
@@ -96,8 +95,7 @@ func (st *Status) Plan(chain string, days int) (*Plan, *NoPlan) {
 	for _, q := range staking.Quorums {
 		loss := QuorumLoss{Quorum: q.Label}
 		if after, lost := staking.QuorumLoss(l1.Set, q.Share); lost {
-			seconds := math.Floor(after.Seconds())
-			loss.Seconds = &seconds
+			loss.Seconds = new(math.Floor(after.Seconds()))
 		}
 		answer.QuorumLoss = append(answer.QuorumLoss, loss)
 	}

@@ -68,16 +68,15 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 			unknown = append(unknown, missed)
 		}
 	}
-	safe := len(against) == 0
 	switch {
-	case !safe:
-		a.Safe, a.Reason = &safe, "no: "+strings.Join(against, "; ")
+	case len(against) > 0:
+		a.Safe, a.Reason = new(false), "no: "+strings.Join(against, "; ")
 		return No, a
 	case len(unknown) > 0:
 		a.Reason = "not known: " + strings.Join(unknown, "; ")
 		return Unknown, a
 	}
-	a.Safe = &safe
+	a.Safe = new(true)
 	instead := ""
 	if a.Inactive != nil {
 		instead = "; if its balance runs out instead, " + words.Percent(*a.Inactive)

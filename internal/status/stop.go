@@ -140,10 +140,9 @@ func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
 	if othersBack {
 		reasons = append(reasons, st.restarts.away(node, st)...)
 	}
-	yes, no := true, false
 	switch {
 	case len(reasons) > 0:
-		a.Safe, a.Reason = &no, "no: "+strings.Join(reasons, "; ")
+		a.Safe, a.Reason = new(false), "no: "+strings.Join(reasons, "; ")
 		return No, a
 	case !counted:
 		a.Reason = "not known: how much of P would stay connected: " + st.why(isStop)
@@ -156,7 +155,7 @@ func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
 		a.Reason = "not known: " + missed
 		return Unknown, a
 	}
-	a.Safe, a.Reason = &yes, "yes: it validates no monitored chain"
+	a.Safe, a.Reason = new(true), "yes: it validates no monitored chain"
 	if len(a.Chains) > 0 {
 		least := a.Chains[0]
 		a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
@@ -206,10 +205,9 @@ func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 			}
 		}
 	}
-	no := false
 	switch {
 	case len(reasons) > 0:
-		a.Safe, a.Reason = &no, "no: "+strings.Join(reasons, "; ")
+		a.Safe, a.Reason = new(false), "no: "+strings.Join(reasons, "; ")
 		return No, a
 	case is:
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	g "maragu.dev/gomponents"
@@ -20,10 +19,7 @@ var delegationMeanings = [][2]string{
 
 // delegations shows the delegations of monitored addresses; nil if there are none.
 func (v *view) delegations() g.Node {
-	all := slices.Clone(v.Delegations)
-	if v.filtered() {
-		all = slices.DeleteFunc(all, func(d *status.Delegation) bool { return !v.matchesValidator(d.NodeID, "", d.Owner) })
-	}
+	all := matching(v, v.Delegations, func(d *status.Delegation) bool { return v.matchesValidator(d.NodeID, "", d.Owner) })
 	if len(all) == 0 {
 		return none("delegations", "Delegations", len(v.Delegations) == 0, v.NoDelegations())
 	}

@@ -120,6 +120,11 @@ func rowsOf[T any](all []T, about func(T) status.Urgency, compare func(a, b T) i
 	return rows
 }
 
+// matching returns those of a list that the request asks for; all without a filter.
+func matching[T any](v *view, list []T, matches func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(one T) bool { return v.filtered() && !matches(one) })
+}
+
 // isWell reports whether a row needs no attention.
 func (r row[T]) isWell() bool { return r.urgency.Severity < status.Warn }
 

@@ -30,12 +30,7 @@ var l1Meanings = [][2]string{
 
 // l1s shows each monitored L1 and permissioned subnet, worst first. An L1 without an alert is collapsed.
 func (v *view) l1s() g.Node {
-	all := slices.Clone(v.L1s)
-	if v.filtered() {
-		all = slices.DeleteFunc(all, func(l *status.L1) bool {
-			return !slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return v.matchesValidator(one.NodeID, one.ValidationID, l.Chain) })
-		})
-	}
+	all := matching(v, v.L1s, func(l *status.L1) bool { return slices.ContainsFunc(l.Validators, v.matchesL1Validator) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -139,9 +134,7 @@ func (v *view) l1ValidatorTable(l *status.L1) g.Node {
 	}
 	topUps := v.topUps(l)
 	pays := slices.ContainsFunc(l.Validators, func(one *status.L1Validator) bool { return one.Runway.Known })
-	all := slices.DeleteFunc(slices.Clone(l.Validators), func(one *status.L1Validator) bool {
-		return v.filtered() && !v.matchesValidator(one.NodeID, one.ValidationID, l.Chain)
-	})
+	all := matching(v, l.Validators, v.matchesL1Validator)
 	ends := func(one *status.L1Validator) float64 {
 		if end := one.Ends(); end.Known {
 			return end.V
@@ -178,6 +171,10 @@ func (v *view) topUps(l *status.L1) map[string]uint64 {
 		}
 	}
 	return amounts
+}
+
+func (v *view) matchesL1Validator(one *status.L1Validator) bool {
+	return v.matchesValidator(one.NodeID, one.ValidationID, one.Chain)
 }
 
 func aboutL1Validator(one *status.L1Validator) status.Subject {

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,10 +25,7 @@ var validatorMeanings = [][2]string{
 // validators shows the monitored validators of the primary network in one table.
 func (v *view) validators() g.Node {
 	const title = "Validators of the primary network"
-	all := slices.Clone(v.Validators)
-	if v.filtered() {
-		all = slices.DeleteFunc(all, func(one *status.Validator) bool { return !v.matchesValidator(one.NodeID, "", "") })
-	}
+	all := matching(v, v.Validators, func(one *status.Validator) bool { return v.matchesValidator(one.NodeID, "", "") })
 	if len(all) == 0 {
 		return none("validators", title, len(v.Validators) == 0, v.NoValidators())
 	}
