@@ -224,9 +224,11 @@ func (v *view) action(a *status.Active) string {
 	return strings.TrimSpace(a.Action() + " " + v.amount(a))
 }
 
-// amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known, or if the action says it.
+// amount returns how much AVAX the validator or the L1 of an alert about balances needs; empty if this is not known, or if the action says
+// what these days cost.
 func (v *view) amount(a *status.Active) string {
-	if a.Kept() || !v.AboutBalance(a) || strings.Contains(a.Action(), " AVAX ") {
+	days := fmt.Sprintf("%d days", staking.TopUpDays)
+	if a.Kept() || !v.AboutBalance(a) || strings.Contains(a.Action(), days) {
 		return ""
 	}
 	var sum uint64
@@ -238,5 +240,5 @@ func (v *view) amount(a *status.Active) string {
 	if sum == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s last for %d days.", words.AVAX(float64(sum)/1e9), staking.TopUpDays)
+	return words.AVAX(float64(sum)/1e9) + " last for " + days + "."
 }

@@ -121,6 +121,9 @@ func TestHeadlineSaysWhoHowLongAndHowMuch(t *testing.T) {
 			page := read(t, ask(t, s, http.MethodGet, path).Body)
 			demand(t, page, "charlie: balance on one runs out at 2000-01-01 00:53 UTC, in 53 min", "!: "+id, "Top up validation ID b. ", " AVAX last for 30 days.")
 		}
+		r.Alerts[0].Annotations["action"] = "Plan top-ups. The metric avax_l1_top_up_avax shows how many AVAX are needed."
+		sourced(t, s, group(r))
+		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "are needed. ", " AVAX last for 30 days.")
 		r.Alerts[0].Annotations["action"] = "Top up validation ID b. 30 days cost 1.33 AVAX at the present fee."
 		sourced(t, s, group(r))
 		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "cost 1.33 AVAX", "!AVAX last for")
