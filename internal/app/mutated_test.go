@@ -147,151 +147,26 @@ func separated(callers map[string][]string) (groups [][]string) {
 // that the data is missing, within 15 minutes of the first run that fails. An hour later, this is still so. Each method is removed in each way from one
 // of three nodes, from all, and from an observer.
 func TestMutatedUpstreamsAreTold(t *testing.T) {
-	read, err := alerting.AlertsByFamily(alerts.Rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := map[string]string{}     // collector by family
-	callers := map[string][]string{} // collectors by method
-	for _, spec := range collectors.All() {
-		for _, f := range spec.Families {
-			owner[f.Name] = spec.Name
-		}
-		for _, method := range spec.Calls {
-			if !spec.WithoutNodes() && !strings.HasPrefix(method, "GET /v1/") {
-				callers[method] = append(callers[method], spec.Name)
-			}
-		}
-	}
-	callers["info.isBootstrapped"] = slices.Sorted(maps.Values(owner)) // it decides what a 404 of a chain means
-	var calm []string                                                  // alerts without a mutation
-	// toldOf returns what an operator learns of a family during a mutation.
-	toldOf := func(f watchedFamily, fromTheStart bool, kind refusal, on, group []string, now map[watchedFamily]bool, firing []apptest.Alert) string {
-		of := func(a apptest.Alert) bool { // an alert about the node
-			target, _, _ := strings.Cut(a.Labels["target"], "/")
-			return f.node == "" || target == f.node || a.Labels["node"] == f.node || a.Labels["upstream"] == f.node
-		}
-		tooOld := func(on []string, by ...string) bool {
-			return slices.ContainsFunc(firing, func(a apptest.Alert) bool {
-				_, chain, _ := strings.Cut(a.Labels["target"], "/")
-				return a.Labels["alertname"] == "AvaxDataTooOld" && slices.Contains(by, a.Labels["collector"]) && (chain == "" || f.chain == "" || chain == f.chain) &&
-					(of(a) || slices.Contains(on, strings.Split(a.Labels["target"], "/")[0]) || !slices.Contains(everywhere, strings.Split(a.Labels["target"], "/")[0]))
-			})
-		}
-		var method string // that is mutated and that the family needs
-		for _, m := range group {
-			if slices.Contains(callers[m], owner[f.name]) {
-				method = m
-			}
-		}
-		refused := kind.name != "null" && kind.name != "a result of another form"
-		// A node does not run every chain, and may have no health API.
-		lacking := method == "GET /ext/health" || slices.ContainsFunc(node.Methods(), func(m *scrape.Method) bool {
-			return m.Name == method && (m.Lacking != "" || kind.name == "HTTP 404" && node.OfChain(m))
-		})
-		switch {
-		case now[f]:
-			return continues
-		case tooOld(nil, owner[f.name]):
-			return gap
-		case tooOld(on, callers[method]...): // such as the collector of identities, for what compares nodes
-			return gapOfAnother
-		case slices.ContainsFunc(firing, func(a apptest.Alert) bool {
-			return f.node == "" && a.Labels["alertname"] == "AvaxUpstreamForbidden" && slices.Contains(on, a.Labels["upstream"]) || f.node != "" && a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(calm, a.Labels["alertname"])
-		}):
-			return otherAlert
-		case f.node == "observer":
-			return onlyObserver
-		case fromTheStart && refused && lacking:
-			return neverOffered
-		}
-		return untold
-	}
-	prepare := func(t *testing.T, w *apptest.World, m *mutatedTransport) {
-		w.Env["NODES"], w.Env["OBSERVERS"] = apptest.URLs("alpha", "bravo", "foxtrot"), "observer=http://observer.sim"
-		w.Env["COLLECTORS"] = "+admin"
-		m.RoundTripper = w.Transport
-		w.Transport = m
-		w.Notify(t)
-		w.Env["ALERTING_INTERVAL"] = "1m"
-		w.Start(t)
-	}
-	var want map[watchedFamily]bool
-	right := &mutatedTransport{calls: map[call]bool{}}
-	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		prepare(t, w, right)
-		time.Sleep(15 * time.Minute)
-		want, calm = watchedFamilies(t, w, read), alertNames(t, w)
-	})
+	x := newMutations(t)
 	places := [][]string{{"alpha"}, everywhere, {"observer"}}
-	var mu sync.Mutex
-	counts := map[string]map[string]int{} // by refusal and result
 	i := 0
 	for p, on := range places {
-		called := maps.Clone(callers)
-		maps.DeleteFunc(called, func(method string, _ []string) bool {
-			return !slices.ContainsFunc(on, func(name string) bool { return right.calls[call{method, name}] })
-		})
-		for g, group := range separated(called) {
+		for g, group := range separated(x.calledOn(on)) {
 			for k, kind := range refusals {
-				fromTheStart := (g+k+p)%2 == 0
-				when := map[bool]string{true: "from the start", false: "later"}[fromTheStart]
+				m := mutation{kind: kind, on: on, methods: group, fromTheStart: (g+k+p)%2 == 0}
 				if i++; !*allMutations && i%10 != 3 {
 					continue
 				}
+				when := map[bool]string{true: "from the start", false: "later"}[m.fromTheStart]
 				t.Run(fmt.Sprintf("%s on %s %s %d", kind.name, strings.Join(on, " "), when, g), func(t *testing.T) {
 					t.Parallel()
-					apptest.Run(t, func(t *testing.T, w *apptest.World) {
-						m := &mutatedTransport{refusal: kind, methods: group, nodes: on, calls: map[call]bool{}, on: fromTheStart}
-						prepare(t, w, m)
-						if !fromTheStart {
-							time.Sleep(15 * time.Minute)
-							m.start()
-						}
-						ran := map[string]int{}
-						for _, after := range []time.Duration{20 * time.Minute, 40 * time.Minute} { // a collector of nodes runs at least every five minutes, apart from a few
-							time.Sleep(after)
-							now, firing := watchedFamilies(t, w, read), w.Alerts(t)
-							var missing []string
-							for f := range want {
-								result := toldOf(f, fromTheStart, kind, on, group, now, firing)
-								ran[result]++
-								if result == untold {
-									missing = append(missing, strings.Join([]string{f.name, f.node, f.chain}, " "))
-								}
-							}
-							if slices.Sort(missing); len(missing) > 0 {
-								t.Errorf("%q: after %v, nothing says that these are missing: %q", group, after, missing)
-							}
-						}
-						replaced := map[string]bool{}
-						for c := range m.calls {
-							replaced[c.method] = true
-						}
-						mu.Lock()
-						defer mu.Unlock()
-						if counts[kind.name] == nil {
-							counts[kind.name] = map[string]int{}
-						}
-						counts[kind.name]["cases"] += len(replaced)
-						for result, n := range ran {
-							counts[kind.name][result] += n
-						}
-					})
+					apptest.Run(t, func(t *testing.T, w *apptest.World) { x.run(t, w, m) })
 				})
 			}
 		}
 	}
 	t.Cleanup(func() {
-		columns := []string{"cases", continues, gap, gapOfAnother, otherAlert, onlyObserver, neverOffered, untold}
-		text := "| instead of the answer | " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)+1) + "\n"
-		for _, kind := range refusals {
-			text += "| " + kind.name + " |"
-			for _, column := range columns {
-				text += fmt.Sprintf(" %d |", counts[kind.name][column])
-			}
-			text += "\n"
-		}
+		text := x.table()
 		t.Log("\n" + text)
 		if *update && *allMutations {
 			if err := section.Write("../../docs/reliability.md", "told", "\n"+text+"\n"); err != nil {
@@ -299,6 +174,173 @@ func TestMutatedUpstreamsAreTold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// mutation is a way in which some upstreams do not answer some methods.
+type mutation struct {
+	kind         refusal
+	on, methods  []string
+	fromTheStart bool
+}
+
+// mutations is what is known of the exporter without a mutation, and what an operator learns with them.
+type mutations struct {
+	read    map[string][]string    // alerts by family
+	owner   map[string]string      // collector by family
+	callers map[string][]string    // collectors by method
+	calls   map[call]bool          // without a mutation
+	want    map[watchedFamily]bool // without a mutation
+	calm    []string               // alerts without a mutation
+
+	mu     sync.Mutex
+	counts map[string]map[string]int // by refusal and result
+}
+
+func newMutations(t *testing.T) *mutations {
+	read, err := alerting.AlertsByFamily(alerts.Rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &mutations{read: read, owner: map[string]string{}, callers: map[string][]string{}, counts: map[string]map[string]int{}}
+	for _, spec := range collectors.All() {
+		for _, f := range spec.Families {
+			x.owner[f.Name] = spec.Name
+		}
+		for _, method := range spec.Calls {
+			if !spec.WithoutNodes() && !strings.HasPrefix(method, "GET /v1/") {
+				x.callers[method] = append(x.callers[method], spec.Name)
+			}
+		}
+	}
+	x.callers["info.isBootstrapped"] = slices.Sorted(maps.Values(x.owner)) // it decides what a 404 of a chain means
+	right := &mutatedTransport{calls: map[call]bool{}}
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		startMutated(t, w, right)
+		time.Sleep(15 * time.Minute)
+		x.want, x.calm = watchedFamilies(t, w, read), alertNames(t, w)
+	})
+	x.calls = right.calls
+	return x
+}
+
+// startMutated starts an exporter that asks three nodes and an observer through a transport.
+func startMutated(t *testing.T, w *apptest.World, m *mutatedTransport) {
+	w.Env["NODES"], w.Env["OBSERVERS"] = apptest.URLs("alpha", "bravo", "foxtrot"), "observer=http://observer.sim"
+	w.Env["COLLECTORS"] = "+admin"
+	m.RoundTripper = w.Transport
+	w.Transport = m
+	w.Notify(t)
+	w.Env["ALERTING_INTERVAL"] = "1m"
+	w.Start(t)
+}
+
+// calledOn returns the collectors by method that is called on some of the upstreams.
+func (x *mutations) calledOn(on []string) map[string][]string {
+	called := maps.Clone(x.callers)
+	maps.DeleteFunc(called, func(method string, _ []string) bool {
+		return !slices.ContainsFunc(on, func(name string) bool { return x.calls[call{method, name}] })
+	})
+	return called
+}
+
+// run counts what an operator learns of each family during a mutation.
+func (x *mutations) run(t *testing.T, w *apptest.World, m mutation) {
+	transport := &mutatedTransport{refusal: m.kind, methods: m.methods, nodes: m.on, calls: map[call]bool{}, on: m.fromTheStart}
+	startMutated(t, w, transport)
+	if !m.fromTheStart {
+		time.Sleep(15 * time.Minute)
+		transport.start()
+	}
+	ran := map[string]int{}
+	for _, after := range []time.Duration{20 * time.Minute, 40 * time.Minute} { // a collector of nodes runs at least every five minutes, apart from a few
+		time.Sleep(after)
+		now, firing := watchedFamilies(t, w, x.read), w.Alerts(t)
+		var missing []string
+		for f := range x.want {
+			result := x.told(f, m, now, firing)
+			ran[result]++
+			if result == untold {
+				missing = append(missing, strings.Join([]string{f.name, f.node, f.chain}, " "))
+			}
+		}
+		if slices.Sort(missing); len(missing) > 0 {
+			t.Errorf("%q: after %v, nothing says that these are missing: %q", m.methods, after, missing)
+		}
+	}
+	replaced := map[string]bool{}
+	for c := range transport.calls {
+		replaced[c.method] = true
+	}
+	ran["cases"] = len(replaced)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.counts[m.kind.name] == nil {
+		x.counts[m.kind.name] = map[string]int{}
+	}
+	for result, n := range ran {
+		x.counts[m.kind.name][result] += n
+	}
+}
+
+// told returns what an operator learns of a family during a mutation.
+func (x *mutations) told(f watchedFamily, m mutation, now map[watchedFamily]bool, firing []apptest.Alert) string {
+	of := func(a apptest.Alert) bool { // an alert about the node
+		target, _, _ := strings.Cut(a.Labels["target"], "/")
+		return f.node == "" || target == f.node || a.Labels["node"] == f.node || a.Labels["upstream"] == f.node
+	}
+	tooOld := func(on []string, by ...string) bool {
+		return slices.ContainsFunc(firing, func(a apptest.Alert) bool {
+			target, chain, _ := strings.Cut(a.Labels["target"], "/")
+			return a.Labels["alertname"] == "AvaxDataTooOld" && slices.Contains(by, a.Labels["collector"]) && (chain == "" || f.chain == "" || chain == f.chain) &&
+				(of(a) || slices.Contains(on, target) || !slices.Contains(everywhere, target))
+		})
+	}
+	var method string // that is mutated and that the family needs
+	for _, one := range m.methods {
+		if slices.Contains(x.callers[one], x.owner[f.name]) {
+			method = one
+		}
+	}
+	refused := m.kind.name != "null" && m.kind.name != "a result of another form"
+	// A node does not run every chain, and may have no health API.
+	lacking := method == "GET /ext/health" || slices.ContainsFunc(node.Methods(), func(of *scrape.Method) bool {
+		return of.Name == method && (of.Lacking != "" || m.kind.name == "HTTP 404" && node.OfChain(of))
+	})
+	other := func(a apptest.Alert) bool {
+		if f.node == "" {
+			return a.Labels["alertname"] == "AvaxUpstreamForbidden" && slices.Contains(m.on, a.Labels["upstream"])
+		}
+		return a.Labels["alertname"] != "AvaxDataTooOld" && of(a) && a.Labels["severity"] != "info" && !slices.Contains(x.calm, a.Labels["alertname"])
+	}
+	switch {
+	case now[f]:
+		return continues
+	case tooOld(nil, x.owner[f.name]):
+		return gap
+	case tooOld(m.on, x.callers[method]...): // such as the collector of identities, for what compares nodes
+		return gapOfAnother
+	case slices.ContainsFunc(firing, other):
+		return otherAlert
+	case f.node == "observer":
+		return onlyObserver
+	case m.fromTheStart && refused && lacking:
+		return neverOffered
+	}
+	return untold
+}
+
+// table returns the counts by refusal.
+func (x *mutations) table() string {
+	columns := []string{"cases", continues, gap, gapOfAnother, otherAlert, onlyObserver, neverOffered, untold}
+	text := "| instead of the answer | " + strings.Join(columns, " | ") + " |\n|" + strings.Repeat("---|", len(columns)+1) + "\n"
+	for _, kind := range refusals {
+		text += "| " + kind.name + " |"
+		for _, column := range columns {
+			text += fmt.Sprintf(" %d |", x.counts[kind.name][column])
+		}
+		text += "\n"
+	}
+	return text
 }
 
 // What an operator learns of a family.
