@@ -352,13 +352,13 @@ var l1Incidents = []incident{
 		what:  "the balance of an L1 validator lasts six more days",
 		begin: func(w *world) { w.SetBalance("examplel1", "foxtrot", 512*6*24*3600) },
 		end:   func(w *world) { w.TopUp("examplel1", "foxtrot", 100e9) },
-		pages: []string{"AvaxL1RunwayLow"}, within: 15 * time.Minute,
+		pages: []string{"AvaxL1RunwayLow"}, within: 20 * time.Minute,
 	},
 	{
 		what:  "the fee of L1 validators becomes 1,000 times as high",
 		begin: func(w *world) { w.SetFeePrice(512_000) },
 		end:   func(w *world) { w.SetFeePrice(512) },
-		pages: []string{"AvaxL1QuorumLossForecast"}, within: 15 * time.Minute, goesOn: 30 * time.Minute,
+		pages: []string{"AvaxL1QuorumLossForecast"}, within: 20 * time.Minute, goesOn: 30 * time.Minute,
 	},
 	{
 		what:  "four validators of other operators, of fifteen in an L1, run out of balance",
