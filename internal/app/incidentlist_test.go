@@ -325,7 +325,7 @@ var stakeIncidents = []incident{
 			a.Env["VALIDATORS"] = simnet.New(simnet.Options{Seed: 1}).NodeID("golf")
 		},
 		begin: func(w *world) { w.SetNextPeriod("golf", 2*day) },
-		warns: []string{"AvaxValidatorRenewalChanged"}, within: 5 * time.Minute, heals: 2 * time.Hour,
+		warns: []string{"AvaxValidatorRenewalChanged"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
 	{
 		what: "the C-Chain makes no blocks, and transactions wait",
@@ -440,7 +440,7 @@ var l1Incidents = []incident{
 			fees.MinBaseFee *= 2
 			w.SetFeeConfig("examplel1", fees)
 		},
-		warns: []string{"AvaxFeeConfigChanged"}, within: 5 * time.Minute, heals: 2 * time.Hour,
+		warns: []string{"AvaxFeeConfigChanged"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
 }
 
