@@ -90,7 +90,7 @@ var situations = []situation{
 	},
 	{
 		name:    "an L1 runs out of balance",
-		minutes: 16,
+		minutes: 24,
 		change: func(now int, s []sample) []sample {
 			s = set(func(s sample) bool { return s.name == "avax_l1_validator_runway_seconds" && s.is("node_id", alpha) }, 2*86400)(now, s)
 			return set(func(s sample) bool { return s.name == "avax_l1_validator_balance_avax" && s.is("node_id", alpha) }, 0.09)(now, s)
