@@ -148,6 +148,9 @@ func (r *run) all(ctx context.Context) error {
 		to := r.windowEnd(from, length)
 		// Half a window is not saved: the run that continues would count its incidents again.
 		before, err := r.checkpoint(from)
+		if err == nil && time.Since(saved) > time.Minute {
+			saved, err = time.Now(), r.save(before)
+		}
 		if err != nil {
 			return err
 		}
@@ -157,12 +160,6 @@ func (r *run) all(ctx context.Context) error {
 		}
 		if r.o.Progress != nil {
 			r.o.Progress(to, max(0, float64(to.Sub(r.o.From))/float64(r.o.To.Sub(r.o.From))))
-		}
-		if time.Since(saved) > time.Minute {
-			if err := r.save(before); err != nil {
-				return err
-			}
-			saved = time.Now()
 		}
 		length = 2 * length
 		if samples > 0 {

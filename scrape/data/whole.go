@@ -49,7 +49,7 @@ func ReadWhole[T any](ctx context.Context, m scrape.Typed[Page[T]], args Args, i
 			args["sortOrder"] = []string{Descending, "asc"}[n%2]
 		}
 		r := newReading[T]()
-		r.err = r.read(ctx, m, args, id, func(ctx context.Context, path string) (jsontext.Value, error) { return fetch(ctx, m.Method, path, n) }, func() {
+		r.list.Err = r.read(ctx, m, args, id, func(ctx context.Context, path string) (jsontext.Value, error) { return fetch(ctx, m.Method, path, n) }, func() {
 			p := Progress{Reading: n, Pages: r.pages, Items: len(r.list.Items)}
 			if last != nil {
 				p.Before = last.pages
@@ -63,9 +63,9 @@ func ReadWhole[T any](ctx context.Context, m scrape.Typed[Page[T]], args Args, i
 				all.list.Heights[key] = r.list.Heights[key]
 			}
 		}
-		all.list.Wrong, all.list.Err = r.list.Wrong, r.err
+		all.list.Wrong, all.list.Err = r.list.Wrong, r.list.Err
 		switch {
-		case r.err != nil:
+		case r.list.Err != nil:
 			return all.list
 		case last != nil && maps.Equal(last.known, r.known):
 			return r.list
@@ -82,7 +82,6 @@ type wholeReading[T any] struct {
 	list  Whole[T]
 	known map[string]bool // IDs of the items, and errors of the malformed ones
 	pages int
-	err   error
 }
 
 func newReading[T any]() *wholeReading[T] {
