@@ -32,11 +32,9 @@ spec:
 	return out.Bytes()
 }
 
-// GrafanaManaged returns rules, a rule file, with annotations for Grafana-managed alerting: there, $value is a text, $externalLabels is
-// unknown and query returns nothing.
+// GrafanaManaged returns rules, a rule file, with annotations for Grafana-managed alerting: there, $value is a text, and query returns nothing.
 func GrafanaManaged(rules []byte) []byte {
-	rules = bytes.ReplaceAll(rules, []byte("$value"), []byte("$.Values.query.Value"))
-	return bytes.ReplaceAll(rules, []byte("{{ $externalLabels.grafana_url }}"), nil)
+	return bytes.ReplaceAll(rules, []byte("$value"), []byte("$.Values.query.Value"))
 }
 
 // mimirGroup is the number of rules that a group may have by Mimir's default limit (ruler_max_rules_per_rule_group).

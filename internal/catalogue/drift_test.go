@@ -225,9 +225,9 @@ func TestRulesListTheCollectorsOfTheDataService(t *testing.T) {
 	}
 }
 
-// dashboardURL is a path to a dashboard, or a link if there is an external label grafana_url.
+// dashboardURL is the path of a dashboard in Grafana.
 var (
-	dashboardURL = regexp.MustCompile(`^\{\{ \$externalLabels\.grafana_url \}\}/d/([a-z0-9-]+)(?:\?(.+))?$`)
+	dashboardURL = regexp.MustCompile(`^/d/([a-z0-9-]+)(?:\?(.+))?$`)
 	dashboardVar = regexp.MustCompile(`^var-([a-z0-9_]+)=\{\{ \$labels\.([a-z0-9_]+)( \| urlquery)? \}\}$`)
 )
 

@@ -38,7 +38,7 @@ func inside(all map[string]listedAlert) map[string]listedAlert {
 	out := map[string]listedAlert{}
 	for _, a := range all {
 		a.Labels = maps.Clone(a.Labels)
-		delete(a.Labels, "grafana_url")
+		delete(a.Labels, "monitor")
 		out[fmt.Sprint(a.Labels)] = a
 	}
 	return out
@@ -51,13 +51,12 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	const interval = 5 * time.Second
 	rules := seconds(t)
 	w := newWorld(t, rules)
-	const grafana = "https://grafana.example.com"
 	exporter := testworld.StartExporter(
 		t,
 		append(
 			w.environment,
 			"AVAX_LISTEN="+testworld.Address(t),
-			"AVAX_EXTERNAL_LABELS=grafana_url="+grafana,
+			"AVAX_EXTERNAL_LABELS=monitor=first",
 			unhurried,
 			"AVAX_ALERTING_INTERVAL="+interval.String(),
 		)...)
@@ -70,10 +69,10 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	companion := testworld.File(t, string(alerts.Companion))
 	pages := testworld.Webhook(t)
 	// vmalert adds its external labels to the series that it records, and rules join these with what was scraped.
-	labels := map[string]string{"grafana_url": grafana}
+	labels := map[string]string{"monitor": "first"}
 	store := testworld.VictoriaMetrics(t, "-promscrape.config="+testworld.Scrape(t, interval, labels, exporter.URL))
 	vmalert := testworld.VMAlert(t, accepted, store.URL, testworld.Alertmanager(t, pages.URL).URL,
-		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=grafana_url="+grafana,
+		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=monitor=first",
 		"-datasource.queryStep=15s", // maximum age of a sample; with the default of 5 minutes, recorded series would end later
 		"-disableAlertgroupLabel")   // so that alerts have the same labels as with Prometheus
 
