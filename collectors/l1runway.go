@@ -51,10 +51,7 @@ func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, c nod
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
-	found, err := nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
-		return timedSetOf(ctx, n, b.SubnetID)
-	})
+	found, err := agreedTimedSet(ctx, ups, b.SubnetID)
 	if err != nil {
 		return err
 	}
@@ -105,6 +102,14 @@ type timedSet struct {
 	// uncertain is true if the P-Chain's time changed during the request for the set. The set may then be newer than the
 	// time in at.
 	uncertain bool
+}
+
+// agreedTimedSet requests the set and its time. The nodes must agree.
+func agreedTimedSet(ctx context.Context, ups *collector.Upstreams, subnetID string) (timedSet, error) {
+	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
+	return nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
+		return timedSetOf(ctx, n, subnetID)
+	})
 }
 
 // timedSetOf requests the time, the set, and the time again from one node, without shared answers. It repeats these

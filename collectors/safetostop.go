@@ -211,10 +211,7 @@ func endsOf(ctx context.Context, ups *collector.Upstreams, subnetID string) (end
 	if !slices.ContainsFunc(set, soon) {
 		return nil, nil
 	}
-	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
-	found, err := nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
-		return timedSetOf(ctx, n, subnetID)
-	})
+	found, err := agreedTimedSet(ctx, ups, subnetID)
 	for _, v := range found.set {
 		if soon(v) {
 			lasts, _ := staking.Runway(uint64(*v.Balance), burn)
