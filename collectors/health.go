@@ -136,13 +136,9 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	for _, text := range slices.Sorted(maps.Keys(byText)) {
 		out.Note("failing health checks of %s: %s: %s", n.Name(), firstTen(byText[text]), text)
 	}
-	if len(table.Rows) > 0 {
-		out.Table(table)
-	}
-	if len(away.Rows) > 0 {
-		slices.SortFunc(away.Rows, slices.Compare)
-		out.Table(away)
-	}
+	out.Table(table)
+	slices.SortFunc(away.Rows, slices.Compare)
+	out.Table(away)
 	return metric.WithSamples(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
 }
 

@@ -60,9 +60,7 @@ func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Nod
 	for method, is := range offered {
 		out.SetBool(observerOffers, is, n.Name(), method)
 	}
-	if len(missing.Rows) > 0 {
-		out.Table(missing)
-	}
+	out.Table(missing)
 	return lost
 }
 

@@ -320,7 +320,5 @@ func listDissenters(out *metric.Batch, shown []dissent) {
 			})
 		}
 	}
-	if len(t.Rows) > 0 {
-		out.Table(t)
-	}
+	out.Table(t)
 }

@@ -79,16 +79,12 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, out *metric.
 			differences.Rows = append(differences.Rows, found[f].rows(f)...)
 		}
 	}
-	if len(differences.Rows) > 0 {
-		out.Table(differences)
+	out.Table(differences)
+	disagreements := metric.Table{About: "Facts for which most nodes contradict a node or an observer.", Columns: []string{"Node", "Facts"}}
+	for _, name := range slices.Sorted(maps.Keys(contradicted)) {
+		disagreements.Rows = append(disagreements.Rows, []string{name, strings.Join(contradicted[name], ", ")})
 	}
-	if len(contradicted) > 0 {
-		disagreements := metric.Table{About: "Facts for which most nodes contradict a node or an observer.", Columns: []string{"Node", "Facts"}}
-		for _, name := range slices.Sorted(maps.Keys(contradicted)) {
-			disagreements.Rows = append(disagreements.Rows, []string{name, strings.Join(contradicted[name], ", ")})
-		}
-		out.Table(disagreements)
-	}
+	out.Table(disagreements)
 	return nil
 }
 

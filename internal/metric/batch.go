@@ -142,8 +142,11 @@ func (b *Batch) Notes() (texts []string) {
 // KindOf returns the kind of the note with this index.
 func (b *Batch) KindOf(i int) string { return b.notes[i].kind }
 
-// Table adds a table. All tables of a batch together have at most MaxRows rows. Further rows are dropped and counted.
+// Table adds a table, unless it has no rows. All tables of a batch together have at most MaxRows rows. Further rows are dropped and counted.
 func (b *Batch) Table(t Table) {
+	if len(t.Rows) == 0 {
+		return
+	}
 	left := MaxRows
 	for _, before := range b.tables {
 		left -= len(before.Rows)
