@@ -31,9 +31,6 @@ type Client struct{ u *scrape.Upstream }
 // New returns the client of the service behind u.
 func New(u *scrape.Upstream) *Client { return &Client{u} }
 
-// Name returns the configured name of the service.
-func (c *Client) Name() string { return c.u.Name() }
-
 // IsKeyRejected reports whether the service rejected the key, or rejected a request without a key. A retry does not help.
 func IsKeyRejected(err error) bool {
 	return scrape.OutcomeOf(err) == scrape.Forbidden || err != nil && strings.Contains(strings.ToLower(err.Error()), "api key is invalid")

@@ -4,6 +4,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"net/url"
@@ -22,9 +23,6 @@ type Client struct{ u *scrape.Upstream }
 
 // New returns the client of the service behind u.
 func New(u *scrape.Upstream) *Client { return &Client{u} }
-
-// Name returns the configured name of the service.
-func (c *Client) Name() string { return c.u.Name() }
 
 // Point is the value of one day. Timestamp is the start of the day, in UTC.
 type Point struct {
@@ -132,15 +130,12 @@ type AverageTPS struct {
 // not know the validator.
 func (c *Client) ValidationFees(ctx context.Context, validationID string) ([]Point, error) {
 	s := series{validationFees, "/v2/validation/" + url.PathEscape(validationID) + "/metrics/validationFeesDaily", url.Values{}}
-	var at scrape.Cursor
-	var place scrape.Place
 	days := map[int64]Point{} // pages may overlap
-	for range maxPages {
-		page, err := s.Call(ctx, c.u, s.url(at), nil)
-		if saysGone(err) {
+	for page, err := range c.pages(ctx, s) {
+		switch {
+		case saysGone(err):
 			return nil, nil
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
 		}
 		for _, p := range page.Results {
@@ -149,14 +144,30 @@ func (c *Client) ValidationFees(ctx context.Context, validationID string) ([]Poi
 			}
 			days[p.Timestamp.Unix()] = p
 		}
-		if at = page.Next(); at.Value == "" {
-			return slices.Collect(maps.Values(days)), nil
-		}
-		if err := place.Follow(at.Value); err != nil {
-			return nil, scrape.BadPage(s.Op(), err)
-		}
 	}
-	return nil, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)}
+	return slices.Collect(maps.Values(days)), nil
+}
+
+// pages yields the pages of a series. It ends after the last page, or with the first error.
+func (c *Client) pages(ctx context.Context, s series) iter.Seq2[Page, error] {
+	return func(yield func(Page, error) bool) {
+		var at scrape.Cursor
+		var place scrape.Place
+		for range maxPages {
+			page, err := s.Call(ctx, c.u, s.url(at), nil)
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if at = page.Next(); at.Value == "" {
+				return
+			}
+			if err := place.Follow(at.Value); err != nil {
+				yield(Page{}, scrape.BadPage(s.Op(), err))
+				return
+			}
+		}
+		yield(Page{}, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)})
+	}
 }
 
 // maxPages is the maximum number of pages of a series. With one point per day, these pages cover more than a century.
@@ -170,12 +181,10 @@ func (c *Client) AverageTPS(ctx context.Context, chainID string) (AverageTPS, er
 }
 
 func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
+	var found AverageTPS
 	var points []Point
 	var lastRun *time.Time
-	var at scrape.Cursor
-	var place scrape.Place
-	for range maxPages {
-		page, err := s.Call(ctx, c.u, s.url(at), nil)
+	for page, err := range c.pages(ctx, s) {
 		if err != nil {
 			return AverageTPS{}, err
 		}
@@ -183,18 +192,11 @@ func (c *Client) newest(ctx context.Context, s series) (AverageTPS, error) {
 		if page.LastRun != nil {
 			lastRun = &page.LastRun.Time
 		}
-		found := newestComplete(points, lastRun)
-		switch next := page.Next(); {
-		case next.Value == "", found.Point != nil && !oldestFirst(page.Results):
-			return found, nil
-		default:
-			if err := place.Follow(next.Value); err != nil {
-				return AverageTPS{}, scrape.BadPage(s.Op(), err)
-			}
-			at = next
+		if found = newestComplete(points, lastRun); found.Point != nil && !oldestFirst(page.Results) {
+			break
 		}
 	}
-	return AverageTPS{}, &scrape.Error{Op: s.Op(), Outcome: scrape.Malformed, Err: fmt.Errorf("more than %d pages", maxPages)}
+	return found, nil
 }
 
 func oldestFirst(points []Point) bool {

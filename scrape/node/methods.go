@@ -137,7 +137,7 @@ var getHealth = scrape.As[Health](&scrape.Method{Verb: http.MethodGet, Path: "/e
 
 // call calls a method. Chain is an alias such as C or a blockchain ID; empty for a method of the node.
 func call[T any](ctx context.Context, c *Client, m scrape.Typed[T], chain string, params any) (T, error) {
-	return m.Call(ctx, c.u, at(m.Path, chain), params)
+	return m.Call(ctx, c.Upstream, at(m.Path, chain), params)
 }
 
 // at returns a service's path with {chain} replaced.
@@ -172,7 +172,7 @@ func (c *Client) Call(ctx context.Context, m *scrape.Method, chain string, param
 	if params != nil {
 		sent = jsontext.Value(withoutChain.ReplaceAll(params, []byte(`"`+cmp.Or(chain, "P")+`-$1"`)))
 	}
-	return m.Raw(ctx, c.u, at(m.Path, chain), sent)
+	return m.Raw(ctx, c.Upstream, at(m.Path, chain), sent)
 }
 
 // withoutChain finds addresses of the P- and X-Chain without the chain that a node requires.

@@ -25,7 +25,7 @@ const PrimaryNetworkID = "11111111111111111111111111111111LpoYY"
 
 // Client is the client of one node.
 type Client struct {
-	u *scrape.Upstream
+	*scrape.Upstream
 
 	mu   sync.Mutex
 	kept map[part]had
@@ -41,7 +41,7 @@ type had struct {
 type part struct{ op, chain, name string }
 
 // New returns the client of the node behind u.
-func New(u *scrape.Upstream) *Client { return &Client{u: u, kept: map[part]had{}} }
+func New(u *scrape.Upstream) *Client { return &Client{Upstream: u, kept: map[part]had{}} }
 
 const (
 	keptAfter = 3                // answers with a part after which an answer must have it
@@ -87,24 +87,6 @@ func (c *Client) compare(m *scrape.Method, chain string, has map[string]bool) La
 	}
 	return l
 }
-
-// Name returns the configured name of the node.
-func (c *Client) Name() string { return c.u.Name() }
-
-// Healthy reports whether the node itself answered the last finished call.
-func (c *Client) Healthy() bool { return c.u.Healthy() }
-
-// Answered returns the time of the node's last answer. Before the first answer the time is zero.
-func (c *Client) Answered() time.Time { return c.u.Answered() }
-
-// Offers returns the methods that were called, and whether the node offers them: see scrape.Options.RepeatAfter.
-func (c *Client) Offers() []scrape.Offer { return c.u.Offers() }
-
-// Succeeded returns the time of the node's last result. Before the first result the time is zero.
-func (c *Client) Succeeded() time.Time { return c.u.Succeeded() }
-
-// ForgetAnswers makes the next calls be sent, also those that the node refused: see scrape.Upstream.ForgetAnswers.
-func (c *Client) ForgetAnswers() { c.u.ForgetAnswers() }
 
 // IsNotOffered reports whether the node or chain does not know the method, or a proxy in front of it blocks the method. Possible causes are the
 // release of the node and the VM of the chain. A retry does not help.
