@@ -156,9 +156,6 @@ type contradiction struct{ first, last time.Time }
 func (p *Pool) note(fact string, from []*Node, most []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.contradicted == nil {
-		p.contradicted = map[report]contradiction{}
-	}
 	for i, n := range from {
 		if slices.Contains(most, i) {
 			continue

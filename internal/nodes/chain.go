@@ -80,9 +80,6 @@ func (p *Pool) KnownBlockchain(ctx context.Context, c Chain) (node.Blockchain, e
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.found == nil {
-		p.found = map[string]node.Blockchain{}
-	}
 	p.found[c.Ref] = b
 	return b, nil
 }

@@ -43,7 +43,7 @@ type Node struct {
 
 // New returns a node with this client.
 func New(c *node.Client) *Node {
-	n := &Node{Client: c, added: time.Now()}
+	n := &Node{Client: c, added: time.Now(), failed: map[string]int{}, states: map[string]string{}}
 	n.answering, n.stop = context.WithCancel(context.Background())
 	return n
 }
@@ -122,9 +122,6 @@ func (n *Node) noteState(name, state string, err error) {
 	}
 	n.mu.Lock()
 	before, known := n.states[name]
-	if n.states == nil {
-		n.states = map[string]string{}
-	}
 	n.states[name] = state
 	n.mu.Unlock()
 	if known && before != state {
@@ -188,9 +185,6 @@ func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Cont
 	case err == nil:
 		delete(n.failed, ref)
 	case failed:
-		if n.failed == nil {
-			n.failed = map[string]int{}
-		}
 		n.failed[ref]++
 	}
 	return err

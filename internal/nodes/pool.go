@@ -40,7 +40,7 @@ const StaticAge = 10 * time.Minute
 
 // NewPool returns a pool with these chains and nodes. The nodes may include observers.
 func NewPool(all []*Node, chains []Chain) *Pool {
-	p := &Pool{}
+	p := &Pool{found: map[string]node.Blockchain{}, contradicted: map[report]contradiction{}}
 	p.SetNodes(all)
 	p.SetChains(chains)
 	return p
