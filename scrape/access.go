@@ -40,14 +40,14 @@ func (u *Upstream) newAccess(configured http.Header, tls *tls.Config) (*access, 
 		header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
 	if err := checkHeader(header); err != nil {
-		return nil, fmt.Errorf("upstream %q: %w", u.name, err)
+		return nil, fmt.Errorf("upstream %q: %w", u.options.Name, err)
 	}
-	a := &access{header: header, tls: tls, transport: u.given}
+	a := &access{header: header, tls: tls, transport: u.options.Transport}
 	if u.user != nil && header.Get("Authorization") == "" {
 		password, _ := u.user.Password()
 		(&http.Request{Header: header}).SetBasicAuth(u.user.Username(), password)
 	}
-	a.host = cmp.Or(u.configuredHost, header.Get("Host"))
+	a.host = cmp.Or(u.options.Host, header.Get("Host"))
 	header.Del("Host") // net/http sends Request.Host instead
 
 	a.secrets.AddHeader(header)
@@ -108,7 +108,7 @@ func (u *Upstream) Close() {
 
 // closeIdle closes the idle connections of a transport that newAccess created. Connections in use are closed after use.
 func (u *Upstream) closeIdle(a *access) {
-	if own, ok := a.transport.(*http.Transport); ok && u.given == nil {
+	if own, ok := a.transport.(*http.Transport); ok && u.options.Transport == nil {
 		own.CloseIdleConnections()
 	}
 }

@@ -198,16 +198,14 @@ func (t *lenientText) UnmarshalJSON(value []byte) error {
 // shape returns where and how an answer differs from the expected type, such as
 // result.validators.0.weight: "x" is not a whole number.
 func shape(err error) string {
-	var meaning *json.SemanticError
-	if errors.As(err, &meaning) {
+	if meaning, ok := errors.AsType[*json.SemanticError](err); ok {
 		what := "unexpected JSON type"
 		if meaning.Err != nil {
 			what = shape(meaning.Err)
 		}
 		return place(meaning.JSONPointer) + what
 	}
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return "the answer ends too early"
 		}

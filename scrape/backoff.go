@@ -32,9 +32,6 @@ func (b *backoffs) note(r request, outcome Outcome) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.denied == nil {
-		b.denied, b.results = map[callKey]int{}, map[string]int{}
-	}
 	key := keyOf(r.op, r.path)
 	b.requests++
 	switch outcome {
@@ -139,8 +136,7 @@ func (b *backoffs) ended(op, path string, err error) error {
 		}
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) && slices.Contains([]Outcome{NotOffered, NotFound, Forbidden}, e.Outcome) && before.answered && !IsLost(err) {
+	if e, ok := errors.AsType[*Error](err); ok && slices.Contains([]Outcome{NotOffered, NotFound, Forbidden}, e.Outcome) && before.answered && !IsLost(err) {
 		err = &Error{e.Op, e.Outcome, &lost{e.Err}}
 	}
 	wait := b.repeatAfter(key.path, err, exists && before.err == nil)
@@ -153,9 +149,6 @@ func (b *backoffs) ended(op, path string, err error) error {
 }
 
 func (b *backoffs) set(key callKey, to backoff) {
-	if b.known == nil {
-		b.known = map[callKey]backoff{}
-	}
 	if _, exists := b.known[key]; exists || len(b.known) < maxBackoffs {
 		b.known[key] = to
 	}

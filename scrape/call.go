@@ -22,7 +22,7 @@ func (u *Upstream) call(ctx context.Context, r request) (any, error) {
 			return nil, err
 		}
 		if n == 1 {
-			ctx, cancel = context.WithTimeout(ctx, u.timeout)
+			ctx, cancel = context.WithTimeout(ctx, u.options.Timeout)
 			defer cancel()
 		}
 		value, err := u.send(ctx, r, release)
@@ -44,17 +44,16 @@ func (u *Upstream) call(ctx context.Context, r request) (any, error) {
 // acquire waits until a request may be sent, and then checks the budget. It counts a request that is not sent because of a
 // limit. The caller must call release after the request.
 func (u *Upstream) acquire(ctx context.Context, r request) (release func(), err error) {
-	var e *Error
 	release, err = u.limiter.acquire(ctx, r.op, r.path)
-	if err == nil && u.admit != nil {
-		if err = u.admit(ctx, r.op); err != nil {
+	if err == nil && u.options.Admit != nil {
+		if err = u.options.Admit(ctx, r.op); err != nil {
 			release()
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*Error](err); ok {
 				e.Op = r.op
 			}
 		}
 	}
-	if errors.As(err, &e) && (e.Outcome == RateLimited || e.Outcome == Timeout) {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Outcome == RateLimited || e.Outcome == Timeout) {
 		u.metrics.notSent(r.op, e.Outcome)
 	}
 	return release, err
@@ -122,8 +121,7 @@ func (u *Upstream) exchange(ctx context.Context, r request) (any, error) {
 	// Use RoundTrip, because an http.Client would follow redirects, keep cookies and write the URL into errors.
 	response, err := access.transport.RoundTrip(sent)
 	if err != nil {
-		var refused *tls.CertificateVerificationError
-		if errors.As(err, &refused) { // such as an expired certificate
+		if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok { // such as an expired certificate
 			u.metrics.presented(refused.UnverifiedCertificates)
 		}
 		return nil, u.broken(r.op, err)

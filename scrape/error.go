@@ -85,11 +85,10 @@ func Advise(err error, remedy string) error { return &advised{err, remedy} }
 
 // AdviceOf returns what to do about an error, or an empty text if the outcome determines it.
 func AdviceOf(err error) string {
-	var a *advised
-	if !errors.As(err, &a) {
-		return ""
+	if a, ok := errors.AsType[*advised](err); ok {
+		return a.remedy
 	}
-	return a.remedy
+	return ""
 }
 
 // BadPage returns the error for a page of a list whose order or token is wrong.
@@ -139,8 +138,7 @@ func OutcomeOf(err error) Outcome {
 	if err == nil {
 		return OK
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		if e != nil && slices.Contains(Outcomes, e.Outcome) {
 			return e.Outcome
 		}
@@ -163,8 +161,7 @@ func OutcomeOf(err error) Outcome {
 var localLimits = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL}
 
 func isLocalLimit(err error) bool {
-	var lookup *net.DNSError
-	named := errors.As(err, &lookup) // a DNSError keeps only the text of its cause
+	lookup, named := errors.AsType[*net.DNSError](err) // a DNSError keeps only the text of its cause
 	for _, limit := range localLimits {
 		if errors.Is(err, limit) || named && strings.Contains(lookup.Err, limit.Error()) {
 			return true

@@ -108,9 +108,8 @@ func (l *limiter) defaultPause(r *http.Response, err error) time.Duration {
 	if d, ok := l.parseWait(r.Header.Get("Ratelimit-Reset")); ok {
 		return d
 	}
-	var refusal *RPCError
 	words, code := "", 0
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*RPCError](err); ok {
 		words, code = refusal.Message, refusal.Code
 	} else if err != nil {
 		words = err.Error()
@@ -151,8 +150,7 @@ func (l *limiter) retryDelay(op string, n int, err error) (d time.Duration, ok b
 		d *= 3
 	}
 	d = d/2 + time.Duration(time.Now().UnixNano())%d
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
+	if _, wrong := errors.AsType[*tls.CertificateVerificationError](err); wrong {
 		return 0, false
 	}
 	switch OutcomeOf(err) {

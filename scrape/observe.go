@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics counts and measures requests. Set it as Options.Metrics of each Upstream. A nil Metrics does nothing.
@@ -21,13 +22,14 @@ type Metrics struct {
 
 // NewMetrics registers the families and returns them.
 func NewMetrics(r prometheus.Registerer) *Metrics {
+	f := promauto.With(r)
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+		return f.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	m := &Metrics{
+	return &Metrics{
 		requests: counter("avax_exporter_upstream_requests_total",
 			"Requests to an upstream (a node or service) by outcome. Each retry counts. An answer that several collectors use counts once. The label op, the method, "+
 				"is empty for the outcome ok.",
@@ -43,13 +45,11 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		certificate: gauge("avax_exporter_upstream_certificate_expiry_timestamp_seconds",
 			"Expiry of the certificate on the last used HTTPS connection to an upstream, in Unix seconds. Absent for HTTP, and before the first connection.",
 			"upstream"),
-		duration: prometheus.NewSummaryVec(prometheus.SummaryOpts{
+		duration: f.NewSummaryVec(prometheus.SummaryOpts{
 			Name: "avax_exporter_upstream_request_duration_seconds",
 			Help: "Time from the start of a request of this method to the end of its answer, for all upstreams. Includes requests of every outcome.",
 		}, []string{"op"}),
 	}
-	r.MustRegister(m.requests, m.unsent, m.waitUntil, m.certificate, m.duration)
-	return m
 }
 
 // measure counts and measures the requests of one upstream. A nil measure does nothing.

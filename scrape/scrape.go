@@ -76,22 +76,15 @@ const (
 
 // Upstream is one server. It is safe for concurrent use.
 type Upstream struct {
-	name           string
-	base           *url.URL
-	user           *url.Userinfo     // of Options.URL
-	configuredHost string            // Options.Host
-	given          http.RoundTripper // Options.Transport
-	admit          func(ctx context.Context, op string) error
-	share          time.Duration
-	lost           func() time.Duration
-	timeout        time.Duration
-	metrics        *measure
-	limiter        limiter
-	answers        answers
-	unhealthy      atomic.Bool
-	answered       atomic.Pointer[time.Time] // time of the last answer; see Answered
-	succeeded      atomic.Pointer[time.Time] // time of the last result; see Succeeded
-	changed        func()
+	options   Options // with defaults in place of zero values
+	base      *url.URL
+	user      *url.Userinfo // of Options.URL
+	metrics   *measure
+	limiter   limiter
+	answers   answers
+	unhealthy atomic.Bool
+	answered  atomic.Pointer[time.Time] // time of the last answer; see Answered
+	succeeded atomic.Pointer[time.Time] // time of the last result; see Succeeded
 
 	renewing sync.Mutex // locked while access is replaced
 	access   atomic.Pointer[access]
@@ -99,29 +92,25 @@ type Upstream struct {
 
 // New returns the client of an upstream. It sends nothing. An error contains a remedy and no credential.
 func New(o Options) (*Upstream, error) {
-	base, err := parseBase(o.URL)
+	base, err := parse(o.URL, exampleURL)
 	if err != nil {
 		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
 	}
+	o.Timeout = orDefault(o.Timeout, defaultTimeout)
+	perSecond := orDefault(o.Rate, defaultRate)
 	u := &Upstream{
-		name:           o.Name,
-		base:           base,
-		user:           base.User,
-		configuredHost: o.Host,
-		given:          o.Transport,
-		admit:          o.Admit,
-		share:          o.Share,
-		lost:           o.Lost,
-		timeout:        orDefault(o.Timeout, defaultTimeout),
-		metrics:        o.Metrics.newMeasure(o.Name),
-		changed:        o.Changed,
+		options: o, base: base, user: base.User, metrics: o.Metrics.newMeasure(o.Name),
+		limiter: limiter{
+			slots:   make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency)),
+			bucket:  rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond)))),
+			maxWait: orDefault(o.MaxWait, defaultMaxWait),
+			backoffs: backoffs{
+				repeatAfter: o.RepeatAfter, known: map[callKey]backoff{}, denied: map[callKey]int{}, results: map[string]int{},
+			},
+		},
+		answers: newAnswers(),
 	}
 	base.User = nil
-	perSecond := orDefault(o.Rate, defaultRate)
-	u.limiter.repeatAfter = o.RepeatAfter
-	u.limiter.maxWait = orDefault(o.MaxWait, defaultMaxWait)
-	u.limiter.slots = make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency))
-	u.limiter.bucket = rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond))))
 	first, err := u.newAccess(o.Header, o.TLS)
 	if err != nil {
 		return nil, err
@@ -138,7 +127,7 @@ func orDefault[T int | int64 | float64 | time.Duration](v, otherwise T) T {
 }
 
 // Name returns the configured name.
-func (u *Upstream) Name() string { return u.name }
+func (u *Upstream) Name() string { return u.options.Name }
 
 // Healthy reports whether the upstream itself, not a proxy, answered the last finished request. An error is an answer too.
 // Before the first request, Healthy is true. A request does not count if its caller cancelled it or if the exporter's host
@@ -173,8 +162,8 @@ func (u *Upstream) ended(outcome Outcome) {
 			u.succeeded.Store(&now)
 		}
 	}
-	if u.unhealthy.Swap(!good) == good && u.changed != nil {
-		u.changed()
+	if u.unhealthy.Swap(!good) == good && u.options.Changed != nil {
+		u.options.Changed()
 	}
 }
 
@@ -209,7 +198,7 @@ func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (
 		value, err := send(ctx)
 		return value, blame(err)
 	}
-	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body)}, max(d, u.share), send)
+	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body)}, max(d, u.options.Share), send)
 	if err != nil {
 		err = u.explain(r.op, err)
 	}
@@ -219,15 +208,15 @@ func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (
 // watch begins to watch whether this process is in time. The returned function replaces a timeout by Starved if the process was late during a
 // quarter of the time.
 func (u *Upstream) watch(ctx context.Context, op string) (blame func(error) error) {
-	if u.lost == nil {
+	if u.options.Lost == nil {
 		return func(err error) error { return err }
 	}
-	began, before := time.Now(), u.lost()
+	began, before := time.Now(), u.options.Lost()
 	return func(err error) error {
 		if OutcomeOf(err) != Timeout || errors.Is(context.Cause(ctx), context.Canceled) {
 			return err
 		}
-		if took, lost := time.Since(began), u.lost()-before; lost < took/4 {
+		if took, lost := time.Since(began), u.options.Lost()-before; lost < took/4 {
 			return err
 		}
 		return Starved(op, err)
@@ -257,8 +246,11 @@ type reason struct {
 func (r *reason) Error() string { return r.text }
 func (r *reason) Unwrap() error { return r.err }
 
+// exampleURL is the address of a node, in errors.
+const exampleURL = "http://127.0.0.1:9650"
+
 // CheckURL returns the error that New returns for this URL.
-func CheckURL(s string) error { return CheckURLLike(s, "http://127.0.0.1:9650") }
+func CheckURL(s string) error { return CheckURLLike(s, exampleURL) }
 
 // CheckURLLike is CheckURL with an example for the error.
 func CheckURLLike(s, example string) error {
@@ -266,9 +258,7 @@ func CheckURLLike(s, example string) error {
 	return err
 }
 
-// parseBase parses an upstream's address. Its errors contain no user, password, path or query.
-func parseBase(s string) (*url.URL, error) { return parse(s, "http://127.0.0.1:9650") }
-
+// parse parses an upstream's address. Its errors contain no user, password, path or query.
 func parse(s, example string) (*url.URL, error) {
 	like := "write one like " + example
 	s = strings.TrimSpace(s)

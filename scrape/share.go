@@ -128,6 +128,8 @@ type answers struct {
 	pruneAt int // size at which expired answers are deleted
 }
 
+func newAnswers() answers { return answers{byKey: map[shareKey]*shared{}, pruneAt: firstPrune} }
+
 // Limits of the stored answers of one upstream.
 const (
 	firstPrune = 32
@@ -196,9 +198,6 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send fu
 
 // store stores s, and deletes expired answers if there are many.
 func (a *answers) store(q shareKey, s *shared) {
-	if a.byKey == nil {
-		a.byKey, a.pruneAt = make(map[shareKey]*shared), firstPrune
-	}
 	if len(a.byKey) >= a.pruneAt {
 		for key, old := range a.byKey {
 			select {

@@ -10,7 +10,7 @@ import (
 
 func TestSharedAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var a answers
+		a := newAnswers()
 		asked := 0
 		ask := func(context.Context) (any, error) { asked++; return 1, nil }
 		put := func(n int, keep time.Duration) {

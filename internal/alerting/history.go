@@ -229,8 +229,7 @@ func (h *history) save(s *Store, keep time.Duration) error {
 
 // reason returns the error without the name of the file, because that name is different each time.
 func (h *history) reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", h.path, path.Err)
 	}
 	return err

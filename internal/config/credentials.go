@@ -37,7 +37,7 @@ type httpEntry struct {
 func (e *httpEntry) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain httpEntry
 	err := unmarshal((*plain)(e))
-	if located := (*yaml.TypeError)(nil); errors.As(err, &located) {
+	if _, located := errors.AsType[*yaml.TypeError](err); located {
 		return err
 	}
 	if len(e.Upstreams) == 0 {
@@ -231,7 +231,7 @@ func decodeYAML(data []byte, into any, form string) error {
 		return nil
 	}
 	texts := []string{err.Error()}
-	if located := (*yaml.TypeError)(nil); errors.As(err, &located) {
+	if located, ok := errors.AsType[*yaml.TypeError](err); ok {
 		texts = located.Errors
 	}
 	var errs []error

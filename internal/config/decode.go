@@ -245,8 +245,7 @@ func (d *Directory) Decode(path string) error {
 			return nil // with a full or broken disk, the exporter must start and alert
 		}
 	}
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = fmt.Errorf("%s: %w: create a directory that this user may write to", path, e.Err)
 	}
 	return err

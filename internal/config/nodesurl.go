@@ -99,8 +99,7 @@ func (c *Config) requestNodes(ctx context.Context, access *httpconfig.HTTPClient
 	req.Header.Set("Accept", "application/json")
 	resp, err := client.Do(req)
 	if err != nil {
-		var wrapped *url.Error // it contains the URL
-		if errors.As(err, &wrapped) {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok { // it contains the URL
 			err = wrapped.Err
 		}
 		return nil, fmt.Errorf("no list of nodes: %w: correct the URL, or start the server", err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -81,7 +82,7 @@ type cause struct {
 // answer are one cause, because a node that stops first refuses connections, then drops them, and answers as unavailable behind a proxy.
 func causeOf(r metric.Run) cause {
 	c := cause{r.Target.Group(), scrape.OutcomeOf(r.Err)}
-	if call := (*nodes.CallError)(nil); errors.As(r.Err, &call) {
+	if call, ok := errors.AsType[*nodes.CallError](r.Err); ok {
 		c.group = metric.Target{Node: call.Node.Name()}
 	}
 	switch c.outcome {
@@ -130,14 +131,10 @@ type counts struct {
 
 func newCounts(r prometheus.Registerer) counts {
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-		r.MustRegister(c)
-		return c
+		return promauto.With(r).NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-		r.MustRegister(g)
-		return g
+		return promauto.With(r).NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	return counts{
 		counter("avax_exporter_collector_skipped_total", "Runs of collectors that were skipped because the previous run for the same target had not ended, or "+

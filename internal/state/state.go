@@ -277,8 +277,7 @@ func (d *Dir) Save(key string, value any) error {
 
 // reason returns the error without the name of the temporary file, because that name is different each time.
 func reason(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", filepath.Dir(e.Path), e.Err)
 	}
 	return err

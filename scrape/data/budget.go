@@ -143,8 +143,7 @@ func IsOverBudget(err error) bool { return errors.As(err, new(overBudgetError)) 
 
 // BudgetWait returns the time after which the budget allows a request that it rejected. It is 0 if that is never, or if err is another error.
 func BudgetWait(err error) time.Duration {
-	var e overBudgetError
-	_ = errors.As(err, &e)
+	e, _ := errors.AsType[overBudgetError](err)
 	return e.wait
 }
 
