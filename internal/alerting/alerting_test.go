@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -123,49 +122,6 @@ func TestRulesRunIfTheExporterNeverGetsReady(t *testing.T) {
 	})
 }
 
-func TestForContinuesAfterRestarts(t *testing.T) {
-	for name, restart := range map[string]func(w *world, stop func()){
-		"a minute off": func(_ *world, stop func()) {
-			stop()
-			time.Sleep(time.Minute)
-		},
-		"several times, before the rules have restored their state": func(w *world, stop func()) {
-			for _, seconds := range []int{16, 20, 25, 30} {
-				stop()
-				_, stop = w.start()
-				time.Sleep(time.Duration(seconds) * time.Second)
-			}
-			stop()
-		},
-		"killed": func(w *world, stop func()) { // at most a minute is lost
-			before := w.state
-			w.state = w.t.TempDir()
-			if err := os.CopyFS(w.state, os.DirFS(before)); err != nil {
-				w.t.Fatal(err)
-			}
-			stop()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, down(10*time.Minute))
-				w.show(nodeDown)
-				_, stop := w.start()
-				time.Sleep(8*time.Minute + 10*time.Second)
-				restart(w, stop)
-				_, stop = w.start()
-				defer stop()
-				again := time.Now()
-				time.Sleep(8 * time.Minute)
-				begun, _ := w.paged("Down")
-				if len(begun) != 1 || begun[0].at.Sub(again) > 5*time.Minute {
-					t.Errorf("two of ten minutes left at %s; notifications: %v", again, begun)
-				}
-			})
-		})
-	}
-}
-
 // Service managers kill a process that takes too long to stop.
 func TestHungAlertmanagerDoesNotDelayShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,30 +141,6 @@ type hung struct{}
 func (hung) RoundTrip(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()
-}
-
-func TestFiringAlertIsNotSentAgainAfterARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, down(5*time.Minute))
-		w.show(nodeDown)
-		_, stop := w.start()
-		time.Sleep(8 * time.Minute)
-		for range 3 {
-			stop()
-			time.Sleep(20 * time.Second)
-			_, stop = w.start()
-			time.Sleep(5 * time.Minute)
-		}
-		defer stop()
-		if begun, ended := w.paged("Down"); len(begun) != 1 || len(ended) != 0 {
-			t.Errorf("notifications: %v, resolved: %v", begun, ended)
-		}
-		w.show(nodeUp)
-		time.Sleep(time.Minute)
-		if _, ended := w.paged("Down"); len(ended) != 1 {
-			t.Errorf("resolved: %v", ended)
-		}
-	})
 }
 
 // An alert whose expression has no labels, such as a watchdog, continues too: the log has no error.
