@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics counts and measures requests. Set it as Options.Metrics of each Upstream. A nil Metrics does nothing.
+// Metrics counts and measures requests. Set it as Options.Metrics of each Upstream.
 //
 // There are few series for each upstream, because a fleet has a thousand: methods are counted only if they fail, and the
 // durations of a method are those of all upstreams.
@@ -52,23 +52,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 }
 
-// measure counts and measures the requests of one upstream. A nil measure does nothing.
+// measure counts and measures the requests of one upstream.
 type measure struct {
 	*Metrics
 	upstream string
 	closed   atomic.Bool
 }
 
-func (m *Metrics) newMeasure(upstream string) *measure {
-	if m == nil {
-		return nil
-	}
-	return &measure{Metrics: m, upstream: upstream}
-}
-
 // ended counts a request and its duration.
 func (m *measure) ended(op string, outcome Outcome, took time.Duration) {
-	if m.off() {
+	if m.closed.Load() {
 		return
 	}
 	m.duration.WithLabelValues(op).Observe(took.Seconds())
@@ -80,33 +73,27 @@ func (m *measure) ended(op string, outcome Outcome, took time.Duration) {
 
 // notSent counts a call or a retry that was not sent.
 func (m *measure) notSent(op string, outcome Outcome) {
-	if !m.off() {
+	if !m.closed.Load() {
 		m.unsent.WithLabelValues(m.upstream, op, string(outcome)).Inc()
 	}
 }
 
 // waits sets the end of the pause that the upstream requested.
 func (m *measure) waits(op string, until time.Time) {
-	if !m.off() {
+	if !m.closed.Load() {
 		m.waitUntil.WithLabelValues(m.upstream, op).Set(float64(until.Unix()))
 	}
 }
 
 // presented sets the expiry of the certificate that the upstream presented.
 func (m *measure) presented(chain []*x509.Certificate) {
-	if len(chain) > 0 && !m.off() {
+	if len(chain) > 0 && !m.closed.Load() {
 		m.certificate.WithLabelValues(m.upstream).Set(float64(chain[0].NotAfter.Unix()))
 	}
 }
 
-// off reports whether nothing is measured: without Metrics, or after forget, so that a call in progress creates no series.
-func (m *measure) off() bool { return m == nil || m.closed.Load() }
-
-// forget deletes the upstream's series.
+// forget deletes the upstream's series. A call in progress creates no new ones.
 func (m *measure) forget() {
-	if m == nil {
-		return
-	}
 	m.closed.Store(true)
 	upstream := prometheus.Labels{"upstream": m.upstream}
 	m.requests.DeletePartialMatch(upstream)

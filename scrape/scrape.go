@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 )
 
@@ -62,7 +63,7 @@ type Options struct {
 	Changed func()
 
 	Transport http.RoundTripper // default: a new http.Transport
-	Metrics   *Metrics          // nil: not measured
+	Metrics   *Metrics          // default: not exported
 }
 
 // Defaults of Options.
@@ -97,9 +98,12 @@ func New(o Options) (*Upstream, error) {
 		return nil, fmt.Errorf("upstream %q: %w", o.Name, err)
 	}
 	o.Timeout = orDefault(o.Timeout, defaultTimeout)
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
 	perSecond := orDefault(o.Rate, defaultRate)
 	u := &Upstream{
-		options: o, base: base, user: base.User, metrics: o.Metrics.newMeasure(o.Name),
+		options: o, base: base, user: base.User, metrics: &measure{Metrics: o.Metrics, upstream: o.Name},
 		limiter: limiter{
 			slots:   make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency)),
 			bucket:  rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond)))),
