@@ -16,12 +16,12 @@ type L1 struct {
 
 // Quorums are the shares of an L1's weight below which a function of the L1 fails, highest first.
 var Quorums = []struct {
-	Share        float64
-	Label, Means string
+	Share float64
+	Label string
 }{
-	{Quorum, "0.80", "its nodes report themselves unhealthy"},
-	{0.75, "0.75", "its consensus stops"},
-	{0.67, "0.67", "it cannot sign messages to other chains"},
+	{Quorum, "0.80"}, // its nodes report themselves unhealthy
+	{0.75, "0.75"},   // its consensus stops
+	{0.67, "0.67"},   // it cannot sign messages to other chains
 }
 
 // TopUpDays is the default number of days that a top-up must last.

@@ -80,8 +80,5 @@ func (p Poll) Dissenters(requirement float64, n int) []View {
 
 // byStake compares by stake, largest first, and then by ID.
 func byStake(a, b View) int {
-	if a.Stake != b.Stake {
-		return cmp.Compare(b.Stake, a.Stake)
-	}
-	return cmp.Compare(a.NodeID, b.NodeID)
+	return cmp.Or(cmp.Compare(b.Stake, a.Stake), cmp.Compare(a.NodeID, b.NodeID))
 }

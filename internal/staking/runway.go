@@ -45,14 +45,6 @@ func (v Validator) runway() (left time.Duration, ends bool) {
 	return Runway(v.Balance, v.Burn)
 }
 
-// inOrder compares by time, and then by ID.
-func inOrder(a, b time.Duration, idA, idB string) int {
-	if a != b {
-		return cmp.Compare(a, b)
-	}
-	return cmp.Compare(idA, idB)
-}
-
 // runOut is the end of a validator's balance without a top-up.
 type runOut struct {
 	ID           string
@@ -74,7 +66,7 @@ func runOuts(set []Validator) []runOut {
 			outs = append(outs, runOut{v.ID, left, v.Weight}) // ActiveWeight is the validator's own weight until outs is sorted
 		}
 	}
-	slices.SortFunc(outs, func(a, b runOut) int { return inOrder(a.After, b.After, a.ID, b.ID) })
+	slices.SortFunc(outs, func(a, b runOut) int { return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(a.ID, b.ID)) })
 	for i := range outs {
 		active -= outs[i].ActiveWeight
 		outs[i].ActiveWeight = active
@@ -131,7 +123,7 @@ func Plan(set []Validator, keep time.Duration) []TopUp {
 			gaps = append(gaps, gap{TopUp{v.ID, need - v.Balance}, left})
 		}
 	}
-	slices.SortFunc(gaps, func(a, b gap) int { return inOrder(a.left, b.left, a.ID, b.ID) })
+	slices.SortFunc(gaps, func(a, b gap) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.ID, b.ID)) })
 	plan := make([]TopUp, len(gaps))
 	for i, g := range gaps {
 		plan[i] = g.TopUp

@@ -121,11 +121,6 @@ func (all SetViews) Only(ids map[string]bool, ends []Ending) SetViews {
 // StopAhead is how far the answer whether a node can stop looks ahead: an L1 validator whose balance ends before that does not count.
 const StopAhead = time.Minute
 
-// AfterStop returns the share of the weight that stays active and connected when the node with this ID stops, as After says.
-func (all SetViews) AfterStop(id string, isolated map[string]string) (share float64, by string) {
-	return StopSet{Views: all}.After([]string{id}, isolated, time.Time{})
-}
-
 // StopSet is a validator set with what counts for the question whether nodes can stop.
 type StopSet struct {
 	Chain string

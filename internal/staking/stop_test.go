@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -112,8 +113,8 @@ func TestStoppedNodeHasNoView(t *testing.T) {
 		return v
 	}
 	views := staking.SetViews{view("a", map[string]uint64{"a": 40, "b": 40, "c": 20}), view("b", map[string]uint64{"b": 40})}
-	views = views.WithoutStopped([]string{"b"}, map[string]bool{"b": true})
-	if share, by := views.AfterStop("c", nil); share != 0.4 || by != "a" {
+	set := staking.StopSet{Views: views.WithoutStopped([]string{"b"}, map[string]bool{"b": true})}
+	if share, by := set.After([]string{"c"}, nil, time.Time{}); share != 0.4 || by != "a" {
 		t.Errorf("%v stays up, as %q reports", share, by)
 	}
 }
