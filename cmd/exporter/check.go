@@ -42,11 +42,8 @@ func runCheck(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return usageError{err}
 	}
 	cfg, err := configured(config.Load())
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case verbose:
-		return app.CheckAll(ctx, cfg, stdout)
 	}
-	return app.Check(ctx, cfg, stdout)
+	return app.Check(ctx, cfg, stdout, verbose)
 }

@@ -212,7 +212,7 @@ func (s *setup) findNode(ctx context.Context) (cfg *config.Config, err error) {
 // node does not answer.
 func (s *setup) tryNode(ctx context.Context, cfg *config.Config) error {
 	var checks bytes.Buffer
-	err := app.Check(ctx, cfg, &checks)
+	err := app.Check(ctx, cfg, &checks, false)
 	for line := range strings.Lines(checks.String()) {
 		if !strings.HasPrefix(line, "ok ") {
 			fmt.Fprint(s.out, line)

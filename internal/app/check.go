@@ -27,17 +27,9 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// Check runs every collector once. It prints first what needs a person, then one line about all that is well. Its error contains the number of findings.
-func Check(ctx context.Context, cfg *config.Config, out io.Writer) error {
-	return check(ctx, cfg, out, false)
-}
-
-// CheckAll is like Check, and lists all that is well.
-func CheckAll(ctx context.Context, cfg *config.Config, out io.Writer) error {
-	return check(ctx, cfg, out, true)
-}
-
-func check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) error {
+// Check runs every collector once. It prints first what needs a person, then one line about all that is well, or with all a list of it. Its error
+// contains the number of findings.
+func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) error {
 	registry := prometheus.NewRegistry()
 	t, err := newTargets(cfg, nil, scrape.NewMetrics(registry))
 	if err != nil {

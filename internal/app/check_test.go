@@ -31,7 +31,7 @@ func checked(t *testing.T, situation string, adjust func(config.Environment)) (p
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	err = app.Check(t.Context(), c, &out)
+	err = app.Check(t.Context(), c, &out, false)
 	return out.String(), err
 }
 
@@ -128,7 +128,7 @@ func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
 			}
 			c.Transport = w.Transport
 			var out strings.Builder
-			err = app.Check(t.Context(), c, &out)
+			err = app.Check(t.Context(), c, &out, false)
 			return out.String(), err
 		}
 		if printed, err := check(); err != nil {
@@ -176,7 +176,7 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 				}
 				c.Transport = w.Transport
 				var out strings.Builder
-				err = app.Check(t.Context(), c, &out)
+				err = app.Check(t.Context(), c, &out, false)
 				if findings := len(test.want) > 1; (err != nil) != findings {
 					t.Errorf("error %v", err)
 				}

@@ -29,7 +29,7 @@ func TestCheckCountsCallsToObservers(t *testing.T) {
 			}
 			c.Transport = network.Transport()
 			var out strings.Builder
-			if err := app.Check(t.Context(), c, &out); (err != nil) != stopped {
+			if err := app.Check(t.Context(), c, &out, false); (err != nil) != stopped {
 				t.Errorf("%v\n%s", err, &out)
 			}
 			_, line, _ := strings.Cut(out.String(), "observer public: ")

@@ -304,7 +304,7 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 		}
 		c.Transport = w.Transport
 		var out strings.Builder
-		if err := app.Check(context.Background(), c, &out); err != nil {
+		if err := app.Check(context.Background(), c, &out, false); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
 		for line := range strings.Lines(out.String()) {

@@ -134,7 +134,7 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 			}
 			cfg.Transport = w.Transport
 			var checked bytes.Buffer
-			if err := app.Check(t.Context(), cfg, &checked); err == nil {
+			if err := app.Check(t.Context(), cfg, &checked, false); err == nil {
 				t.Error("check finds nothing wrong")
 			}
 			for name, text := range map[string]string{"page": page, "check": checked.String()} {
@@ -220,7 +220,7 @@ func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		var plan bytes.Buffer
-		_ = app.Check(t.Context(), cfg, &plan)
+		_ = app.Check(t.Context(), cfg, &plan, false)
 		total := regexp.MustCompile(`(?m)^ *total +[0-9]+ per minute +([0-9]+) per day`).FindStringSubmatch(plan.String())
 		if total == nil {
 			t.Fatal(plan.String())
