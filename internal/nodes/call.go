@@ -84,10 +84,17 @@ func rank(n *Node) int {
 // wait returns the context for a call to the node. If there are other nodes to call, the context also ends when the
 // node does not answer an up probe.
 func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
 	if !others {
-		return ctx, func() {}
+		return ctx, cancel
 	}
-	return n.whileAnswering(ctx)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	stop := context.AfterFunc(n.answering, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
 }
 
 // Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes of another network and those whose call

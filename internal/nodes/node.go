@@ -209,18 +209,6 @@ func (p *Pool) ChainStopped(ref string) map[string]bool {
 	return ids
 }
 
-// whileAnswering returns a context that also ends when the node does not answer an up probe.
-func (n *Node) whileAnswering(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	stop := context.AfterFunc(n.answering, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
 // Run runs a collect function that calls the node or observer. It returns an error if the observer belongs to another
 // network.
 func (n *Node) Run(ctx context.Context, collect func() error) error {
