@@ -101,7 +101,8 @@ func (w *week) sample(ctx context.Context, from PromQL, now time.Time) error {
 		values, err := Vector(from.Query(ctx, s.expr, at))
 		errs = append(errs, err)
 		for _, one := range values {
-			l := labelsOf(s.name, one.Metric)
+			one.Metric[model.MetricNameLabel] = model.LabelValue(s.name)
+			l := LabelsOf(one.Metric)
 			hash := l.Hash()
 			ref, known := w.known[hash]
 			if !known && !w.admits(s.name, one.Metric) {
@@ -127,9 +128,9 @@ func (w *week) admits(name string, metric model.Metric) bool {
 	return w.ofNode[node] <= maxNodeAlerts || name != "ALERTS" && name != forState
 }
 
-func labelsOf(name string, metric model.Metric) labels.Labels {
-	b := labels.NewScratchBuilder(len(metric) + 1)
-	b.Add(model.MetricNameLabel, name)
+// LabelsOf returns the labels of a series in the type of the store.
+func LabelsOf(metric model.Metric) labels.Labels {
+	b := labels.NewScratchBuilder(len(metric))
 	for label, value := range metric {
 		b.Add(string(label), string(value))
 	}

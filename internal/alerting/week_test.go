@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
@@ -103,7 +104,7 @@ func TestWeekContinuesAfterAClockFarAhead(t *testing.T) {
 			}
 		}
 		app := w.samples().Appender(t.Context())
-		if _, err := app.Append(0, labelsOf("avax_node_up", model.Metric{"node": "alpha"}), at.UnixMilli(), 1); err != nil {
+		if _, err := app.Append(0, labels.FromStrings("__name__", "avax_node_up", "node", "alpha"), at.UnixMilli(), 1); err != nil {
 			t.Errorf("at %v: %v", at, err)
 		}
 		if err := app.Commit(); err != nil {

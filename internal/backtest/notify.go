@@ -28,7 +28,7 @@ func (r *Result) Notify(c *config.Config) {
 	root := dispatch.NewRoute(c.Route, nil)
 	groups := map[string]*group{}
 	for i := range r.Incidents {
-		set := r.Incidents[i].labelSet()
+		set := notify.LabelSet(r.Incidents[i].Labels.Map())
 		for _, route := range root.Match(set) {
 			labels := model.LabelSet{}
 			for name, v := range set {
@@ -162,11 +162,3 @@ func (i Incident) end(r *Result) time.Time {
 
 // Severity returns the label severity.
 func (i Incident) Severity() string { return i.Labels.Get("severity") }
-
-func (i Incident) labelSet() model.LabelSet {
-	set := model.LabelSet{}
-	for name, v := range i.Labels.Map() {
-		set[model.LabelName(name)] = model.LabelValue(v)
-	}
-	return set
-}

@@ -36,7 +36,7 @@ type loader struct {
 func (l *loader) load(ctx context.Context, s *alerting.Store, samples model.Matrix, scrapes map[scraped][]int64) (n int, err error) {
 	app := s.Appender(ctx)
 	for _, series := range samples {
-		ls, id := labelsOf(series.Metric), series.Metric.Fingerprint()
+		ls, id := alerting.LabelsOf(series.Metric), series.Metric.Fingerprint()
 		times := scrapes[scrapedOf(series.Metric)]
 		var ref storage.SeriesRef
 		_, alive := l.alive[id]
@@ -87,7 +87,7 @@ func (l *loader) end(ctx context.Context, s *alerting.Store, seen map[model.Fing
 		if seen[id] || len(times) == 0 {
 			continue
 		}
-		if _, err := app.Append(0, labelsOf(metric), times[0], staleMarker); err != nil {
+		if _, err := app.Append(0, alerting.LabelsOf(metric), times[0], staleMarker); err != nil {
 			return errors.Join(err, app.Rollback())
 		}
 		delete(l.alive, id)
@@ -114,15 +114,6 @@ func scrapesOf(ups model.Matrix) map[scraped][]int64 {
 		slices.Sort(times[t])
 	}
 	return times
-}
-
-func labelsOf(m model.Metric) labels.Labels {
-	b := labels.NewScratchBuilder(len(m))
-	for name, v := range m {
-		b.Add(string(name), string(v))
-	}
-	b.Sort()
-	return b.Labels()
 }
 
 // append stores the results of a rule at one time, and a staleness marker for each series that the rule returned before and no

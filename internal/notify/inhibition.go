@@ -46,10 +46,7 @@ func (in Inhibition) Inhibitors(alerts []map[string]string) []int {
 	sets := make([]model.LabelSet, len(alerts))
 	sources, index := given{}, map[string]int{}
 	for i, a := range alerts {
-		sets[i] = make(model.LabelSet, len(a))
-		for name, value := range a {
-			sets[i][model.LabelName(name)] = model.LabelValue(value)
-		}
+		sets[i] = LabelSet(a)
 		sources.alerts = append(sources.alerts, &alert.Alert{Alert: model.Alert{Labels: sets[i]}})
 		index[sets[i].Fingerprint().String()] = i
 	}
@@ -67,6 +64,15 @@ func (in Inhibition) Inhibitors(alerts []map[string]string) []int {
 		}
 	}
 	return by
+}
+
+// LabelSet returns labels in the type of Alertmanager.
+func LabelSet(labels map[string]string) model.LabelSet {
+	set := make(model.LabelSet, len(labels))
+	for name, value := range labels {
+		set[model.LabelName(name)] = model.LabelValue(value)
+	}
+	return set
 }
 
 // given provides a fixed list of alerts to an inhibitor.

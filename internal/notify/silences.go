@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -10,7 +11,6 @@ import (
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/silence"
 	"github.com/prometheus/alertmanager/silence/silencepb"
-	"github.com/prometheus/common/model"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -28,10 +28,7 @@ func (s Silence) Mutes(of map[string]string, now time.Time) bool {
 	if now.Before(s.Starts) || !now.Before(s.Ends) {
 		return false
 	}
-	set := model.LabelSet{}
-	for name, value := range of {
-		set[model.LabelName(name)] = model.LabelValue(value)
-	}
+	set := LabelSet(of)
 	return slices.ContainsFunc(s.sets, func(m labels.Matchers) bool { return m.Matches(set) })
 }
 
@@ -90,10 +87,7 @@ func (n *Notifier) Silences(ctx context.Context) ([]Silence, error) {
 		})
 	}
 	slices.SortFunc(all, func(a, b Silence) int {
-		if order := a.Ends.Compare(b.Ends); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Matches+a.ID, b.Matches+b.ID)
+		return cmp.Or(a.Ends.Compare(b.Ends), strings.Compare(a.Matches+a.ID, b.Matches+b.ID))
 	})
 	return all, nil
 }

@@ -16,6 +16,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -298,7 +299,7 @@ func shortSubject(labels map[string]string) g.Node {
 // notified returns which receivers were notified of a firing period, and its summary. If nobody was, it says which other firing period suppressed it.
 func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string) {
 	for _, a := range v.All {
-		if e.end.IsZero() && sameAlert(metricOf(a.Labels), e.labels) {
+		if e.end.IsZero() && sameAlert(notify.LabelSet(a.Labels), e.labels) {
 			summary = v.titleOf(a)
 		}
 	}
@@ -352,14 +353,6 @@ func (v *view) firedAt(e firingPeriod) time.Time {
 		}
 	}
 	return e.began
-}
-
-func metricOf(labels map[string]string) model.LabelSet {
-	set := model.LabelSet{}
-	for name, value := range labels {
-		set[model.LabelName(name)] = model.LabelValue(value)
-	}
-	return set
 }
 
 // sameAlert reports whether the labels of a notified alert are those of a firing period, which has no label of a replica.
