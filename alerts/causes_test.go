@@ -559,8 +559,11 @@ func key(l map[string]string) string {
 }
 
 // judge compares what was sent for a fleet with what its cause should send.
-func (c cause) judge(t *testing.T, f *fleet, sent []testworld.Alert) {
+func (c cause) judge(t *testing.T, f *fleet, sent []testworld.Alert, labelled bool) {
 	t.Helper()
+	if labelled {
+		f.reachesEachOwner(t, sent)
+	}
 	type message struct {
 		key, texts string
 		number     int
@@ -620,6 +623,26 @@ func (c cause) judge(t *testing.T, f *fleet, sent []testworld.Alert) {
 	}
 }
 
+// reachesEachOwner checks that an alert about the L1, which names no node, has a copy for each owner of its validators.
+func (f *fleet) reachesEachOwner(t *testing.T, sent []testworld.Alert) {
+	t.Helper()
+	all, got := map[string]bool{}, map[string]map[string]bool{}
+	f.all(func(i int) { all[f.owner(i)] = true })
+	for _, a := range sent {
+		if l := a.Labels; l["node"] == "" && l["node_id"] == "" && (l["chain"] == "dex" || l["subnet_id"] != "") {
+			if got[key(l)] == nil {
+				got[key(l)] = map[string]bool{}
+			}
+			got[key(l)][l["owner"]] = true
+		}
+	}
+	for key, owners := range got {
+		if !maps.Equal(owners, all) {
+			t.Errorf("%s reaches %v, not %v", key, owners, all)
+		}
+	}
+}
+
 // fleetsOf returns a fleet for each cause, after it began.
 func fleetsOf(n int) (fleets []*fleet, played []cause) {
 	for i, c := range causes {
@@ -661,7 +684,7 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 					}
 				}
 				for i, f := range fleets {
-					t.Run(played[i].name, func(t *testing.T) { played[i].judge(t, f, sent[f.job]) })
+					t.Run(played[i].name, func(t *testing.T) { played[i].judge(t, f, sent[f.job], set.name == "with labels") })
 				}
 			})
 		}

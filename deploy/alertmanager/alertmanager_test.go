@@ -381,7 +381,7 @@ var cases = []struct {
 	},
 	{
 		name:  "L1 whose balances run out",
-		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "chain=L1", "quorum=0.80"},
+		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "chain=L1"},
 		effects: []alert{
 			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
 		},
