@@ -32,63 +32,6 @@ func TestRequirementFollowsThePeriodStart(t *testing.T) {
 	}
 }
 
-func TestBudgetShrinksAsUptimeFalls(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		instant := rapid.Int64Range(-1e18, 1e18)
-		p := staking.Period{
-			Start: day0.Add(time.Duration(instant.Draw(t, "start"))),
-			End:   day0.Add(time.Duration(instant.Draw(t, "end"))),
-		}
-		now := day0.Add(time.Duration(instant.Draw(t, "now")))
-		requirement := rapid.Float64Range(0, 1).Draw(t, "requirement")
-		high := rapid.Float64Range(0, 1).Draw(t, "uptime")
-		low := rapid.Float64Range(0, high).Draw(t, "lower uptime")
-
-		more, less := staking.NewDowntimeBudget(p, now, high, requirement), staking.NewDowntimeBudget(p, now, low, requirement)
-		if left(less) > left(more) || less.Used < more.Used || less.Allowed != more.Allowed || less.Reachable() && !more.Reachable() {
-			t.Fatalf("at %v: %+v, at %v: %+v", high, more, low, less)
-		}
-		length := max(p.End.Sub(p.Start), 0)
-		if left(less) < 0 || less.Used < 0 || less.Used > min(max(now.Sub(p.Start), 0), length) || less.Allowed < 0 || less.Allowed > length {
-			t.Fatalf("length %v: %+v", length, less)
-		}
-	})
-}
-
-// The simulation counts in whole seconds and thousandths, so it is exact.
-func TestBudgetMatchesASimulation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		length := rapid.IntRange(1, 3000).Draw(t, "length")
-		elapsed := rapid.IntRange(1, length).Draw(t, "elapsed")
-		up := rapid.IntRange(0, elapsed).Draw(t, "up")
-		thousandths := rapid.SampledFrom([]int{0, 1, 667, 800, 900, 999, 1000}).Draw(t, "requirement")
-
-		// paid simulates the rest of the period. It starts with this many seconds of downtime.
-		paid := func(down int) bool {
-			up := up
-			for second := elapsed; second < length; second++ {
-				if down--; down < 0 {
-					up++
-				}
-			}
-			return up*1000 >= thousandths*length
-		}
-		b := staking.NewDowntimeBudget(staking.Period{Start: at(0), End: at(length)}, at(elapsed),
-			float64(up)/float64(elapsed), float64(thousandths)/1000)
-
-		if b.Reachable() != paid(0) {
-			t.Fatalf("reachable %v, in the simulation %v: %+v", b.Reachable(), paid(0), b)
-		}
-		rest := int(left(b) / time.Second)
-		if b.Reachable() && !paid(rest) {
-			t.Fatalf("%d s of downtime left, but they cost the reward: %+v", rest, b)
-		}
-		if elapsed+rest < length && paid(rest+1) {
-			t.Fatalf("%d s of further downtime do not cost the reward: %+v", rest+1, b)
-		}
-	})
-}
-
 func TestRequirementExactlyMetIsReachable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := 10 * rapid.IntRange(1, 366*24*360).Draw(t, "tenths of the length")

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
@@ -25,22 +24,6 @@ func drawViews(t *rapid.T) []staking.View {
 		}
 	}
 	return views
-}
-
-func TestPollIgnoresTheOrderOfViews(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		views := drawViews(t)
-		total := rapid.Uint64Range(0, 1e17).Draw(t, "total")
-		a, b := staking.NewPoll(views, total), staking.NewPoll(rapid.Permutation(views).Draw(t, "reordered"), total)
-		meanA, knownA := a.Uptime()
-		meanB, knownB := b.Uptime()
-		if meanA != meanB || knownA != knownB || a.Known() != b.Known() || a.Yes(0.9) != b.Yes(0.9) {
-			t.Fatalf("%v %v %v, reordered %v %v %v", meanA, a.Known(), a.Yes(0.9), meanB, b.Known(), b.Yes(0.9))
-		}
-		if diff := gocmp.Diff(a.Dissenters(0.9, 5), b.Dissenters(0.9, 5)); diff != "" {
-			t.Fatal(diff)
-		}
-	})
 }
 
 // The count uses integers: percents, and stake in units.

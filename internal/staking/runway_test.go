@@ -1,7 +1,6 @@
 package staking_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -46,38 +45,6 @@ func activeAfter(set []staking.Validator, seconds int) (ids []string, active, to
 	return ids, active, total
 }
 
-func TestRunOutsMatchASimulation(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		set := drawSet(t, 8)
-		outs := staking.RunOuts(set)
-		for second := range 62 {
-			alive, active, _ := activeAfter(set, second)
-			left, gone := active, []string(nil)
-			for _, out := range outs {
-				if out.After <= time.Duration(second)*time.Second {
-					gone, left = append(gone, out.ID), out.ActiveWeight
-				}
-			}
-			if len(gone) > 0 && left != active {
-				t.Fatalf("after %d s: active weight %d, with run-outs %d: %+v", second, active, left, outs)
-			}
-			for _, v := range set {
-				if v.Active() && slices.Contains(alive, v.ID) == slices.Contains(gone, v.ID) {
-					t.Fatalf("after %d s, %s: simulated %v, ran out %v", second, v.ID, alive, gone)
-				}
-				if !v.Active() && slices.Contains(gone, v.ID) {
-					t.Fatalf("%s was already inactive", v.ID)
-				}
-			}
-		}
-		if !slices.IsSortedFunc(outs, func(a, b staking.RunOut) int {
-			return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(a.ID, b.ID))
-		}) {
-			t.Fatalf("not in order: %+v", outs)
-		}
-	})
-}
-
 func TestL1ResultsIgnoreValidatorOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := drawSet(t, 8)
@@ -115,30 +82,6 @@ func TestQuorumLossMatchesASimulation(t *testing.T) {
 		}
 		if seen := time.Duration(second) * time.Second; lost && (after > seen || after <= seen-time.Second) {
 			t.Fatalf("lost after %v, in the simulation between %d and %d s", after, second-1, second)
-		}
-	})
-}
-
-func TestWeightAtTheQuorumIsNotALoss(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		unit := rapid.Uint64Range(1, math.MaxUint64/100).Draw(t, "a hundredth of the weight")
-		for _, percent := range []uint64{67, 75, 80} {
-			quorum := float64(percent) / 100
-			set := []staking.Validator{
-				{ID: "stays", Weight: percent * unit, Legacy: true},
-				{ID: "inactive", Weight: (100 - percent) * unit},
-			}
-			if after, lost := staking.QuorumLoss(set, quorum); lost {
-				t.Fatalf("%d %% of %d: lost after %v", percent, 100*unit, after)
-			}
-			if unit >= 1e9 { // else floats cannot represent the difference
-				continue
-			}
-			set[0].Weight--
-			set[1].Weight++
-			if after, lost := staking.QuorumLoss(set, quorum); after != 0 || !lost {
-				t.Fatalf("one less than %d %% of %d: %v %v", percent, 100*unit, after, lost)
-			}
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package staking_test
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"testing"
@@ -11,44 +10,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 )
-
-func TestWithoutIsTheShareOfTheOtherMembers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		set := make([]staking.Member, rapid.IntRange(0, 8).Draw(t, "members"))
-		for i := range set {
-			set[i] = staking.Member{
-				ID:     fmt.Sprint(i),
-				Weight: rapid.Uint64Range(0, 20).Draw(t, "weight"),
-				Up:     rapid.Bool().Draw(t, "up"),
-			}
-		}
-		sum := sumOf(set)
-		for i := range len(set) + 1 { // the last is not in the set
-			var others, total uint64
-			stopped := staking.Member{}
-			for j, m := range set {
-				total += m.Weight
-				switch {
-				case i == j:
-					stopped = m
-				case m.Up:
-					others += m.Weight
-				}
-			}
-			want := 0.0
-			if total > 0 {
-				want = float64(others) / float64(total)
-			}
-			got := without(set, fmt.Sprint(i))
-			if math.Abs(got-want) > 1e-12 {
-				t.Fatalf("without %d: %v, others %d of %d", i, got, others, total)
-			}
-			if one := sum.Without(stopped); one != got {
-				t.Fatalf("without %d: %v from the sums, %v from the set", i, one, got)
-			}
-		}
-	})
-}
 
 func TestWithoutIsExactAtTheQuorum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
