@@ -116,13 +116,11 @@ func (r *reader) balanceOwners(validators map[string]l1Validator) func(data.L1Va
 	own := maps.Clone(r.own)
 	for _, v := range validators {
 		if r.operated[v.NodeID] {
-			for _, a := range v.RemainingBalanceOwner.Addresses {
-				own[data.BareAddress(a)] = true
-			}
+			own.add(v.RemainingBalanceOwner.Addresses...)
 		}
 	}
 	isOwn := func(v data.L1Validator) bool {
-		return r.operated[v.NodeID] || slices.ContainsFunc(v.RemainingBalanceOwner.Addresses, func(a string) bool { return own[data.BareAddress(a)] })
+		return r.operated[v.NodeID] || slices.ContainsFunc(v.RemainingBalanceOwner.Addresses, own.has)
 	}
 	for _, v := range validators {
 		if isOwn(v.L1Validator) {

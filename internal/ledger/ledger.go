@@ -150,11 +150,22 @@ type reader struct {
 	Query
 	ups      collector.Served
 	network  string
-	own      map[string]bool // own addresses, without their chain
+	own      addresses
 	operated map[string]bool // validators that the user operates, by node ID
 	missing  []string        // lines of IncompleteError
 	pages    *pages
 }
+
+// addresses is a set of addresses of any chain.
+type addresses map[string]bool
+
+func (s addresses) add(all ...string) {
+	for _, a := range all {
+		s[data.BareAddress(a)] = true
+	}
+}
+
+func (s addresses) has(address string) bool { return s[data.BareAddress(address)] }
 
 // Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError. If something could not be
 // read, the error is an *IncompleteError, and the payments are what could be read.
@@ -162,7 +173,7 @@ func Read(ctx context.Context, ups collector.Served, q Query) ([]Payment, error)
 	if err := q.Check(); err != nil {
 		return nil, config.InputError{Err: err}
 	}
-	r := &reader{Query: q, ups: ups, own: map[string]bool{}, operated: map[string]bool{}}
+	r := &reader{Query: q, ups: ups, own: addresses{}, operated: map[string]bool{}}
 	if r.Location == nil {
 		r.Location = time.UTC
 	}
@@ -346,15 +357,11 @@ func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, readi
 // findOwn finds the own addresses, and the validators that the user operates: the configured nodes, and without own addresses all selected
 // validators.
 func (r *reader) findOwn(ctx context.Context, selections []Selection) {
-	for _, a := range r.Addresses {
-		r.own[data.BareAddress(a)] = true
-	}
+	r.own.add(r.Addresses...)
 	if len(r.Addresses) > 0 {
 		return
 	}
-	for _, a := range collector.Values(r.ups.Watched().Delegators) {
-		r.own[data.BareAddress(a)] = true
-	}
+	r.own.add(collector.Values(r.ups.Watched().Delegators)...)
 	for _, n := range r.ups.Nodes() {
 		if id, err := n.ID(ctx); err == nil {
 			r.operated[id] = true
@@ -377,9 +384,7 @@ func (r *reader) findOwn(ctx context.Context, selections []Selection) {
 	for _, v := range current {
 		for _, owner := range []*node.Owner{v.ValidationRewardOwner, v.DelegationRewardOwner} {
 			if owner != nil && r.operated[v.NodeID] {
-				for _, a := range owner.Addresses {
-					r.own[data.BareAddress(a)] = true
-				}
+				r.own.add(owner.Addresses...)
 			}
 		}
 	}
@@ -389,9 +394,7 @@ func (r *reader) findOwn(ctx context.Context, selections []Selection) {
 func (r *reader) findOwners(rewards []Payment) {
 	for _, p := range rewards {
 		if r.operated[p.Node] && (p.Kind == data.RewardValidator || p.Kind == data.RewardValidatorFee) {
-			for _, a := range p.Addresses {
-				r.own[data.BareAddress(a)] = true
-			}
+			r.own.add(p.Addresses...)
 		}
 	}
 }
@@ -408,7 +411,7 @@ func (r *reader) divide(p *Payment) {
 	p.Own, p.Owner = new(big.Int), OwnerOthers
 	own := 0
 	for i, a := range p.Addresses {
-		if r.own[data.BareAddress(a)] {
+		if r.own.has(a) {
 			p.Own.Add(p.Own, p.Share(i))
 			p.own = append(p.own, a)
 			own++
@@ -427,23 +430,19 @@ func (r *reader) divide(p *Payment) {
 
 // unknown notes the selected addresses and validators of which the service knows nothing, because they may be wrong.
 func (r *reader) unknown(ctx context.Context, s Selection, rewards, costs []Payment) {
-	known := map[string]bool{}
+	known := addresses{} // and IDs
 	for _, p := range slices.Concat(rewards, costs) {
-		known[p.Node], known[p.Subnet] = true, true
-		for _, a := range p.Addresses {
-			known[data.BareAddress(a)] = true
-		}
+		known.add(p.Node, p.Subnet)
+		known.add(p.Addresses...)
 	}
 	if len(s.Addresses) > 0 && len(costs) > 0 {
 		return // of which of the addresses they are is not known
 	}
-	isUnknown := func(of string) bool { return !known[data.BareAddress(of)] }
-	addresses, ids := slices.DeleteFunc(slices.Clone(s.Addresses), func(a string) bool { return !isUnknown(a) }),
-		slices.DeleteFunc(slices.Clone(s.Nodes), func(id string) bool { return !isUnknown(id) })
+	owners, ids := slices.DeleteFunc(slices.Clone(s.Addresses), known.has), slices.DeleteFunc(slices.Clone(s.Nodes), known.has)
 	if len(s.Addresses) > 0 {
 		ids = nil // only what concerns both is read
 	}
-	for name, all := range map[string][]string{"addresses": addresses, "nodeIds": ids} {
+	for name, all := range map[string][]string{"addresses": owners, "nodeIds": ids} {
 		for _, of := range chunks(all) {
 			if len(of) == 0 {
 				continue
@@ -453,18 +452,16 @@ func (r *reader) unknown(ctx context.Context, s Selection, rewards, costs []Paym
 				return // already noted
 			}
 			for _, p := range pending.Items {
-				known[p.NodeID] = true
-				for _, a := range p.Addresses {
-					known[data.BareAddress(a)] = true
-				}
+				known.add(p.NodeID)
+				known.add(p.Addresses...)
 			}
 		}
 	}
 	if ctx.Err() != nil || len(r.missing) > 0 {
 		return
 	}
-	for _, of := range slices.Concat(addresses, ids, s.Subnets) {
-		if isUnknown(of) {
+	for _, of := range slices.Concat(owners, ids, s.Subnets) {
+		if !known.has(of) {
 			r.missing = append(r.missing, fmt.Sprintf("nothing known of %s: is it correct?", of))
 		}
 	}
