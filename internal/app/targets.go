@@ -54,11 +54,11 @@ type nodeConn struct {
 func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets, error) {
 	t := &targets{cfg: cfg, metrics: m, state: dir, answered: make(chan struct{}, 1), services: map[string]*scrape.Upstream{}}
 	t.requests = map[string]*alerting.Transport{}
-	t.ups = &collector.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Watch, State: dir, Dial: cfg.Dial}
+	t.ups = &collector.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Upstreams.Watch, State: dir, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {
-		t.ups.Watch = collector.Watchlist{Validators: cfg.Watch.Validators}
+		t.ups.Watch = collector.Watchlist{Validators: cfg.Upstreams.Watch.Validators}
 	}
 	if first && cfg.MetricsURL != "" {
 		up, err := t.service(scrape.Options{Name: "metrics", URL: string(cfg.MetricsURL), RepeatAfter: metrics.RepeatAfter})

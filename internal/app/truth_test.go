@@ -167,7 +167,7 @@ func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 	w.Configure = func(c *config.Config) {
 		m.config = c
 		for _, spec := range c.Collectors {
-			c.Schedules[spec.Name] = quick(spec.Period(c.Watch.Validators))
+			c.Schedules[spec.Name] = quick(spec.Period(c.Upstreams.Watch.Validators))
 		}
 		m.observe()
 	}
@@ -188,7 +188,7 @@ func (m *randomTest) observer(names ...string) *collector.Upstreams {
 	for _, name := range names {
 		called = append(called, nodes.New(node.New(open(name))))
 	}
-	return &collector.Upstreams{Pool: nodes.NewPool(called, m.config.Chains.List), Watch: m.config.Watch}
+	return &collector.Upstreams{Pool: nodes.NewPool(called, m.config.Chains.List), Watch: m.config.Upstreams.Watch}
 }
 
 // observe records what is true now: the samples that an observer of any nodes gets.
@@ -341,7 +341,7 @@ func (m *randomTest) check() (wrong []string) {
 	now := time.Now()
 	for _, job := range m.world.Store().Jobs() {
 		spec := m.config.Collectors[slices.IndexFunc(m.config.Collectors, func(s *collector.Spec) bool { return s.Name == job.Last.Collector })]
-		longest := 3*min(spec.Period(m.config.Watch.Validators), time.Minute) + olderAnswers[spec.Name]
+		longest := 3*min(spec.Period(m.config.Upstreams.Watch.Validators), time.Minute) + olderAnswers[spec.Name]
 		for _, chunk := range job.Fresh(now) {
 			switch chunk.Family.Name {
 			case "avax_node_probe_duration_seconds":

@@ -41,7 +41,6 @@ type Config struct {
 	Upstreams   Upstreams // as read at the start
 	OnlyData    bool      // no node and no observer is configured
 	Ignored     []string  // variables that LoadServing ignored
-	Watch       collector.Watchlist
 
 	Alerting alerting.Config
 	Notify   notify.Config
@@ -64,7 +63,7 @@ func (c *Config) Schedule(spec *collector.Spec, target metric.Target, onlyObserv
 	if timetable := c.Schedules[spec.Name]; timetable != nil {
 		return timetable(target)
 	}
-	period := spec.Period(c.Watch.Validators)
+	period := spec.Period(c.Upstreams.Watch.Validators)
 	if onlyObservers {
 		period = max(period, time.Minute)
 	}
@@ -76,7 +75,6 @@ type InputError struct{ Err error }
 
 func (e InputError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
 func (e InputError) Unwrap() error { return e.Err }
 
 // Parse decodes and validates the environment.
@@ -89,13 +87,11 @@ func (env Environment) Parse() (*Config, error) {
 			c.Nodes = nil
 		}
 	}
-	c.Watch.Validators = c.Validators.Validators
 	c.validateUpstreams()
 	var err error
 	if c.Upstreams, err = c.ReadUpstreams(); err != nil {
 		c.problems = append(c.problems, split(err)...) // each names its variable
 	}
-	c.Watch = c.Upstreams.Watch
 	if c.WebConfigFile != "" {
 		c.TLS, err = checkWebConfig(c.WebConfigFile)
 		c.note(&c.WebConfigFile, err)
@@ -144,7 +140,7 @@ func (c *checked) validateUpstreams() {
 	case c.env["NODES"] != "" || c.NodesFile != "" || len(c.Nodes) > 0: // the errors of AVAX_NODES are reported already
 	case len(c.Observers) == 0 && c.DataURL != "":
 		c.useOnlyData()
-	case c.Watch.Validators.All || len(c.Watch.Validators.IDs) > 0:
+	case c.Validators.All || len(c.Validators.IDs) > 0:
 	case len(c.Observers) == 0:
 		c.note(&c.Nodes, errors.New("the list is empty: write name=url, such as local=http://127.0.0.1:9650"))
 	default:
@@ -168,7 +164,7 @@ func (c *checked) useOnlyData() {
 	if c.Network.Name == "" {
 		c.note(&c.Network, errors.New("no node reports the network: write mainnet or fuji, or set AVAX_NODES"))
 	}
-	if c.Watch.Validators.All {
+	if c.Validators.All {
 		c.note(&c.Validators, errors.New("all needs a node or an observer: list node IDs, or set AVAX_OBSERVERS"))
 	}
 	if c.Chains.Auto {

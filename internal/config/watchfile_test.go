@@ -40,11 +40,11 @@ func TestWatchFileAddsToTheVariables(t *testing.T) {
 		Delegators: []collector.Item{{Name: "other", Value: anotherOne}, {Name: "fund", Value: watchedP}},
 		Tokens:     []collector.Token{{Name: "ticket", Chain: "C", Contract: watchedEVM, ID: "7"}}, Signatures: []collector.Item{{Name: "conversion", Value: watchedID}},
 	}
-	if diff := cmp.Diff(want, c.Watch); diff != "" {
+	if diff := cmp.Diff(want, c.Upstreams.Watch); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if env["WATCH_FILE"] = testworld.File(t, "addresses:\ntokens: {}\n"); true {
-		if c, err = env.Parse(); err != nil || len(c.Watch.Addresses) != 1 {
+		if c, err = env.Parse(); err != nil || len(c.Upstreams.Watch.Addresses) != 1 {
 			t.Errorf("%v, %v", c, err)
 		}
 	}

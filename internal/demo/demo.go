@@ -61,17 +61,17 @@ func Configure(c *config.Config, network *simnet.Network, urls map[string]string
 	c.MetricsURL, c.DataURL = config.MetricsURL(urls["metrics"]), config.DataURL(urls["data"])
 	c.Network.Name, c.DataBudget = data.Mainnet, config.DataBudget{PerMinute: unitsPerMinute}
 	for _, name := range validators {
-		c.Watch.Validators.IDs = append(c.Watch.Validators.IDs, network.NodeID(name))
+		c.Upstreams.Watch.Validators.IDs = append(c.Upstreams.Watch.Validators.IDs, network.NodeID(name))
 	}
-	c.Watch.Addresses = []collector.Item{{Name: "owner", Value: "P-" + simnet.Owner}, {Name: "owner-x", Value: "X-" + simnet.Owner}}
-	c.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
-	c.Watch.Assets = []collector.Item{{Name: "example-asset", Value: Asset}}
-	c.Watch.EVM = []collector.Item{{Name: "account", Value: simnet.Account}, {Name: "partner", Value: simnet.Partner}}
-	c.Watch.Contracts = []collector.Item{{Name: "deployer", Value: simnet.Account}}
-	c.Watch.Tokens = []collector.Token{
+	c.Upstreams.Watch.Addresses = []collector.Item{{Name: "owner", Value: "P-" + simnet.Owner}, {Name: "owner-x", Value: "X-" + simnet.Owner}}
+	c.Upstreams.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
+	c.Upstreams.Watch.Assets = []collector.Item{{Name: "example-asset", Value: Asset}}
+	c.Upstreams.Watch.EVM = []collector.Item{{Name: "account", Value: simnet.Account}, {Name: "partner", Value: simnet.Partner}}
+	c.Upstreams.Watch.Contracts = []collector.Item{{Name: "deployer", Value: simnet.Account}}
+	c.Upstreams.Watch.Tokens = []collector.Token{
 		{Name: "ticket", Chain: "C", Contract: simnet.Collection, ID: "3"}, {Name: "item", Chain: "C", Contract: simnet.Items, ID: "1"},
 	}
-	c.Watch.Signatures = []collector.Item{{Name: "conversion", Value: Conversion}}
+	c.Upstreams.Watch.Signatures = []collector.Item{{Name: "conversion", Value: Conversion}}
 	c.Collectors = collectors.All()
 	for _, spec := range c.Collectors {
 		if c.Schedules[spec.Name] == nil {
