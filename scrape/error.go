@@ -59,7 +59,6 @@ func IsLost(err error) bool { return errors.As(err, new(*lost)) }
 // starved is the cause of a call for which this process had too little CPU.
 type starved struct{ error }
 
-// Unwrap returns the timeout.
 func (s *starved) Unwrap() error { return s.error }
 
 // Starved returns the error of a call without an answer for which this process had too little CPU.
@@ -77,7 +76,6 @@ type advised struct {
 	remedy string
 }
 
-// Unwrap returns the cause.
 func (a *advised) Unwrap() error { return a.error }
 
 // Advise returns the error with what to do about it, in whole sentences. Without it, the outcome determines the remedy.
@@ -105,7 +103,6 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // StatusError is the error of an HTTP status other than 2xx. An Error wraps it.

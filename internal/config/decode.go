@@ -58,13 +58,11 @@ func (d *Duration) Decode(s string) error {
 // Count is a number of at least 1.
 type Count int
 
-// Decode parses a decimal number.
 func (c *Count) Decode(s string) error { return whole(c, s, 1) }
 
 // Index is a number of at least 0.
 type Index int
 
-// Decode parses a decimal number.
 func (i *Index) Decode(s string) error { return whole(i, s, 0) }
 
 // whole parses a whole number.

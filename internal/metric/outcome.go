@@ -14,7 +14,6 @@ var ErrNoNodeAnswers = errors.New("no configured node answers")
 // samplesError is the error of a run that failed, but has samples.
 type samplesError struct{ error }
 
-// Unwrap returns the cause.
 func (e *samplesError) Unwrap() error { return e.error }
 
 // WithSamples returns the error of a run that failed, but whose batch has samples: stored totals, or those of an answer that lacks something. A nil

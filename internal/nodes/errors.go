@@ -44,7 +44,6 @@ type SettingError struct {
 
 func (e *SettingError) Error() string { return fmt.Sprintf("%v: correct %s", e.Err, e.Variable) }
 
-// Unwrap returns the cause.
 func (e *SettingError) Unwrap() error { return e.Err }
 
 // CallError is the error of a call to one of several nodes or observers.
@@ -61,5 +60,4 @@ func (e *CallError) Error() string {
 	return fmt.Sprintf("%s %s: %v", role, e.Node.Name(), e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }

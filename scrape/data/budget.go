@@ -135,7 +135,6 @@ type overBudgetError struct {
 	wait time.Duration // until the budget allows it; 0: never
 }
 
-// Unwrap returns the cause.
 func (e overBudgetError) Unwrap() error { return e.error }
 
 // IsOverBudget reports whether a request was not sent because it exceeded the budget.

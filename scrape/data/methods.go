@@ -104,7 +104,6 @@ func (p Page[T]) Next() scrape.Cursor {
 	return scrape.Cursor{Param: "pageToken", Value: p.NextPageToken}
 }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (p *Page[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	lists := 0
 	var next *string

@@ -21,14 +21,12 @@ import (
 // Uint64 is a whole number from 0 to 2^64-1, exact, written as a number or as a string of decimal digits.
 type Uint64 uint64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Uint64) UnmarshalJSONFrom(d *jsontext.Decoder) error { return scan(d, (*uint64)(v), whole) }
 
 // HexUint64 is an EVM quantity from 0 to 2^64-1: a string of hexadecimal digits after 0x, or a JSON number. A string of
 // decimal digits is rejected as ambiguous.
 type HexUint64 uint64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == '0' {
 		return scan(d, (*uint64)(v), whole)
@@ -47,7 +45,6 @@ func (v *HexUint64) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // hexadecimal digits after 0x.
 type BigInt struct{ *big.Int }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *BigInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Int, func(s string) (*big.Int, error) {
 		digits, base := s, 10
@@ -77,7 +74,6 @@ type Height uint64
 // maxHeight is the height that a chain with a thousand blocks per second reaches in 34 years.
 const maxHeight = 1 << 40
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Height) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, (*uint64)(v), func(s string) (n uint64, err error) {
 		if hex, ok := strings.CutPrefix(s, "0x"); ok {
@@ -96,7 +92,6 @@ func (v *Height) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // are exact. Convert only the result to AVAX.
 type NanoAVAX uint64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *NanoAVAX) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return (*Uint64)(v).UnmarshalJSONFrom(d)
 }
@@ -107,13 +102,11 @@ func (v NanoAVAX) AVAX() float64 { return float64(v) / 1e9 }
 // Float is a finite number, written as a number or as a string such as "0.5".
 type Float float64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Float) UnmarshalJSONFrom(d *jsontext.Decoder) error { return scan(d, (*float64)(v), finite) }
 
 // Amount is a finite number that is not negative, written like Float.
 type Amount float64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, (*float64)(v), func(s string) (float64, error) {
 		f, err := finite(s)
@@ -127,7 +120,6 @@ func (v *Amount) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // List is a list that is never null, because its length means something.
 type List[T any] []T
 
-// UnmarshalJSONFrom reads the next value of d.
 func (l *List[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() == jsontext.KindNull {
 		return errors.Join(d.SkipValue(), unexpected(d, "null"))
@@ -141,7 +133,6 @@ func (l *List[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // Percent is a share from 0 to 100, written as a number or as a string such as "99.2004".
 type Percent float64
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Percent) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, (*float64)(v), func(s string) (float64, error) {
 		f, err := finite(s)
@@ -159,7 +150,6 @@ func (v Percent) Ratio() float64 { return math.Round(float64(v)*1e7) / 1e9 }
 // UnixTime is a time in UTC up to the year 9999, written as whole Unix seconds in a number or a string.
 type UnixTime struct{ time.Time }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *UnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Time, func(s string) (time.Time, error) {
 		n, err := whole(s)
@@ -176,7 +166,6 @@ const LastSecond = 253402300799
 // Time is a time in UTC from the year 0001 to 9999, written in RFC 3339.
 type Time struct{ time.Time }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Time, func(s string) (time.Time, error) {
 		t, err := time.Parse(time.RFC3339Nano, s)
@@ -190,7 +179,6 @@ func (v *Time) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // PastTime is a Time in the past: see CheckPast.
 type PastTime struct{ time.Time }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return errors.Join((*Time)(v).UnmarshalJSONFrom(d), CheckPast(v.Time))
 }
@@ -198,7 +186,6 @@ func (v *PastTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // PastUnixTime is a UnixTime in the past: see CheckPast.
 type PastUnixTime struct{ time.Time }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *PastUnixTime) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return errors.Join((*UnixTime)(v).UnmarshalJSONFrom(d), CheckPast(v.Time))
 }
@@ -216,7 +203,6 @@ func CheckPast(t time.Time) error {
 // Seconds is a duration of 0 or more, written as seconds in a number or a string, precise to the nanosecond.
 type Seconds struct{ time.Duration }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Duration, func(s string) (time.Duration, error) {
 		if n, err := strconv.ParseUint(s, 10, 64); err == nil && n <= math.MaxInt64/uint64(time.Second) {
@@ -237,7 +223,6 @@ func (v *Seconds) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // GoDuration is a duration as Go writes it, such as 1m30.5s.
 type GoDuration struct{ time.Duration }
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return scan(d, &v.Duration, func(s string) (time.Duration, error) {
 		duration, err := time.ParseDuration(s)
@@ -251,7 +236,6 @@ func (v *GoDuration) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 // Count is the number of elements of a list. The elements are not stored.
 type Count int
 
-// UnmarshalJSONFrom reads the next value of d.
 func (v *Count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*v = 0
 	return Elements(d, func() error {
