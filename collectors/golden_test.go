@@ -89,7 +89,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 		},
 		Metrics: metrics.New(open(t, transport, "metrics")),
 	}
-	ups.SetData(&collector.DataService{Client: data.New(open(t, transport, "data")), Network: data.Mainnet, Currency: data.USD})
+	ups.SetData(collector.NewDataService(data.New(open(t, transport, "data")), data.Mainnet, data.USD))
 	return ups
 }
 

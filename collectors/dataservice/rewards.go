@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
+	"golang.org/x/sync/semaphore"
 )
 
 var (
@@ -70,7 +71,7 @@ func collectRewards(ctx context.Context, ups collector.Served, id string, out *m
 	r := rewardReader{
 		rewardTotals: &totals,
 		store:        func() { ups.Save(out, name, totals) },
-		history:      &ups.Data.History,
+		history:      ups.Data.History,
 		page: func(ctx context.Context, token string) (data.Page[data.Reward], error) {
 			p, err := ups.Data.RewardPage(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), id, ups.Data.Currency, rewardPageSize, token)
 			p.Items = slices.Clone(p.Items) // the answer may be shared
@@ -161,8 +162,8 @@ const rewardHashSize = 8
 type rewardReader struct {
 	*rewardTotals
 	page    func(ctx context.Context, token string) (data.Page[data.Reward], error)
-	store   func()           // stores the totals
-	history *collector.Mutex // held while the reader reads pages after the first
+	store   func()              // stores the totals
+	history *semaphore.Weighted // held while the reader reads pages after the first
 }
 
 // read reads the first page, and adds its new rewards. It reads the whole list once per rewardRescan, or if all rewards of the
@@ -188,11 +189,10 @@ func (r *rewardReader) read(ctx context.Context) error {
 		return r.tooLong()
 	}
 	r.Rescanned = time.Time{} // The whole list stays due until a reading ends, because the first page is known from now on.
-	unlock, err := r.history.Lock(ctx)
-	if err != nil {
+	if r.history.Acquire(ctx, 1) != nil {
 		return nil
 	}
-	defer unlock()
+	defer r.history.Release(1)
 	if r.Next == nil {
 		r.Next, r.Began = &rewardSums{}, began
 	}

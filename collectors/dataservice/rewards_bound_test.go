@@ -11,16 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"golang.org/x/sync/semaphore"
 )
 
 // If the service returns a list of rewards without an end, the run fails before it fills the memory.
 func TestEndlessRewardListIsRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pages := 0
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
 		r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 			pages++
 			p := data.Page[data.Reward]{NextPageToken: fmt.Sprint(pages)}
@@ -53,7 +53,7 @@ func TestRewardsPaidDuringALongReadingCount(t *testing.T) {
 				list = slices.Insert(list, 0, reward(len(list)))
 			}
 		}
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
 		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
 			older := len(list) // a token is the number of rewards that are older than its page
 			if token != "" {
@@ -97,7 +97,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
 				r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 					return data.Page[data.Reward]{Items: rewards(1, 1)}, nil
 				}
@@ -115,19 +115,16 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 					}
 					return data.Page[data.Reward]{Items: rewards(1, 2)}, nil
 				}
-				var unlock func()
-				if stop.lock {
-					unlock, _ = r.history.Lock(t.Context())
-				}
+				held := stop.lock && r.history.TryAcquire(1)
 				for range 2 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					if err := r.read(ctx); err != nil {
 						t.Fatal(err)
 					}
 					cancel()
-					if unlock != nil {
-						unlock()
-						unlock = nil
+					if held {
+						r.history.Release(1)
+						held = false
 					}
 				}
 				if got := r.Complete.Sums[data.RewardValidator].Count; got != 4 {
@@ -154,7 +151,7 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+				r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
 				next := "second"
 				var last string
 				r.page = func(_ context.Context, token string) (data.Page[data.Reward], error) {
@@ -185,7 +182,7 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 func TestTotalsFallOnlyAfterTwoReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list, cut := 250, 0 // rewards that the service lists, and those that one reading lacks
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: &collector.Mutex{}}
+		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
 		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
 			from, _ := strconv.Atoi(token)
 			for n := from; n < min(from+100, list-cut); n++ {

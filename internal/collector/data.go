@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"golang.org/x/sync/semaphore"
 )
 
 // DataService is the client of the Data service, with the state that its collectors keep between runs.
@@ -27,10 +28,10 @@ type DataService struct {
 	// Currency is the currency of prices and values, such as usd.
 	Currency string
 
-	History Mutex // held by a run while it reads a long history; other runs wait
+	History *semaphore.Weighted // held by a run while it reads a long history; other runs wait
 
-	listing Mutex             // held by a run while it uses chains
-	chains  []data.Blockchain // all chains of the network, if no node is configured; nil if not known
+	listing *semaphore.Weighted // held by a run while it uses chains
+	chains  []data.Blockchain   // all chains of the network, if no node is configured; nil if not known
 
 	mu       sync.Mutex
 	answered map[string]bool   // calls for which the service has returned data at least once, by name
@@ -38,6 +39,14 @@ type DataService struct {
 	network  string            // result of FindNetwork; empty if not known
 	checked  time.Time         // time of the last check that the nodes belong to network
 	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
+}
+
+// NewDataService returns a service whose collectors have not run yet.
+func NewDataService(client *data.Client, network, currency string) *DataService {
+	return &DataService{
+		Client: client, Network: network, Currency: currency, History: semaphore.NewWeighted(1), listing: semaphore.NewWeighted(1),
+		answered: map[string]bool{}, tried: map[string]bool{}, evmIDs: map[string]uint64{},
+	}
 }
 
 // Entry returns the key of the stored value for these parts.
@@ -50,9 +59,6 @@ func (s *DataService) Entry(parts ...string) string {
 func (s *DataService) OrStored(entry string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tried == nil {
-		s.tried = map[string]bool{}
-	}
 	if err != nil && !s.tried[entry] && scrape.OutcomeOf(err) != scrape.NotFound {
 		err = metric.WithSamples(err)
 	}
@@ -134,11 +140,10 @@ func (ups Served) listedBlockchain(ctx context.Context, c nodes.Chain) (data.Blo
 	if err != nil {
 		return data.Blockchain{}, err
 	}
-	unlock, err := ups.Data.listing.Lock(ctx)
-	if err != nil {
+	if err := ups.Data.listing.Acquire(ctx, 1); err != nil {
 		return data.Blockchain{}, err
 	}
-	defer unlock()
+	defer ups.Data.listing.Release(1)
 	if ups.Data.chains == nil {
 		var all []data.Blockchain
 		for b, err := range ups.Data.Blockchains(ctx, network) {
@@ -195,9 +200,6 @@ func (ups Served) CheckChain(ctx context.Context, op string, c nodes.Chain, answ
 			return nil // no node answers, so the answer cannot be checked
 		}
 		ups.Data.mu.Lock()
-		if ups.Data.evmIDs == nil {
-			ups.Data.evmIDs = map[string]uint64{}
-		}
 		ups.Data.evmIDs[b.ID] = id
 		ups.Data.mu.Unlock()
 	}
@@ -230,9 +232,6 @@ func OfChain[T any](ctx context.Context, ups Served, c nodes.Chain, callName str
 	defer ups.Data.mu.Unlock()
 	switch {
 	case err == nil:
-		if ups.Data.answered == nil {
-			ups.Data.answered = map[string]bool{}
-		}
 		ups.Data.answered[callName] = true
 	case scrape.OutcomeOf(err) == scrape.NotFound && !ups.Data.answered[callName]:
 		err = fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
@@ -262,21 +261,4 @@ func Readable[T any](out *metric.Batch, list iter.Seq2[T, error]) iter.Seq2[T, e
 // Calls returns a function for Spec.Cost: each job calls op perJob times.
 func Calls(op string, perJob int) func(Watchlist, int) map[string]int {
 	return func(_ Watchlist, jobs int) map[string]int { return map[string]int{op: perJob * jobs} }
-}
-
-// Mutex is a mutex whose method Lock returns an error if the context ends before the mutex is free.
-type Mutex struct {
-	once sync.Once
-	held chan struct{}
-}
-
-// Lock waits until the mutex is free.
-func (l *Mutex) Lock(ctx context.Context) (unlock func(), err error) {
-	l.once.Do(func() { l.held = make(chan struct{}, 1) })
-	select {
-	case l.held <- struct{}{}:
-		return func() { <-l.held }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

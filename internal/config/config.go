@@ -181,7 +181,7 @@ func (c *Config) reservedNames(watch collector.Watchlist) map[string]string {
 	}
 	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: watch}
 	if c.DataURL != "" {
-		ups.SetData(&collector.DataService{Network: c.Network.Name})
+		ups.SetData(collector.NewDataService(nil, c.Network.Name, ""))
 	}
 	for _, spec := range collectors.All() {
 		for _, j := range spec.Bind(ups) {
