@@ -345,7 +345,33 @@ var causes = []cause{
 	}, sends("warn AvaxNodeAddressChanged: n01|192.0.2.9")},
 	{"an own validator leaves early", 1, func(f *fleet) {
 		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")
+		f.node(1, `avax_node_validating{node="%[1]s"}`, "0")
+		f.first(3, func(viewer int) {
+			view := fmt.Sprintf(`avax_validator_connected{node=%q,node_id=%q}`, name(viewer), f.id(1))
+			f.series[view] = away(f.series[view])
+		})
 	}, sends("page AvaxValidatorMissing: n01")},
+	{"one list lacks a validator for a quarter of an hour", 1, func(f *fleet) {
+		f.series[f.of(`avax_validator_present{node_id="%[2]s"}`, 1)] = fmt.Sprintf("1x%d 0x15 1x%d", causeBegins-1, causeLength)
+	}, sends()},
+	{"a list of messages is wrong for twelve minutes", 1, func(f *fleet) {
+		f.series[`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`] = fmt.Sprintf("_x%d %sx13 stale", causeBegins, at(-time.Hour))
+	}, sends()},
+	{"no VM plugin starts", 1, func(f *fleet) {
+		f.all(func(i int) { f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="dex"}`, "0") })
+		f.is(`avax_l1_proposers_left{chain="dex"}`, "0")
+		f.is(`avax_l1_proposers_left_ratio{chain="dex"}`, "0")
+		f.stop("dex", f.upTo(f.n)...)
+	}, func(f *fleet) []string { return []string{"page AvaxL1ProposersLow: dex|not bootstrapped on|n01|" + name(f.n)} }},
+	{"an idle L1 halts, and its nodes receive the transactions one after the other", 5, func(f *fleet) {
+		f.all(func(i int) {
+			f.always(f.of(`avax_chain_height{node="%[1]s",chain="idle"}`, i), "7")
+			f.always(f.of(`avax_chain_head_timestamp_seconds{node="%[1]s",chain="idle"}`, i), at(-3*time.Hour))
+			waits := causeBegins + min(i, 8)
+			f.series[f.of(`avax_node_pool_transactions{node="%[1]s",chain="idle",state="pending"}`, i)] =
+				fmt.Sprintf("0x%d 3x%d 0x%d", waits-1, causeEnds-waits-1, causeLength-causeEnds)
+		})
+	}, sends("warn AvaxTransactionsWait: n01|n05|idle", "page AvaxHeadStale all: idle")},
 	{"the period of a validator ends", 1, func(f *fleet) {
 		f.always(f.of(`avax_validator_end_timestamp_seconds{node_id="%[2]s"}`, 1), at(20*time.Minute))
 		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")

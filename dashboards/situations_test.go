@@ -83,9 +83,12 @@ var situations = []situation{
 	},
 	{
 		name: "a validator left the set",
-		change: set(func(s sample) bool {
-			return s.name == "avax_validator_present" && s.is("node_id", alpha)
-		}, 0),
+		change: func(now int, s []sample) []sample {
+			s = slices.DeleteFunc(slices.Clone(s), func(s sample) bool { return s.name == "avax_validator_connected" && s.is("node_id", alpha) })
+			return set(func(s sample) bool {
+				return s.name == "avax_validator_present" && s.is("node_id", alpha) || s.name == "avax_node_validating"
+			}, 0)(now, s)
+		},
 		overview: map[string]string{"Will I be paid?": "No, page"},
 	},
 	{

@@ -146,9 +146,9 @@ func TestPageShowsADrainingL1(t *testing.T) {
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
 		change: func(a *apptest.World) { a.Env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
-		w.SetBalance("examplel1", "charlie", 512*44*60)
+		w.SetBalance("examplel1", "charlie", 512*47*60)
 		w.SetBalance("examplel1", "foxtrot", 512*6*24*3600)
-		time.Sleep(17 * time.Minute)
+		time.Sleep(20 * time.Minute)
 		now := w.page(t, "an L1 drains", "/")
 		now.has(`id="l1-examplel1" open`, `<th scope="col">Top-up</th>`, "charlie: balance on examplel1 runs out at ")
 		_, validators, _ := strings.Cut(now.text, "Validators of examplel1")
