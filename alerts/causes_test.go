@@ -362,7 +362,9 @@ var causes = []cause{
 		f.is(`avax_l1_proposers_left{chain="dex"}`, "0")
 		f.is(`avax_l1_proposers_left_ratio{chain="dex"}`, "0")
 		f.stop("dex", f.upTo(f.n)...)
-	}, func(f *fleet) []string { return []string{"page AvaxL1ProposersLow: dex|not bootstrapped on|n01|" + name(f.n)} }},
+	}, func(f *fleet) []string {
+		return []string{"page AvaxL1ProposersLow: dex|not bootstrapped on|n01|" + name(f.n)}
+	}},
 	{"an idle L1 halts, and its nodes receive the transactions one after the other", 5, func(f *fleet) {
 		f.all(func(i int) {
 			f.always(f.of(`avax_chain_height{node="%[1]s",chain="idle"}`, i), "7")
