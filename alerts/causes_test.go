@@ -187,6 +187,35 @@ func (f *fleet) dies(nodes ...int) {
 	}
 }
 
+// rename gives a node another name in the configuration, from the cause on.
+func (f *fleet) rename(i int, to string) {
+	renamed := strings.NewReplacer(fmt.Sprintf("node=%q", name(i)), fmt.Sprintf("node=%q", to), `target="`+name(i)+"/", `target="`+to+"/")
+	for series, values := range maps.Clone(f.series) {
+		other := renamed.Replace(series)
+		if other == series {
+			continue
+		}
+		before, _, _ := strings.Cut(values, "x")
+		f.series[series] = fmt.Sprintf("%sx%d stale", before, causeBegins-1)
+		if start, by, rises := strings.Cut(before, "+"); rises {
+			from, _ := strconv.Atoi(start)
+			step, _ := strconv.Atoi(by)
+			before = fmt.Sprintf("%d+%s", from+step*causeBegins, by)
+		}
+		f.series[other] = fmt.Sprintf("_x%d %sx%d", causeBegins, before, causeLength-causeBegins)
+	}
+}
+
+// leaves takes a node out of the validator set: no node lists it.
+func (f *fleet) leaves(i int) {
+	f.node(i, `avax_validator_present{node_id="%[2]s"}`, "0")
+	f.node(i, `avax_node_validating{node="%[1]s"}`, "0")
+	f.first(3, func(viewer int) {
+		view := fmt.Sprintf(`avax_validator_connected{node=%q,node_id=%q}`, name(viewer), f.id(i))
+		f.series[view] = away(f.series[view])
+	})
+}
+
 // weight sets the connected weight of the L1 that the first nodes do not see.
 func (f *fleet) weight(ratio float64, nodes ...int) {
 	for _, i := range nodes {
@@ -343,14 +372,7 @@ var causes = []cause{
 		f.series[f.of(`avax_node_address_info{node="%[1]s",ip="192.0.2.1"}`, 1)] = away(f.series[f.of(`avax_node_address_info{node="%[1]s",ip="192.0.2.1"}`, 1)])
 		f.node(1, `avax_node_address_info{node="%[1]s",ip="192.0.2.9"}`, "1")
 	}, sends("warn AvaxNodeAddressChanged: n01|192.0.2.9")},
-	{"an own validator leaves early", 1, func(f *fleet) {
-		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")
-		f.node(1, `avax_node_validating{node="%[1]s"}`, "0")
-		f.first(3, func(viewer int) {
-			view := fmt.Sprintf(`avax_validator_connected{node=%q,node_id=%q}`, name(viewer), f.id(1))
-			f.series[view] = away(f.series[view])
-		})
-	}, sends("page AvaxValidatorMissing: n01")},
+	{"an own validator leaves early", 1, func(f *fleet) { f.leaves(1) }, sends("page AvaxValidatorMissing: n01")},
 	{"one list lacks a validator for a quarter of an hour", 1, func(f *fleet) {
 		f.series[f.of(`avax_validator_present{node_id="%[2]s"}`, 1)] = fmt.Sprintf("1x%d 0x15 1x%d", causeBegins-1, causeLength)
 	}, sends()},
@@ -376,7 +398,7 @@ var causes = []cause{
 	}, sends("warn AvaxTransactionsWait: n01|n05|idle", "page AvaxHeadStale all: idle")},
 	{"the period of a validator ends", 1, func(f *fleet) {
 		f.always(f.of(`avax_validator_end_timestamp_seconds{node_id="%[2]s"}`, 1), at(20*time.Minute))
-		f.node(1, `avax_validator_present{node_id="%[2]s"}`, "0")
+		f.leaves(1)
 	}, sends("warn AvaxValidatorMissing: n01", "warn AvaxStakeEndsSoon: n01")},
 	{"a watched validator is disconnected", 5, func(f *fleet) {
 		f.all(func(i int) {
@@ -477,6 +499,24 @@ var causes = []cause{
 	{"a VM stops on all nodes", 1, func(f *fleet) {
 		f.all(func(i int) { f.is(f.of(`avax_exporter_collector_success{collector="heads",target="%[1]s/C"}`, i), "0") })
 	}, func(f *fleet) []string { return []string{"page AvaxChainMissing: n01|C|" + name(f.n)} }},
+	{"the VM of an L1 stops on all nodes", 1, func(f *fleet) {
+		f.all(func(i int) {
+			f.is(f.of(`avax_exporter_collector_success{collector="heads",target="%[1]s/dex"}`, i), "0")
+		})
+		f.weight(0.5, f.upTo(f.n)...)
+	}, func(f *fleet) []string { return []string{"page AvaxChainMissing: n01|dex|" + name(f.n)} }},
+	{"a node is renamed", 1, func(f *fleet) { f.rename(1, "alpha") }, sends()},
+	{"an L1 has validators before they start", 1, func(f *fleet) {
+		f.is(`avax_l1_weight{chain="new"}`, "100")
+		f.is(`avax_l1_active_weight{chain="new"}`, "100")
+		f.is(`avax_l1_proposers{chain="new"}`, "4")
+		f.is(`avax_l1_proposers_left{chain="new"}`, "0")
+		f.all(func(i int) {
+			f.node(i, `avax_l1_connected_weight{node="%[1]s",chain="new"}`, "0")
+			f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="new"}`, "1")
+			f.node(i, `avax_chain_height{node="%[1]s",chain="new"}`, "0")
+		})
+	}, sends()},
 	{"all chains of a node stand still", 5, func(f *fleet) {
 		for _, chain := range []string{"P", "C", "dex"} {
 			f.stop(chain, 1)
