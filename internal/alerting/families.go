@@ -7,8 +7,8 @@ import (
 )
 
 // ValueFamilies returns the families from which the value of a rule's expression is computed. For a recorded series it returns
-// the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, and
-// the families inside scalar().
+// the families of the recording rule. It omits the families to the right of `and` and `unless`, and those inside `group` and of a product with 0,
+// because they only filter, and the families inside scalar().
 func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
@@ -94,6 +94,13 @@ func valueNames(e parser.Node) []string {
 	case *parser.BinaryExpr:
 		if e.Op == parser.LAND || e.Op == parser.LUNLESS {
 			return valueNames(e.LHS)
+		}
+		if zero, is := e.RHS.(*parser.NumberLiteral); is && e.Op == parser.MUL && zero.Val == 0 {
+			return nil
+		}
+	case *parser.AggregateExpr:
+		if e.Op == parser.GROUP {
+			return nil
 		}
 	case *parser.Call:
 		if e.Func.Name == "scalar" {
