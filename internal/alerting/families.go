@@ -7,8 +7,8 @@ import (
 )
 
 // ValueFamilies returns the families from which the value of a rule's expression is computed. For a recorded series it returns
-// the families of the recording rule. It omits the families to the right of `and` and `unless`, and those inside `group` and of a product with 0,
-// because they only filter, and the families inside scalar().
+// the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, the families inside
+// scalar(), and the series of a product that only copies its values.
 func ValueFamilies(groups []Group, expr string) []string {
 	recorded := map[string][]string{}
 	for _, g := range groups {
@@ -95,12 +95,8 @@ func valueNames(e parser.Node) []string {
 		if e.Op == parser.LAND || e.Op == parser.LUNLESS {
 			return valueNames(e.LHS)
 		}
-		if zero, is := e.RHS.(*parser.NumberLiteral); is && e.Op == parser.MUL && zero.Val == 0 {
-			return nil
-		}
-	case *parser.AggregateExpr:
-		if e.Op == parser.GROUP {
-			return nil
+		if copies(e) {
+			return valueNames(e.RHS)
 		}
 	case *parser.Call:
 		if e.Func.Name == "scalar" {
@@ -114,20 +110,33 @@ func valueNames(e parser.Node) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
+// copies reports whether a product has the values of its right side, once for each series of the left side. Such series are always 1.
+func copies(e *parser.BinaryExpr) bool {
+	_, selector := e.LHS.(*parser.VectorSelector)
+	return selector && e.Op == parser.MUL && e.VectorMatching != nil && e.VectorMatching.Card == parser.CardManyToOne
+}
+
 // Operand is a part of an expression: the whole has a result according to the operands, joined by their operators.
 type Operand struct {
 	Operator string // and, or or unless; empty for the first
 	parser.Expr
 }
 
-// Operands splits an expression at the set operators, also within an aggregation.
+// Operands splits an expression at the set operators, also within an aggregation, and within what a product copies. What follows `unless` is one
+// operand.
 func Operands(expr parser.Expr) []Operand {
 	switch e := expr.(type) {
 	case *parser.ParenExpr:
 		return Operands(e.Expr)
 	case *parser.BinaryExpr:
+		if copies(e) {
+			return Operands(e.RHS)
+		}
 		if e.Op.IsSetOperator() {
-			right := Operands(e.RHS)
+			right := []Operand{{Expr: e.RHS}}
+			if e.Op != parser.LUNLESS {
+				right = Operands(e.RHS)
+			}
 			right[0].Operator = e.Op.String()
 			return append(Operands(e.LHS), right...)
 		}

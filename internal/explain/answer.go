@@ -290,12 +290,9 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 
 // nameAndUnit returns the series of a compared value, and its unit: by name and size, because a rule may compare something else than what its text shows.
 func nameAndUnit(unit string, of parser.Expr, v float64) (name, is string) {
-	parser.Inspect(of, func(node parser.Node, _ []parser.Node) error {
-		if s, ok := node.(*parser.VectorSelector); ok && name == "" {
-			name = s.Name
-		}
-		return nil
-	})
+	if names := alerting.ValueNames(of); len(names) > 0 {
+		name = names[0]
+	}
 	switch {
 	case strings.HasSuffix(name, "_seconds") && v > 9e8: // a time, also if the series counts from now
 		return name, "Timestamp"
