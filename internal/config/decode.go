@@ -518,7 +518,8 @@ type Addresses struct {
 // Decode parses a list of addresses of any chain.
 func (a *Addresses) Decode(s string) error {
 	before := slices.Concat(a.Primary, a.EVM)
-	monitored, err := parseItems(before, s, addressForm, "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
+	monitored, err := parseItems(before, s, addressForm,
+		"write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
 	for _, address := range monitored[len(before):] {
 		if strings.HasPrefix(address.Value, "0x") {
 			a.EVM = append(a.EVM, address)
@@ -599,7 +600,8 @@ func (all *Probes) Decode(s string) error {
 		name, hash, ok := strings.Cut(item, "=")
 		switch {
 		case !ok || !ValidName(name) || !idForm.MatchString(hash):
-			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
+			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: "+
+				"the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
 		case slices.ContainsFunc(*all, func(p collector.Item) bool { return p.Name == name }):
 			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
 		}

@@ -17,7 +17,8 @@ import (
 )
 
 var nodeMeanings = [][2]string{
-	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. Empty: no samples."},
+	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. " +
+		"Empty: no samples."},
 	{"Days", "Share of each of the last 7 days in which the node answered, in UTC. The title of a day has the time without data."},
 	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node " +
 		"reported before."},
