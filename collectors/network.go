@@ -42,7 +42,7 @@ func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.B
 	primary := sets[0]
 	var stake, delegated wire.NanoAVAX
 	var delegators uint64
-	for v := range primary.All() {
+	for _, v := range primary {
 		stake += wire.NanoAVAX(v.Weight)
 		if v.DelegatorWeight != nil {
 			delegated += *v.DelegatorWeight
@@ -51,7 +51,7 @@ func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.B
 			delegators += uint64(*v.DelegatorCount)
 		}
 	}
-	out.Set(networkValidators, float64(primary.Len()), node.PrimaryNetworkID)
+	out.Set(networkValidators, float64(len(primary)), node.PrimaryNetworkID)
 	out.Set(networkStake, stake.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegatedStake, delegated.AVAX(), node.PrimaryNetworkID)
 	out.Set(networkDelegators, float64(delegators), node.PrimaryNetworkID)

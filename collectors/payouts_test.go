@@ -69,6 +69,22 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 	}
 }
 
+// The payouts of all validators of the network are exported if all are monitored.
+func TestPayoutsOfAllMonitoredValidators(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.Watch.Validators = collector.Validators{All: true}
+		bravo := w.network.NodeID("bravo")
+		w.network.SetStakeEnd("bravo", time.Now().Add(30*time.Minute))
+		wantNoSeries(t, w.page(t, "payouts"), "avax_payout_")
+		time.Sleep(time.Hour)
+		page := w.page(t, "payouts")
+		paid, expected := sum(t, page, "avax_payout_paid_avax"), sum(t, page, "avax_payout_expected_avax")
+		if strings.Count(page, `avax_payout_paid_avax{node_id="`+bravo+`"`) != 1 || expected == 0 || paid < 0.99*expected || paid > 1.01*expected {
+			t.Errorf("paid %v of %v:\n%s", paid, expected, page)
+		}
+	})
+}
+
 // If no node reports what a validator was paid, the Data service does. A refused reward is reported as unpaid by two readings.
 func TestDataServiceReplacesTheRewardsOfNodes(t *testing.T) {
 	for _, refused := range []bool{false, true} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -221,12 +220,12 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 // observer has no vote, because its stake is not known.
 func (p polling) observedUptimes(ctx context.Context) map[string]*float64 {
 	_, observers := p.ups.OfNetwork()
-	lists, _ := nodes.Each(ctx, observers, func(ctx context.Context, n *nodes.Node) (iter.Seq[node.Validator], error) {
+	lists, _ := nodes.Each(ctx, observers, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return entriesOf(ctx, p.ups, n)
 	})
 	all := map[string][]float64{}
 	for _, entries := range lists {
-		for v := range entries {
+		for _, v := range entries {
 			if v.Uptime != nil {
 				all[v.NodeID] = append(all[v.NodeID], v.Uptime.Ratio())
 			}
@@ -265,7 +264,7 @@ func (p polling) viewsFromPeers(ctx context.Context, n *nodes.Node) ([]staking.V
 func (p polling) viewsOfNodes(ctx context.Context) map[string][]staking.View {
 	type observation struct {
 		by      string
-		entries iter.Seq[node.Validator]
+		entries []node.Validator
 	}
 	observations, _ := nodes.Each(ctx, p.voters(), func(ctx context.Context, n *nodes.Node) (observation, error) {
 		entries, err := entriesOf(ctx, p.ups, n)
@@ -273,7 +272,7 @@ func (p polling) viewsOfNodes(ctx context.Context) map[string][]staking.View {
 	})
 	views := map[string][]staking.View{}
 	for _, s := range observations {
-		for v := range s.entries {
+		for _, v := range s.entries {
 			if v.NodeID != s.by && v.Uptime != nil {
 				views[v.NodeID] = append(views[v.NodeID], staking.View{NodeID: s.by, Stake: p.stake[s.by], Uptime: v.Uptime.Ratio()})
 			}

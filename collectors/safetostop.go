@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -274,14 +273,10 @@ func connectedTo(ctx context.Context, n *nodes.Node, own map[string]bool) (map[s
 	if err != nil {
 		return nil, err
 	}
-	others := func(yield func(node.Validator) bool) {
-		set.All()(func(v node.Validator) bool { return own[v.NodeID] || yield(v) })
-	}
-	for _, validators := range []iter.Seq[node.Validator]{others, slices.Values(present)} {
-		for v := range validators {
-			if v.Connected != nil && *v.Connected {
-				connected[v.NodeID] = true
-			}
+	others := slices.DeleteFunc(slices.Clone(set), func(v node.Validator) bool { return own[v.NodeID] })
+	for _, v := range slices.Concat(others, present) {
+		if v.Connected != nil && *v.Connected {
+			connected[v.NodeID] = true
 		}
 	}
 	return connected, nil

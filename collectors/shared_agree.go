@@ -27,7 +27,7 @@ func exactly[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
 func closely(a, b float64) bool { return math.Abs(a-b) <= agreement*max(math.Abs(a), math.Abs(b)) }
 
 // similarStake reports whether two nodes report the same stake, up to 1 % of all stake.
-func similarStake(a, b *node.ValidatorSet) bool {
+func similarStake(a, b []node.Validator) bool {
 	stake, all := stakes(a)
 	other, allOther := stakes(b)
 	var differ float64
@@ -84,7 +84,7 @@ func sameValidator(a, b node.Validator) bool {
 
 // medianStake returns the stake of each validator as the nodes report it that agree: the middle of their values, so that no single node
 // decides. It also returns the sum.
-func medianStake(all []*node.ValidatorSet) (byNode map[string]uint64, sum uint64) {
+func medianStake(all [][]node.Validator) (byNode map[string]uint64, sum uint64) {
 	if len(all) == 1 {
 		return stakes(all[0])
 	}
@@ -110,9 +110,9 @@ func medianStake(all []*node.ValidatorSet) (byNode map[string]uint64, sum uint64
 }
 
 // stakes returns the stake of each validator with its delegations, in nAVAX, and the sum.
-func stakes(set *node.ValidatorSet) (byNode map[string]uint64, sum uint64) {
-	byNode = make(map[string]uint64, set.Len())
-	for v := range set.All() {
+func stakes(set []node.Validator) (byNode map[string]uint64, sum uint64) {
+	byNode = make(map[string]uint64, len(set))
+	for _, v := range set {
 		s := stakeOf(v)
 		byNode[v.NodeID] += s
 		sum += s

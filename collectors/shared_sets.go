@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -42,17 +41,13 @@ func monitoredIDs(ctx context.Context, ups *collector.Upstreams) (ids []string, 
 
 // entriesOf requests the P-Chain's entries of the monitored validators, and of the validators moreIDs. If all
 // validators are monitored, it requests the whole set.
-func entriesOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, moreIDs ...string) (iter.Seq[node.Validator], error) {
+func entriesOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, moreIDs ...string) ([]node.Validator, error) {
 	ids, all, err := monitoredIDs(ctx, ups)
 	if err != nil {
 		return nil, err
 	}
 	if all {
-		set, err := primarySetOf(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		return set.All(), nil
+		return primarySetOf(ctx, n)
 	}
 	ids = slices.Concat(ids, moreIDs)
 	slices.Sort(ids)
@@ -61,8 +56,7 @@ func entriesOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, mor
 		// A second ID prevents that. Without an ID, a node returns the whole set.
 		ids = append(ids, unusedNodeID)
 	}
-	entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
-	return slices.Values(entries), err
+	return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, ids...)
 }
 
 // reported is a list of validators as a node reports it. by is the ID of this node, if it is known; empty for an observer.
@@ -78,10 +72,7 @@ func (r reported) same(o reported) bool { return sameValidators(r.entries, o.ent
 func monitoredEntries(ctx context.Context, ups *collector.Upstreams, moreIDs ...string) (entries []node.Validator, reporter string, err error) {
 	r, err := nodes.Agreed(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
 		found, err := entriesOf(ctx, ups, n, moreIDs...)
-		if err != nil {
-			return reported{}, err
-		}
-		return reported{slices.Collect(found), n.KnownID()}, nil
+		return reported{found, n.KnownID()}, err
 	})
 	return r.entries, r.by, err
 }
@@ -97,7 +88,7 @@ func subnetSet(ctx context.Context, ups *collector.Upstreams, subnetID string) (
 }
 
 // primarySets requests the primary network's validators. The nodes must agree, up to 1 % of all stake. It returns the sets of those that do.
-func primarySets(ctx context.Context, ups *collector.Upstreams) ([]*node.ValidatorSet, error) {
+func primarySets(ctx context.Context, ups *collector.Upstreams) ([][]node.Validator, error) {
 	return nodes.Agreeing(ctx, ups.Pool, factStake, similarStake, primarySetOf)
 }
 
@@ -106,7 +97,7 @@ func primarySets(ctx context.Context, ups *collector.Upstreams) ([]*node.Validat
 const observedSetEvery = 30 * time.Minute
 
 // primarySetOf requests the primary network's validators from this node.
-func primarySetOf(ctx context.Context, n *nodes.Node) (*node.ValidatorSet, error) {
+func primarySetOf(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 	if n.Observer {
 		ctx = scrape.MaxAge(ctx, observedSetEvery)
 	}

@@ -43,7 +43,7 @@ func collectViews(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, 
 		return err
 	}
 	peer := peersOf(ctx, n)
-	for v := range entries {
+	for _, v := range entries {
 		if v.NodeID == self {
 			continue
 		}
