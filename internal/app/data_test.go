@@ -245,24 +245,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		w.Network.ResetCalls()
 		w.Network.DataService().Inject(simnet.Unavailable())
 		time.Sleep(5 * time.Minute)
-		type spent struct {
-			at    time.Time
-			units int
-		}
-		var last []spent // of one minute
-		sum, peak := 0, 0
-		for _, c := range w.Network.Calls() {
-			if c.Upstream != "data" {
-				continue
-			}
-			for len(last) > 0 && c.At.Sub(last[0].at) >= time.Minute {
-				sum -= last[0].units
-				last = last[1:]
-			}
-			last = append(last, spent{c.At, data.Units(c.Method)})
-			sum += data.Units(c.Method)
-			peak = max(peak, sum)
-		}
+		peak := unitsInAMinute(w.Network.Calls())
 		if peak > perMinute || peak < perMinute-100 {
 			t.Errorf("%d units spent in a minute, budget %d", peak, perMinute)
 		}
@@ -288,6 +271,62 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 			t.Errorf("%d series of the service, up %v", len(ofData(page)), page["avax_data_up"])
 		}
 	})
+}
+
+// A command with the same state directory counts what the exporter spends, and the exporter what the command spends.
+func TestCommandSharesTheBudgetOfTheExporter(t *testing.T) {
+	const perMinute = 3500
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		withData(w, "30s")
+		w.Env["STATE_DIR"], w.Env["DATA_BUDGET"] = t.TempDir(), "3500/m"
+		w.Start(t)
+		w.Network.DataService().Inject(simnet.Unavailable())
+		time.Sleep(time.Minute)
+		c, err := w.Env.Parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Transport = w.Transport
+		ups, err := app.Upstreams(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		service, err := app.Served(ups)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Network.ResetCalls()
+		refused := 0
+		for range 300 {
+			_, err := service.Data.Call(t.Context(), data.ListBlockchains.Method, "/v1/networks/mainnet/blockchains", nil)
+			if data.IsOverBudget(err) {
+				refused++
+			}
+			time.Sleep(time.Second)
+		}
+		if peak := unitsInAMinute(w.Network.Calls()); peak > perMinute || peak < perMinute-100 || refused == 0 {
+			t.Errorf("%d units spent in a minute, budget %d; %d calls of the command refused", peak, perMinute, refused)
+		}
+	})
+}
+
+// unitsInAMinute returns the most compute units that calls of the Data service cost in any minute.
+func unitsInAMinute(calls []simnet.Call) (peak int) {
+	var last []simnet.Call // of one minute
+	sum := 0
+	for _, c := range calls {
+		if c.Upstream != "data" {
+			continue
+		}
+		for len(last) > 0 && c.At.Sub(last[0].At) >= time.Minute {
+			sum -= data.Units(last[0].Method)
+			last = last[1:]
+		}
+		last = append(last, c)
+		sum += data.Units(c.Method)
+		peak = max(peak, sum)
+	}
+	return peak
 }
 
 // The plan covers the worst minute, which may be the first minute, or a minute in which the service catches up after a lag.

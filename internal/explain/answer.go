@@ -232,6 +232,8 @@ func (r reading) text(v float64, now time.Time) string {
 			return "ended " + words.Span(-left) + " ago"
 		}
 		return words.Span(left)
+	case r.unit == "Duration" && math.IsInf(v, 1):
+		return "unlimited time"
 	case r.unit == "Duration" && math.Abs(v) < 9e9:
 		return words.Seconds(v)
 	case r.unit == "Percentage":
@@ -271,8 +273,10 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 				}
 			}
 			of, unit := nameAndUnit(unit, c.LHS, float64(v.Value))
-			found = append(found, reading{e.who(v.Metric), of, float64(v.Value), float64(bound.Value), unit, c.Op,
-				holds(c.Op, float64(v.Value), float64(bound.Value))})
+			r := reading{e.who(v.Metric), of, float64(v.Value), float64(bound.Value), unit, c.Op, holds(c.Op, float64(v.Value), float64(bound.Value))}
+			if telling(o.Operator, c, r) {
+				found = append(found, r)
+			}
 		}
 		if len(found) > 0 {
 			return found
@@ -288,13 +292,21 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 	return nil
 }
 
+// telling reports whether a comparison says how near an alert is, or why it does not fire. A series that is compared with itself and has not
+// changed says neither, nor does a condition after `and` that is met, unless it is the threshold.
+func telling(operator string, c *parser.BinaryExpr, r reading) bool {
+	bounds := alerting.ValueNames(c.RHS)
+	same := r.value == r.bound && slices.ContainsFunc(alerting.ValueNames(c.LHS), func(name string) bool { return slices.Contains(bounds, name) })
+	return !same && (operator != "and" || !r.holds || strings.Contains(c.RHS.String(), thresholds))
+}
+
 // nameAndUnit returns the series of a compared value, and its unit: by name and size, because a rule may compare something else than what its text shows.
 func nameAndUnit(unit string, of parser.Expr, v float64) (name, is string) {
 	if names := alerting.ValueNames(of); len(names) > 0 {
 		name = names[0]
 	}
 	switch {
-	case strings.HasSuffix(name, "_seconds") && v > 9e8: // a time, also if the series counts from now
+	case strings.HasSuffix(name, "_seconds") && v > 9e8 && !math.IsInf(v, 0): // a time, also if the series counts from now
 		return name, "Timestamp"
 	case strings.HasSuffix(name, "_seconds"):
 		return name, "Duration"

@@ -14,6 +14,7 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 	names := [][2]string{
 		{"AvaxConnectedStakeLow", "alpha"}, {"AvaxL1RunwayLow", "charlie"}, {"AvaxPeersLow", "alpha"}, {"AvaxHealthCheckFailing", "charlie"},
 		{"AvaxNodeDown", "alpha"}, {"AvaxNodeDiskLow", "alpha"}, {"AvaxStakeEndsSoon", "alpha"},
+		{"AvaxL1ValidatorSetChanged", "examplel1"}, {"AvaxNodeAddressChanged", "alpha"}, {"AvaxDowntimeBudgetBurn", "charlie"},
 	}
 	want := [][]string{
 		{"AvaxConnectedStakeLow (page) is firing for ", " min: alpha: connected to only 42 % of the stake; the value is 42 %, the alert fires below 80 % (page)."},
@@ -28,6 +29,10 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 		{"AvaxNodeDown for alpha does not fire: "},
 		{"AvaxNodeDiskLow for alpha does not fire: "},
 		{"AvaxStakeEndsSoon for alpha does not fire: alpha has 9887 days; the alert fires below 14 days (info), below 7 days (warn), below 24 h (warn)."},
+		// A value that is compared with what it was an hour ago is no value and bound.
+		{"AvaxL1ValidatorSetChanged for examplel1 does not fire: its condition is not met."},
+		{"AvaxNodeAddressChanged for alpha does not fire: its condition is not met."},
+		{"AvaxDowntimeBudgetBurn for charlie does not fire: charlie has unlimited time; the alert fires below 3 days (warn), below 24 h (page)."},
 	}
 	for i, text := range ask(t, 7*time.Minute, names...) {
 		lines := strings.Split(text, "\n")
@@ -59,7 +64,7 @@ func TestEveryAnswerIsForAPerson(t *testing.T) {
 		if !strings.HasPrefix(state, names[i][0]) || !strings.HasSuffix(state, ".") || strings.HasSuffix(state, "..") || do == "" {
 			t.Errorf("%s: %s", names[i], answer)
 		}
-		for _, word := range []string{" unless ", "ignoring", "last_over_time", "{node=", "true ", "false ", "ended ", "; .", "2000-"} {
+		for _, word := range []string{" unless ", "ignoring", "last_over_time", "{node=", "true ", "false ", "ended ", "; .", "2000-", "Inf"} {
 			if strings.Contains(state, word) && !strings.Contains(state, "runs out at 2000-") {
 				t.Errorf("%s: %q in %s", names[i], word, state)
 			}

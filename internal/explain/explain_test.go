@@ -36,6 +36,7 @@ avax_validator_labels{node_id="NodeID-B",name="fund-1"} 1
 # TYPE avax_node_up gauge
 avax_node_up{node="alpha"} 1
 avax_node_up{node="bravo"} 0
+avax_node_up{node="charlie"} 1
 # TYPE avax_node_info gauge
 avax_node_info{node="alpha",node_id="NodeID-A",version="avalanchego/1.14.0"} 1
 avax_node_info{node="charlie",node_id="NodeID-C",version="avalanchego/1.14.0"} 1
@@ -67,6 +68,12 @@ avax_validator_downtime_budget_seconds{node_id="NodeID-C"} 200000
 avax_validator_downtime_used_seconds{node_id="NodeID-C"} 20
 # TYPE avax_validator_views_stake_ratio gauge
 avax_validator_views_stake_ratio{node_id="NodeID-C"} 1
+# TYPE avax_validator_connected gauge
+avax_validator_connected{node="alpha",node_id="NodeID-C"} 1
+# TYPE avax_l1_weight gauge
+avax_l1_weight{chain="examplel1"} 970
+# TYPE avax_node_address_info gauge
+avax_node_address_info{ip="192.0.2.1",node="alpha"} 1
 # TYPE avax_l1_validator_balance_avax gauge
 avax_l1_validator_balance_avax{chain="examplel1",node_id="NodeID-C",validation_id="V"} 1
 # TYPE avax_l1_validator_burn_avax_per_day gauge

@@ -207,18 +207,17 @@ func Load[T any](d *Dir, key string) (value T, found bool) {
 	return value, true
 }
 
-// readValue returns the value in the file of a key, or nil. The line after the value is its checksum. The caller holds d.mu.
+// readValue returns the value in the file of a key, or nil. The caller holds d.mu.
 func (d *Dir) readValue(key string, check func(raw []byte) error) (raw json.RawMessage) {
 	_, err := d.ReadFile(d.file(key), func(content []byte) error {
-		value, sum, _ := bytes.Cut(content, []byte("\n"))
-		if string(sum) != checksum(value) {
-			return errors.New("the checksum differs")
+		value, err := valueIn(content)
+		if err == nil {
+			err = check(value)
 		}
-		if err := check(value); err != nil {
-			return err
+		if err == nil {
+			raw = value
 		}
-		raw = value
-		return nil
+		return err
 	})
 	if err != nil {
 		if d.unreadable == nil {
@@ -230,6 +229,15 @@ func (d *Dir) readValue(key string, check func(raw []byte) error) (raw json.RawM
 		d.remember(key, raw, true)
 	}
 	return raw
+}
+
+// valueIn returns the value in the content of a file. The line after the value is its checksum.
+func valueIn(content []byte) (value []byte, err error) {
+	value, sum, _ := bytes.Cut(content, []byte("\n"))
+	if string(sum) != checksum(value) {
+		return nil, errors.New("the checksum differs")
+	}
+	return value, nil
 }
 
 // checksum returns the checksum of a value in hexadecimal, as a line.
@@ -321,9 +329,9 @@ func (d *Dir) file(key string) string {
 func Peek[T any](path, key string) (value T, found bool) {
 	content, err := files.ReadUpTo((&Dir{path: path}).file(key), MaxBytes)
 	if err == nil {
-		err = json.Unmarshal(content, &value)
+		content, err = valueIn(content)
 	}
-	return value, err == nil
+	return value, err == nil && json.Unmarshal(content, &value) == nil
 }
 
 // tokenFile has the token of the running process. Whoever can read the directory can have access.

@@ -20,8 +20,8 @@ var nodeMeanings = [][2]string{
 	{"History", "The stored history until now. Green: the node answered. Amber: a chain was bootstrapping. Red: the node did not answer. " +
 		"Empty: no samples."},
 	{"Days", "Share of each of the last 7 days in which the node answered, in UTC. The title of a day has the time without data."},
-	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that another node " +
-		"reported before."},
+	{"Chains", "State of each chain. On a card also its height and the age of its newest block. “Behind”: number of blocks behind a height that " +
+		"another node reported before."},
 	{"Votes for reward", "Share of all stake that would vote for this node’s reward today."},
 	{"Weighted uptime", "Uptime that the connected peers observed, weighted by their share of all stake."},
 	{"Connected stake", "Share of the primary network’s stake to which this node is connected."},
