@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -79,10 +80,7 @@ func TestAlertsAndRunbooksArePaired(t *testing.T) {
 	for _, r := range alerts {
 		known[r.Alert] = true
 	}
-	pages, err := filepath.Glob(filepath.Join(runbooks, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob(filepath.Join(runbooks, "*.md")))(t)
 	for _, page := range pages {
 		if name := strings.TrimSuffix(filepath.Base(page), ".md"); !known[name] {
 			t.Errorf("%s: no alert of that name", page)
@@ -326,10 +324,7 @@ func TestAlertsHaveNoReplicaLabels(t *testing.T) {
 		free[r.Record] = r.Record != "" // until the contrary is found
 	}
 	isFree := func(expr string) bool {
-		parsed, err := testworld.PromQL.ParseExpr(expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(testworld.PromQL.ParseExpr(expr))(t)
 		return withoutReplica(parsed, free)
 	}
 	for again := true; again; {
@@ -378,10 +373,7 @@ func withoutReplica(e parser.Node, free map[string]bool) bool {
 }
 
 func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
-	page, err := os.ReadFile("../docs/alerting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/alerting.md"))(t)
 	_, alerts := rules(t)
 	names := map[string]bool{}
 	for _, r := range alerts {
@@ -460,9 +452,7 @@ func TestSuppressedAlertsEndFirst(t *testing.T) {
 	var shipped struct {
 		InhibitRules []amcommon.InhibitRule `yaml:"inhibit_rules"`
 	}
-	if err := yaml.Unmarshal(alertmanager.Config, &shipped); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(alertmanager.Config, &shipped))
 	except := map[[2]string]string{
 		{"AvaxL1ValidatorInactive", "AvaxL1RunwayLow"}: "an inactive validator has no runway, so this alert ends before the validator is active again",
 		{"AvaxHeadStale", "AvaxHeadStale"}:             "the rule leaves out P and X until four minutes after the C-Chain",

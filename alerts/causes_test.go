@@ -25,6 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A cause begins after 20 minutes and ends after 70. Each cause is at a fleet of its own, and the rules join within a job.
@@ -555,16 +556,11 @@ func evaluated(t *testing.T, rules []byte, fleets []*fleet) (steps []step) {
 func evaluatedEvery(t *testing.T, every, length, interval time.Duration, rules []byte, input []testworld.Series) (steps []step) {
 	t.Helper()
 	slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
-	e, err := testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules))
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules)))(t)
 	defer e.Close(t)
 	firing := map[string]model.Alert{}
 	for after := time.Duration(0); after < length; after += every {
-		if err := e.Eval(after); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Eval(after))
 		now, sent := map[string]model.Alert{}, step{}
 		for _, r := range e.Alerts {
 			for _, a := range r.ActiveAlerts() {
@@ -599,10 +595,7 @@ func notified(t *testing.T, every time.Duration, steps []step) (got []testworld.
 	synctest.Test(t, func(t *testing.T) {
 		receiver := testworld.Memory(t)
 		file := testworld.ShippedRoutes(t, receiver.URL)
-		text, err := yaml.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(yaml.Marshal(file))(t)
 		n, err := notify.Start(t.Context(), notify.Options{
 			Config: notify.Config{Text: text, Dial: receiver.Dial}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		})
@@ -730,10 +723,7 @@ var causesPlayed = flag.String("causes", "", "play only causes whose names conta
 // five and thirty nodes, with and without labels of owners, and the built-in Alertmanager routes them as shipped.
 func TestEachCauseSendsOneNotification(t *testing.T) {
 	t.Parallel()
-	withOwners, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	withOwners := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
 	for _, set := range []struct {
 		name  string
 		rules []byte
@@ -770,32 +760,21 @@ func TestAlertmanagerSendsTheSameForEachCause(t *testing.T) {
 		firing[i].StartsAt = now
 	}
 	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
-	text, err := yaml.Marshal(testworld.ShortRoutes(t, inside.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(testworld.ShortRoutes(t, inside.URL)))(t)
 	n, err := notify.Start(t.Context(), notify.Options{
 		Config: notify.Config{Text: text}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := json.Marshal(firing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(firing))(t)
 	alertmanager := testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, outside.URL))
-	answer, err := http.Post(alertmanager.URL+"/api/v2/alerts", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(http.Post(alertmanager.URL+"/api/v2/alerts", "application/json", bytes.NewReader(body)))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Fatal(answer.Status)
 	}
-	if err := n.Put(t.Context(), firing...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Put(t.Context(), firing...))
 	received := func(r *testworld.Receiver) []string {
 		set := map[string]bool{}
 		for _, a := range r.Alerts() {

@@ -3,15 +3,14 @@ package alerts
 import (
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The alerts of the digest have the severity of the watchdog, so that status pages do not show them as problems.
 func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()
-	both, err := WithDigest(Rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := must.Get(WithDigest(Rules))(t)
 	before, _ := parseRules(t, Rules)
 	after, _ := parseRules(t, both)
 	all, digest := parseRules(t, Digest)

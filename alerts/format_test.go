@@ -2,13 +2,13 @@ package alerts
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/template"
 	"go.yaml.in/yaml/v3"
@@ -22,9 +22,7 @@ func TestPrometheusRuleHasTheRules(t *testing.T) {
 		Spec     any
 	}
 	var rules any
-	if err := errors.Join(yaml.Unmarshal(PrometheusRule("example", Rules), &resource), yaml.Unmarshal(Rules, &rules)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(PrometheusRule("example", Rules), &resource), yaml.Unmarshal(Rules, &rules))
 	if resource.Kind != "PrometheusRule" || resource.Metadata.Name != "example" || !reflect.DeepEqual(resource.Spec, rules) {
 		t.Errorf("%s %s has other rules than rules.yml", resource.Kind, resource.Metadata.Name)
 	}

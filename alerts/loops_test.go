@@ -11,6 +11,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // nodeLife is what an exporter reports of a validator that also validates the L1 dex, every 15 seconds.
@@ -94,15 +95,10 @@ func pagesOf(t *testing.T, input []testworld.Series, length time.Duration) (all 
 	for _, r := range readSuite(t, "rules.yml").needed(t, wanted, true) {
 		given = append(given, r.Rule)
 	}
-	e, err := testworld.NewEngine(t, time.Unix(0, 0).UTC(), lifeStep, input, 30*time.Second, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), lifeStep, input, 30*time.Second, given))(t)
 	defer e.Close(t)
 	for at := 7 * time.Second; at <= length; at += 30 * time.Second {
-		if err := e.Eval(at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Eval(at))
 		firing := map[string]*promrules.Alert{}
 		for _, r := range e.Alerts {
 			for _, a := range r.ActiveAlerts() {

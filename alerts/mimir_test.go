@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"go.yaml.in/yaml/v3"
 )
@@ -14,9 +15,7 @@ import (
 func groupsOf(t *testing.T, text []byte) []rulefmt.RuleGroup {
 	t.Helper()
 	var file rulefmt.RuleGroups
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &file))
 	return file.Groups
 }
 
@@ -27,15 +26,9 @@ func textOf(r rulefmt.Rule) string {
 
 func TestMimirsGroupsHaveTheSameRules(t *testing.T) {
 	t.Parallel()
-	labelled, err := WithLabels(Rules, []string{"owner", "team"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labelled := must.Get(WithLabels(Rules, []string{"owner", "team"}))(t)
 	for name, file := range map[string][]byte{"rules": Rules, "rules with labels": labelled, "companion": Companion} {
-		split, err := Mimir(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		split := must.Get(Mimir(file))(t)
 		want, names := map[string]int{}, map[string]bool{}
 		for _, g := range groupsOf(t, file) {
 			for _, r := range g.Rules {
@@ -66,10 +59,7 @@ func TestMimirsGroupsHaveTheSameRules(t *testing.T) {
 // begins and ends at most three evaluations later than with the groups of rules.yml.
 func TestMimirsGroupsHaveTheSameAlerts(t *testing.T) {
 	t.Parallel()
-	split, err := Mimir(Rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	split := must.Get(Mimir(Rules))(t)
 	place := map[string]int{} // a later group, which is evaluated earlier, has a lower number
 	groups := groupsOf(t, split)
 	slices.Reverse(groups)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The nodes are sampled as a Prometheus does by default, and the rules are evaluated once a minute.
@@ -76,10 +77,7 @@ func museum(t *testing.T) (files []string, all map[string]*incident) {
 	}
 	all = map[string]*incident{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		in := &incident{Nodes: 1, Begins: 30 * time.Minute, Length: time.Hour}
 		decoder := yaml.NewDecoder(bytes.NewReader(text))
 		decoder.KnownFields(true)
@@ -350,10 +348,7 @@ const (
 func checkTable(t *testing.T, files []string, rows map[string]string) {
 	t.Helper()
 	const page = "../docs/alerting.md"
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	before, rest, found := strings.Cut(string(text), tableBegins)
 	table, after, closed := strings.Cut(rest, tableEnds)
 	if !found || !closed {
@@ -365,9 +360,7 @@ func checkTable(t *testing.T, files []string, rows map[string]string) {
 		for _, file := range files {
 			b.WriteString(rows[file] + "\n")
 		}
-		if err := os.WriteFile(page, []byte(before+tableBegins+b.String()+"\n"+tableEnds+after), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(page, []byte(before+tableBegins+b.String()+"\n"+tableEnds+after), 0o600))
 		return
 	}
 	for _, file := range files {

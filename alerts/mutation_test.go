@@ -16,6 +16,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // equivalents lists the mutants that no test can distinguish from the rule, with reasons.
@@ -165,10 +166,7 @@ func (c mutationCase) mentions(alert string) int {
 // narrow adds the names to a selector of ALERTS without a name, and removes the other expected alerts.
 func (q *queryCase) narrow(t *testing.T, names map[string]bool) {
 	t.Helper()
-	expr, err := testworld.PromQL.ParseExpr(q.Expr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expr := must.Get(testworld.PromQL.ParseExpr(q.Expr))(t)
 	v, ok := expr.(*parser.VectorSelector)
 	if !ok || v.Name != "ALERTS" || slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == labels.AlertName }) {
 		return
@@ -177,10 +175,7 @@ func (q *queryCase) narrow(t *testing.T, names map[string]bool) {
 		labels.MustNewMatcher(labels.MatchRegexp, labels.AlertName, strings.Join(slices.Sorted(maps.Keys(names)), "|")))
 	q.Expr = v.String()
 	q.ExpSamples = slices.DeleteFunc(slices.Clone(q.ExpSamples), func(s expSample) bool {
-		of, err := testworld.PromQL.ParseMetric(s.Labels)
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must.Get(testworld.PromQL.ParseMetric(s.Labels))(t)
 		return !names[of.Get(labels.AlertName)]
 	})
 }

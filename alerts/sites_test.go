@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // setUp is how two sites with equal node names are told apart in one Prometheus, or in one store.
@@ -176,15 +177,9 @@ func withLabels(series string, more map[string]string) string {
 // the other site, and it suppresses nothing there.
 func TestSitesWithEqualNodeNamesAreToldApart(t *testing.T) {
 	t.Parallel()
-	text, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
 	rules := testworld.Rules(t, text)
-	inhibition, err := notify.ParseInhibition(alertmanager.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inhibition := must.Get(notify.ParseInhibition(alertmanager.Config))(t)
 	for i, s := range setUps() {
 		for j, h := range happenings {
 			if testing.Short() && (i+7*j)%20 != 3 {
@@ -211,15 +206,10 @@ func TestSitesWithEqualNodeNamesAreToldApart(t *testing.T) {
 					}
 				}
 				slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
-				e, err := testworld.NewEngine(t, time.Unix(0, 0).UTC(), time.Minute, input, time.Minute, rules)
-				if err != nil {
-					t.Fatal(err)
-				}
+				e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), time.Minute, input, time.Minute, rules))(t)
 				defer e.Close(t)
 				for at := time.Duration(0); at <= h.at; at += time.Minute {
-					if err := e.Eval(at); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, e.Eval(at))
 				}
 				h.judge(t, s, e.Alerts, inhibition)
 			})

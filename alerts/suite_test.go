@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // thresholdUsed records each threshold with its labels.
@@ -163,10 +164,7 @@ type alertName struct {
 
 func readTests(t *testing.T) (all []testFile) {
 	t.Helper()
-	files, err := filepath.Glob("*_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*_test.yml"))(t)
 	for _, file := range files {
 		tests := testFile{name: file}
 		readYAML(t, file, &tests)
@@ -393,10 +391,7 @@ func groups(rules []*rule) (all rulefmt.RuleGroups, names []string) {
 
 func readYAML(t *testing.T, file string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true) // unknown fields would be lost
 	if err := decoder.Decode(into); err != nil {

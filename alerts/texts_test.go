@@ -13,6 +13,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var update = flag.Bool("update", false, "write testdata/texts.txt")
@@ -120,10 +121,7 @@ func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts
 	for _, r := range needed {
 		given = append(given, r.Rule)
 	}
-	e, err := c.engine(t, given)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(c.engine(t, given))(t)
 	defer e.Close(t)
 	names := map[*promrules.AlertingRule]string{}
 	i := 0

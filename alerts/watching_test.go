@@ -19,6 +19,7 @@ import (
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // hold is the longest time for which a rule uses the newest sample of the exporter, if newer samples are missing.
@@ -229,10 +230,7 @@ func (s story) play(t *testing.T, p pace, f fault) map[string][]span {
 		}
 		input = append(input, testworld.Series{Series: seq.labels.String(), Values: values.String()})
 	}
-	e, err := testworld.NewEngine(t, time.Unix(0, 0).UTC(), p.scrape, input, p.evaluate, s.rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), p.scrape, input, p.evaluate, s.rules))(t)
 	defer e.Close(t)
 	found, wasOff, since := map[string][]span{}, false, 0
 	// Prometheus evaluates a group at a phase of its own: not in the same second as a scrape.
@@ -242,9 +240,7 @@ func (s story) play(t *testing.T, p pace, f fault) map[string][]span {
 			continue
 		}
 		if wasOff && f.restart {
-			if err := e.Restart(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Restart())
 			since = 1
 		}
 		wasOff = false

@@ -13,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -48,10 +49,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 			}
 			return answered(fmt.Sprintf(`{"numPeers":"%d","peers":[%s]}`, len(list), strings.Join(list, ",")))
 		}
-		page, err := w.run(t, "peers", "alpha")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(w.run(t, "peers", "alpha"))(t)
 		const family = "avax_node_peers_by_version"
 		if n := strings.Count(page, family+"{"); n != 21 {
 			t.Errorf("%d versions", n)
@@ -69,10 +67,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 		wantSeries(t, page, benched+`{node="alpha",chain="other"}`, "2980")
 
 		*w.otherwise = nil
-		page, err = w.run(t, "peers", "alpha")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page = must.Get(w.run(t, "peers", "alpha"))(t)
 		wantNoSeries(t, page, `"other"`)
 	})
 }
@@ -139,9 +134,7 @@ func TestOnlyTheLastIdentityChangesAreNoted(t *testing.T) {
 		job := spec.Bind(w.ups)[0]
 		for i = range 500 {
 			batch := metric.NewBatch(spec.Families)
-			if err := job.Collect(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, job.Collect(t.Context(), batch))
 			notes := batch.Notes()
 			if len(notes) != min(i, 10) {
 				t.Fatalf("%d notes after %d identity changes", len(notes), i)

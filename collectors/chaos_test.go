@@ -1,7 +1,6 @@
 package collectors_test
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -178,18 +178,14 @@ func (c *chaos) run(l *chaosList) {
 	killed := !c.calm && c.random.IntN(5) == 0
 	kept := filepath.Join(t.TempDir(), "kept")
 	if killed {
-		if err := os.CopyFS(kept, os.DirFS(c.path)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.CopyFS(kept, os.DirFS(c.path)))
 	}
 	c.w.restart(t, c.path)
 	c.w.data(func(r *http.Request) string { return c.answer(l, r) })
 	l.indexed[time.Now().Unix()] = len(l.events)
 	samples, err := c.w.run(t, l.collector, l.target)
 	if killed { // before the run was stored
-		if err := errors.Join(os.RemoveAll(c.path), os.CopyFS(c.path, os.DirFS(kept))); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(c.path), os.CopyFS(c.path, os.DirFS(kept)))
 		return
 	}
 	if err != nil {

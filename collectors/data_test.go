@@ -25,6 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -42,10 +43,7 @@ const (
 // restart simulates a new process that uses the state directory of the previous one.
 func (w *world) restart(t *testing.T, path string) {
 	t.Helper()
-	dir, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(state.Open(path))(t)
 	w.ups = upstreams(t, w, w.network)
 	w.ups.State = dir
 }
@@ -82,10 +80,7 @@ next:
 				continue next
 			}
 		}
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseFloat(value, 64))(t)
 		total += n
 	}
 	return total
@@ -309,9 +304,7 @@ func damage(t *testing.T, path string, spoil func(file string) error) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, f := range files {
-		if err := spoil(f); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, spoil(f))
 	}
 }
 
@@ -369,9 +362,7 @@ func TestAnyStoredContentCausesNoPanic(t *testing.T) {
 func TestTotalsGrowWithAnUnwritableDisk(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		full := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(full, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(full, nil, 0o600))
 		w.ups.State, _ = state.Open(full)
 		_, first := w.runJob(t.Context(), t, "rewards", "alpha")
 		w.network.PayReward("alpha", data.RewardDelegator, 1_000_000_000)
@@ -387,10 +378,7 @@ func TestNodesWithOneIDShareTotals(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		var pool []*nodes.Node
 		for _, name := range []string{"one", "other"} {
-			up, err := scrape.New(scrape.Options{Name: name, URL: "http://alpha.sim", Transport: w})
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://alpha.sim", Transport: w}))(t)
 			pool = append(pool, nodes.New(node.New(up)))
 		}
 		w.ups.SetNodes(pool)
@@ -427,10 +415,7 @@ func TestNewSubnetOwnerReplacesThePreviousOne(t *testing.T) {
 		w.network.SetOwner("examplel1", []string{"custom1new", "custom1newer", "custom1new"}, 2)
 		w.network.SetManager("examplel1", "C", "0x00000000000000000000000000000000000000ff")
 		time.Sleep(10 * time.Second)
-		samples, err := w.run(t, "subnets", "examplel1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		samples := must.Get(w.run(t, "subnets", "examplel1"))(t)
 		id := w.network.Chain("examplel1").SubnetID
 		wantNoSeries(t, samples, simnet.Owner)
 		wantSeries(t, samples, `avax_subnet_owner_info{subnet_id="`+id+`",address="P-custom1new"}`, "1")
@@ -944,14 +929,8 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 				if !strings.Contains(r.URL.Path, c.path) {
 					return ""
 				}
-				answer, err := w.network.Transport().RoundTrip(r)
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, err := io.ReadAll(answer.Body)
-				if err != nil {
-					t.Fatal(err)
-				}
+				answer := must.Get(w.network.Transport().RoundTrip(r))(t)
+				body := must.Get(io.ReadAll(answer.Body))(t)
 				if answer.StatusCode != http.StatusOK {
 					return ""
 				}
@@ -1030,10 +1009,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 			w.network.DataService().SetKey("good", status)
-			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Header: http.Header{"X-Service-Api-Key": {"bad"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Header: http.Header{"X-Service-Api-Key": {"bad"}}}))(t)
 			w.served().Data.Client = data.New(up)
 			samples, notes := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
@@ -1050,10 +1026,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
 		inWorld(t, func(t *testing.T, w world) {
-			up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute})
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute}))(t)
 			w.served().Data.Client = data.New(up)
 			w.network.DataService().Inject(fault)
 			notes := map[string]bool{}
@@ -1079,10 +1052,7 @@ func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		budget := &data.Budget{PerMinute: 10}
-		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit})
-		if err != nil {
-			t.Fatal(err)
-		}
+		up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit}))(t)
 		w.served().Data.Client = data.New(up)
 		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
 			t.Errorf("%s, %v", samples, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -18,10 +19,7 @@ import (
 // unreachable returns the client of an upstream at an address where nothing listens.
 func unreachable(t *testing.T, name string) *scrape.Upstream {
 	t.Helper()
-	up, err := scrape.New(scrape.Options{Name: name, URL: "http://127.0.0.1:1", Timeout: time.Second, Concurrency: 64})
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://127.0.0.1:1", Timeout: time.Second, Concurrency: 64}))(t)
 	return up
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -109,10 +110,7 @@ func assetTransaction(n int, at time.Time) serviceEvent {
 
 func (w world) head(t *testing.T) uint64 {
 	t.Helper()
-	b, err := w.ups.Nodes()[0].EthBlockByNumber(t.Context(), "C", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(w.ups.Nodes()[0].EthBlockByNumber(t.Context(), "C", nil))(t)
 	return uint64(b.Number)
 }
 

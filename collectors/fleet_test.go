@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -49,10 +50,7 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 	t.Helper()
 	var pool []*nodes.Node
 	for _, name := range names {
-		up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport})
-		if err != nil {
-			t.Fatal(err)
-		}
+		up := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport}))(t)
 		pool = append(pool, nodes.New(node.New(up)))
 	}
 	ups := &collector.Upstreams{Pool: nodes.NewPool(pool, nil)}
@@ -64,9 +62,7 @@ func fleetOf(t *testing.T, transport http.RoundTripper, names ...string) (*colle
 		return ups, func() (map[string]float64, []string) {
 			t.Helper()
 			batch := metric.NewBatch(spec.Families)
-			if err := job.Collect(scrape.MaxAge(t.Context(), 0), batch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, job.Collect(scrape.MaxAge(t.Context(), 0), batch))
 			values := map[string]float64{}
 			for _, c := range batch.Chunks() {
 				for _, s := range c.Samples {

@@ -27,6 +27,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -96,10 +97,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 // watch returns the observer of the network.
 func watch(t *testing.T, transport http.RoundTripper) *nodes.Node {
 	t.Helper()
-	up, err := scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, RepeatAfter: node.RepeatAfterObserver})
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := must.Get(scrape.New(scrape.Options{Name: "observer", URL: "http://observer.sim", Transport: transport, RepeatAfter: node.RepeatAfterObserver}))(t)
 	return nodes.NewObserver(node.New(up))
 }
 
@@ -109,10 +107,7 @@ func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstre
 	if name == "data" {
 		options.RepeatAfter = data.RepeatAfter
 	}
-	up, err := scrape.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := must.Get(scrape.New(options))(t)
 	return up
 }
 
@@ -177,10 +172,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 						t.Errorf("%s: no sample", f.Name)
 					}
 				}
-				problems, err := promlint.New(strings.NewReader(page)).Lint()
-				if err != nil {
-					t.Fatal(err)
-				}
+				problems := must.Get(promlint.New(strings.NewReader(page)).Lint())(t)
 				for _, p := range problems {
 					t.Errorf("%s: %s", p.Metric, p.Text)
 				}

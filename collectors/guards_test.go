@@ -9,6 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -77,9 +78,7 @@ func TestSupplyIsUnknownIfEveryNodeIsForeign(t *testing.T) {
 func TestNodeThatBecomesForeignIsNotUsed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.ups.NetworkID = 1337
-		if _, err := w.run(t, "supply", "network"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.run(t, "supply", "network"))(t)
 		w.foreign("alpha", "foxtrot")
 		time.Sleep(2 * time.Minute)
 		if samples, err := w.run(t, "supply", "network"); err == nil || samples != "" {

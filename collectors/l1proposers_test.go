@@ -8,6 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // proposers returns a function that runs l1_proposers of a chain and returns its samples.
@@ -16,9 +17,7 @@ func (w world) proposers(t *testing.T, chain string) func() string {
 	return func() string {
 		t.Helper()
 		batch, text := metric.NewBatch(spec.Families), ""
-		if err := job.Collect(t.Context(), batch); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, job.Collect(t.Context(), batch))
 		for _, c := range batch.Chunks() {
 			text += c.String()
 		}

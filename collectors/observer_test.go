@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -72,10 +73,7 @@ func TestObserverMayLackTheBlockThatItNamed(t *testing.T) {
 		heights, times := 0, 0
 		for range 300 {
 			time.Sleep(7 * time.Second)
-			samples, err := w.run(t, "heads", "observer/X")
-			if err != nil {
-				t.Fatal(err)
-			}
+			samples := must.Get(w.run(t, "heads", "observer/X"))(t)
 			heights += strings.Count(samples, "avax_chain_height{")
 			times += strings.Count(samples, "avax_chain_head_timestamp_seconds{")
 		}
@@ -190,10 +188,7 @@ func TestObserverAnswersWhileNodesAreDown(t *testing.T) {
 			}
 		}
 		alpha := w.network.NodeID("alpha")
-		page, err := w.run(t, "validator_views", "observer")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(w.run(t, "validator_views", "observer"))(t)
 		wantSeries(t, page, `avax_validator_connected{node="observer",node_id="`+alpha+`"}`, "0")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -90,10 +91,7 @@ func TestOwnViewNeverCountsAsVote(t *testing.T) {
 
 		w.setNodes(t, "alpha", "bravo") // only bravo has a view of alpha
 		alpha := w.budgetOf(t, w.page(t, "reward_budget"), "alpha")
-		entries, err := w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(w.ups.Nodes()[1].PlatformCurrentValidators(t.Context(), "", w.network.NodeID("alpha")))(t)
 		if got, want := alpha("weighted_uptime_ratio"), entries[0].Uptime.Ratio(); !near(got, want) || got == 1 {
 			t.Errorf("weighted uptime %v, want bravo's view, %v", got, want)
 		}
@@ -180,10 +178,7 @@ func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 // stateIn opens a state directory.
 func stateIn(t *testing.T, path string) *state.Dir {
 	t.Helper()
-	dir, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(state.Open(path))(t)
 	return dir
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -147,18 +148,13 @@ func TestNodeWithAStoppedChainCountsAsNotConnected(t *testing.T) {
 		if got := valueOf(t, page, leaves("alpha", "examplel1")); !near(got, 170/370.0) {
 			t.Errorf("without alpha and bravo, the share is %v", got)
 		}
-		views, err := w.run(t, "l1_views", "alpha/examplel1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		views := must.Get(w.run(t, "l1_views", "alpha/examplel1"))(t)
 		wantSeries(t, views, `avax_l1_connected_weight{node="alpha",chain="examplel1"}`, "270")
 		wantLine(t, views, bravo, " 0")
 		_, j := w.job(t, "health", "bravo")
 		for minute, want := range []string{"1", "1", "0"} {
 			batch := metric.NewBatch(specOf(t, "health").Families)
-			if err := j.Collect(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, j.Collect(t.Context(), batch))
 			var page string
 			for _, c := range batch.Chunks() {
 				page += c.String()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Two jobs of a collector with the same target would export duplicate series.
@@ -36,19 +37,13 @@ var specName = regexp.MustCompile(`(?s)&collector\.Spec\{\s*Name:\s*"([a-z0-9_]+
 func TestFilesAreNamedAfterTheirCollectors(t *testing.T) {
 	found := 0
 	for _, pattern := range []string{"*.go", "dataservice/*.go"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		files := must.Get(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			name := strings.TrimSuffix(filepath.Base(file), ".go")
 			if strings.HasSuffix(name, "_test") || name == "all" {
 				continue
 			}
-			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			source := must.Get(os.ReadFile(file))(t)
 			specs := specName.FindAllSubmatch(source, -1)
 			found += len(specs)
 			switch {

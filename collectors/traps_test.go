@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -105,10 +106,7 @@ func TestAnswerOrderDoesNotMatter(t *testing.T) {
 func TestSubnetWithLegacyAndL1Validators(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		added := w.network.AddL1Validator("examplepoa", "hotel", 30, 1e9)
-		page, err := w.run(t, "l1", "examplepoa")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(w.run(t, "l1", "examplepoa"))(t)
 		wantSeries(t, page, `avax_l1_validators{chain="examplepoa",state="legacy"}`, "3")
 		wantSeries(t, page, `avax_l1_validators{chain="examplepoa",state="active"}`, "1")
 		wantSeries(t, page, `avax_l1_weight{chain="examplepoa"}`, "90")
@@ -258,10 +256,7 @@ func TestL1OwnersFitALabel(t *testing.T) {
 				return answered(`{"validators":[{"nodeID":"N","weight":"1","startTime":"1","validationID":"V","minNonce":"0","balance":"5","remainingBalanceOwner":` +
 					c.remaining + `,"deactivationOwner":` + c.deactivation + `}]}`)
 			}
-			page, err := w.run(t, "l1", "examplel1")
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must.Get(w.run(t, "l1", "examplel1"))(t)
 			wantSeries(t, page, `avax_l1_validator_owner_info{chain="examplel1",node_id="N",validation_id="V",`+c.want+`}`, "1")
 		})
 	}
@@ -315,9 +310,7 @@ func TestChainNameStaysWhileNoNodeRunsIt(t *testing.T) {
 		job := jobs[slices.IndexFunc(jobs, func(j collector.Job) bool { return j.Target.Chain == "examplel1" })]
 		collectOnce := func() string {
 			batch := metric.NewBatch(spec.Families)
-			if err := errors.Join(job.Collect(t.Context(), batch), batch.Err()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, job.Collect(t.Context(), batch), batch.Err())
 			return batch.Chunks()[0].String()
 		}
 		first := collectOnce()
@@ -368,10 +361,7 @@ func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
 				t.Errorf("%s: %q, %v", collector, page, err)
 			}
 		}
-		page, err := w.run(t, "chain_config", "alpha/C")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(w.run(t, "chain_config", "alpha/C"))(t)
 		// The C-Chain spells the times of upgrades in two ways: durangoBlockTimestamp, etnaTimestamp.
 		for _, upgrade := range []string{"durango", "etna", "cancun"} {
 			if !strings.Contains(page, `upgrade="`+upgrade+`"`) {
@@ -398,10 +388,7 @@ func TestMissingBlocksAreNotCompared(t *testing.T) {
 				}
 				return ""
 			}
-			page, err := w.run(t, "forks", chain)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must.Get(w.run(t, "forks", chain))(t)
 			wantSeries(t, page, `avax_chain_fork_detected{node="alpha",chain="`+chain+`"}`, "0")
 			wantSeries(t, page, `avax_chain_fork_detected{node="bravo",chain="`+chain+`"}`, "0")
 			wantNoSeries(t, page, "foxtrot")
@@ -456,10 +443,7 @@ func TestNewestBlockIsTheHighestOfAllNodes(t *testing.T) {
 
 func TestXChainAtHeightZeroIsValid(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		page, err := w.run(t, "heads", "alpha/X")
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(w.run(t, "heads", "alpha/X"))(t)
 		if want := "avax_chain_height{node=\"alpha\",chain=\"X\"} 0\n"; page != want {
 			t.Errorf("%q, want %q", page, want)
 		}
@@ -489,9 +473,7 @@ func TestFailingHealthCheckHasTheNodesText(t *testing.T) {
 		spec, job := w.job(t, "health", "alpha")
 		words := func() (text, noted string) {
 			batch := metric.NewBatch(spec.Families)
-			if err := job.Collect(t.Context(), batch); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, job.Collect(t.Context(), batch))
 			for _, table := range batch.Tables() {
 				for _, row := range table.Rows {
 					if strings.HasPrefix(table.About, "Failing health checks") && row[0] == "alpha" && row[1] == "C" {

@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // requestedIDs returns the node IDs in the parameters of the latest call of platform.getCurrentValidators.
@@ -22,9 +23,7 @@ func (w world) requestedIDs(t *testing.T) []string {
 			continue
 		}
 		var params struct{ NodeIDs []string }
-		if err := json.Unmarshal(c.Params, &params); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(c.Params, &params))
 		return params.NodeIDs
 	}
 	t.Fatal("no call")
@@ -134,10 +133,7 @@ func TestDiscoveredChainNamesAreValidLabels(t *testing.T) {
 			return ""
 		}
 		known := []nodes.Chain{{Name: "mine", Ref: "e"}}
-		found, err := w.ups.Discover(t.Context(), known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(w.ups.Discover(t.Context(), known))(t)
 		want := []nodes.Chain{{Name: "mine", Ref: "e"}, {Name: "plain", Ref: "a"}, {Name: "b", Ref: "b"}, {Name: "c", Ref: "c"}, {Name: "d", Ref: "d"},
 			{Name: "g", Ref: "g"}, {Name: "h", Ref: "h"}}
 		if !slices.Equal(found, want) {
@@ -164,14 +160,9 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 		w.network.Node("echo").SetChain("examplel1", simnet.Untracked)
 		time.Sleep(time.Minute)
 		w.ups.SetChains(nil)
-		if _, err := w.ups.Network(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.ups.Network(t.Context()))(t)
 		w.network.ResetCalls()
-		found, err := w.ups.Discover(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(w.ups.Discover(t.Context(), nil))(t)
 		var names []string
 		for _, c := range found {
 			names = append(names, c.Name)
@@ -222,9 +213,7 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 func (w world) once(t *testing.T, collector string, j collector.Job) (samples string) {
 	t.Helper()
 	batch := metric.NewBatch(specOf(t, collector).Families)
-	if err := j.Collect(t.Context(), batch); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Collect(t.Context(), batch))
 	for _, c := range batch.Chunks() {
 		samples += c.String()
 	}

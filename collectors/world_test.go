@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -124,9 +125,7 @@ func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
 	spec, j := w.job(t, collector, target)
 	batch := metric.NewBatch(spec.Families)
-	if err := errors.Join(j.Collect(t.Context(), batch), batch.Err()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, j.Collect(t.Context(), batch), batch.Err())
 	return batch
 }
 
@@ -170,10 +169,7 @@ func valueOf(t *testing.T, page, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(page) {
 		if rest, there := strings.CutPrefix(line, series+" "); there {
-			v, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(strings.TrimSpace(rest), 64))(t)
 			return v
 		}
 	}

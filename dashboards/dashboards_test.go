@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // dashboard is the part of Grafana's classic schema that the tests read.
@@ -83,9 +85,7 @@ func eachBoard(t *testing.T, test func(t *testing.T, d dashboard)) {
 // read reads a dashboard, including the panels of collapsed rows.
 func read(t *testing.T, text []byte) (d dashboard) {
 	t.Helper()
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &d))
 	for _, p := range d.Panels {
 		d.Panels = append(d.Panels, p.Panels...)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // sample is a sample of a scrape.
@@ -51,28 +52,19 @@ func scraped(job, name string, v float64, pairs ...string) sample {
 // healthy returns the recorded samples and the time of the recording.
 func healthy(t *testing.T) (all []sample, at time.Time) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/healthy.prom")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/healthy.prom"))(t)
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Scan()
 	_, when, _ := strings.Cut(strings.TrimSuffix(lines.Text(), "."), ", at ")
 	when, _, _ = strings.Cut(when, ".")
-	seconds, err := strconv.ParseInt(when, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seconds := must.Get(strconv.ParseInt(when, 10, 64))(t)
 	for lines.Scan() {
 		end := strings.LastIndexByte(lines.Text(), ' ')
 		metric, err := testworld.PromQL.ParseMetric(lines.Text()[:end])
 		if err != nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
 		}
-		v, err := strconv.ParseFloat(lines.Text()[end+1:], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(lines.Text()[end+1:], 64))(t)
 		s := sample{name: metric.Get("__name__"), labels: metric, value: v}
 		all = append(all, s.with("job", "avax-exporter").with("instance", "a"))
 	}
@@ -253,10 +245,7 @@ func (t thresholds) color(v float64) (color string) {
 
 func boardOf(t *testing.T, file string) dashboard {
 	t.Helper()
-	text, err := fs.ReadFile(Files, file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(fs.ReadFile(Files, file))(t)
 	return read(t, text)
 }
 

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // maxMemory is the memory limit of the container: the kernel kills it above.
@@ -71,9 +72,7 @@ func (c *containers) serves(t *testing.T, user, uid string) {
 		"--cap-drop=all", "--user="+user,
 		"--security-opt=no-new-privileges", fmt.Sprintf("--memory=%d", maxMemory), "--env=AVAX_LISTEN="+address, "localhost/avax-exporter", "demo")
 	container.Stdout, container.Stderr = t.Output(), t.Output()
-	if err := container.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, container.Start())
 	t.Cleanup(func() {
 		c.run(t, "podman", "kill", "--signal=TERM", name)
 		if err := container.Wait(); err != nil {
@@ -104,10 +103,7 @@ func (c *containers) serves(t *testing.T, user, uid string) {
 	if r := running[0]; !r.HostConfig.ReadonlyRootfs || r.HostConfig.Memory != maxMemory || len(r.EffectiveCaps) > 0 {
 		t.Errorf("container state %+v", r)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", running[0].State.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", running[0].State.Pid)))(t)
 	for line := range strings.Lines(string(status)) {
 		for _, fact := range []struct{ name, want string }{
 			{"Uid:", strings.Join([]string{uid, uid, uid, uid}, "\t")}, {"CapEff:", "0000000000000000"}, {"CapBnd:", "0000000000000000"}, {"NoNewPrivs:", "1"},
@@ -167,14 +163,9 @@ func (c *containers) run(t *testing.T, program string, args ...string) string {
 // compiler creates localhost/go: a shell, certificates and time zones. Go itself and its caches are mounted during builds.
 func (c *containers) compiler(t *testing.T) {
 	t.Helper()
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatal(err)
-	}
+	busybox := must.Get(exec.LookPath("busybox"))(t)
 	empty := filepath.Join(c.dir, "empty")
-	if err := os.Mkdir(empty, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(empty, 0o700))
 	id := c.run(t, "buildah", "from", "scratch")
 	for from, to := range map[string]string{
 		busybox: "/bin/sh",
@@ -191,19 +182,13 @@ func (c *containers) compiler(t *testing.T) {
 
 func goEnv(t *testing.T, name string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(exec.CommandContext(t.Context(), "go", "env", name).Output())(t)
 	return strings.TrimSpace(string(out))
 }
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	return listener.Addr().String()
 }
@@ -232,14 +217,10 @@ func until(t *testing.T, url string) (page string) {
 
 func parse(t *testing.T, text string, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), into))
 }
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 }

@@ -13,22 +13,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/dashboards"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestMixinHasAllRulesAndDashboards imports the mixin as jsonnet-bundler installs it.
 func TestMixinHasAllRulesAndDashboards(t *testing.T) {
 	testworld.Full(t)
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs(".."))(t)
 	vendor := filepath.Join(t.TempDir(), "github.com", "avax-exporter")
-	if err := os.MkdirAll(vendor, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(root, filepath.Join(vendor, "avax-exporter")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(vendor, 0o700))
+	must.Do(t, os.Symlink(root, filepath.Join(vendor, "avax-exporter")))
 	out, err := exec.CommandContext(t.Context(), "../.tools/bin/jsonnet", "-J", filepath.Join(vendor, "../.."), "-e",
 		`local mixin = (import 'github.com/avax-exporter/avax-exporter/mixin.libsonnet') + { _config+:: { companion: true } };
 		{ groups: mixin.prometheusAlerts.groups, boards: mixin.grafanaDashboards }`).Output()
@@ -44,9 +38,7 @@ func TestMixinHasAllRulesAndDashboards(t *testing.T) {
 	var want []any
 	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
 		var file struct{ Groups []any }
-		if err := yaml.Unmarshal(text, &file); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.Unmarshal(text, &file))
 		want = append(want, file.Groups...)
 	}
 	if diff := cmp.Diff(want, mixin.Groups, cmp.Transformer("number", func(n int) float64 { return float64(n) })); diff != "" {

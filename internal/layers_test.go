@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const module = "github.com/avax-exporter/avax-exporter/"
@@ -22,7 +24,7 @@ var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
 		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
-		"internal/section", "internal/recorded", // for tests only
+		"internal/section", "internal/recorded", "internal/testworld/must", // for tests only
 	},
 	{"internal/nodes"},
 	{"internal/collector", "internal/remedy"},
@@ -78,7 +80,7 @@ func sources(t *testing.T) map[string][]string {
 	t.Helper()
 	const root = ".."
 	imports := map[string][]string{}
-	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -109,10 +111,7 @@ func sources(t *testing.T) map[string][]string {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return imports
 }
 
@@ -123,10 +122,7 @@ func TestPagesNameNoFamily(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := must.Get(os.ReadFile(file))(t)
 		if !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), `"avax_`) {
 			t.Errorf("%s names a family: read it in package status", file)
 		}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 //go:generate go test -run TestLicencesPageIsCurrent -update .
@@ -56,10 +58,7 @@ func TestLicencesPageIsCurrent(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}",
 		"../cmd/exporter")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOFLAGS=")
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(list.Output())(t)
 	modules := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return line == "" })
 	slices.Sort(modules)
 	count := map[string]int{}
@@ -68,19 +67,13 @@ func TestLicencesPageIsCurrent(t *testing.T) {
 		path, rest, _ := strings.Cut(module, "\t")
 		version, dir, _ := strings.Cut(rest, "\t")
 		var names []string
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		entries := must.Get(os.ReadDir(dir))(t)
 		for _, e := range entries {
 			if name := strings.ToUpper(e.Name()); e.IsDir() || !strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") &&
 				!strings.HasPrefix(name, "COPYING") || strings.HasSuffix(name, ".GO") {
 				continue
 			}
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 			name := licenceOf(text)
 			if name == "" {
 				t.Errorf("%s %s: %s: licence not compatible with Apache-2.0", path, version, e.Name())
@@ -111,9 +104,7 @@ func TestLicencesPageIsCurrent(t *testing.T) {
 	page.WriteString("\n| module | version | licence |\n|---|---|---|\n" + rows.String())
 	const file = "../docs/licences.md"
 	if *update {
-		if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, page.Bytes(), 0o644))
 		return
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, page.Bytes()) {

@@ -10,12 +10,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Every test that SECURITY.md and docs/reliability.md mention exists.
 func TestDocumentsNameExistingTests(t *testing.T) {
 	declared := map[string]bool{}
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -34,16 +36,10 @@ func TestDocumentsNameExistingTests(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
 	for _, page := range []string{"../SECURITY.md", "../docs/reliability.md"} {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		found := named.FindAllSubmatch(text, -1)
 		if len(found) == 0 {
 			t.Errorf("%s names no test", page)
@@ -58,10 +54,7 @@ func TestDocumentsNameExistingTests(t *testing.T) {
 
 // Every file and directory that CONTRIBUTING.md names exists.
 func TestContributingNamesExistingFiles(t *testing.T) {
-	text, err := os.ReadFile("../CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../CONTRIBUTING.md"))(t)
 	found := regexp.MustCompile("`((?:alerts|cmd|collectors|dashboards|deploy|docs|internal|scrape)/[\\w./*-]*)`").FindAllSubmatch(text, -1)
 	if len(found) < 20 {
 		t.Errorf("names %d files", len(found))

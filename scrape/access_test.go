@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -35,18 +36,12 @@ func TestRenewReplacesOnlyTheCredentials(t *testing.T) {
 	ctx := scrape.MaxAge(t.Context(), time.Minute)
 	ask := func() {
 		t.Helper()
-		if _, err := callHeight(ctx, u, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(callHeight(ctx, u, nil))(t)
 	}
 	ask()
-	if err := u.Renew(bearer("second"), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, u.Renew(bearer("second"), nil))
 	ask() // is shared
-	if err := callRPC(u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, callRPC(u))
 	if got := strings.Join(sent, ", "); got != "Bearer first, Bearer second" {
 		t.Errorf("sent %s", got)
 	}
@@ -67,9 +62,7 @@ func TestErrorsContainNeitherOldNorNewSecrets(t *testing.T) {
 		})})
 	for _, renew := range []bool{false, true} {
 		if renew {
-			if err := u.Renew(bearer("c4n4ry-1"), nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, u.Renew(bearer("c4n4ry-1"), nil))
 		}
 		if err := callRPC(u); err == nil || strings.Contains(err.Error(), "c4n4ry-0") || strings.Contains(err.Error(), basic[6:]) ||
 			renew && strings.Contains(err.Error(), "c4n4ry-1") {
@@ -96,16 +89,10 @@ func TestRenewedAuthoritiesApplyToTheNextCall(t *testing.T) {
 	if err := callRPC(u); scrape.OutcomeOf(err) != scrape.Unreachable {
 		t.Fatalf("without its authority: %v", err)
 	}
-	if err := u.Renew(nil, trusting); err != nil {
-		t.Fatal(err)
-	}
-	if err := callRPC(u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, u.Renew(nil, trusting))
+	must.Do(t, callRPC(u))
 	before := connections
-	if err := u.Renew(bearer("next"), trusting); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, u.Renew(bearer("next"), trusting))
 	if err := callRPC(u); err != nil || connections != before {
 		t.Errorf("%d new connections after a new token, error %v", connections-before, err)
 	}
@@ -130,10 +117,7 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 	m := scrape.NewMetrics(registry)
 	exported := func() map[string]float64 {
 		found := map[string]float64{}
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		families := must.Get(registry.Gather())(t)
 		for _, f := range families {
 			if f.GetName() == family {
 				for _, s := range f.GetMetric() {
@@ -148,12 +132,8 @@ func TestCertificateExpiryIsExported(t *testing.T) {
 	if got := exported(); len(got) > 0 {
 		t.Errorf("before any call: %v", got)
 	}
-	if err := callRPC(trusted); err != nil {
-		t.Fatal(err)
-	}
-	if err := callRPC(open(t, scrape.Options{Name: "plain", URL: plain.URL, Metrics: m})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, callRPC(trusted))
+	must.Do(t, callRPC(open(t, scrape.Options{Name: "plain", URL: plain.URL, Metrics: m})))
 	if diff := cmp.Diff(map[string]float64{"trusted": expiry}, exported()); diff != "" {
 		t.Error(diff)
 	}
@@ -178,9 +158,7 @@ func TestProxyCertificateIsNotExported(t *testing.T) {
 			r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{NotAfter: time.Now()}}}
 			return r, nil
 		})})
-	if err := callRPC(u); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, callRPC(u))
 	if n, err := testutil.GatherAndCount(reg, "avax_exporter_upstream_certificate_expiry_timestamp_seconds"); err != nil || n != 0 {
 		t.Errorf("%d series, %v", n, err)
 	}
@@ -193,9 +171,7 @@ func TestCloseDeletesSeriesDuringACall(t *testing.T) {
 		kept := open(t, scrape.Options{Name: "kept", URL: "http://node", Metrics: m, Transport: answering(`{"id":1,"result":{"height":"14"}}`)})
 		closed := open(t, scrape.Options{Name: "closed", URL: "http://node", Metrics: m, Transport: slow(time.Second, good)})
 		for _, u := range []*scrape.Upstream{kept, closed} {
-			if err := callRPC(u); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, callRPC(u))
 		}
 		done := make(chan error)
 		go func() { done <- callRPC(closed) }()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -84,9 +85,7 @@ func TestTransientFailuresAreRetriedWithBackoff(t *testing.T) {
 			}
 			return respond(200, good), nil
 		})})
-		if err := callRPC(u); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, callRPC(u))
 		if len(requests) != 3 {
 			t.Fatalf("%d requests", len(requests))
 		}
@@ -392,9 +391,7 @@ func TestRateLimitRespectsDeadlines(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Concurrency: 1, Rate: 2, Burst: 4, Transport: answering(good)})
 		began := time.Now()
 		for range 10 {
-			if err := callRPC(u); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, callRPC(u))
 		}
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("ten calls took %s", took)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -33,9 +34,7 @@ func TestRequestsAreCountedByOutcomeAndTimed(t *testing.T) {
 			})})
 		ctx := scrape.MaxAge(t.Context(), time.Minute)
 		for range 2 { // the second call shares the answer
-			if _, err := callHeight(ctx, u, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(callHeight(ctx, u, nil))(t)
 		}
 		_, _, _ = callREST(u), callREST(u), callREST(u) // not found, refused, not sent
 		if err := testutil.GatherAndCompare(reg, strings.NewReader(`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -89,10 +90,7 @@ func TestAdmitIsCalledForEveryRequest(t *testing.T) {
 // total adds up the series of a counter.
 func total(t *testing.T, registry prometheus.Gatherer, family string) (sum float64) {
 	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == family {
 			for _, m := range f.GetMetric() {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -203,9 +204,7 @@ func TestLostMethodsAreKnown(t *testing.T) {
 		}
 		refuses = false
 		u.ForgetAnswers()
-		if err := callRPC(u); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, callRPC(u))
 		refuses = true
 		for range 3 {
 			var refusal *scrape.RPCError

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
@@ -28,10 +29,7 @@ type height struct {
 
 func open(t *testing.T, o scrape.Options) *scrape.Upstream {
 	t.Helper()
-	u, err := scrape.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(o))(t)
 	return u
 }
 
@@ -182,13 +180,10 @@ func TestNullResultNeedsANilableType(t *testing.T) {
 }
 
 func TestHungUpstreamTimesOut(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer listener.Close() // it accepts and never answers, like a stopped process
 	u := open(t, scrape.Options{URL: "http://" + listener.Addr().String(), Timeout: 20 * time.Millisecond})
-	err = callRPC(u)
+	err := callRPC(u)
 	if scrape.OutcomeOf(err) != scrape.Timeout || !strings.HasPrefix(err.Error(), "platform.getHeight: timeout: no answer within ") {
 		t.Errorf("got %v", err)
 	}
@@ -198,10 +193,7 @@ func TestHungUpstreamTimesOut(t *testing.T) {
 }
 
 func TestRefusedConnectionIsUnreachable(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	listener.Close()
 	if err := callOnce(open(t, scrape.Options{URL: "http://" + listener.Addr().String()})); scrape.OutcomeOf(err) != scrape.Unreachable {
 		t.Errorf("got %v", err)

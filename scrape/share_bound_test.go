@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestSharedAnswersAreBounded(t *testing.T) {
@@ -14,9 +16,7 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 		asked := 0
 		ask := func(context.Context) (any, error) { asked++; return 1, nil }
 		put := func(n int, keep time.Duration) {
-			if _, err := a.get(t.Context(), shareKey{body: strconv.Itoa(n)}, keep, ask); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(a.get(t.Context(), shareKey{body: strconv.Itoa(n)}, keep, ask))(t)
 		}
 		// A different call every second. Each answer may be shared for ten seconds.
 		for n := range 10_000 {

@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
 func TestCallScriptUsesEveryMethod(t *testing.T) {
-	script, err := os.ReadFile("testdata/script/call.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := must.Get(os.ReadFile("testdata/script/call.txtar"))(t)
 	names := []string{metrics.AvgTPS.Name}
 	for _, m := range app.Methods() {
 		names = append(names, m.Name)

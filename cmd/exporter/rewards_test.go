@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A spreadsheet program that imports the CSV reads times as times and amounts as numbers, and runs no text as a formula.
@@ -32,21 +33,14 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 		},
 		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3), Own: big.NewInt(3)},
 	}}
-	if err := l.write(&text, "csv"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "rewards.csv"), []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.write(&text, "csv"))
+	must.Do(t, os.WriteFile(filepath.Join(dir, "rewards.csv"), []byte(text.String()), 0o600))
 	convert := exec.CommandContext(t.Context(), "soffice", "--headless", "-env:UserInstallation=file://"+dir+"/profile", "--convert-to", "fods", "--outdir", dir,
 		filepath.Join(dir, "rewards.csv"))
 	if out, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	sheet, err := os.ReadFile(filepath.Join(dir, "rewards.fods"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sheet := must.Get(os.ReadFile(filepath.Join(dir, "rewards.fods")))(t)
 	for _, want := range []string{`office:date-value="2026-10-01T04:10:00"`, `office:value="480602739725"`, `office:value="480.602739725"`,
 		`office:value="21.55"`, `office:value="10356.98"`, `office:value="0.000000003"`, "no price yet"} {
 		if !strings.Contains(string(sheet), want) {

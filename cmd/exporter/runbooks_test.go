@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // runbookCommands returns the lines of the runbooks' code blocks, by page, with their continuation lines.
@@ -25,10 +26,7 @@ func runbookCommands(t *testing.T) map[string][]string {
 	}
 	lines := map[string][]string{}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		for i, block := range strings.Split(string(text), "```") {
 			if i%2 == 0 {
 				continue

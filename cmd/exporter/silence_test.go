@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // guarded starts a server that requires an Authorization header, and returns its URL.
@@ -33,9 +34,7 @@ func TestSilenceUsesCredentialsOfAlertmanager(t *testing.T) {
 	t.Setenv("AVAX_ALERTMANAGERS", guarded(t, "Bearer canary", `{"silenceID":"one"}`))
 	t.Setenv("AVAX_HTTP_CONFIG_FILE", testworld.File(t, `[{upstreams: [alertmanager], http_config: {authorization: {credentials: canary}}}]`))
 	var out strings.Builder
-	if err := runSilence(t.Context(), []string{"--from", guarded(t, "", alphaMatches), "alpha", "30m"}, &out, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, runSilence(t.Context(), []string{"--from", guarded(t, "", alphaMatches), "alpha", "30m"}, &out, io.Discard))
 	if n := strings.Count(out.String(), "(silence one)"); n != 2 {
 		t.Errorf("%d silences were created, want those of the node and of its node ID:\n%s", n, &out)
 	}

@@ -16,15 +16,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // operatingSection returns the part of docs/operating.md from a heading to the next of the same or a higher level.
 func operatingSection(t *testing.T, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/operating.md"))(t)
 	_, rest, found := strings.Cut(string(text), "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("no section %q", heading)
@@ -105,9 +103,7 @@ func TestDocumentedStatefulSetWaitsForYes(t *testing.T) {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(block(t, operatingSection(t, "#### Kubernetes"), "yaml")), &set); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal([]byte(block(t, operatingSection(t, "#### Kubernetes"), "yaml")), &set))
 	container := set.Spec.Template.Spec.Containers[0]
 	for path, command := range map[string][]string{"/safe-to-stop": container.Lifecycle.PreStop.Exec.Command, "/serving": container.ReadinessProbe.Exec.Command} {
 		for _, answer := range stopAnswers {

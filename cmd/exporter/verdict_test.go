@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answers are what a server may answer to /safe-to-stop, and whether it is a yes of the exporter.
@@ -72,21 +73,12 @@ func TestOnlyTheExportersYesIsYes(t *testing.T) {
 // The loops of the documents end only for the exporter's yes.
 func TestDocumentedLoopsEndOnlyForYes(t *testing.T) {
 	testworld.Needs(t, "curl")
-	documents, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob("../../docs/runbooks/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	documents := must.Get(filepath.Glob("../../docs/*.md"))(t)
+	more := must.Get(filepath.Glob("../../docs/runbooks/*.md"))(t)
 	loop := regexp.MustCompile(`(?:until|while|if) (.*(?:safe-to-stop|safe-to-remove|is-back).*?); (?:do|then)`)
 	loops := 0
 	for _, name := range append(append(documents, more...), "../../README.md") {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		for _, found := range loop.FindAllStringSubmatch(string(text), -1) {
 			condition := found[1]
 			if strings.HasPrefix(condition, "avax-exporter ") || strings.HasPrefix(condition, "ask ") {

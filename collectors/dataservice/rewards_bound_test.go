@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"golang.org/x/sync/semaphore"
@@ -68,9 +69,7 @@ func TestRewardsPaidDuringALongReadingCount(t *testing.T) {
 		pay(1000)
 		for run := range 8 {
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // five pages
-			if err := r.read(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.read(ctx))
 			cancel()
 			if run == 0 {
 				pay(250)
@@ -101,9 +100,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 				r.page = func(context.Context, string) (data.Page[data.Reward], error) {
 					return data.Page[data.Reward]{Items: rewards(1, 1)}, nil
 				}
-				if err := r.read(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.read(t.Context()))
 				expire := stop.expire
 				r.page = func(_ context.Context, token string) (data.Page[data.Reward], error) {
 					switch {
@@ -118,9 +115,7 @@ func TestRewardsOfAStoppedReadingAreNotLost(t *testing.T) {
 				held := stop.lock && r.history.TryAcquire(1)
 				for range 2 {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					if err := r.read(ctx); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, r.read(ctx))
 					cancel()
 					if held {
 						r.history.Release(1)
@@ -195,9 +190,7 @@ func TestTotalsFallOnlyAfterTwoReadings(t *testing.T) {
 		}
 		after := func(days int) int {
 			for range days * 24 {
-				if err := r.read(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, r.read(t.Context()))
 				time.Sleep(time.Hour)
 			}
 			return r.Complete.Sums[data.RewardValidator].Count

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // What calls the Data service gets it by its type: no function of these collectors takes upstreams that may lack the service. The exception calls the
@@ -21,10 +23,7 @@ func TestOnlyUpstreamsWithAServiceReachItsCollectors(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") || file == "tps.go" {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(parser.ParseFile(token.NewFileSet(), file, nil, 0))(t)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			of, is := n.(*ast.SelectorExpr)
 			if !is {

@@ -6,19 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The dashboard files must have the thresholds of the alert rules.
 func TestDashboardsHaveTheThresholdsOfTheRules(t *testing.T) {
 	for _, b := range boards {
-		want, err := json.MarshalIndent(b.json(), "", "  ")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join("..", b.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(json.MarshalIndent(b.json(), "", "  "))(t)
+		got := must.Get(os.ReadFile(filepath.Join("..", b.file)))(t)
 		if string(got) != string(want)+"\n" {
 			t.Errorf("%s is outdated: run make docs", b.file)
 		}
@@ -27,10 +23,7 @@ func TestDashboardsHaveTheThresholdsOfTheRules(t *testing.T) {
 
 func TestSharedDashboardsAskForTheirDataSource(t *testing.T) {
 	for _, b := range boards {
-		text, err := json.Marshal(shared(b.json()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(shared(b.json())))(t)
 		for _, want := range []string{
 			`"__inputs":[{`, `"name":"DS_PROMETHEUS"`, `"current":{"text":"${DS_PROMETHEUS}"`,
 			`{"id":"grafana","name":"Grafana","type":"grafana"`, `{"id":"table","name":"table","type":"panel"`,

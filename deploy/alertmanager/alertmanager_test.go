@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const file = "alertmanager.yml"
@@ -48,16 +49,11 @@ type inhibition struct {
 
 func inhibitions(t *testing.T) []inhibition {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	var config struct {
 		Rules []inhibition `yaml:"inhibit_rules"`
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &config))
 	return config.Rules
 }
 
@@ -80,27 +76,19 @@ func matching(t *testing.T, matchers []string, rules []map[string]string) []map[
 func TestAmtoolAcceptsEveryReceiver(t *testing.T) {
 	amtool(t, "check-config", file)
 
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	commented := regexp.MustCompile(`(?m)^    #(\w|  )`)
 	if n := len(commented.FindAll(text, -1)); n < 4 {
 		t.Fatalf("%d commented lines of receivers", n)
 	}
 	used := filepath.Join(t.TempDir(), file)
-	if err := os.WriteFile(used, commented.ReplaceAll(text, []byte("    $1")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(used, commented.ReplaceAll(text, []byte("    $1")), 0o600))
 	amtool(t, "check-config", used)
 }
 
 // A separate Alertmanager knows fewer functions than the library of the exporter.
 func TestAlertmanagerRendersEveryTemplate(t *testing.T) {
-	text, err := os.ReadFile("avax.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("avax.tmpl"))(t)
 	names := regexp.MustCompile(`define "([a-z0-9_A-Z]+\.default\.[a-zA-Z_]+|avax\.text)"`).FindAllSubmatch(text, -1)
 	if len(names) < 30 {
 		t.Fatalf("%d templates", len(names))
@@ -481,14 +469,8 @@ func send(t *testing.T, url string, alerts []alert, ends time.Time) {
 		}
 		all = append(all, one)
 	}
-	body, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.Post(url+"/api/v2/alerts", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(all))(t)
+	response := must.Get(http.Post(url+"/api/v2/alerts", "application/json", bytes.NewReader(body)))(t)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("alerts: %s", response.Status)
@@ -508,18 +490,13 @@ func awaitState(t *testing.T, url string, a alert, want, name string) {
 
 func state(t *testing.T, url string, a alert) string {
 	t.Helper()
-	response, err := http.Get(url + "/api/v2/alerts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	response := must.Get(http.Get(url + "/api/v2/alerts"))(t)
 	defer response.Body.Close()
 	var all []struct {
 		Labels map[string]string
 		Status struct{ State string }
 	}
-	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(response.Body).Decode(&all))
 	for _, found := range all {
 		if maps.Equal(found.Labels, a.labels()) {
 			return found.Status.State

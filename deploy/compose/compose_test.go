@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 type service struct {
@@ -35,10 +36,7 @@ func services(t *testing.T) map[string]service {
 
 func parse(t *testing.T, path string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	if err := yaml.Unmarshal(text, into); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -90,13 +88,8 @@ func TestPrometheusAcceptsConfigurationAndRules(t *testing.T) {
 	prometheus := services(t)["prometheus"]
 	dir := t.TempDir() // as in the container
 	for _, name := range []string{"prometheus.yml", "rules.yml", "companion.yml"} {
-		text, err := os.ReadFile(prometheus.host("/etc/prometheus/" + name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(prometheus.host("/etc/prometheus/" + name)))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	out := run(t, "promtool", "check", "config", filepath.Join(dir, "prometheus.yml"))
 	if !strings.Contains(out, "2 rule files found") {
@@ -138,10 +131,7 @@ func TestGrafanaProvisioningIsValid(t *testing.T) {
 }
 
 func TestExampleEnvironmentUsesKnownVariables(t *testing.T) {
-	example, err := os.ReadFile(".env.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(os.ReadFile(".env.example"))(t)
 	for line := range strings.Lines(string(example)) {
 		name, _, set := strings.Cut(strings.TrimPrefix(line, "#"), "=")
 		name, ours := strings.CutPrefix(name, "AVAX_")

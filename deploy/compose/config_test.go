@@ -8,30 +8,21 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The parser of docker compose accepts the file: for the simulated network, and for an own node with .env.example unchanged.
 func TestComposeFileIsValid(t *testing.T) {
 	testworld.Full(t)
-	text, err := os.ReadFile("compose.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	example, err := os.ReadFile(".env.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("compose.yml"))(t)
+	example := must.Get(os.ReadFile(".env.example"))(t)
 	file := filepath.Join(t.TempDir(), "compose.yml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, text, 0o600))
 	const command, nodes = "command:\n      - demo\n", "AVAX_NODES: mine=http://host.docker.internal:9650\n"
 	if out := read(t, file); !strings.Contains(out, command) || strings.Contains(out, nodes) {
 		t.Errorf("demo missing:\n%s", out)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(file), ".env"), example, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(filepath.Dir(file), ".env"), example, 0o600))
 	if out := read(t, file); strings.Contains(out, command) || !strings.Contains(out, nodes) {
 		t.Errorf("own node missing:\n%s", out)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 //go:generate go test -run TestPlainManifestsEqualTheChart -update .
@@ -31,10 +32,7 @@ const chart = "avax-exporter"
 
 func TestEveryExampleIsValid(t *testing.T) {
 	testworld.Full(t)
-	documented, err := os.ReadFile("../../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	documented := must.Get(os.ReadFile("../../docs/configuration.md"))(t)
 	for _, values := range examples(t) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
 			run(t, "", "helm", "lint", "--strict", "--quiet", chart, "-f", values)
@@ -53,15 +51,9 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	testworld.Full(t)
 	rules := rulesOf(t)
 	want := map[string]any{}
-	files, err := fs.Glob(dashboards.Files, "*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Glob(dashboards.Files, "*.json"))(t)
 	for _, name := range files {
-		text, err := dashboards.Files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(dashboards.Files.ReadFile(name))(t)
 		want["avax-"+name] = parse(t, string(text))
 	}
 
@@ -135,14 +127,9 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 		file := filepath.Join(dir, name)
 		text = "# Rendered from the chart in deploy/helm with the values of examples/kubernetes.yaml by `make docs`.\n" + text
 		if *update {
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 		}
-		got, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(os.ReadFile(file))(t)
 		if diff := cmp.Diff(text, string(got)); diff != "" {
 			t.Errorf("%s differs from the rendered chart: run `make docs`:\n%s", file, diff)
 		}
@@ -259,9 +246,7 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 	for values, want := range ordinary {
 		t.Run(values, func(t *testing.T) {
 			file := filepath.Join(dir, "values.yaml")
-			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(values), 0o600))
 			run(t, "", "helm", "lint", "--strict", "--quiet", chart, "-f", file)
 			rendered := render(t, chart, "-f", file)
 			if !strings.Contains(rendered, want) || strings.Contains(rendered, "GOMEMLIMIT") && !strings.Contains(values, "GOMEMLIMIT") {
@@ -313,9 +298,7 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 		{`{"monitor": {"kind": "Probe"}}`, "/monitor/kind"},
 	} {
 		file := filepath.Join(t.TempDir(), "values.json")
-		if err := os.WriteFile(file, []byte(c.value), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(c.value), 0o600))
 		out, err := exec.CommandContext(t.Context(), testworld.Binary(t, "helm"), "template", chart, "-f", file).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("%s: %v, want %s in the error:\n%s", c.value, err, c.want, out)
@@ -327,17 +310,9 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 func TestEveryChartValueIsUsed(t *testing.T) {
 	testworld.Full(t)
 	var values map[string]any
-	text, err := os.ReadFile(chart + "/values.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(text, &values); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := os.ReadFile(chart + "/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(chart + "/values.yaml"))(t)
+	must.Do(t, yaml.Unmarshal(text, &values))
+	schema := must.Get(os.ReadFile(chart + "/values.schema.json"))(t)
 	known := parse(t, string(schema)).(map[string]any)["properties"].(map[string]any)
 	delete(known, "global") // Helm's own
 	for name, of := range known {
@@ -386,9 +361,7 @@ func manifests(t *testing.T, stream string) (all []map[string]any) {
 }
 
 func parse(t *testing.T, text string) (v any) {
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(text), &v))
 	return v
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const config = `auth_enabled: false
@@ -46,17 +47,10 @@ analytics: {reporting_enabled: false}
 func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 	testworld.Full(t)
 	dir := t.TempDir()
-	rules, err := os.ReadFile("rules.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(os.ReadFile("rules.yml"))(t)
 	write := func(name, text string) {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var ports []string
 	for range 2 {
@@ -71,9 +65,7 @@ func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 	write("loki.yml", fmt.Sprintf(config, dir, ports[0], ports[1]))
 	loki := exec.CommandContext(t.Context(), "../../.tools/bin/loki", "-config.file="+filepath.Join(dir, "loki.yml"), "-log.level=error")
 	loki.Stderr = t.Output()
-	if err := loki.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, loki.Start())
 	defer func() { _ = loki.Process.Kill(); _ = loki.Wait() }()
 	base := "http://127.0.0.1:" + ports[0]
 
@@ -91,10 +83,7 @@ func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 	lines(map[string]string{"node": "bravo", "chain": "C", "level": "error"}, "failed to sync uptime tracker", 5)
 	lines(map[string]string{"node": "bravo", "chain": "C", "level": "info"}, "starting state sync", 2)
 	lines(map[string]string{"node": "alpha", "chain": "C", "level": "info"}, "starting state sync", 1)
-	body, err := json.Marshal(map[string]any{"streams": streams})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(json.Marshal(map[string]any{"streams": streams}))(t)
 	testworld.Await(t, "push", func() error {
 		resp, err := http.Post(base+"/loki/api/v1/push", "application/json", strings.NewReader(string(body)))
 		if err != nil {
@@ -133,10 +122,7 @@ func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 	})
 	found := map[string]int{}
 	for title, expr := range logsOfNode(t, "alpha") {
-		resp, err := http.Get(base + "/loki/api/v1/query_range?" + url.Values{"query": {expr}}.Encode())
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must.Get(http.Get(base + "/loki/api/v1/query_range?" + url.Values{"query": {expr}}.Encode()))(t)
 		defer resp.Body.Close()
 		var answer struct {
 			Data struct{ Result []struct{ Values [][]string } }
@@ -156,10 +142,7 @@ func TestLokiEvaluatesRulesAndDashboard(t *testing.T) {
 // logsOfNode returns the queries of Loki on the dashboard inside the nodes, by panel.
 func logsOfNode(t *testing.T, node string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../dashboards/node.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../dashboards/node.json"))(t)
 	type panel struct {
 		Title, Type string
 		Targets     []struct{ Expr string }
@@ -167,9 +150,7 @@ func logsOfNode(t *testing.T, node string) map[string]string {
 	var board struct {
 		Panels []struct{ Panels []panel }
 	}
-	if err := json.Unmarshal(text, &board); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &board))
 	queries := map[string]string{}
 	for _, row := range board.Panels {
 		for _, p := range row.Panels {

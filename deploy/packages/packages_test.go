@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -54,10 +55,7 @@ var (
 func handedOut(t *testing.T) string {
 	t.Helper()
 	testworld.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
-	dir, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(built())(t)
 	return dir
 }
 
@@ -98,13 +96,8 @@ func TestReleaseFilesAreComplete(t *testing.T) {
 	var bill struct {
 		Components []struct{ Name, Version string }
 	}
-	text, err := os.ReadFile(one(t, dir, "*.cdx.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &bill); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(one(t, dir, "*.cdx.json")))(t)
+	must.Do(t, json.Unmarshal(text, &bill))
 	listed := map[string]bool{}
 	for _, c := range bill.Components {
 		listed[c.Name+" "+c.Version] = true
@@ -127,10 +120,7 @@ func TestPackagesAreReproducible(t *testing.T) {
 	run(t, dist(t.Context(), again))
 	var sums [2]string
 	for i, dir := range []string{handedOut(t), again} {
-		text, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join(dir, "SHA256SUMS")))(t)
 		sums[i] = string(text)
 	}
 	if sums[0] != sums[1] {
@@ -182,10 +172,7 @@ func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 	}
 
 	installed := filepath.Join(machine, units, service)
-	text, err := os.ReadFile(installed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(installed))(t)
 	switchedOn := strings.NewReplacer("\n#Load", "\nLoad", "\n#Environment", "\nEnvironment").Replace(string(text))
 	if strings.Count(switchedOn, "\nLoadCredential=") < 2 {
 		t.Errorf("no example of LoadCredential:\n%s", text)
@@ -225,15 +212,9 @@ func one(t *testing.T, dir, pattern string) string {
 // untar unpacks regular files and returns all names in order.
 func untar(t *testing.T, archive, into string) (names []string) {
 	t.Helper()
-	file, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(archive))(t)
 	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := must.Get(gzip.NewReader(file))(t)
 	for entries := tar.NewReader(unzipped); ; {
 		entry, err := entries.Next()
 		if errors.Is(err, io.EOF) {
@@ -249,25 +230,16 @@ func untar(t *testing.T, archive, into string) (names []string) {
 		if entry.Typeflag != tar.TypeReg {
 			continue
 		}
-		text, err := io.ReadAll(entries)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(io.ReadAll(entries))(t)
 		target := filepath.Join(into, filepath.Clean("/"+entry.Name))
-		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(target, text, entry.FileInfo().Mode().Perm()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(target), 0o700))
+		must.Do(t, os.WriteFile(target, text, entry.FileInfo().Mode().Perm()))
 	}
 }
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 }
 
 func run(t *testing.T, command *exec.Cmd) string {

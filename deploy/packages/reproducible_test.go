@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestBuildIsReproducible builds twice, from two directories: this one, and a copy of what git would commit. It also limits the size of the binary.
@@ -24,10 +25,7 @@ func TestBuildIsReproducible(t *testing.T) {
 		if said, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
 		}
-		program, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := must.Get(os.ReadFile(out))(t)
 		if len(program) >= 60e6 {
 			t.Errorf("the binary has %d bytes, want less than 60 MB", len(program))
 		}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -519,22 +520,14 @@ func (o only) RoundTrip(req *http.Request) (*http.Response, error) {
 // shift moves the saved samples into the future by this duration.
 func shift(t *testing.T, path string, by time.Duration) {
 	t.Helper()
-	dir, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(state.Open(path))(t)
 	h, now := newHistory(dir, slog.New(slog.DiscardHandler), "history", partEvery), open(t)
 	if err := h.load(now, time.Now()); err != nil || now.NumSeries() == 0 {
 		t.Fatalf("%d series (%v)", now.NumSeries(), err)
 	}
-	later, err := now.moved(slog.New(slog.DiscardHandler), time.Now(), by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	later := must.Get(now.moved(slog.New(slog.DiscardHandler), time.Now(), by))(t)
 	h.restart()
-	if err := errors.Join(h.save(later, minHistory), now.Close(), later.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, h.save(later, minHistory), now.Close(), later.Close())
 	h.close()
 }
 
@@ -545,10 +538,7 @@ func TestNoScrapeLoopRunsAfterAnEarlyStop(t *testing.T) {
 	defer stop()
 	running := goleak.IgnoreCurrent()
 	for range 100 {
-		e, err := a.newEngine(t.Context(), a.set, a.current().store)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(a.newEngine(t.Context(), a.set, a.current().store))(t)
 		cfg, err := a.scrapeConfig()
 		if err == nil {
 			err = e.sample(cfg)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // seriesPerNode is the number of series of a node with the default collectors and an L1 (see docs/performance.md).
@@ -153,9 +154,7 @@ func BenchmarkHistory(b *testing.B) {
 				used := float64(heap() - before)
 				b.ReportMetric(used/float64(len(series)), "B/series")
 				b.ReportMetric(used/float64(samples), "B/sample")
-				if err := s.Close(); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, s.Close())
 			}
 			b.ReportMetric(0, "ns/op")
 		})
@@ -183,9 +182,7 @@ func appendHistory(t testing.TB, s *Store, series []labels.Labels, from, to time
 			}
 			samples++
 		}
-		if err := app.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, app.Commit())
 	}
 	return samples
 }
@@ -207,7 +204,7 @@ func processor() time.Duration {
 
 // size returns the size of the files in a directory.
 func size(t *testing.T, path string) (n int64) {
-	err := filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
@@ -216,9 +213,6 @@ func size(t *testing.T, path string) (n int64) {
 			n += info.Size()
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return n
 }

@@ -3,6 +3,7 @@ package alerting
 import (
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -13,10 +14,7 @@ func TestCopiesAndExceptionsAreNoConditions(t *testing.T) {
 		`a < 1 unless (b > 2 or c) and d`,
 		`max without (node) (joint * ignoring (node) group_left () (a < 1 unless (b > 2 or c) and d))`,
 	} {
-		parsed, err := Parser.ParseExpr(expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(Parser.ParseExpr(expr))(t)
 		var operands []string
 		for _, o := range Operands(parsed) {
 			operands = append(operands, o.Operator+" "+o.Expr.String())

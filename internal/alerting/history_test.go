@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // saved is a history in a directory, with its log.
@@ -31,10 +32,7 @@ type saved struct {
 func openHistory(t *testing.T, path string) *saved {
 	t.Helper()
 	s := &saved{}
-	dir, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(state.Open(path))(t)
 	dir.Log = slog.New(slog.NewTextHandler(&s.log, nil))
 	s.dir, s.history = dir, newHistory(dir, dir.Log, "history", partEvery)
 	return s
@@ -43,10 +41,7 @@ func openHistory(t *testing.T, path string) *saved {
 // samplesOf returns the samples of all series, by their labels.
 func samplesOf(t *testing.T, s *Store) map[string][]float64 {
 	t.Helper()
-	q, err := s.Querier(s.MinTime(), s.MaxTime())
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(s.Querier(s.MinTime(), s.MaxTime()))(t)
 	defer q.Close()
 	all := map[string][]float64{}
 	set := q.Select(t.Context(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, "__name__", ".+"))
@@ -90,9 +85,7 @@ func TestSamplesSurviveARestart(t *testing.T) {
 			now := time.Now()
 			fill(t, s, 20, now, now.Add(5*time.Minute), 15*time.Second)
 			time.Sleep(5 * time.Minute)
-			if err := h.save(s, minHistory); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.save(s, minHistory))
 		}
 		if parts, _ := h.parts(); len(parts) < 3 {
 			t.Errorf("%d files", len(parts))
@@ -113,9 +106,7 @@ func TestOldFilesAreDeleted(t *testing.T) {
 			now := time.Now()
 			fill(t, s, 1, now, now.Add(15*time.Minute), 15*time.Second)
 			time.Sleep(15 * time.Minute)
-			if err := h.save(s, time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.save(s, time.Hour))
 		}
 		parts, err := h.parts()
 		if err != nil || len(parts) > 6 || len(parts) < 5 {
@@ -136,33 +127,22 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 			time.Sleep(5 * time.Minute)
 		}
 		more()
-		if err := h.save(s, minHistory); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.save(s, minHistory))
 		good := h.file
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		full := must.Get(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		h.file = full
 		more()
 		if err := h.save(s, minHistory); !errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), partSuffix) {
 			t.Errorf("error %v", err)
 		}
-		if err := good.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, good.Close())
 		for range 3 { // no room for a file
-			if err := errors.Join(os.Rename(h.path, h.path+"-moved"), os.WriteFile(h.path, nil, 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Rename(h.path, h.path+"-moved"), os.WriteFile(h.path, nil, 0o600))
 			more()
 			if err := h.save(s, minHistory); err == nil {
 				t.Error("no error")
 			}
-			if err := errors.Join(os.Remove(h.path), os.Rename(h.path+"-moved", h.path)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Remove(h.path), os.Rename(h.path+"-moved", h.path))
 		}
 		more()
 		if err := h.save(s, minHistory); err != nil {
@@ -183,13 +163,9 @@ func TestDamagedHistoryIsSetAside(t *testing.T) {
 			path, s := t.TempDir(), open(t)
 			h := openHistory(t, path)
 			fill(t, s, 20, time.Now().Add(-time.Hour), time.Now(), 15*time.Second)
-			if err := h.save(s, minHistory); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.save(s, minHistory))
 			parts, _ := h.parts()
-			if err := damage(parts[0]); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, damage(parts[0]))
 			again, restored := openHistory(t, path), open(t)
 			if err := again.load(restored, time.Now()); err != nil || restored.NumSeries() != 0 {
 				t.Errorf("%d series (%v)", restored.NumSeries(), err)
@@ -208,18 +184,11 @@ func TestIncompleteRecordEndsAFile(t *testing.T) {
 		h := openHistory(t, path)
 		now := time.Now()
 		fill(t, s, 20, now, now.Add(5*time.Minute), 15*time.Second)
-		if err := h.save(s, minHistory); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.save(s, minHistory))
 		parts, _ := h.parts()
-		content, err := os.ReadFile(parts[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(parts[0]))(t)
 		for cut := 0; cut < len(content); cut += 37 {
-			if err := os.WriteFile(parts[0], append(slices.Clone(content), content[:cut]...), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(parts[0], append(slices.Clone(content), content[:cut]...), 0o600))
 			again, restored := openHistory(t, path), open(t)
 			if err := again.load(restored, time.Now()); err != nil || again.dir.Damaged() != 0 || restored.NumSeries() != 20 {
 				t.Fatalf("cut at %d: %d series, %d files set aside (%v)", cut, restored.NumSeries(), again.dir.Damaged(), err)
@@ -233,19 +202,13 @@ func TestIncompleteRecordEndsAFile(t *testing.T) {
 func TestUnreadableHistoryIsKept(t *testing.T) {
 	path, s := t.TempDir(), open(t)
 	fill(t, s, 20, time.Now().Add(-time.Hour), time.Now(), 15*time.Second)
-	if err := openHistory(t, path).save(s, minHistory); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, openHistory(t, path).save(s, minHistory))
 	h, restored := openHistory(t, path), open(t)
 	parts, _ := h.parts()
 	var limit syscall.Rlimit
-	if err := errors.Join(syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max})); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}))
 	_, err := h.read(parts[0], restored, time.Now())
-	if again := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); again != nil {
-		t.Fatal(again)
-	}
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if !errors.Is(err, syscall.EMFILE) || !state.Passing(err) {
 		t.Errorf("error %v", err)
 	}
@@ -262,17 +225,10 @@ func TestSamplesMoveWithTheClock(t *testing.T) {
 		name  string
 		value float64
 	}{{"height", 7}, {forState, float64(at.Unix()) - 60}} {
-		if _, err := app.Append(0, labels.FromStrings("__name__", one.name), at.UnixMilli(), one.value); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(app.Append(0, labels.FromStrings("__name__", one.name), at.UnixMilli(), one.value))(t)
 	}
-	if err := app.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	moved, err := s.moved(slog.New(slog.DiscardHandler), at, -time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, app.Commit())
+	moved := must.Get(s.moved(slog.New(slog.DiscardHandler), at, -time.Hour))(t)
 	if moved.MaxTime() != at.Add(-time.Hour).UnixMilli() {
 		t.Errorf("newest sample at %d", moved.MaxTime())
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,10 +33,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func overHTTP(t *testing.T, transport http.RoundTripper) *Prometheus {
 	t.Helper()
-	p, err := NewPrometheus(PrometheusConfig{URL: "http://prometheus:9090/prefix/", Timeout: 10 * time.Second, MaxBody: 4 << 10}, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(NewPrometheus(PrometheusConfig{URL: "http://prometheus:9090/prefix/", Timeout: 10 * time.Second, MaxBody: 4 << 10}, transport))(t)
 	return p
 }
 
@@ -49,10 +47,7 @@ func TestPrometheusGroupsAreFilteredByJob(t *testing.T) {
 			 "annotations":{"summary":"s"},"evaluationTime":0.25,"lastEvaluation":"2026-01-02T03:04:06Z",
 			 "alerts":[{"labels":{"alertname":"NodeDown","node":"alpha"},"annotations":{"summary":"alpha"},"state":"firing","activeAt":"2026-01-02T03:00:00Z","keepFiringSince":"2026-01-02T03:04:06Z","value":"2.5e+00"}]},
 			{"type":"alerting","name":"AvaxWatchdog","query":"vector(1)","state":"firing","health":"ok","lastEvaluation":"2026-01-02T03:04:05Z"}]}]}}`}})
-	got, err := p.Groups(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(p.Groups(t.Context()))(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := []Group{{Name: "avax", File: "r.yml", Interval: 30, Limit: 7, Took: 0.5, Evaluated: at.Add(time.Second), Rules: []Rule{
 		{Name: "avax:stake:sum", Query: "sum(avax_stake)", Type: RecordingRule, Health: "ok", Took: 0.25, Evaluated: at},

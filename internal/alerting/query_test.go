@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
 )
@@ -95,10 +96,7 @@ func TestSamplesOfTheGoRuntimeAreNotStored(t *testing.T) {
 		a, stop := w.start()
 		defer stop()
 		time.Sleep(time.Minute)
-		all, err := Vector(a.Query(t.Context(), `{__name__=~".+"}`, time.Now()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(Vector(a.Query(t.Context(), `{__name__=~".+"}`, time.Now())))(t)
 		var got []string
 		for _, s := range all {
 			got = append(got, string(s.Metric[model.MetricNameLabel]))

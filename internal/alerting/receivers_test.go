@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/client_golang/prometheus"
 	httpconfig "github.com/prometheus/common/config"
 
@@ -19,9 +20,7 @@ import (
 func file(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 
@@ -55,9 +54,7 @@ func TestAlertmanagerWithTLSAndPassword(t *testing.T) {
 	if got := <-requests; got != "wrong" {
 		t.Errorf("sent password %q", got)
 	}
-	if err := os.WriteFile(password, []byte("right"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(password, []byte("right"), 0o600))
 	for got := range requests {
 		if got == "right" {
 			break

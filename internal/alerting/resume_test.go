@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // interruptions are what may happen to the process while alerts are active.
@@ -37,9 +39,7 @@ func off(lasts time.Duration, kill bool) func(*world, *Alerting, func()) (*Alert
 		if kill {
 			before := w.state
 			w.state = w.t.TempDir()
-			if err := os.CopyFS(w.state, os.DirFS(before)); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, os.CopyFS(w.state, os.DirFS(before)))
 		}
 		stop()
 		time.Sleep(lasts)

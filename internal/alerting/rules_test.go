@@ -5,13 +5,11 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestBuiltInRulesAreValid(t *testing.T) {
-	summary, err := CheckRules(Config{Rules: alerts.Rules})
-	if err != nil {
-		t.Fatal(err)
-	}
+	summary := must.Get(CheckRules(Config{Rules: alerts.Rules}))(t)
 	if summary.Name != "rules.yml" || summary.Alerts == 0 || summary.Recording == 0 {
 		t.Errorf("summary %+v", summary)
 	}

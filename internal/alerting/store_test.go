@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/storage"
@@ -17,10 +18,7 @@ import (
 
 func open(t testing.TB) *Store {
 	t.Helper()
-	s, err := OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
 	return s
 }
 
@@ -31,13 +29,9 @@ func fill(t testing.TB, s *Store, series int, from, to time.Time, every time.Dur
 		app := s.Appender(t.Context())
 		for i := range series {
 			name := labels.FromStrings("__name__", "height", "node", string(rune('a'+i)))
-			if _, err := app.Append(0, name, at.UnixMilli(), float64(at.Unix())); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(app.Append(0, name, at.UnixMilli(), float64(at.Unix())))(t)
 		}
-		if err := app.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, app.Commit())
 	}
 }
 
@@ -51,14 +45,9 @@ func TestStoreKeepsExactlyItsHistory(t *testing.T) {
 			for end := now.Add(history + 4*time.Hour); now.Before(end); {
 				fill(t, s, 20, now, now.Add(dropEvery), 15*time.Second)
 				now = now.Add(dropEvery)
-				if err := s.drop(now, history); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.drop(now, history))
 			}
-			q, err := s.Querier(now.Add(-history).UnixMilli(), now.UnixMilli())
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must.Get(s.Querier(now.Add(-history).UnixMilli(), now.UnixMilli()))(t)
 			set := q.Select(t.Context(), true, nil, labels.MustNewMatcher(labels.MatchEqual, "__name__", "height"))
 			series := 0
 			for set.Next() {
@@ -109,10 +98,7 @@ func TestQueryDuringADrop(t *testing.T) {
 		now := time.Now()
 		fill(t, s, 1, now.Add(-3*time.Hour), now, 15*time.Second)
 		ask := func(from, to time.Time) storage.Querier {
-			q, err := s.Querier(from.UnixMilli(), to.UnixMilli())
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must.Get(s.Querier(from.UnixMilli(), to.UnixMilli()))(t)
 			return q
 		}
 		early := ask(now.Add(-3*time.Hour), now)
@@ -122,9 +108,7 @@ func TestQueryDuringADrop(t *testing.T) {
 
 		late := ask(now.Add(-3*time.Hour), now)
 		gone := ask(now.Add(-3*time.Hour), now.Add(-minHistory-time.Hour/2))
-		if err := early.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, early.Close())
 		select {
 		case err := <-dropped:
 			if err != nil {
@@ -161,9 +145,7 @@ func TestStoreWritesNoFiles(t *testing.T) {
 	for i := range 4 {
 		from := begin.Add(time.Duration(i) * time.Hour)
 		fill(t, s, 20, from, from.Add(time.Hour), 15*time.Second)
-		if err := s.drop(from.Add(time.Hour), minHistory); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.drop(from.Add(time.Hour), minHistory))
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

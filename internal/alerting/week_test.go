@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // days returns the share of the time in which a node answered, of each of the last days with samples.
@@ -70,10 +71,7 @@ func TestWeekKnowsEachDayAfterARestart(t *testing.T) {
 
 // A node that invents names adds few series to the week, and takes no place from another.
 func TestWeekIsBoundedPerNode(t *testing.T) {
-	w, err := newWeek(&state.Dir{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(newWeek(&state.Dir{}, slog.New(slog.DiscardHandler)))(t)
 	admitted := map[string]int{}
 	for i := range 3000 {
 		for _, node := range []string{"liar", "alpha"} {
@@ -92,16 +90,11 @@ func TestWeekIsBoundedPerNode(t *testing.T) {
 
 // A clock that was far ahead does not stop the week when it is corrected.
 func TestWeekContinuesAfterAClockFarAhead(t *testing.T) {
-	w, err := newWeek(&state.Dir{}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(newWeek(&state.Dir{}, slog.New(slog.DiscardHandler)))(t)
 	now := time.Now().Truncate(WeekStep)
 	for _, at := range []time.Time{now.Add(400 * 24 * time.Hour), now} {
 		if at.Equal(now) {
-			if err := w.setBack(now); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.setBack(now))
 		}
 		app := w.samples().Appender(t.Context())
 		if _, err := app.Append(0, labels.FromStrings("__name__", "avax_node_up", "node", "alpha"), at.UnixMilli(), 1); err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestMain loads the resolver configuration before synthetic time begins, because it is cached for all tests.
@@ -66,9 +67,7 @@ func newWorld(t *testing.T, rules string) *world {
 // write replaces the rules file.
 func (w *world) write(rules string) {
 	w.t.Helper()
-	if err := os.WriteFile(w.rules, []byte(rules), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, os.WriteFile(w.rules, []byte(rules), 0o600))
 }
 
 // show replaces the content of /metrics, one line per sample.
@@ -200,10 +199,7 @@ func (w *world) startNow(change ...func(*Options)) (*Alerting, func()) {
 // metric returns one of the exporter's own families as text.
 func (w *world) metric(name string) string {
 	w.t.Helper()
-	text, err := testutil.CollectAndFormat(w.reporter, expfmt.TypeTextPlain, name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	text := must.Get(testutil.CollectAndFormat(w.reporter, expfmt.TypeTextPlain, name))(w.t)
 	return string(text)
 }
 

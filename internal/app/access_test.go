@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // canary is part of every secret.
@@ -47,9 +48,7 @@ func files(t *testing.T, all map[string]string) (dir string, put func(name, text
 	dir = t.TempDir()
 	put = func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for name, text := range all {
 		put(name, text)
@@ -60,14 +59,8 @@ func files(t *testing.T, all map[string]string) (dir string, put func(name, text
 // reload makes the exporter reload its nodes.
 func (e exporter) reload(t *testing.T, want int) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/-/reload", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, e.url+"/-/reload", nil))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != want {
@@ -99,10 +92,7 @@ func TestCredentialsReachOnlyTheirNodes(t *testing.T) {
 	key := guarded(t, node, header("X-Key", canary+"-k"))
 	host := guarded(t, node, func(r *http.Request) bool { return r.Host == "inner.example.com" })
 	mutual := guarded(t, node, func(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+canary+"-all" })
-	pair, err := tls.X509KeyPair([]byte(serverCert), []byte(serverKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.X509KeyPair([]byte(serverCert), []byte(serverKey)))(t)
 	trusted := x509.NewCertPool()
 	trusted.AddCert(clients.Certificate)
 	mutual.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert}
@@ -186,10 +176,7 @@ func TestRotatedCredentialsCauseNoGap(t *testing.T) {
 	node := simnet.New(simnet.Options{Seed: 1}).Node("alpha")
 	authority := testworld.NewAuthority(t)
 	nodeCert, nodeKey := authority.Sign(t, "node")
-	pair, err := tls.X509KeyPair([]byte(nodeCert), []byte(nodeKey))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.X509KeyPair([]byte(nodeCert), []byte(nodeKey)))(t)
 	var mu sync.Mutex
 	wanted := [2]string{"one", "first"} // token, name in the certificate
 	server := guarded(t, node, func(r *http.Request) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestUnevenScheduleCostsItsBusiestDay(t *testing.T) {
@@ -23,10 +24,7 @@ func TestUnevenScheduleCostsItsBusiestDay(t *testing.T) {
 		"*/10 8-9 * * MON": {10 * time.Minute, 12},
 		"0 0 1 1 *":        {day, 1},
 	} {
-		when, err := schedule.Parse(expression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		when := must.Get(schedule.Parse(expression))(t)
 		if shortest, inADay := busiest(when(metric.Target{}), monday); shortest != want.shortest || inADay != want.inADay {
 			t.Errorf("%s: %v, %d per day, want %v, %d", expression, shortest, inADay, want.shortest, want.inADay)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // An error of call is about what the user asked: a chain that AVAX_CHAINS=auto finds is known, and a node without a chain has another error
@@ -24,10 +25,7 @@ func TestCallKnowsChainsAndNodes(t *testing.T) {
 			{"C,auto", "eth_chainId", "delta", "examplel1", "the node does not run chain examplel1: start it with --track-subnets"},
 		} {
 			w.Env["CHAINS"] = test.chains
-			c, err := w.Env.Parse()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(w.Env.Parse())(t)
 			c.Transport = w.Transport
 			for _, m := range app.Methods() {
 				if m.Name != test.method {

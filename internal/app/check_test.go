@@ -12,24 +12,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // checked runs check against a recorded node, and returns its output and error.
 func checked(t *testing.T, situation string, adjust func(config.Environment)) (printed string, err error) {
 	t.Helper()
-	node, err := recorded.NewNode(situation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := must.Get(recorded.NewNode(situation))(t)
 	server := httptest.NewServer(node)
 	t.Cleanup(server.Close)
 	env := config.Environment{}
 	env["NODES"], env["CHAINS"] = "local="+server.URL, "auto"
 	adjust(env)
-	c, err := env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(env.Parse())(t)
 	var out strings.Builder
 	err = app.Check(t.Context(), c, &out, false)
 	return out.String(), err
@@ -70,10 +65,7 @@ func TestCheckHasASummaryPerNode(t *testing.T) {
 }
 
 func TestCheckConnectsToAlertmanagers(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := "http://" + listener.Addr().String()
 	printed, err := checked(t, "partial_sync", func(env config.Environment) { env["ALERTMANAGERS"] = address })
 	if err != nil {
@@ -122,10 +114,7 @@ func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
 		w.Network.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
 		w.Env["COLLECTORS"] = "up,identity,bootstrap,l1"
 		check := func() (printed string, err error) {
-			c, err := w.Env.Parse()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(w.Env.Parse())(t)
 			c.Transport = w.Transport
 			var out strings.Builder
 			err = app.Check(t.Context(), c, &out, false)
@@ -170,13 +159,10 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 				w.Use(n, "alpha", "charlie")
 				w.Env["COLLECTORS"] = "up,identity,health,l1"
 				test.change(n)
-				c, err := w.Env.Parse()
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(w.Env.Parse())(t)
 				c.Transport = w.Transport
 				var out strings.Builder
-				err = app.Check(t.Context(), c, &out, false)
+				err := app.Check(t.Context(), c, &out, false)
 				if findings := len(test.want) > 1; (err != nil) != findings {
 					t.Errorf("error %v", err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The command check predicts the number of calls to observers if no node answers. The prediction equals the number that it counts when
@@ -23,10 +24,7 @@ func TestCheckCountsCallsToObservers(t *testing.T) {
 			env := withoutRules()
 			env["CHAINS"] = "C" // while the node does not answer, auto finds nothing
 			env["NODES"], env["OBSERVERS"], env["VALIDATORS"] = "alpha=http://alpha.sim", "public=http://observer.sim", network.NodeID("charlie")
-			c, err := env.Parse()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(env.Parse())(t)
 			c.Transport = network.Transport()
 			var out strings.Builder
 			if err := app.Check(t.Context(), c, &out, false); (err != nil) != stopped {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // client is a connection that records whether it was closed.
@@ -105,10 +107,7 @@ func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
 		l = limitConnections(server.Config, 4)
 		start(server)
 		for body, want := range map[string]string{"": "1 1", "x": "0 1"} {
-			response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			response := must.Get(server.Client().Post(server.URL, "text/plain", strings.NewReader(body)))(t)
 			answer, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
 			if string(answer) != want {

@@ -13,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A delegator without a node sees its delegation and its end with an observer, with the Data service, and with both. Only an observer
@@ -128,10 +129,7 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 			w.Start(t)
 			time.Sleep(10 * time.Minute)
 			_, page := w.Get(t, "/")
-			cfg, err := w.Env.Parse()
-			if err != nil {
-				t.Fatal(err)
-			}
+			cfg := must.Get(w.Env.Parse())(t)
 			cfg.Transport = w.Transport
 			var checked bytes.Buffer
 			if err := app.Check(t.Context(), cfg, &checked, false); err == nil {
@@ -215,10 +213,7 @@ func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
 		w.EndDelegations("hotel", time.Now().Add(10*time.Hour))
 		w.RefuseReward("hotel")
 		w.Start(t)
-		cfg, err := w.Env.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := must.Get(w.Env.Parse())(t)
 		var plan bytes.Buffer
 		_ = app.Check(t.Context(), cfg, &plan, false)
 		total := regexp.MustCompile(`(?m)^ *total +[0-9]+ per minute +([0-9]+) per day`).FindStringSubmatch(plan.String())

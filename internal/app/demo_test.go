@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // inDemo runs the demo's exporter in synthetic time. To save CPU time, collectors have this period, which is longer than in the demo.
@@ -45,9 +46,7 @@ func inDemoWithout(t *testing.T, method string, each time.Duration, test func(t 
 			for _, spec := range collectors.All() {
 				c.Schedules[spec.Name] = func(target metric.Target) cron.Schedule { return schedule.Every(each, target) }
 			}
-			if err := demo.Configure(c, w.Network, urls); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, demo.Configure(c, w.Network, urls))
 		}
 		w.Start(t)
 		test(t, w)
@@ -76,10 +75,7 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 			if len(missing) == before {
 				return // it was linted before
 			}
-			problems, err := promlint.New(strings.NewReader(page)).Lint()
-			if err != nil {
-				t.Fatal(err)
-			}
+			problems := must.Get(promlint.New(strings.NewReader(page)).Lint())(t)
 			for _, p := range problems {
 				t.Errorf("%s: %s", p.Metric, p.Text)
 			}
@@ -173,9 +169,7 @@ func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
 			QuorumLoss []struct{ Seconds *float64 } `json:"quorum_loss"`
 		}
 		_, body := w.Get(t, plan)
-		if err := json.Unmarshal([]byte(body), &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &answer))
 		if v := answer.Validators; len(v) != 11 || v[5].Active || v[5].TopUp < needed/6 || !v[6].Active || v[6].TopUp != 0 ||
 			answer.Total < needed || answer.Total > needed+0.001 || *answer.QuorumLoss[0].Seconds != 0 {
 			t.Errorf("plan:\n%s", body)

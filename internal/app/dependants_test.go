@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
@@ -14,10 +15,7 @@ func TestEachCollectorNamesTheAlertsThatNeedItsData(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
 	ExportDependants(registry)
-	text, err := testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_collector_info")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_collector_info"))(t)
 	for _, series := range []string{
 		`{alerts="AvaxL1ProposersLow",collector="l1_proposers"} 1`,
 		`{alerts="AvaxBaseFeeHigh, AvaxFeeConfigChanged, AvaxFeeConfigDrift",collector="fee_config"} 1`,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // withNodesFile runs an exporter whose nodes are in a file: alpha and bravo. put writes the file: name=host.
@@ -61,9 +62,7 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 		put("bravo=bravo", "charlie=charlie", "alpha=alpha") // other order, other line
 		time.Sleep(time.Millisecond)                         // between the moments at which the schedule may call a node
 		w.ResetCalls()
-		if err := w.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Reload())
 		synctest.Wait()
 		if n := callsTo(w, "alpha"); n > 0 {
 			t.Errorf("reload caused %d calls to alpha", n)
@@ -99,9 +98,7 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 		}
 		w.Node("charlie").Stop()
 		put("alpha=charlie", "bravo=bravo")
-		if err := w.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Reload())
 		if is("") {
 			t.Error("samples of the new node before its first call")
 		}
@@ -127,9 +124,7 @@ func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 		w.Node("bravo").Inject(simnet.Slow(9 * time.Second)) // calls are in progress
 		time.Sleep(16 * time.Second)
 		put("alpha=alpha")
-		if err := w.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Reload())
 		time.Sleep(6 * time.Minute) // longer than the period of the collector variants
 		for series := range w.Samples(t) {
 			if strings.Contains(series, `"bravo`) {
@@ -137,9 +132,7 @@ func TestRemovedNodeLeavesNoSeries(t *testing.T) {
 			}
 		}
 		put()
-		if err := w.Reload(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Reload())
 		time.Sleep(6 * time.Minute)
 		page := w.Samples(t)
 		for series := range page {
@@ -239,9 +232,7 @@ func TestNoNodeIsAState(t *testing.T) {
 		withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 			use := func(nodes ...string) {
 				put(nodes...)
-				if err := w.Reload(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, w.Reload())
 				time.Sleep(5 * time.Minute)
 				if up := w.Samples(t)[`avax_node_up{node="alpha"}`]; int(up) != len(nodes) {
 					t.Errorf("nodes %q: up %v", nodes, up)
@@ -275,9 +266,7 @@ func TestNoNodeIsAState(t *testing.T) {
 				t.Errorf("log: %s", log)
 			}
 		}, func(env map[string]string) {
-			if err := os.WriteFile(env["NODES_FILE"], []byte("[]"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(env["NODES_FILE"], []byte("[]"), 0o600))
 			env["DATA_URL"], env["NETWORK"], env["ALERTING"] = service, "mainnet", "on"
 			env["WATCH_ADDRESSES"], env["WATCH_DELEGATORS"] = simnet.Account+",P-"+simnet.Owner, "fund=P-"+simnet.Delegator
 		})

@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestMain(m *testing.M) {
@@ -48,10 +49,7 @@ const day = 24 * time.Hour
 func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter {
 	t.Helper()
 	env["LISTEN"] = "127.0.0.1:0"
-	c, err := env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(env.Parse())(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	address := make(chan net.Addr, 1)
 	stopped := make(chan error, 1)
@@ -81,19 +79,10 @@ func startLogging(t *testing.T, env config.Environment, log io.Writer) exporter 
 // get requests a page of the exporter.
 func (e exporter) get(t *testing.T, path string) (status int, body string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, e.url+path, nil))(t)
+	resp := must.Get(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(resp.Body))(t)
 	return resp.StatusCode, string(text)
 }
 
@@ -113,9 +102,6 @@ func (e exporter) until(t *testing.T, path string, wanted func(status int, body 
 // samples parses a page of the text format: values by series.
 func samples(t *testing.T, page string) testworld.Samples {
 	t.Helper()
-	s, err := testworld.ParseSamples(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(testworld.ParseSamples(page))(t)
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
@@ -36,10 +37,7 @@ func TestAllIncidents(t *testing.T) {
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
 	const file = "../../docs/alerting.md"
-	old, err := section.Read(file, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(section.Read(file, name))(t)
 	written := map[string][]string{}
 	for line := range strings.Lines(old) {
 		if cells := strings.Split(strings.Trim(line, "| \n"), " | "); len(cells) == len(columns) {
@@ -61,9 +59,7 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 		}
 	}
 	if *update {
-		if err := section.Write(file, name, table+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, section.Write(file, name, table+"\n"))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var families = regexp.MustCompile(`\bavax_[a-z0-9_]+\b`)
@@ -47,10 +48,7 @@ func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
 		look := func() {
 			all := w.Samples(t)
 			for _, s := range slices.Sorted(maps.Keys(all)) {
-				parsed, err := testworld.PromQL.ParseMetric(s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				parsed := must.Get(testworld.PromQL.ParseMetric(s))(t)
 				name := parsed.Get(model.MetricNameLabel)
 				if _, seen := values[parsed.String()]; seen || !read[name] || perFamily[name] == 12 {
 					continue
@@ -72,10 +70,7 @@ func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
 		for _, s := range []string{
 			`avax_node_labels{node=%q, owner="zoe", team="x"}`, `avax_validator_labels{node_id=%q, validation_id="", name="%[1]s", owner="zoe"}`,
 		} {
-			parsed, err := testworld.PromQL.ParseMetric(fmt.Sprintf(s, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			parsed := must.Get(testworld.PromQL.ParseMetric(fmt.Sprintf(s, name)))(t)
 			series, values[parsed.String()] = append(series, parsed), 1
 		}
 	}
@@ -129,10 +124,7 @@ func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
 				}
 			}
 		}
-		e, err := testworld.NewEngine(t, time.Unix(0, 0).UTC(), 30*time.Second, input, 30*time.Second, given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), 30*time.Second, input, 30*time.Second, given))(t)
 		defer e.Close(t)
 		for _, at := range []time.Duration{8 * time.Minute, 540 * time.Second, 10 * time.Minute, 630 * time.Second, 13 * time.Minute, 18 * time.Minute} {
 			if err := e.Eval(at); err != nil {

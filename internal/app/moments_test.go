@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // page is a page of the exporter at one moment.
@@ -29,9 +30,7 @@ func (w *world) page(t *testing.T, what, path string) page {
 	time.Sleep(2 * time.Second) // a page is shared for one second
 	_, body := w.Get(t, path)
 	file := strings.Trim(strings.ReplaceAll(what+" "+path, "/", "_"), " _") + ".html"
-	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), strings.ReplaceAll(file, " ", "-")), []byte(body), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(t.ArtifactDir(), strings.ReplaceAll(file, " ", "-")), []byte(body), 0o600))
 	return page{t, what, html.UnescapeString(body)}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -197,10 +198,7 @@ type mutations struct {
 }
 
 func newMutations(t *testing.T) *mutations {
-	read, err := alerting.AlertsByFamily(alerts.Rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(alerting.AlertsByFamily(alerts.Rules))(t)
 	x := &mutations{read: read, owner: map[string]string{}, callers: map[string][]string{}, counts: map[string]map[string]int{}}
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
@@ -373,10 +371,7 @@ func TestDemoWithoutBlockchainsHasTheSameFamilies(t *testing.T) {
 // So has a recorded node. No recording has platform.getTx of a transaction that created a chain: its form is that of the node's source.
 func TestRecordedNodeWithoutBlockchainsHasTheSameFamilies(t *testing.T) {
 	var with, without []string
-	answers, err := recorded.Load("healthy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answers := must.Get(recorded.Load("healthy"))(t)
 	created := map[string]struct{ ID, Name, SubnetID, VMID string }{} // by transaction, also those of the genesis
 	for _, a := range answers {
 		if a.Name == "platform.getBlockchains" {
@@ -385,19 +380,14 @@ func TestRecordedNodeWithoutBlockchainsHasTheSameFamilies(t *testing.T) {
 					Blockchains []struct{ ID, Name, SubnetID, VMID string }
 				}
 			}
-			if err := json.Unmarshal([]byte(a.Response), &list); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(a.Response), &list))
 			for _, b := range list.Result.Blockchains {
 				created[b.ID] = b
 			}
 		}
 	}
 	for _, refused := range []bool{false, true} {
-		node, err := recorded.NewNode("healthy")
-		if err != nil {
-			t.Fatal(err)
-		}
+		node := must.Get(recorded.NewNode("healthy"))(t)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // observedCollectors are the collectors of a quick incident that detect faults of one node.
@@ -91,14 +92,9 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 	}
 	table += "\n"
 	if *update {
-		if err := section.Write(file, name, table); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, section.Write(file, name, table))
 	}
-	written, err := section.Read(file, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	written := must.Get(section.Read(file, name))(t)
 	// Collectors run once a minute, at a random second.
 	minutes := regexp.MustCompile(`(\d+) min`)
 	was, is := minutes.FindAllStringSubmatch(written, -1), minutes.FindAllStringSubmatch(table, -1)

@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
@@ -296,10 +297,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	counts := make([]map[string]int, len(situations)) // series of each family
 	for i, s := range situations {
 		t.Run(s.name, func(t *testing.T) {
-			node, err := recorded.NewNode(s.layers...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must.Get(recorded.NewNode(s.layers...))(t)
 			if s.age > 0 {
 				node.SetAge(s.age)
 			}
@@ -390,10 +388,7 @@ func TestTrackedChainsOfRecordedNodesAreDiscovered(t *testing.T) {
 		"vm_cannot_start": `avax_node_chain_start_failed{node="local",chain="examplel1"} 1`,
 	} {
 		t.Run(situation, func(t *testing.T) {
-			node, err := recorded.NewNode(situation)
-			if err != nil {
-				t.Fatal(err)
-			}
+			node := must.Get(recorded.NewNode(situation))(t)
 			server := httptest.NewServer(node)
 			t.Cleanup(server.Close)
 			env := config.Environment{}

@@ -9,6 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 //go:generate go test -run TestSizingTableMatchesTheSeries -update .
@@ -55,10 +56,7 @@ func TestSizingTableMatchesTheSeries(t *testing.T) {
 	}
 
 	const file = "../../docs/operating.md"
-	whole, err := section.With(file, "series", table.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(section.With(file, "series", table.String()))(t)
 	testworld.Golden(t, *update, file, whole, "make docs")
 }
 

@@ -30,6 +30,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -178,10 +179,7 @@ func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 // observer calls these nodes, in this order, without faults.
 func (m *randomTest) observer(names ...string) *collector.Upstreams {
 	open := func(name string) *scrape.Upstream {
-		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6})
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		u := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6}))(m.t)
 		return u
 	}
 	var called []*nodes.Node

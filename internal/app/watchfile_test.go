@@ -9,6 +9,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A changed AVAX_WATCH_FILE counts within ten seconds. With an error, the previous list stays.
@@ -40,9 +41,7 @@ func TestWatchFileIsFollowed(t *testing.T) {
 		}
 		change := func(text string) {
 			t.Helper()
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		expect("at the start", "P-"+simnet.Owner)
 		change("addresses: {owner: P-" + simnet.Owner + ", hot: '" + simnet.Account + "'}\ndelegators: {fund: P-" + simnet.Delegator + "}\n")

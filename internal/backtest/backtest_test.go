@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var begin = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
@@ -86,10 +87,7 @@ func parse(t *testing.T, text string) *rulefmt.RuleGroups {
 
 func evaluate(t *testing.T, h history, rules string, length time.Duration) *Result {
 	t.Helper()
-	r, err := Run(t.Context(), Options{Source: h, Groups: parse(t, rules), From: begin, To: begin.Add(length), Interval: 15 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Run(t.Context(), Options{Source: h, Groups: parse(t, rules), From: begin, To: begin.Add(length), Interval: 15 * time.Second}))(t)
 	return r
 }
 
@@ -241,10 +239,7 @@ groups:
 	resumed, shares := o, []float64(nil)
 	resumed.From, resumed.To = begin.Add(hour), begin.Add(40*hour) // the checkpoint has the range
 	resumed.Progress = func(_ time.Time, share float64) { shares = append(shares, share) }
-	second, err := Run(t.Context(), resumed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(Run(t.Context(), resumed))(t)
 	if shares[0] < 0.5 || shares[len(shares)-1] != 1 {
 		t.Errorf("shares %v, want them of the range of the checkpoint", shares)
 	}
@@ -252,14 +247,9 @@ groups:
 		t.Errorf("the checkpoint still exists: %v", err)
 	}
 	o.Checkpoint = ""
-	whole, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(Run(t.Context(), o))(t)
 	var one, two strings.Builder
-	if err := errors.Join(WriteJSON(&one, whole), WriteJSON(&two, second)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, WriteJSON(&one, whole), WriteJSON(&two, second))
 	if diff := cmp.Diff(one.String(), two.String()); diff != "" || len(second.Incidents) != 2 || len(second.Errors) != 1 {
 		t.Errorf("resumed run differs, errors %q:\n%s", second.Errors, diff)
 	}
@@ -339,20 +329,15 @@ func TestReplayShowsTheValuesOfEachPart(t *testing.T) {
 		`avax_threshold{alert="Lag"}`: always(30),
 	}}
 	var out strings.Builder
-	err := Replay(t.Context(), &out, Options{Source: h, Interval: 15 * time.Second, Groups: parse(t, `
+	must.Do(t, Replay(t.Context(), &out, Options{Source: h, Interval: 15 * time.Second, Groups: parse(t, `
 groups:
   - name: g
     rules:
       - {alert: Lag, expr: 'max without (job) (avax_lag > scalar(max(avax_threshold)))', for: 5m, labels: {severity: warn}, annotations: {summary: '{{ $labels.node }} lags'}}
-`)}, "Lag", "alpha", begin.Add(5*hour))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)}, "Lag", "alpha", begin.Add(5*hour)))
 	golden := filepath.Join("testdata", "replay.txt")
 	if *update {
-		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(golden, []byte(out.String()), 0o600))
 	}
 	want, err := os.ReadFile(golden)
 	if err != nil || out.String() != string(want) {
@@ -425,10 +410,7 @@ func TestRulesInACycleShareTheirInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newPlan(groups, labels.EmptyLabels())
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(newPlan(groups, labels.EmptyLabels()))(t)
 	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" || len(p.sets) != 2 || !p.sets[0].cyclic || len(p.sets[0].rules) != 3 {
 		t.Errorf("inputs %s, units %+v", got, p.sets)
 	}
@@ -440,14 +422,8 @@ func TestRulesInACycleShareTheirInputs(t *testing.T) {
 // BenchmarkBacktest evaluates the shipped rules over ten nodes, and reports the peak memory of the process until then.
 // Each family that a rule reads has a series for each node and each primary chain.
 func BenchmarkBacktest(b *testing.B) {
-	groups, err := ParseRules(alerts.Rules, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := newPlan(groups, labels.EmptyLabels())
-	if err != nil {
-		b.Fatal(err)
-	}
+	groups := must.Get(ParseRules(alerts.Rules, nil))(b)
+	p := must.Get(newPlan(groups, labels.EmptyLabels()))(b)
 	h := history{series: map[string]func(time.Duration) (float64, bool){}}
 	for n := range 10 {
 		for _, chain := range []string{"P", "X", "C"} {
@@ -474,10 +450,7 @@ func BenchmarkBacktest(b *testing.B) {
 			h.every = of.every
 			before := usage(b)
 			for b.Loop() {
-				r, err := Run(b.Context(), Options{Source: h, Groups: groups, From: begin, To: begin.AddDate(0, 0, of.days), Interval: of.every})
-				if err != nil {
-					b.Fatal(err)
-				}
+				r := must.Get(Run(b.Context(), Options{Source: h, Groups: groups, From: begin, To: begin.AddDate(0, 0, of.days), Interval: of.every}))(b)
 				b.ReportMetric(float64(len(r.Incidents)), "alerts")
 			}
 			after := usage(b)
@@ -490,8 +463,6 @@ func BenchmarkBacktest(b *testing.B) {
 // usage returns the resource usage of this process.
 func usage(b *testing.B) (u syscall.Rusage) {
 	b.Helper()
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return u
 }

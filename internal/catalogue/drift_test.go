@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // names are the declared names and labels.
@@ -47,10 +48,7 @@ func spoken(t *testing.T) names {
 			n.labelsOf[r.Name+"_sum"], n.labelsOf[r.Name+"_count"] = r.Labels, r.Labels
 		}
 	}
-	labelled, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labelled := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
 	for _, r := range testworld.Rules(t, labelled, alerts.Companion) {
 		if r.Record != "" {
 			n.labelsOf[r.Record] = nil
@@ -141,10 +139,7 @@ func TestDashboardsUseDeclaredFamiliesAndLabels(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, file := range files {
-		text, err := dashboards.Files.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(dashboards.Files.ReadFile(file))(t)
 		var dashboard any
 		if err := json.Unmarshal(text, &dashboard); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -198,10 +193,7 @@ func find(t *testing.T, rule string, visit func(parser.Node)) {
 		if r.Record+r.Alert != rule {
 			continue
 		}
-		expr, err := testworld.PromQL.ParseExpr(r.Expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expr := must.Get(testworld.PromQL.ParseExpr(r.Expr))(t)
 		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
 			visit(n)
 			return nil
@@ -233,15 +225,9 @@ var (
 
 func TestAlertsLinkToExistingDashboards(t *testing.T) {
 	variables := map[string][]string{} // by uid of the dashboard
-	files, err := fs.Glob(dashboards.Files, "*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(fs.Glob(dashboards.Files, "*.json"))(t)
 	for _, file := range files {
-		text, err := dashboards.Files.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(dashboards.Files.ReadFile(file))(t)
 		var d struct {
 			UID        string
 			Templating struct{ List []struct{ Name string } }
@@ -313,10 +299,7 @@ func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
 				used[name] = true
 			}
 		}
-		parsed, err := testworld.PromQL.ParseExpr(r.Expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(testworld.PromQL.ParseExpr(r.Expr))(t)
 		parser.Inspect(parsed, func(e parser.Node, _ []parser.Node) error {
 			switch e := e.(type) {
 			case *parser.VectorSelector:

@@ -13,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -57,10 +58,7 @@ runs once per period. A sample that is not updated for three periods disappears:
 
 // targetsOf names the kinds of targets that the jobs of a collector have, such as "node, node and chain".
 func targetsOf(t *testing.T, s *collector.Spec) string {
-	up, err := scrape.New(scrape.Options{Name: "upstream", URL: "http://upstream.sim"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	up := must.Get(scrape.New(scrape.Options{Name: "upstream", URL: "http://upstream.sim"}))(t)
 	item, ids := collector.Unnamed("item"), []string{"item"}
 	found := map[string]bool{}
 	for _, validators := range [][]string{nil, ids} {

@@ -8,15 +8,13 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // foreign returns families of other programs, by name, with their labels.
 func foreign(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/foreign.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("testdata/foreign.txt"))(t)
 	families := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		name, labels, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -46,16 +44,10 @@ func TestCompanionRulesUseFamiliesOfOtherPrograms(t *testing.T) {
 
 // The diagnosis of a runbook begins with what is particular about its alert, not with lines that others begin with too.
 func TestDiagnosesBeginWithTheirPoint(t *testing.T) {
-	pages, err := filepath.Glob("../../docs/runbooks/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := must.Get(filepath.Glob("../../docs/runbooks/*.md"))(t)
 	begins := map[string][]string{}
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(page))(t)
 		_, diagnosis, _ := strings.Cut(string(text), "## Diagnosis\n")
 		first := strings.Join(strings.SplitN(strings.TrimSpace(diagnosis), "\n", 6)[:5], "\n")
 		begins[first] = append(begins[first], filepath.Base(page))

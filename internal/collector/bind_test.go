@@ -8,6 +8,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A reload may change the value of a name. The next run of its collector uses the new one.
@@ -22,9 +23,7 @@ func TestNextRunUsesTheReloadedValueOfAName(t *testing.T) {
 	job := bind(ups)[0]
 	for _, value := range []string{"a", "b"} {
 		ups.SetWatch(collector.Watchlist{Assets: []collector.Item{{Name: "gold", Value: value}}})
-		if err := job.Collect(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, job.Collect(t.Context(), nil))
 	}
 	if want := []string{"gold=a", "gold=b"}; !slices.Equal(used, want) {
 		t.Errorf("used %v, want %v", used, want)

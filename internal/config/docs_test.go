@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var update = flag.Bool("update", false, "write docs/configuration.md")
@@ -83,10 +84,7 @@ func TestStartPageHasTheMostImportantVariables(t *testing.T) {
 			want = append(want, "AVAX_"+v.Name)
 		}
 	}
-	page, err := os.ReadFile("../../docs/start.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/start.md"))(t)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(AVAX_\\w+)` \\|").FindAllSubmatch(page, -1) {
 		got = append(got, string(row[1]))

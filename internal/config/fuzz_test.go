@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // FuzzConfigurationIsValidOrAnError sets one variable to any text and the others to valid defaults. An accepted value is
@@ -71,9 +72,7 @@ func FuzzFileErrorsContainNoSecrets(f *testing.F) {
 			"nodes.yml": nodes, "secret": before + canary + after,
 			"http.yml": `[{upstreams: ["*"], http_config: {authorization: {credentials_file: secret}, tls_config: {ca_file: secret}}}]`,
 		} {
-			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 		}
 		u, err := (&Config{Values: Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}).ReadUpstreams()
 		if err != nil && strings.Contains(err.Error(), canary) {

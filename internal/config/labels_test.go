@@ -10,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -26,16 +27,10 @@ func TestLabelsHaveOneSeriesEach(t *testing.T) {
 `)
 	put(t, "validators.yml", someNode+": {name: one, owner: beam}\n"+someValidation+": {owner: acme}\n")
 	source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", ValidatorsFile: "validators.yml"}}
-	u, err := source.ReadUpstreams()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(source.ReadUpstreams())(t)
 	registry := prometheus.NewRegistry()
 	config.ExportLabels(registry, func() config.Upstreams { return u })
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(registry.Gather())(t)
 	got := map[string]bool{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // inventory is an HTTP server whose answer can change.
@@ -85,10 +86,7 @@ func TestListOfNodesAtAURLIsFollowed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &inventory{answer: answering(200, kind, listed)}
 				source := &config.Config{Values: config.Values{NodesFile: "https://inventory.example/nodes?token=c4n4ry"}, Transport: server}
-				read, err := source.ReadUpstreams()
-				if err != nil {
-					t.Fatal(err)
-				}
+				read := must.Get(source.ReadUpstreams())(t)
 				w := &watched{registry: prometheus.NewPedanticRegistry(), taken: read.Nodes}
 				w.Watch = config.NewWatch(source, func(u config.Upstreams) error {
 					w.mu.Lock()

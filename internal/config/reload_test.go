@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // watched is a running Watch and the nodes that it passed on.
@@ -34,10 +35,7 @@ func watching(t *testing.T, test func(t *testing.T, w *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
-		read, err := source.ReadUpstreams()
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must.Get(source.ReadUpstreams())(t)
 		w := &watched{registry: prometheus.NewPedanticRegistry(), taken: read.Nodes}
 		take := func(u config.Upstreams) error {
 			w.mu.Lock()
@@ -68,10 +66,7 @@ func (w *watched) names() string {
 
 func (w *watched) gauge(t *testing.T, name string) float64 {
 	t.Helper()
-	families, err := w.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(w.registry.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetGauge().GetValue()
@@ -125,17 +120,13 @@ func TestChangedSymlinkIsReloaded(t *testing.T) {
 	write(t, map[string]string{"v1/nodes.yml": "- targets: [a]", "v2/nodes.yml": "- targets: [b]", "http.yml": "[]"})
 	link := func(old, name string) {
 		t.Helper()
-		if err := os.Symlink(old, name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(old, name))
 	}
 	link("v1", "..data")
 	link("..data/nodes.yml", "nodes.yml")
 	watching(t, func(t *testing.T, w *watched) {
 		link("v2", "..tmp")
-		if err := os.Rename("..tmp", "..data"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename("..tmp", "..data"))
 		settle(soon)
 		if got := w.names(); got != "b" {
 			t.Errorf("nodes %q, want b", got)
@@ -212,9 +203,7 @@ func TestFollowedFilesAreReloadedWithinSeconds(t *testing.T) {
 	write(t, map[string]string{"nodes.yml": "- targets: [a]", "http.yml": byToken, "token": "one", "rules.yml": "1"})
 	synctest.Test(t, func(t *testing.T) {
 		source := &config.Config{Values: config.Values{NodesFile: "nodes.yml", HTTPConfigFile: "http.yml"}}
-		if _, err := source.ReadUpstreams(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(source.ReadUpstreams())(t)
 		nodes := 0
 		w := config.NewWatch(source, func(config.Upstreams) error { nodes++; return nil }, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 		var read []string
@@ -252,9 +241,7 @@ func TestFollowedFilesAreReloadedWithinSeconds(t *testing.T) {
 			t.Error(err)
 		}
 		is("2 bad 3", 1)
-		if err := os.Remove("rules.yml"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove("rules.yml"))
 		is("2 bad 3 ", 1)
 		put(t, "nodes.yml", "- targets: [b]")
 		is("2 bad 3 ", 2)

@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // write writes files into a temporary directory of the test and changes to it.
@@ -25,12 +26,8 @@ func write(t *testing.T, files map[string]string) {
 
 func put(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
+	must.Do(t, os.WriteFile(name, []byte(text), 0o600))
 }
 
 // byToken is a file of credentials: a token for all nodes.
@@ -41,10 +38,7 @@ type sent struct{ Name, URL, Host, Authorization, Key string }
 
 func read(t *testing.T, s *config.Config) (all []sent) {
 	t.Helper()
-	u, err := s.ReadUpstreams()
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(s.ReadUpstreams())(t)
 	for _, n := range u.Nodes {
 		all = append(all, sent{n.Name, n.URL, n.Host, n.Header.Get("Authorization"), n.Header.Get("X-Key")})
 	}
@@ -245,10 +239,7 @@ func TestSameComparesEntries(t *testing.T) {
 	entry := func(target, labels string) config.Node {
 		t.Helper()
 		put(t, "nodes.yml", "- targets: ["+target+"]\n  labels: {"+labels+"}")
-		u, err := source.ReadUpstreams()
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(source.ReadUpstreams())(t)
 		return u.Nodes[0]
 	}
 	first := entry("a:1", "node: a")

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A pasted URL of an API or a page is refused with the right one. Before, requests to it were lost with 404.
@@ -93,10 +94,7 @@ func TestListsMayHaveALineForEachItem(t *testing.T) {
 		"COLLECTORS": {"+admin", "-acps"}, "ALERTMANAGERS": {"http://a:9093", "http://b:9093"}, "EXTERNAL_LABELS": {"job=avax", "site=eu"},
 		"ALERT_LABELS": {"owner", "region"}, "VALIDATORS": {"NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ"},
 	} {
-		want, err := config.Environment{variable: strings.Join(items, ",")}.Parse()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(config.Environment{variable: strings.Join(items, ",")}.Parse())(t)
 		got, err := config.Environment{variable: strings.Join(items, "\n") + "\n"}.Parse()
 		if err != nil {
 			t.Errorf("%s: %v", variable, err)

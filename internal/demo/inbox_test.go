@@ -14,25 +14,19 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestDemoAlertsFireDuringAnIncident(t *testing.T) {
-	text, err := shorten(alerts.Rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(shorten(alerts.Rules))(t)
 	type rules struct {
 		Groups []struct {
 			Rules []struct{ Record, Alert, Expr, For string }
 		}
 	}
 	var short, shipped rules
-	if err := yaml.Unmarshal(text, &short); err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(alerts.Rules, &shipped); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(text, &short))
+	must.Do(t, yaml.Unmarshal(alerts.Rules, &shipped))
 	pages := 0
 	for i, group := range shipped.Groups {
 		for k, r := range group.Rules {
@@ -54,10 +48,7 @@ func TestDemoNotifiesItsInboxByDefault(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := &config.Config{Alerting: alerting.Config{On: true, Rules: alerts.Rules}}
-	inbox, err := Notify(ctx, c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inbox := must.Get(Notify(ctx, c, slog.New(slog.DiscardHandler)))(t)
 	if inbox == nil || !strings.Contains(string(c.Notify.Text), "http://127.0.0.1:") {
 		t.Errorf("no notifications to the inbox: %s", c.Notify.Text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // incident is a fault of the network, and the alert that must page.
@@ -180,9 +181,7 @@ func TestPrometheusAndExporterHaveTheSameAlerts(t *testing.T) {
 	// The JSON has the form of Prometheus' API.
 	shape := func(url string) []string {
 		var answer map[string]any
-		if err := getJSON(t.Context(), url+"/api/v1/rules", &answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, getJSON(t.Context(), url+"/api/v1/rules", &answer))
 		return shapeOf("", answer)
 	}
 	if diff := cmp.Diff(shape(prometheus.URL), shape(exporter.URL)); diff != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestBacktestFindsWhatPrometheusRecorded runs incidents under a Prometheus with the rules, and evaluates its history again. Both
@@ -127,9 +128,7 @@ func runBacktest(t *testing.T, url string, from, to time.Time, options ...string
 	if err != nil {
 		t.Fatalf("backtest: %v", err)
 	}
-	if err := json.Unmarshal(out, &report); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out, &report))
 	return report
 }
 
@@ -149,10 +148,7 @@ func TestBacktestCountsAMonthOfIncidents(t *testing.T) {
 	}
 	victoriaMetrics := func(t *testing.T) string {
 		store := testworld.VictoriaMetrics(t, "-retentionPeriod=10y")
-		answer, err := http.Post(store.URL+"/api/v1/import/prometheus", "text/plain", strings.NewReader(month.text(false)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(http.Post(store.URL+"/api/v1/import/prometheus", "text/plain", strings.NewReader(month.text(false))))(t)
 		defer answer.Body.Close()
 		if answer.StatusCode != http.StatusNoContent {
 			t.Fatalf("import: %s", answer.Status)
@@ -280,14 +276,8 @@ func named(labels map[string]string) string { return fmt.Sprint(labels) }
 // recordedAlerts returns when each alert fired, from the series ALERTS of a Prometheus that evaluates once a second.
 func recordedAlerts(t *testing.T, url string, from, to time.Time) map[string][]span {
 	t.Helper()
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: url, Timeout: time.Minute, MaxBody: 64 << 20}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	series, err := source.Samples(t.Context(), `ALERTS{alertstate="firing"}`, from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(alerting.NewPrometheus(alerting.PrometheusConfig{URL: url, Timeout: time.Minute, MaxBody: 64 << 20}, nil))(t)
+	series := must.Get(source.Samples(t.Context(), `ALERTS{alertstate="firing"}`, from, to))(t)
 	recorded := map[string][]span{}
 	for _, s := range series {
 		labels := map[string]string{}

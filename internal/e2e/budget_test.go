@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The time budget of docs/alerting.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the
@@ -124,10 +125,7 @@ func inTime(t *testing.T, what string, took, budget time.Duration) {
 // printedFile returns a file that `notify init webhook` has printed, with this URL.
 func printedFile(t *testing.T, url string) string {
 	t.Helper()
-	text, err := exec.CommandContext(t.Context(), testworld.ExporterPath(t), "notify", "init", "webhook").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(exec.CommandContext(t.Context(), testworld.ExporterPath(t), "notify", "init", "webhook").Output())(t)
 	const placeholder = "/etc/avax-exporter/webhook.url"
 	if !bytes.Contains(text, []byte(placeholder)) {
 		t.Fatalf("the printed file does not name %s:\n%s", placeholder, text)

@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/dashboards"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // drawn is the part of a panel that the tests read.
@@ -34,10 +35,7 @@ func panels(t *testing.T) map[string][]drawn {
 	}
 	all := map[string][]drawn{}
 	for _, file := range files {
-		text, err := fs.ReadFile(dashboards.Files, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(fs.ReadFile(dashboards.Files, file))(t)
 		var board struct {
 			Panels []struct {
 				drawn

@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // three incidents, each with its page.
@@ -161,10 +162,7 @@ func TestDisturbedPrometheusSendsEachPageOnce(t *testing.T) {
 // lossy returns the address of a proxy that loses a quarter of all requests.
 func lossy(t *testing.T, target string) string {
 	t.Helper()
-	to, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(target))(t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rand.IntN(4) == 0 {

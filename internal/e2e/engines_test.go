@@ -12,24 +12,20 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // withoutKeepFiringFor returns the rules without a field that this version of vmalert does not know.
 func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 	t.Helper()
 	var file map[string]any
-	if err := yaml.Unmarshal(rules, &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(rules, &file))
 	for _, group := range file["groups"].([]any) {
 		for _, rule := range group.(map[string]any)["rules"].([]any) {
 			delete(rule.(map[string]any), "keep_firing_for")
 		}
 	}
-	text, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(file))(t)
 	return text
 }
 
@@ -61,10 +57,7 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 			"AVAX_ALERTING_INTERVAL="+interval.String(),
 		)...)
 
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(rules))(t)
 	accepted := testworld.File(t, string(withoutKeepFiringFor(t, text)))
 	companion := testworld.File(t, string(alerts.Companion))
 	pages := testworld.Webhook(t)

@@ -32,6 +32,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // With five minutes, the intervals and rules are those that are shipped.
@@ -69,10 +70,7 @@ func newTwoSites(t testing.TB) *twoSites {
 		dirs: map[string]string{}, addresses: map[string]string{}, exporters: map[string]*testworld.Exporter{}, parts: map[string]*testworld.Program{},
 	}
 	certificate, key := f.authority.Sign(t, "operator")
-	pair, err := tls.X509KeyPair([]byte(certificate), []byte(key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pair := must.Get(tls.X509KeyPair([]byte(certificate), []byte(key)))(t)
 	roots := x509.NewCertPool()
 	roots.AddCert(f.authority.Certificate)
 	f.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}}}
@@ -123,10 +121,7 @@ func scaled(d time.Duration) time.Duration { return d * (*outage / time.Second) 
 func scaledText(t testing.TB, text string) string {
 	return intervals.ReplaceAllStringFunc(text, func(match string) string {
 		parts := intervals.FindStringSubmatch(match)
-		d, err := model.ParseDuration(parts[2])
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(model.ParseDuration(parts[2]))(t)
 		return parts[1] + model.Duration(scaled(time.Duration(d))).String()
 	})
 }
@@ -144,47 +139,29 @@ func (f *twoSites) configure(site string, nodes []any) {
 			return f.address(parts[1], parts[2])
 		})
 		text = strings.ReplaceAll(scaledText(f.t, text), "/var/lib/avax-fleet", dir)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Do(f.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	files, err := fs.Glob(shipped, "*")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	files := must.Get(fs.Glob(shipped, "*"))(f.t)
 	for _, name := range files {
-		text, err := fs.ReadFile(shipped, name)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		text := must.Get(fs.ReadFile(shipped, name))(f.t)
 		write(strings.Replace(name, "-"+site+".json", ".json", 1), string(text))
 	}
 	write("rules.yml", string(alerts.Rules))
 
 	var config map[string]any
-	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, yaml.Unmarshal(alertmanager.Config, &config))
 	for _, r := range config["receivers"].([]any) {
 		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url": f.pages.URL, "send_resolved": true}}
 	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(config))(f.t)
 	webhook := strings.TrimPrefix(f.pages.URL, "http://127.0.0.1:")
 	f.addresses[site+":"+webhook] = "127.0.0.1:" + webhook // as it is
 	write("alertmanager.yml", string(text))
 
-	list, err := yaml.Marshal(nodes)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	list := must.Get(yaml.Marshal(nodes))(f.t)
 	certificate, key := f.authority.Sign(f.t, site)
 	for name, text := range map[string]string{"nodes.yml": string(list), "ca.crt": f.authority.PEM, "tls.crt": certificate, "tls.key": key} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			f.t.Fatal(err)
-		}
+		must.Do(f.t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 }
 
@@ -197,10 +174,7 @@ func (f *twoSites) run(site, part, program, port string, args ...string) {
 // startExporter starts the exporter of a shard.
 func (f *twoSites) startExporter(site string, shard, total int) {
 	f.t.Helper()
-	text, err := fs.ReadFile(shipped, "exporter.env")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := must.Get(fs.ReadFile(shipped, "exporter.env"))(f.t)
 	var environment []string
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -290,9 +264,7 @@ func (f *twoSites) rejectsStrangers() {
 func (f *twoSites) gaps(since time.Time, by ...model.LabelName) map[string]time.Duration {
 	f.t.Helper()
 	var series model.Matrix
-	if err := f.ask("a", fmt.Sprintf("avax_node_up[%ds]", int(time.Since(since).Seconds())), false, &series); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, f.ask("a", fmt.Sprintf("avax_node_up[%ds]", int(time.Since(since).Seconds())), false, &series))
 	times := map[string][]model.Time{}
 	for _, s := range series {
 		var key []string
@@ -464,9 +436,7 @@ func TestAShardIsAddedWithoutAGap(t *testing.T) {
 	watched := func(shard int) (n int) {
 		t.Helper()
 		var found model.Vector
-		if err := f.ask("a", fmt.Sprintf(`count(count by (node) (avax_node_up{instance=~"avax-exporter-%d-."}))`, shard), true, &found); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.ask("a", fmt.Sprintf(`count(count by (node) (avax_node_up{instance=~"avax-exporter-%d-."}))`, shard), true, &found))
 		for _, v := range found {
 			n = int(v.Value)
 		}
@@ -518,14 +488,9 @@ func (f *twoSites) target(site string, shards int) {
 			"targets": []string{f.address(site, fmt.Sprint(9865+shard))}, "labels": map[string]string{"instance": fmt.Sprintf("avax-exporter-%d-%s", shard, site)},
 		})
 	}
-	text, err := json.Marshal(targets)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(targets))(f.t)
 	file := filepath.Join(f.dirs[site], "exporters.json")
-	if err := errors.Join(os.WriteFile(file+".next", text, 0o600), os.Rename(file+".next", file)); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, os.WriteFile(file+".next", text, 0o600), os.Rename(file+".next", file))
 }
 
 // restartShards restarts the exporters of shards 0 and 1 with another number of shards, one after the other.
@@ -575,28 +540,20 @@ func BenchmarkFleetStore(b *testing.B) {
 	for _, part := range []string{"receive", "query", "rule", "alertmanager"} {
 		f.parts[part+" b"].Kill()
 	}
-	samples, err := f.exporters["avax-exporter-0-a"].Scrape()
-	if err != nil {
-		b.Fatal(err)
-	}
+	samples := must.Get(f.exporters["avax-exporter-0-a"].Scrape())(b)
 	copies := *wanted / len(samples) / len(sites)
 	f.parts["rule a"].Kill() // until the store has all series
 	for _, site := range sites {
 		agent := f.parts["agent "+site]
 		agent.Kill() // at a graceful end it waits for the lost store
 		file := filepath.Join(f.dirs[site], "agent.yml")
-		text, err := os.ReadFile(file)
-		if err != nil {
-			b.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(b)
 		const job = "  - job_name: avax-exporter\n"
 		others := job + "    metric_relabel_configs:\n"
 		for _, label := range []string{"node", "node_id"} {
 			others += fmt.Sprintf("      - {source_labels: [instance, %[1]s], regex: 'avax-exporter-(\\d+)-.;(.+)', target_label: %[1]s, replacement: '$2-$1'}\n", label)
 		}
-		if err := os.WriteFile(file, []byte(strings.Replace(string(text), job, others, 1)), 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(file, []byte(strings.Replace(string(text), job, others, 1)), 0o600))
 		for shard := range copies {
 			f.addresses[fmt.Sprintf("%s:%d", site, 9865+shard)] = f.address(site, "9865")
 		}
@@ -644,9 +601,7 @@ func BenchmarkFleetStore(b *testing.B) {
 	for _, file := range metas {
 		var meta struct{ Stats struct{ NumSamples float64 } }
 		text, err := os.ReadFile(file)
-		if err := errors.Join(err, json.Unmarshal(text, &meta)); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, err, json.Unmarshal(text, &meta))
 		stored += meta.Stats.NumSamples
 	}
 	b.Logf(
@@ -667,23 +622,11 @@ func BenchmarkFleetStore(b *testing.B) {
 // metric sums a metric of a part.
 func (f *twoSites) metric(part, name string) (sum float64) {
 	f.t.Helper()
-	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.parts[part].URL+"/metrics", nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	response, err := f.client.Do(request)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.parts[part].URL+"/metrics", nil))(f.t)
+	response := must.Get(f.client.Do(request))(f.t)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	samples, err := testworld.ParseSamples(string(text))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(response.Body))(f.t)
+	samples := must.Get(testworld.ParseSamples(string(text)))(f.t)
 	for series, value := range samples {
 		if family, _, _ := strings.Cut(series, "{"); family == name {
 			sum += value
@@ -695,7 +638,7 @@ func (f *twoSites) metric(part, name string) (sum float64) {
 // size sums the sizes of the files with this name, or in directories with this name.
 func size(t testing.TB, dir, name string) (bytes float64) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Base(path) != name && filepath.Base(filepath.Dir(path)) != name {
 			return err
 		}
@@ -704,25 +647,17 @@ func size(t testing.TB, dir, name string) (bytes float64) {
 			bytes += float64(info.Size())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return bytes
 }
 
 func TestTheAgentOfTheFleetStartsWithPrometheus3(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	flags, err := fs.ReadFile(shipped, "agent.flags")
-	if err != nil {
-		t.Fatal(err)
-	}
+	flags := must.Get(fs.ReadFile(shipped, "agent.flags"))(t)
 	dir, address := t.TempDir(), testworld.Address(t)
 	for name, text := range map[string]string{"agent.yml": "scrape_configs: []\n", "web.yml": "{}\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	text := strings.NewReplacer("/var/lib/avax-fleet", dir, "0.0.0.0:9090", address).Replace(string(flags))
 	testworld.Run(t, http.DefaultClient, "http://"+address, dir, "prometheus-3", strings.Fields(text)...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const causeAndEffect = `
@@ -58,9 +59,7 @@ func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {
 	}
 	reload := func(config string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(config), 0o600))
 		answer, err := http.Post(alertmanager.URL+"/-/reload", "", nil)
 		if err != nil || answer.StatusCode != http.StatusOK {
 			t.Fatalf("%v %v", answer, err)

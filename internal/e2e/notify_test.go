@@ -18,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // nodeRules fire at once. NodeDown inhibits NodeQuiet.
@@ -129,9 +130,7 @@ func TestExporterSendsNotifications(t *testing.T) {
 	// An invalid file keeps the previous configuration, and is logged.
 	for _, variable := range environment {
 		if path, is := strings.CutPrefix(variable, "AVAX_NOTIFY_FILE="); is {
-			if err := os.WriteFile(path, []byte("route: {receiver: nobody}"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte("route: {receiver: nobody}"), 0o600))
 		}
 	}
 	exporter.Until("the change is noticed, and the reload failed", testworld.Is("avax_exporter_notify_last_reload_successful", 0))
@@ -245,10 +244,7 @@ func TestNotificationsEqualThoseOfAlertmanager(t *testing.T) {
 	w := newWorld(t, rules)
 	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 	environment := slices.DeleteFunc(slices.Clone(w.environment), func(v string) bool { return strings.HasPrefix(v, "AVAX_ALERTMANAGERS=") })
-	text, err := yaml.Marshal(testworld.ShortRoutes(t, inside.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(testworld.ShortRoutes(t, inside.URL)))(t)
 	testworld.StartExporter(
 		t,
 		append(

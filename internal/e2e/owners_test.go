@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Fifty validators of twenty owners: each alert reaches the receiver of its owner, through the exporter's own notifications and through
@@ -33,10 +34,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 	for i := range validators {
 		fmt.Fprintf(&labelled, "%s: {name: validator-%d, owner: %s}\n", network.NodeID(peer(i)), i, owner(i))
 	}
-	labelledRules, err := alerts.WithLabels(alerts.Rules, []string{"owner"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labelledRules := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
 	rules := testworld.File(t, string(testworld.ShortenRules(t, labelledRules, func(d time.Duration) time.Duration { return min(d, 5*time.Second) })))
 
 	own, others := testworld.Webhook(t), testworld.Webhook(t)
@@ -60,10 +58,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 		}
 	}
 	alertmanager := testworld.AlertmanagerWith(t, routes(others.URL))
-	text, err := json.Marshal(routes(own.URL))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(routes(own.URL)))(t)
 	notify := testworld.File(t, string(text))
 	testworld.StartExporter(t, unhurried+";validator_views=@every 8s", "AVAX_NODES_FILE="+testworld.File(t, nodes.String()), "AVAX_NODES=", "AVAX_VALIDATORS_FILE="+testworld.File(t, labelled.String()),
 		"AVAX_VALIDATORS=all", "AVAX_RULES_FILE="+rules, "AVAX_ALERTING_INTERVAL=1s", "AVAX_NOTIFY_FILE="+notify, "AVAX_ALERTMANAGERS="+alertmanager.URL).

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A pair of exporters, a pair of Prometheus servers and an Alertmanager. Each is killed in turn and started again, and an incident begins
@@ -117,14 +118,8 @@ func TestPairOfExportersAlertsExactlyOnce(t *testing.T) {
 
 	// Alertmanager has saved its notifications a second later, before it is killed.
 	written := func() float64 {
-		page, err := getText(t.Context(), alertmanager.URL+"/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		samples, err := testworld.ParseSamples(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := must.Get(getText(t.Context(), alertmanager.URL+"/metrics"))(t)
+		samples := must.Get(testworld.ParseSamples(page))(t)
 		return samples["alertmanager_nflog_maintenance_total"]
 	}
 	before := written()

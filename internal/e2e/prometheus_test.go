@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestPagesReadFromPrometheus(t *testing.T) {
@@ -22,16 +23,14 @@ func TestPagesReadFromPrometheus(t *testing.T) {
 	}))
 	t.Cleanup(exporter.Close)
 	rules := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(rules, []byte(`
+	must.Do(t, os.WriteFile(rules, []byte(`
 groups:
   - name: nodes
     rules:
       - {record: 'avax:up:sum', expr: sum(avax_node_up)}
       - {alert: NodeDown, expr: avax_node_up == 0, annotations: {summary: '{{ $labels.node }} is down'}}
       - {alert: Foreign, expr: vector(1)}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600))
 	server := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: []string{rules}})
 	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL + "/", Timeout: time.Until(testworld.Deadline(t)), MaxBody: 1 << 20}, nil)
 	if err != nil {

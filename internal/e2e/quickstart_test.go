@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestQuickStartsWorkAsWritten runs the commands of the quick starts, line by line. It changes only two addresses: that of the node,
@@ -80,10 +81,7 @@ type example struct {
 // quickStart returns the first block of commands under a heading, and the examples that follow directly.
 func quickStart(t *testing.T, page, heading string) (typed []string, shown []example) {
 	t.Helper()
-	text, err := os.ReadFile("../../" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../" + page))(t)
 	_, rest, ok := strings.Cut(string(text), "\n"+heading+"\n")
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	blocks := regexp.MustCompile("(?s)```(\\w+)\n(.*?)```").FindAllStringSubmatch(rest, -1)
@@ -186,9 +184,7 @@ func (s *session) enter(t *testing.T, line string) {
 	command := s.command(context.Background(), line)
 	said := &output{serving: make(chan struct{})}
 	command.Stdout, command.Stderr = said, said
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, command.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	select {

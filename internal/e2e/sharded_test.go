@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // shards is the number of exporters that share the nodes. Each has a Prometheus agent, as in a pod.
@@ -45,14 +45,9 @@ func (s *shard) start(t *testing.T) {
 // scrape sets the addresses that the agent scrapes. The shard keeps its name.
 func (s *shard) scrape(t *testing.T, addresses ...string) {
 	t.Helper()
-	text, err := json.Marshal([]any{map[string]any{"targets": append([]string{}, addresses...), "labels": map[string]string{"instance": s.name}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal([]any{map[string]any{"targets": append([]string{}, addresses...), "labels": map[string]string{"instance": s.name}}}))(t)
 	next := s.targets + ".next"
-	if err := errors.Join(os.WriteFile(next, text, 0o600), os.Rename(next, s.targets)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(next, text, 0o600), os.Rename(next, s.targets))
 }
 
 // store holds the series of all shards, and a ruler evaluates the rules over it.
@@ -238,20 +233,11 @@ func counted(t *testing.T, url, name string) (sum float64) {
 	t.Helper()
 	ctx, cancel := context.WithDeadline(t.Context(), testworld.Deadline(t))
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil))(t)
+	response := must.Get(http.DefaultClient.Do(request))(t)
 	defer response.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(parser.TextToMetricFamilies(response.Body))(t)
 	for _, m := range families[strings.TrimSuffix(name, "_count")].GetMetric() {
 		sum += float64(m.GetSummary().GetSampleCount())
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // telegram is a bot API that keeps the texts it gets.
@@ -98,14 +99,9 @@ func TestTelegramIsSetUpWithThreeCommands(t *testing.T) {
 		t.Errorf("check: %v: %s", err, out)
 	}
 	file := filepath.Join(dir, "notify.yml")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(file))(t)
 	short := strings.NewReplacer("group_wait: 30s", "group_wait: 1s", "group_interval: 65s", "group_interval: 1s").Replace(string(text))
-	if err := os.WriteFile(file, []byte(short), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(short), 0o600))
 
 	exporter := testworld.StartExporter(t, append(env, everySecond, "AVAX_RULES_FILE="+shortRules(t), "AVAX_ALERTING_INTERVAL=1s")...)
 	exporter.Until("the node is up", testworld.Is(`avax_node_up{node="mine"}`, 1))

@@ -12,19 +12,18 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestReadsOnlyRegularFilesOfBoundedSize(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if err := errors.Join(
+	must.Do(t,
 		os.WriteFile(at("file"), []byte("text"), 0o600), os.Symlink("file", at("link")), os.WriteFile(at("empty"), nil, 0o600),
 		os.WriteFile(at("large"), bytes.Repeat([]byte("x"), files.MaxSize), 0o600),
 		os.WriteFile(at("larger"), bytes.Repeat([]byte("x"), files.MaxSize+1), 0o600),
 		syscall.Mkfifo(at("fifo"), 0o600), os.Symlink("fifo", at("link to fifo")),
-	); err != nil {
-		t.Fatal(err)
-	}
+	)
 	for name, size := range map[string]int{"file": 4, "link": 4, "empty": 0, "large": files.MaxSize} {
 		if text, err := files.Read(at(name)); err != nil || len(text) != size {
 			t.Errorf("%s: %d bytes, %v", name, len(text), err)

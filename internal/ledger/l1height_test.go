@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -139,10 +140,7 @@ func TestClosedMonthsNeverChange(t *testing.T) {
 			if day%5 > 0 {
 				continue
 			}
-			payments, err := b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}, Dir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
+			payments := must.Get(b.read(t, b.env(), ledger.Query{Selection: ledger.Selection{Nodes: []string{id("NodeID-", 1)}}, Dir: dir}))(t)
 			sum := uint64(0)
 			for _, p := range payments {
 				if p.Kind != ledger.L1Fee {
@@ -210,10 +208,7 @@ func TestInterruptedLedgerContinues(t *testing.T) {
 func TestPartsOfTheLedgerAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(4 * 365 * 24 * time.Hour)
-		berlin, err := time.LoadLocation("Europe/Berlin")
-		if err != nil {
-			t.Fatal(err)
-		}
+		berlin := must.Get(time.LoadLocation("Europe/Berlin"))(t)
 		random := rand.New(rand.NewPCG(1, 2))
 		b := &balance{validation: id("", 9)}
 		began := time.Now().Add(-150 * 24 * time.Hour)

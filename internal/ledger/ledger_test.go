@@ -19,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -31,10 +32,7 @@ func withNode(w *apptest.World) {
 // read reads the ledger as a new process does.
 func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
 	t.Helper()
-	payments, err := readThrough(t, w, w.Transport, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	payments := must.Get(readThrough(t, w, w.Transport, q))(t)
 	return payments
 }
 
@@ -48,15 +46,9 @@ func readServed(ctx context.Context, ups *collector.Upstreams, q ledger.Query) (
 
 func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q ledger.Query) ([]ledger.Payment, error) {
 	t.Helper()
-	cfg, err := w.Env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(w.Env.Parse())(t)
 	cfg.Transport = transport
-	ups, err := app.Upstreams(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ups := must.Get(app.Upstreams(cfg))(t)
 	return readServed(t.Context(), ups, q)
 }
 
@@ -103,10 +95,7 @@ func TestMalformedRewardLeavesTheOtherRewards(t *testing.T) {
 
 func jsonOf(t *testing.T, payments []ledger.Payment) string {
 	t.Helper()
-	text, err := json.Marshal(payments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(payments))(t)
 	return string(text)
 }
 
@@ -322,10 +311,7 @@ func TestUnspentOutputsVerifyRewards(t *testing.T) {
 		time.Sleep(time.Minute)
 		q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Verify: true}
 		node := &withoutRewards{RoundTripper: w.Transport}
-		with, err := readThrough(t, w, node, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		with := must.Get(readThrough(t, w, node, q))(t)
 		node.refuses = true
 		without, err := readThrough(t, w, node, q)
 		var incomplete *ledger.IncompleteError

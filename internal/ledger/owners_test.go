@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -142,15 +143,9 @@ func (s *service) readUntil(t *testing.T, q ledger.Query) ([]ledger.Payment, err
 
 func (s *service) readContext(ctx context.Context, t *testing.T, env config.Environment, q ledger.Query) ([]ledger.Payment, error) {
 	t.Helper()
-	cfg, err := env.Parse()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := must.Get(env.Parse())(t)
 	cfg.Transport = s
-	ups, err := app.Upstreams(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ups := must.Get(app.Upstreams(cfg))(t)
 	if q.Currency == "" {
 		q.Currency = "usd"
 	}

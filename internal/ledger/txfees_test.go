@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // transaction is a transaction of the P-Chain. It consumes an output of each payer.
@@ -65,10 +66,7 @@ func TestFeesOfOwnTransactions(t *testing.T) {
 					shared++
 				}
 			}
-			payments, err := s.read(t, s.env(), ledger.Query{Selection: ledger.Selection{Addresses: []string{own, second}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			payments := must.Get(s.read(t, s.env(), ledger.Query{Selection: ledger.Selection{Addresses: []string{own, second}}}))(t)
 			got := map[string]*big.Int{}
 			for _, p := range payments {
 				month := p.Time.Format("2006-01")

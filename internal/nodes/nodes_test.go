@@ -15,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -49,10 +50,7 @@ func inPool(t *testing.T, names []string, test func(t *testing.T, n network, p *
 			if host, is := strings.CutSuffix(name, "*"); is {
 				name, wrap = host, nodes.NewObserver
 			}
-			up, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: n, RepeatAfter: node.RepeatAfter})
-			if err != nil {
-				t.Fatal(err)
-			}
+			up := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: n, RepeatAfter: node.RepeatAfter}))(t)
 			all = append(all, wrap(node.New(up)))
 		}
 		test(t, n, nodes.NewPool(all, []nodes.Chain{{Name: "C", Ref: "C"}}))
@@ -259,9 +257,7 @@ func TestManyRunsShareTheRequestsForNetworks(t *testing.T) {
 // A node that does not answer its probe ends the calls that wait for it while others could answer.
 func TestFailedProbeEndsWaitingCalls(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
-		if _, err := p.Network(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.Network(t.Context()))(t)
 		alpha, changes := p.Nodes()[0], []bool{}
 		alpha.Changed = func(answers bool) { changes = append(changes, answers) }
 		probe := func() bool {

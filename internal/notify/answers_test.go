@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answers are what a server that is not the real service may answer with.
@@ -164,10 +165,7 @@ receivers:
 	var tests sync.WaitGroup
 	defer tests.Wait()
 	for name, serve := range mailAnswers() {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		t.Cleanup(func() { listener.Close() })
 		go func() {
 			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {

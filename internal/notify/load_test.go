@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A file with secrets, as in Alertmanager's documentation, is valid. If every user may read it, there is a warning. No secret is shown.
@@ -37,9 +38,7 @@ func TestSecretsInTheFile(t *testing.T) {
 		c := notify.Config{File: filepath.Join(t.TempDir(), "notify.yml")}
 		for _, mode := range []os.FileMode{0o600, 0o640, 0o644} {
 			_ = os.Remove(c.File)
-			if err := os.WriteFile(c.File, []byte(config), mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(c.File, []byte(config), mode))
 			if err := notify.Check(c); err != nil {
 				t.Errorf("%s: %v", config, err)
 			}
@@ -51,10 +50,7 @@ func TestSecretsInTheFile(t *testing.T) {
 		}
 		var log bytes.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
-		n, err := notify.Start(ctx, notify.Options{Config: c, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(notify.Start(ctx, notify.Options{Config: c, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 		w := httptest.NewRecorder()
 		n.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v2/status", nil))
 		cancel()
@@ -69,9 +65,7 @@ func TestSecretsInTheFile(t *testing.T) {
 func TestFilesThatBlockAreRejected(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo.tmpl")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, file := range []string{fifo, "/dev/zero"} {
 		for _, config := range []string{
 			`webhook_configs: [{url_file: ` + file + `}]`,

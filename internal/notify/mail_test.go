@@ -14,15 +14,13 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // tryMail sends a test e-mail to smarthost, a name for the server that serve simulates.
 func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) error {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {

@@ -26,6 +26,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // configuration routes the alerts of each node to one webhook, without waiting.
@@ -81,9 +82,7 @@ func firing(name, node string) model.Alert {
 
 func put(t *testing.T, n *notify.Notifier, alerts ...model.Alert) {
 	t.Helper()
-	if err := n.Put(t.Context(), alerts...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Put(t.Context(), alerts...))
 }
 
 // want waits until a receiver has got as many alerts, and compares status, name and node of all.
@@ -149,14 +148,10 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 			n, stop := start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
 			want(t, phone, "firing NodeDown alpha")
-			if err := n.Silence(t.Context(), notify.NodeMatches("bravo", ""), time.Hour, "olga", "test"); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, n.Silence(t.Context(), notify.NodeMatches("bravo", ""), time.Hour, "olga", "test"))
 			stop()
 			for _, file := range []string{"nflog", "silences", "notified"} {
-				if err := damage(filepath.Join(c.StateDir, file)); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, damage(filepath.Join(c.StateDir, file)))
 			}
 			n, _ = start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
@@ -174,9 +169,7 @@ func TestInvalidFileKeepsThePreviousConfiguration(t *testing.T) {
 	phone := testworld.Webhook(t)
 	file := configuration(t, phone.URL)
 	n, _ := start(t, notify.Config{File: file})
-	if err := os.WriteFile(file, []byte("route: {receiver: nobody}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("route: {receiver: nobody}"), 0o600))
 	if err := n.Reload(); err == nil {
 		t.Error("route to an unknown receiver accepted")
 	}
@@ -194,12 +187,8 @@ func TestRemovedReceiverIsNotFailing(t *testing.T) {
 	eventually(t, func() bool { return slices.Equal(n.Failing(), []string{"phone/webhook[0]"}) })
 	next := configuration(t, phone.URL)
 	rename(t, next, "phone", "other")
-	if err := os.Rename(next, file); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(next, file))
+	must.Do(t, n.Reload())
 	want(t, phone, "firing NodeDown alpha")
 	eventually(t, func() bool { return len(n.Failing()) == 0 })
 }
@@ -216,9 +205,7 @@ func TestAPIServesTheActiveConfiguration(t *testing.T) {
 		t.Errorf("receivers: %s", got)
 	}
 	rename(t, file, "phone", "other")
-	if err := n.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, n.Reload())
 	if got := ask(); !strings.Contains(got, `"other"`) || strings.Contains(got, `"phone"`) {
 		t.Errorf("receivers after the reload: %s", got)
 	}
@@ -265,10 +252,7 @@ func TestExamplesAreValidAndRoutePages(t *testing.T) {
 		t.Errorf("examples: %v", kinds)
 	}
 	for _, kind := range kinds {
-		text, err := notify.Example(kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(notify.Example(kind))(t)
 		if err := notify.Check(notify.Config{Text: text, InhibitRules: []byte(shipped)}); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -367,16 +351,12 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 	defer stop()
 	for i := range 20 {
 		node := fmt.Sprintf("node%d", i)
-		if err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: node}}}, time.Hour, "me", ""); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: node}}}, time.Hour, "me", ""))
 		if text, err := os.ReadFile(filepath.Join(c.StateDir, "silences")); err != nil || !strings.Contains(string(text), node) {
 			t.Errorf("the silence of %s is not on disk: %v", node, err)
 		}
 	}
-	if err := os.RemoveAll(c.StateDir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(c.StateDir))
 	err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "lost"}}}, time.Hour, "me", "")
 	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
 		t.Errorf("the directory is gone: %v", err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const usualWaits = `
@@ -86,10 +87,7 @@ func TestNotificationIsRetriedUntilTheReceiverIsUp(t *testing.T) {
 }
 
 func TestDigestIsSentOnMondays(t *testing.T) {
-	example, err := notify.Example("webhook")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(notify.Example("webhook"))(t)
 	config := strings.Replace(string(example), "url_file: /etc/avax-exporter/webhook.url", "url: http://phone.sim", 1)
 	inMemory(t, config, func(n *notify.Notifier, phone *testworld.Receiver, _ *atomic.Bool) {
 		digest := alertOf("AvaxWeeklyDigest", time.Now(), time.Now().Add(30*24*time.Hour))

@@ -32,6 +32,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var update = flag.Bool("update", false, "write the recorded requests")
@@ -143,9 +144,7 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 			e := json.NewEncoder(&text)
 			e.SetEscapeHTML(false)
 			e.SetIndent("", "  ")
-			if err := e.Encode(sent); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.Encode(sent))
 			testworld.Golden(t, *update, filepath.Join("testdata", kind+".json"), text.String(), "go test ./internal/notify -update")
 		})
 	}
@@ -171,20 +170,13 @@ func TestTryReportsTheErrorOfTheService(t *testing.T) {
 // server.
 func options(t *testing.T, kind string, certificate *x509.Certificate, address string) notify.Options {
 	t.Helper()
-	example, err := notify.Example(kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(notify.Example(kind))(t)
 	dir := t.TempDir()
 	for name, secret := range secrets {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(secret), 0o600))
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
-	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600))
 	trust := "tls_config: {ca_file: " + filepath.Join(dir, "ca.pem") + ", server_name: example.com}"
 	text := strings.NewReplacer(
 		"/etc/avax-exporter/",
@@ -221,10 +213,7 @@ func stable(body []byte) json.RawMessage {
 // secure, and returns its address.
 func mailServer(t *testing.T, secure *tls.Config, messages chan<- recording) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -349,10 +338,7 @@ func readMail(text string) (headers []string, err error) {
 
 // Probe detects missing files and unreachable addresses before an alert needs them.
 func TestReachReadsFilesAndConnects(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "webhook.url")
 	config := notify.Config{Text: []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + secret + "}]}]")}
@@ -371,14 +357,10 @@ func TestReachReadsFilesAndConnects(t *testing.T) {
 	for content, wants := range map[string]string{
 		"\n": "is empty", "c4n4ry": "does not contain a URL", "http://" + listener.Addr().String() + "/c4n4ry\n": "<nil>",
 	} {
-		if err := os.WriteFile(secret, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(secret, []byte(content), 0o600))
 		reach(wants)
 	}
-	if err := os.WriteFile(secret, []byte("http://"+listener.Addr().String()+"/c4n4ry"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secret, []byte("http://"+listener.Addr().String()+"/c4n4ry"), 0o600))
 	listener.Close()
 	reach("connection refused")
 	config.Text = []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url: 'http://" + listener.Addr().String() + "/c4n4ry'}]}]")

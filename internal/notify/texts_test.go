@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // texts are what alerts say. A node chooses parts of the texts of its alerts, such as the name of a health check.
@@ -281,15 +282,11 @@ func send(t *testing.T, kind string, alerts []model.Alert) []recording {
 		address = mailServer(t, server.TLS, requests)
 	}
 	o := options(t, kind, server.Certificate(), address)
-	if err := notify.Send(t.Context(), o, alerts...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notify.Send(t.Context(), o, alerts...))
 	for i := range alerts {
 		alerts[i].StartsAt, alerts[i].EndsAt = time.Now().Add(-30*time.Minute), time.Now()
 	}
-	if err := notify.Send(t.Context(), o, alerts...); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, notify.Send(t.Context(), o, alerts...))
 	return []recording{<-requests, <-requests}
 }
 

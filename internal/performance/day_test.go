@@ -19,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // BenchmarkDay monitors one node and its validator for a day in synthetic time, in this process: with rules, notifications, a scrape
@@ -33,10 +34,7 @@ route: {receiver: inbox, group_by: [alertname, node]}
 receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 `)
 	env["NODES"], env["STATE_DIR"], env["EXTERNAL_LABELS"] = "alpha=http://alpha.sim", b.TempDir(), "instance=exporter:9865"
-	cfg, err := env.Parse()
-	if err != nil {
-		b.Fatal(err)
-	}
+	cfg := must.Get(env.Parse())(b)
 	var firing int
 	var cpu, memory float64
 	day := func(t *testing.T) {
@@ -75,10 +73,7 @@ receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 			}
 			return w.Body.String()
 		}
-		before, err := testworld.ParseSamples(get("/metrics"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(testworld.ParseSamples(get("/metrics")))(t)
 		go incidents(network)
 		for range 24 * 12 {
 			for range 20 {
@@ -87,10 +82,7 @@ receivers: [{name: inbox, webhook_configs: [{url_file: `+secret+`}]}]
 			}
 			get("/")
 		}
-		after, err := testworld.ParseSamples(get("/metrics"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		after := must.Get(testworld.ParseSamples(get("/metrics")))(t)
 		cpu = after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]
 		memory = after["process_resident_memory_bytes"]
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // nodes is the number of nodes of one exporter or shard.
@@ -94,10 +95,7 @@ func measure(b *testing.B, size int, env ...string) (u usage) {
 
 func scrape(b *testing.B, e *testworld.Exporter) testworld.Samples {
 	b.Helper()
-	s, err := e.Scrape()
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(e.Scrape())(b)
 	return s
 }
 

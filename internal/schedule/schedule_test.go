@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -163,10 +164,7 @@ func TestTicksAreSharedPerTargetAndSpread(t *testing.T) {
 		schedule.Every(period, metric.Target{Node: "alpha", Chain: "C"}).Next(now); !a.Equal(b) {
 		t.Errorf("alpha ticks at %v, alpha/C at %v", a, b)
 	}
-	configured, err := schedule.Parse("@every 10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	configured := must.Get(schedule.Parse("@every 10s"))(t)
 	for name, timetable := range map[string]schedule.Timetable{
 		"default":    func(target metric.Target) cron.Schedule { return schedule.Every(period, target) },
 		"configured": configured,
@@ -481,10 +479,7 @@ func (p inPhase) Next(t time.Time) time.Time {
 // count returns the value of a counter.
 func (h harness) count(t *testing.T, name string) float64 {
 	t.Helper()
-	families, err := h.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := must.Get(h.registry.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == name {
 			return f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue()
@@ -580,10 +575,7 @@ func TestRunWithTooManySeriesFailsAndServesTheOtherFamilies(t *testing.T) {
 // Without the monotonic clock, there would be no ticks for an hour after the wall clock is set back an hour.
 func TestTicksFollowTheMonotonicClock(t *testing.T) {
 	for _, expression := range []string{"@every 30s", "*/5 * * * *", "@hourly", "0 3 * * *"} {
-		timetable, err := schedule.Parse(expression)
-		if err != nil {
-			t.Fatal(err)
-		}
+		timetable := must.Get(schedule.Parse(expression))(t)
 		now := time.Now()
 		next := timetable(metric.Target{Node: "alpha"}).Next(now)
 		if !strings.Contains(next.String(), "m=+") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const page = "# Page\n\n<!-- first: made by `make a` -->\none\n<!-- /first -->\n\n<!-- second: made by `make b` -->\n<!-- /second -->\nend\n"
@@ -14,26 +15,19 @@ const page = "# Page\n\n<!-- first: made by `make a` -->\none\n<!-- /first -->\n
 func file(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(page), 0o600))
 	return path
 }
 
 func TestWriteReplacesOnlyTheSection(t *testing.T) {
 	path := file(t)
-	if err := section.Write(path, "second", "two\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, section.Write(path, "second", "two\n"))
 	for name, want := range map[string]string{"first": "one\n", "second": "two\n"} {
 		if got, err := section.Read(path, name); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
 		}
 	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(os.ReadFile(path))(t)
 	if want := strings.Replace(page, "<!-- /second", "two\n<!-- /second", 1); string(got) != want {
 		t.Errorf("page:\n%s\nwant\n%s", got, want)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -441,17 +442,11 @@ func TestPagesShareOneTimeAndExpire(t *testing.T) {
 // header returns status and header of a request with a key.
 func (c client) header(path, name, key string) (int, http.Header) {
 	c.t.Helper()
-	req, err := http.NewRequest("GET", c.url+path, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest("GET", c.url+path, nil))(c.t)
 	if key != "" {
 		req.Header.Set(name, key)
 	}
-	res, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	res := must.Get(c.http.Do(req))(c.t)
 	defer res.Body.Close()
 	body, _ := io.ReadAll(res.Body)
 	if res.StatusCode != 200 {

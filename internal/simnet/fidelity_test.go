@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // recording is one call to a real node of a release, on a network like this one. Long hexadecimal values and long lists are
@@ -149,18 +150,13 @@ var accidents = map[string]string{
 
 func recordings(t *testing.T) (list []recording) {
 	t.Helper()
-	f, err := os.Open("../recorded/survey.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open("../recorded/survey.jsonl"))(t)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var r recording
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(lines.Bytes(), &r))
 		if r.Release == "" {
 			r.Release = simnet.Releases()[0]
 		}
@@ -224,9 +220,7 @@ func translated(t *testing.T, net *simnet.Network, node *simnet.Node, r recordin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal([]byte(body), &asset); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(body), &asset))
 		ids = append(ids, "28N55gFiYRrHWTopC4mybgvTw92x4EmWiZBLCRBgjXFyBgx9UN", asset.Result.AssetID)
 	}
 	replace := strings.NewReplacer(ids...).Replace

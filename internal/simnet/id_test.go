@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestCB58DecodesRealIDs(t *testing.T) {
@@ -42,10 +44,7 @@ func TestCB58DecodesRealIDs(t *testing.T) {
 func TestMessageIsSignedByItsSourceSubnet(t *testing.T) {
 	net := New(Options{})
 	l1 := net.mustChain("examplel1")
-	id, err := parseCB58(l1.id, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(parseCB58(l1.id, 32))(t)
 	message := append([]byte{0, 0, 0, 0, 5, 57}, id...)
 	if s := net.sourceSubnet(append(message, 1, 2, 3)); s != l1.subnet {
 		t.Errorf("message from examplel1 signed by %s", s.id)
@@ -53,10 +52,7 @@ func TestMessageIsSignedByItsSourceSubnet(t *testing.T) {
 	if s := net.sourceSubnet(message[:37]); s != net.primary {
 		t.Errorf("truncated message signed by %s", s.id)
 	}
-	subnet, err := parseCB58(l1.subnet.id, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	subnet := must.Get(parseCB58(l1.subnet.id, 32))(t)
 	if s := net.subnetNamed(fmt.Sprintf("0x%X", subnet)); s != l1.subnet {
 		t.Errorf("not found by its ID in hexadecimal")
 	}

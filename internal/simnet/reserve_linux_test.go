@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // If another program got the port of a stopped upstream, it would answer in its place.
@@ -29,10 +30,7 @@ func TestReservedPortIsGivenToNoOther(t *testing.T) {
 			t.Errorf("connection without a listener: %v, %v", conn, err)
 		}
 		for range 2 { // a restart
-			l, err := net.Listen("tcp", address)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("tcp", address))(t)
 			if other, err := net.Listen("tcp", address); err == nil {
 				t.Errorf("two listeners on %v", other.Addr())
 			}
@@ -40,10 +38,7 @@ func TestReservedPortIsGivenToNoOther(t *testing.T) {
 		}
 	}
 	for range 10 * many { // with free ports instead, about thirty of these would be among the reserved addresses
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		if reserved[l.Addr().String()] {
 			t.Errorf("%v is not reserved", l.Addr())
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // serve opens sockets for a network whose nodes start almost at once.
@@ -21,10 +22,7 @@ func serve(t *testing.T) (net *simnet.Network, urls map[string]string, cancel fu
 	net = simnet.New(simnet.Options{Startup: simnet.Startup{Listen: 30 * time.Millisecond}})
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	urls, err := net.Serve(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls = must.Get(net.Serve(ctx))(t)
 	return net, urls, cancel
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const avax = 1_000_000_000
@@ -34,10 +35,7 @@ func dial(t *testing.T, net *simnet.Network, host string) client {
 
 // send returns status and body of an answer.
 func (c client) send(method, path, body string) (int, string, error) {
-	req, err := http.NewRequest(method, c.url+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	req := must.Get(http.NewRequest(method, c.url+path, strings.NewReader(body)))(c.t)
 	req.Header.Set("Content-Type", "application/json")
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -51,10 +49,7 @@ func (c client) send(method, path, body string) (int, string, error) {
 // call returns the result of a JSON-RPC call: "ok", the error text, or status and body.
 func (c client) call(path, method string, params any, into any) string {
 	c.t.Helper()
-	p, err := json.Marshal(params)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	p := must.Get(json.Marshal(params))(c.t)
 	status, body, err := c.send("POST", path, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, p))
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -140,10 +135,7 @@ func (c client) height(path string) uint64 {
 	c.t.Helper()
 	var hex string
 	c.must(path, "eth_blockNumber", []any{}, &hex)
-	n, err := strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	n := must.Get(strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64))(c.t)
 	return n
 }
 
@@ -666,10 +658,7 @@ func TestFaultsApplyToNamedCallsUntilRecovery(t *testing.T) {
 		node.Recover()
 
 		node.Inject(simnet.RateLimited(7 * time.Second))
-		res, err := alpha.http.Post(alpha.url+"/ext/info", "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := must.Get(alpha.http.Post(alpha.url+"/ext/info", "application/json", strings.NewReader("{}")))(t)
 		defer res.Body.Close()
 		if res.Header.Get("Retry-After") != "7" {
 			t.Errorf("Retry-After %q", res.Header.Get("Retry-After"))

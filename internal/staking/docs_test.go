@@ -11,14 +11,12 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/staking"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // TestWorkedExamplesInDocsAreCorrect computes each line with an arrow in the examples of docs/staking.md.
 func TestWorkedExamplesInDocsAreCorrect(t *testing.T) {
-	page, err := os.ReadFile("../../docs/staking.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/staking.md"))(t)
 	computed := map[string]int{}
 	for _, box := range regexp.MustCompile("(?ms)^```example\n(.*?)^```").FindAllSubmatchIndex(page, -1) {
 		e := example{t: t, line: 1 + strings.Count(string(page[:box[2]]), "\n")}

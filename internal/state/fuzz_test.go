@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // FuzzDamagedFileStartsAgain replaces the content of a value's file. Load must return a value or set the file aside, and Save must work.
@@ -20,16 +21,12 @@ func FuzzDamagedFileStartsAgain(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := d.Save("x", book{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Save("x", book{}))
 		files, _ := filepath.Glob(filepath.Join(path, "*.json"))
 		if len(files) != 1 {
 			t.Fatalf("value in %q", files)
 		}
-		if err := os.WriteFile(files[0], content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(files[0], content, 0o600))
 		if d, err = state.Open(path); err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 type book struct {
@@ -32,18 +33,13 @@ type book struct {
 
 func open(t *testing.T, path string) *state.Dir {
 	t.Helper()
-	d, err := state.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(state.Open(path))(t)
 	return d
 }
 
 func save(t *testing.T, d *state.Dir, key string, value any) {
 	t.Helper()
-	if err := d.Save(key, value); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Save(key, value))
 }
 
 // holds fails the test unless the key has this value.
@@ -68,10 +64,7 @@ func only(t *testing.T, path string) string {
 // files returns the names in a directory without the lock file.
 func files(t *testing.T, path string) (names []string) {
 	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(path))(t)
 	for _, e := range entries {
 		if e.Name() != "lock" {
 			names = append(names, e.Name())
@@ -110,9 +103,7 @@ func TestUnchangedValueIsNotWritten(t *testing.T) {
 	save(t, d, "a", some)
 	d = open(t, path)
 	holds(t, d, "a", some)
-	if err := os.Remove(only(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(only(t, path)))
 	save(t, d, "a", some)
 	if entries := files(t, path); len(entries) != 0 {
 		t.Errorf("written again: %v", entries)
@@ -141,9 +132,7 @@ func TestLoadedValueIsACopy(t *testing.T) {
 func TestDamagedFileIsSetAside(t *testing.T) {
 	content := func(text string) func(t *testing.T, file string) {
 		return func(t *testing.T, file string) {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 	}
 	for name, damage := range map[string]func(t *testing.T, file string){
@@ -153,10 +142,10 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 		"other value": content(`{"Count":8,"Seen":{"a":true}}` + "\n" + strings.Repeat("0", 64) + "\n"),
 		"other type":  content(`"seven"` + "\n" + "4deb971179c356413cb0a188bfeeb2d9498bdec43a78cc7e14415370f4cd9ff0" + "\n"),
 		"huge":        content(`{"Count":7}` + strings.Repeat(" ", 5<<20)),
-		"a directory": func(t *testing.T, file string) { must(t, os.Remove(file), os.Mkdir(file, 0o700)) },
-		"a FIFO":      func(t *testing.T, file string) { must(t, os.Remove(file), syscall.Mkfifo(file, 0o600)) },
+		"a directory": func(t *testing.T, file string) { must.Do(t, os.Remove(file), os.Mkdir(file, 0o700)) },
+		"a FIFO":      func(t *testing.T, file string) { must.Do(t, os.Remove(file), syscall.Mkfifo(file, 0o600)) },
 		"a link to FIFO": func(t *testing.T, file string) {
-			must(t, os.Remove(file), syscall.Mkfifo(file+".fifo", 0o600), os.Symlink(file+".fifo", file))
+			must.Do(t, os.Remove(file), syscall.Mkfifo(file+".fifo", 0o600), os.Symlink(file+".fifo", file))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,19 +172,12 @@ func TestDamagedFileIsSetAside(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Files of other packages are read in the same way.
 func TestReadFileSetsDamagedFilesAside(t *testing.T) {
 	dir := t.TempDir()
 	d := open(t, dir)
 	path := filepath.Join(dir, "notify", "nflog")
-	must(t, os.Mkdir(filepath.Dir(path), 0o700))
+	must.Do(t, os.Mkdir(filepath.Dir(path), 0o700))
 	check := func(content []byte) error {
 		if string(content) != "good" {
 			return errors.New("not good")
@@ -205,15 +187,15 @@ func TestReadFileSetsDamagedFilesAside(t *testing.T) {
 	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 0 {
 		t.Errorf("no file: %q, %d damaged", got, d.Damaged())
 	}
-	must(t, os.WriteFile(path, []byte("good"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("good"), 0o600))
 	if got, err := d.ReadFile(path, check); err != nil || string(got) != "good" {
 		t.Errorf("good file: %q", got)
 	}
-	must(t, os.WriteFile(path, []byte("bad"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("bad"), 0o600))
 	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 1 {
 		t.Errorf("bad file: %q, %d damaged", got, d.Damaged())
 	}
-	must(t, syscall.Mkfifo(path, 0o600))
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	if got, err := d.ReadFile(path, check); err != nil || got != nil || d.Damaged() != 2 {
 		t.Errorf("FIFO: %q, %d damaged", got, d.Damaged())
 	}
@@ -235,13 +217,13 @@ func TestPassingErrorNeitherRenamesNorReplaces(t *testing.T) {
 	save(t, open(t, path), "a", some)
 	file := only(t, path)
 	before, err := os.ReadFile(file)
-	must(t, err)
+	must.Do(t, err)
 	d := open(t, path)
 	var limit syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}))
+	must.Do(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: limit.Max}))
 	_, found := state.Load[book](d, "a")
-	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	must.Do(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if found || d.Damaged() != 0 {
 		t.Errorf("found %v, %d damaged", found, d.Damaged())
 	}
@@ -258,7 +240,7 @@ func TestAtMostFiveDamagedFilesAreKept(t *testing.T) {
 	d := open(t, path)
 	file := filepath.Join(path, "a.json")
 	for n := range 8 {
-		must(t, os.WriteFile(file, []byte{'x', byte('0' + n)}, 0o600))
+		must.Do(t, os.WriteFile(file, []byte{'x', byte('0' + n)}, 0o600))
 		d.SetAside(file, errors.New("damaged"))
 		if _, err := os.Stat(file); err == nil {
 			t.Error("the damaged file is still in place")
@@ -276,7 +258,7 @@ func TestAtMostFiveDamagedFilesAreKept(t *testing.T) {
 func TestWriterAndReaderHaveOneLimit(t *testing.T) {
 	path := t.TempDir()
 	large := strings.Repeat("x", 5<<20)
-	must(t, open(t, path).Save("a", large))
+	must.Do(t, open(t, path).Save("a", large))
 	if got, found := state.Load[string](open(t, path), "a"); !found || got != large {
 		t.Error("a value of 5 MiB is lost")
 	}
@@ -288,9 +270,7 @@ func TestWriterAndReaderHaveOneLimit(t *testing.T) {
 func TestDeletedFileMeansNoValue(t *testing.T) {
 	path := t.TempDir()
 	save(t, open(t, path), "a", some)
-	if err := os.Remove(only(t, path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(only(t, path)))
 	d := open(t, path)
 	if _, found := state.Load[book](d, "a"); found || !d.WasEmpty() {
 		t.Error("found")
@@ -300,9 +280,7 @@ func TestDeletedFileMeansNoValue(t *testing.T) {
 // No user can create files in a path that is a file or below a file.
 func TestUnwritableDiskKeepsValuesInMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	for _, path := range []string{path, filepath.Join(path, "below")} {
 		d, err := state.Open(path)
 		if err == nil {
@@ -323,18 +301,14 @@ func TestValuesAreWrittenOnceTheDiskIsWritable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gone")
 	d := open(t, path)
 	save(t, d, "a", book{Count: 1})
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(path))
 	if err := os.WriteFile(path, nil, 0o600); err != nil { // blocks the directory
 		t.Fatal(err)
 	}
 	if err := d.Save("a", book{Count: 2}); err == nil {
 		t.Error("no error")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	save(t, d, "a", book{Count: 2})
 	holds(t, open(t, path), "a", book{Count: 2})
 }
@@ -357,16 +331,9 @@ func TestTooLargeValueStaysInMemory(t *testing.T) {
 func TestOpenRemovesTemporaryFiles(t *testing.T) {
 	path := t.TempDir()
 	save(t, open(t, path), "a", some)
-	half, err := renameio.NewPendingFile(filepath.Join(path, "b.json"), renameio.WithTempDir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := half.WriteString(`{"Cou`); err != nil {
-		t.Fatal(err)
-	}
-	if err := half.Close(); err != nil {
-		t.Fatal(err)
-	}
+	half := must.Get(renameio.NewPendingFile(filepath.Join(path, "b.json"), renameio.WithTempDir(path)))(t)
+	must.Get(half.WriteString(`{"Cou`))(t)
+	must.Do(t, half.Close())
 	holds(t, open(t, path), "a", some)
 	only(t, path)
 }
@@ -424,18 +391,14 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	path := t.TempDir()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestOneProcessWritesAStateDirectory$")
 	cmd.Env = append(os.Environ(), held+"="+path)
-	in, err1 := cmd.StdinPipe()
-	out, err2 := cmd.StdoutPipe()
-	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(cmd.StdinPipe())(t)
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "<nil>\n" {
 		t.Fatal(line, err)
 	}
 	half := filepath.Join(path, ".a.json1")
-	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(half, []byte("{"), 0o600))
 	d, err := state.Open(path)
 	if !errors.Is(err, state.ErrInUse) {
 		t.Errorf("Open while another process holds it: %v", err)
@@ -449,9 +412,7 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	if err := d.Save("a", 2); !errors.Is(err, state.ErrInUse) {
 		t.Errorf("Save while another process holds it: %v", err)
 	}
-	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, in.Close(), cmd.Wait())
 	if err := d.Save("a", 2); err != nil {
 		t.Errorf("not saved after the other process ended: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Alertmanager starts an Alertmanager that runs until the test ends. It sends each alert separately to the webhook, immediately when it
@@ -52,9 +53,7 @@ func AlertmanagerFile(t testing.TB, file string) *Program {
 func ShippedRoutes(t testing.TB, webhookURL string) map[string]any {
 	t.Helper()
 	config := map[string]any{}
-	if err := yaml.Unmarshal(alertmanager.Config, &config); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, yaml.Unmarshal(alertmanager.Config, &config))
 	for _, r := range config["receivers"].([]any) {
 		r.(map[string]any)["webhook_configs"] = []any{map[string]any{"url_file": File(t, webhookURL)}}
 	}

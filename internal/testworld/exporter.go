@@ -16,16 +16,15 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // ExporterPath returns the path of the exporter's binary: $TEST_EXPORTER, which `make test` sets. Without the variable, the first call
 // builds the binary. A package that calls it needs Main.
 func ExporterPath(t testing.TB) string {
 	t.Helper()
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(built())(t)
 	return path
 }
 
@@ -83,13 +82,8 @@ func StartExporter(t testing.TB, environment ...string) *Exporter {
 func RunExporter(t testing.TB, cmd *exec.Cmd, environment ...string) *Exporter {
 	t.Helper()
 	cmd.Env = append(append(os.Environ(), "AVAX_LISTEN=127.0.0.1:0", "AVAX_LOG_FORMAT=json", "GOGC="), environment...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := must.Get(cmd.StderrPipe())(t)
+	must.Do(t, cmd.Start())
 	ended := make(chan struct{})
 	e := &Exporter{t: t, cmd: cmd, log: &Log{}, Ended: ended, Client: &http.Client{Transport: &http.Transport{}}}
 	address := make(chan string, 1)
@@ -136,9 +130,7 @@ func (e *Exporter) Log() string { return e.log.String() }
 // Signal sends a signal to the process.
 func (e *Exporter) Signal(signal os.Signal) {
 	e.t.Helper()
-	if err := e.cmd.Process.Signal(signal); err != nil {
-		e.t.Fatal(err)
-	}
+	must.Do(e.t, e.cmd.Process.Signal(signal))
 }
 
 // End sends a signal and waits. It returns the exit code, -1 after a signal that the process cannot handle.

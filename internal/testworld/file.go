@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -13,9 +14,7 @@ import (
 func File(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.yml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -23,9 +22,7 @@ func File(t testing.TB, text string) string {
 func Golden(t testing.TB, update bool, file, got, command string) {
 	t.Helper()
 	if update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}
 	want, err := os.ReadFile(file)

@@ -4,14 +4,12 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Serve lets a simulated network listen until the test ends, and returns the URLs of its nodes and services by name.
 func Serve(t testing.TB, network *simnet.Network) map[string]string {
 	t.Helper()
-	urls, err := network.Serve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	urls := must.Get(network.Serve(t.Context()))(t)
 	return urls
 }

@@ -22,16 +22,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Binary returns the path of a program that `make tools` has installed in .tools/bin (prometheus, promtool, alertmanager), or
 // `make .tools/bin/victoria-metrics`. A missing program fails the test: another version on PATH would be another test.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.Getwd())(t)
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if path, err := exec.LookPath(filepath.Join(dir, ".tools", "bin", name)); err == nil {
 			return path
@@ -224,13 +222,8 @@ func (l *Log) String() string {
 // writeYAML writes a configuration file to a temporary directory of the test, and returns its path.
 func writeYAML(t testing.TB, name string, content any) string {
 	t.Helper()
-	text, err := yaml.Marshal(content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(content))(t)
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, text, 0o600))
 	return path
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Readable returns the content of every file of the repository that people read or that names families: documents, rules, dashboards, manifests,
@@ -14,7 +16,7 @@ import (
 func Readable(t *testing.T, root string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -35,9 +37,6 @@ func Readable(t *testing.T, root string) map[string]string {
 			files[filepath.ToSlash(rel)] = string(text)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return files
 }

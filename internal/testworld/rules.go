@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 )
@@ -53,10 +54,7 @@ func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.D
 			}
 		}
 	}
-	short, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	short := must.Get(yaml.Marshal(file))(t)
 	return short
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var (
@@ -29,10 +30,7 @@ func Chunks(t testing.TB, lines string) []metric.Chunk {
 		if m == nil {
 			t.Fatalf("not a sample: %s", text)
 		}
-		value, err := strconv.ParseFloat(m[3], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := must.Get(strconv.ParseFloat(m[3], 64))(t)
 		given, names := map[string]string{}, []string{}
 		for _, pair := range labelPair.FindAllStringSubmatch(m[2], -1) {
 			given[pair[1]], names = pair[2], append(names, pair[1])
@@ -51,8 +49,6 @@ func Chunks(t testing.TB, lines string) []metric.Chunk {
 	for _, one := range add {
 		one(b)
 	}
-	if err := b.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Err())
 	return b.Chunks()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const day = 24 * 60 * 60.0 // seconds
@@ -187,17 +188,13 @@ func benchmarkPage(b *testing.B, ask url.Values) {
 	b.ReportAllocs()
 	spent := func() (total time.Duration) {
 		var usage syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
 	runtime.GC()
 	before, pages := spent(), 0
 	for b.Loop() {
-		if err := s.statusPage(b.Context(), ask, time.Now()).Render(io.Discard); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, s.statusPage(b.Context(), ask, time.Now()).Render(io.Discard))
 		pages++
 	}
 	b.ReportMetric(float64((spent()-before).Milliseconds())/float64(pages), "cpu-ms/page")

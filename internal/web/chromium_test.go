@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // chromium is a headless Chromium with one tab, controlled over the pipe of its DevTools protocol: JSON messages that end with a
@@ -59,9 +60,7 @@ func openChromium(t testing.TB) *chromium {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Killing only the main process would leave its children.
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, command.Start())
 	_, _ = theirRead.Close(), theirWrite.Close()
 	tooLong := time.AfterFunc(patience, func() { _ = command.Cancel() })
 	t.Cleanup(func() { // the test's context has ended, which kills Chromium
@@ -96,10 +95,7 @@ func (c *chromium) call(method string, params, result any) {
 	if c.session != "" {
 		message["sessionId"] = c.session
 	}
-	text, err := json.Marshal(message)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(message))(c.t)
 	if _, err := c.to.Write(append(text, 0)); err != nil {
 		c.t.Fatalf("%s: chromium has ended: %v", method, err)
 	}
@@ -136,9 +132,7 @@ func (c *chromium) next(doing string) message {
 		c.t.Fatalf("%s: chromium exited, or took more than %s: %v", doing, patience, err)
 	}
 	var m message
-	if err := json.Unmarshal(text[:len(text)-1], &m); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, json.Unmarshal(text[:len(text)-1], &m))
 	switch m.Method {
 	case "Page.loadEventFired":
 		c.loaded++
@@ -189,11 +183,6 @@ func (c *chromium) screenshot(file string) {
 	c.t.Helper()
 	var answer struct{ Data string }
 	c.call("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "optimizeForSpeed": true}, &answer)
-	picture, err := base64.StdEncoding.DecodeString(answer.Data)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, picture, 0o600); err != nil {
-		c.t.Fatal(err)
-	}
+	picture := must.Get(base64.StdEncoding.DecodeString(answer.Data))(c.t)
+	must.Do(c.t, os.WriteFile(file, picture, 0o600))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // hanging is a Prometheus that does not answer the paths that contain a text. It answers others without a result.
@@ -51,10 +52,7 @@ func hangingSite(t *testing.T, path string) (*Site, *hanging) {
 	}
 	put(t, s, metric.Key{Collector: "test", Target: metric.Target{}}, lines.String())
 	s.Inbox = &Inbox{}
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: 10 * time.Second}, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: 10 * time.Second}, h))(t)
 	s.Source = source
 	return s, h
 }

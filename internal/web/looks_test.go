@@ -14,6 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -82,10 +83,7 @@ func TestPagesFitPhoneAndDesktop(t *testing.T) {
 	c := openChromium(t)
 	var axe string
 	if path := os.Getenv("AXE_CORE"); path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(path))(t)
 		axe = string(text)
 	}
 	dir := t.ArtifactDir()

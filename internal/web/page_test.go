@@ -19,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -331,10 +332,7 @@ func TestStatusPageIsCompressedIfAccepted(t *testing.T) {
 	if answer.Header.Get("Content-Encoding") != "gzip" || answer.Header.Get("Vary") != "Accept-Encoding" {
 		t.Fatal(answer.Header)
 	}
-	unpacked, err := gzip.NewReader(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := must.Get(gzip.NewReader(answer.Body))(t)
 	demand(t, read(t, unpacked), "No active alerts", "1 of 1 node up")
 }
 
@@ -364,10 +362,7 @@ func TestNumbersAreTruncated(t *testing.T) {
 // Through this port, clients must not be able to read all samples of a Prometheus.
 func TestQueriesAreNotForwardedToPrometheus(t *testing.T) {
 	s := siteWith(t, `avax_node_up{node="a"} 1`)
-	source, err := alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(alerting.NewPrometheus(alerting.PrometheusConfig{URL: "http://prometheus:9090", Timeout: time.Second, MaxBody: 1 << 10}, refusing(t)))(t)
 	s.Source = source
 	for _, path := range []string{"/api/v1/query?query=up", "/api/v1/query_range?query=up&start=0&end=1&step=1"} {
 		answer := ask(t, s, http.MethodGet, path)

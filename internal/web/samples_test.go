@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -45,9 +46,7 @@ func putSamples(t testing.TB, s *Site, key metric.Key, samples ...testSample) {
 		}
 		b.Set(byName[one.family], one.value, values...)
 	}
-	if err := b.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Err())
 	putChunks(s, key, b.Chunks())
 }
 
@@ -94,10 +93,7 @@ func ask(t testing.TB, s *Site, method, path string, header ...string) *http.Res
 
 func read(t testing.TB, from io.Reader) string {
 	t.Helper()
-	text, err := io.ReadAll(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(from))(t)
 	return strings.ReplaceAll(string(text), "\u00a0", " ") // as a person reads it
 }
 

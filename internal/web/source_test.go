@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // stored is a source with the samples of a store at one time, and with rules of the test.
@@ -51,13 +52,9 @@ func (s *stored) past(t testing.TB, long time.Duration, at func(ago time.Duratio
 	t.Helper()
 	appender, l := s.storage.Appender(t.Context()), promlabels.FromStrings(labels...)
 	for ago := long; ago > time.Minute; ago -= 15 * time.Second {
-		if _, err := appender.Append(0, l, time.Now().Add(-ago).UnixMilli(), at(ago)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(appender.Append(0, l, time.Now().Add(-ago).UnixMilli(), at(ago)))(t)
 	}
-	if err := appender.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, appender.Commit())
 }
 
 // read adds the current samples of the site's store, and becomes the site's source.
@@ -72,15 +69,11 @@ func (s *stored) read(t testing.TB, site *Site) {
 				for i, name := range c.Family.Labels {
 					b.Set(name, m.Labels[i])
 				}
-				if _, err := appender.Append(0, b.Labels(), time.Now().Add(-time.Second).UnixMilli(), m.Value); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(appender.Append(0, b.Labels(), time.Now().Add(-time.Second).UnixMilli(), m.Value))(t)
 			}
 		}
 	}
-	if err := appender.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, appender.Commit())
 	site.Source = s
 }
 

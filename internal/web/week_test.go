@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // course is the value of a series at a time; negative: none.
@@ -24,14 +25,10 @@ func (s *stored) add(t *testing.T, all ...course) {
 		app := s.storage.Appender(t.Context())
 		for _, c := range all {
 			if v := c.at(time.Since(at)); v >= 0 {
-				if _, err := app.Append(0, c.labels, at.UnixMilli(), v); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(app.Append(0, c.labels, at.UnixMilli(), v))(t)
 			}
 		}
-		if err := app.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, app.Commit())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -32,15 +33,11 @@ func TestMinuteBudgetRejectsCalls(t *testing.T) {
 		}
 		c := data.New(u)
 		for range 6 {
-			if _, err := c.Block(t.Context(), "1", "1"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Block(t.Context(), "1", "1"))(t)
 		}
 		time.Sleep(20 * time.Second)
 		for range 6 {
-			if _, err := c.Block(t.Context(), "1", "1"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Block(t.Context(), "1", "1"))(t)
 		}
 		_, err = c.Block(t.Context(), "1", "1")
 		if want := blockOp + ": rate_limited: the call costs 10 compute units, but 120 of the budget of 120 per minute are spent: wait 41s"; err == nil ||
@@ -64,9 +61,7 @@ func TestDayBudgetRejectsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &data.Budget{PerMinute: 100, PerDay: 250}
 		for range 2 {
-			if err := b.Admit(t.Context(), rewardsOp); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, b.Admit(t.Context(), rewardsOp))
 			time.Sleep(time.Hour)
 		}
 		err := b.Admit(t.Context(), rewardsOp)
@@ -149,9 +144,7 @@ func TestRetriesCostUnitsAndSharedAnswersDoNot(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := data.New(u).Block(scrape.MaxAge(t.Context(), time.Minute), "1", "1"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(data.New(u).Block(scrape.MaxAge(t.Context(), time.Minute), "1", "1"))(t)
 		}
 		if minute, _ := b.Spent(); minute != 30 || requests != 3 {
 			t.Errorf("%d units for %d requests", minute, requests)

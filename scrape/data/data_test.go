@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -19,10 +20,7 @@ func TestAbsentFieldsAreNotZero(t *testing.T) {
 		body := fixture(t, name)
 		return data.New(open(t, func(*http.Request) (*http.Response, error) { return respond(200, body), nil }))
 	}
-	rewards, err := answering("rewards").RewardPage(t.Context(), data.Mainnet, nodeID, "", 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rewards := must.Get(answering("rewards").RewardPage(t.Context(), data.Mainnet, nodeID, "", 0, ""))(t)
 	if old, young := rewards.Items[0].Value.Reward, rewards.Items[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 ||
 		old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
 		t.Errorf("old and new reward: %+v %+v", old, young)
@@ -65,19 +63,14 @@ func TestIsKeyRejected(t *testing.T) {
 		"401": refuse(401, "Unauthorized"), "403": refuse(403, "Forbidden resource"),
 		"400 with words": refuse(400, "Api key is invalid"), "429 with words": refuse(429, "API key is invalid"),
 	} {
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(answer.Body))(t)
 		u := open(t, func(*http.Request) (*http.Response, error) { return respond(answer.StatusCode, string(body)), nil })
 		for header, say := range map[string]string{
 			data.KeyHeader: "the service rejects the key",
 			"":             "the service requires a key, and none is configured",
 		} {
 			if header != "" {
-				if err := u.Renew(http.Header{header: {"some-key"}}, nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, u.Renew(http.Header{header: {"some-key"}}, nil))
 			} else if err := u.Renew(nil, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -130,10 +123,7 @@ func TestKeyStaysWithItsHostAndOutOfErrors(t *testing.T) {
 				got = r.Header.Get(header)
 				answer(w)
 			}))
-			u, err := scrape.New(scrape.Options{Name: "data", URL: server.URL, Header: http.Header{header: {canary}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must.Get(scrape.New(scrape.Options{Name: "data", URL: server.URL, Header: http.Header{header: {canary}}}))(t)
 			c := data.New(u)
 			_, walked := c.RewardPage(t.Context(), data.Mainnet, nodeID, "", 0, "")
 			_, once := c.Block(t.Context(), "1", "1")

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -39,10 +40,7 @@ func refuse(status int, message string) *http.Response {
 
 func open(t testing.TB, f transport) *scrape.Upstream {
 	t.Helper()
-	u, err := scrape.New(scrape.Options{Name: "data", URL: "https://data.example.com", Transport: f, Rate: 1e6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{Name: "data", URL: "https://data.example.com", Transport: f, Rate: 1e6}))(t)
 	return u
 }
 
@@ -61,10 +59,7 @@ func fixture(t testing.TB, name string) string {
 	if name == "" {
 		return ""
 	}
-	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join("testdata", name+".json")))(t)
 	return string(text)
 }
 
@@ -74,10 +69,7 @@ func method(name string) *scrape.Method {
 
 // TestMethodsMatchTheDescription compares the table with the description that the service publishes.
 func TestMethodsMatchTheDescription(t *testing.T) {
-	text, err := os.ReadFile("../../internal/tools/openapi/testdata/data.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../internal/tools/openapi/testdata/data.json"))(t)
 	var description struct {
 		Paths map[string]map[string]struct {
 			Cost       string `json:"x-execution-weight"`
@@ -97,9 +89,7 @@ func TestMethodsMatchTheDescription(t *testing.T) {
 			Schemas map[string]struct{ Properties map[string]any }
 		}
 	}
-	if err := json.Unmarshal(text, &description); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &description))
 	units := map[string]int{"small": 10, "medium": 20, "xl": 100}
 	type operation struct {
 		Units, MaxPageSize int

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -20,10 +21,7 @@ func simulated(t *testing.T, network *simnet.Network, name, key string) *scrape.
 	if key != "" {
 		o.Header.Set(data.KeyHeader, key)
 	}
-	u, err := scrape.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(o))(t)
 	return u
 }
 
@@ -47,9 +45,7 @@ func TestSimulatedServiceRejectsKeysAndLimitsRate(t *testing.T) {
 			return err
 		}
 		for range 5 {
-			if err := ask(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, ask())
 		}
 		network.ResetCalls()
 		for range 3 {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -23,10 +24,7 @@ func unix(seconds int64) *wire.UnixTime { return &wire.UnixTime{Time: time.Unix(
 
 func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
 	c := replay(t, "healthy")
-	b, err := c.EthBlockByNumber(t.Context(), l1Chain, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.EthBlockByNumber(t.Context(), l1Chain, nil))(t)
 	if diff := cmp.Diff(node.EthBlock{
 		Number: 56, Hash: "0xf92e6c3c0e15cd67f239ca8cfd8e08fc67199cc547f9235b4de4e584ea13f802",
 		ParentHash: "0xcf177322dc8c867f3b99ceb3c79550d195b6e63a40e1eb9ebc2c8870673a963e", Timestamp: 1795198163,
@@ -56,10 +54,7 @@ func TestEVMBlockTimeHasMilliseconds(t *testing.T) {
 
 func TestEthChainConfigDecodesOnEveryVM(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
-	onL1, err := c.EthChainConfig(ctx, l1Chain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	onL1 := must.Get(c.EthChainConfig(ctx, l1Chain))(t)
 	genesis := unix(1607144400)
 	want := node.ChainConfig{
 		ChainID: 99999, Canonical: onL1.Canonical,
@@ -113,10 +108,7 @@ func TestUnfitChainConfigMembersAreOmitted(t *testing.T) {
 
 func TestEqualChainConfigsHaveEqualCanonicalText(t *testing.T) {
 	canonical := func(config string) string {
-		found, err := answering(t, `{"id":1,"result":`+config+`}`).EthChainConfig(t.Context(), "C")
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(answering(t, `{"id":1,"result":`+config+`}`).EthChainConfig(t.Context(), "C"))(t)
 		return found.Canonical
 	}
 	want := `{"a":{"b":[1,2],"c":"é"},"chainId":1,"weight":9007199254740993}`
@@ -132,10 +124,7 @@ func TestEqualChainConfigsHaveEqualCanonicalText(t *testing.T) {
 
 func TestEthActiveRulesAtDecodesRules(t *testing.T) {
 	c, ctx := replay(t, "healthy"), t.Context()
-	rules, err := c.EthActiveRulesAt(ctx, l1Chain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := must.Get(c.EthActiveRulesAt(ctx, l1Chain))(t)
 	if len(rules.EthRules) != 15 || !rules.EthRules["IsCancun"] || rules.EthRules["IsPrague"] || !rules.AvalancheRules["IsHelicon"] {
 		t.Errorf("rules: %+v", rules)
 	}
@@ -150,10 +139,7 @@ func TestEthActiveRulesAtDecodesRules(t *testing.T) {
 // healthAnswers are the recorded health answers of real nodes, by situation and path.
 func healthAnswers(t *testing.T) map[string]*node.Client {
 	t.Helper()
-	survey, err := recorded.Load("survey")
-	if err != nil {
-		t.Fatal(err)
-	}
+	survey := must.Get(recorded.Load("survey"))(t)
 	clients := map[string]*node.Client{}
 	for _, r := range survey {
 		if r.Method != http.MethodGet || !strings.HasPrefix(r.Path, "/ext/health") {
@@ -167,10 +153,7 @@ func healthAnswers(t *testing.T) map[string]*node.Client {
 			_, _ = io.WriteString(w, r.Response)
 		}))
 		t.Cleanup(server.Close)
-		u, err := scrape.New(scrape.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(scrape.New(scrape.Options{URL: server.URL}))(t)
 		clients[fmt.Sprintf("%s %s %d", r.From, r.Path, r.Status)] = node.New(u)
 	}
 	return clients
@@ -223,10 +206,7 @@ func pages(t *testing.T, page func(start string) (utxos []string, end string)) (
 		}})
 	}))
 	t.Cleanup(server.Close)
-	u, err := scrape.New(scrape.Options{URL: server.URL, Rate: 1e6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{URL: server.URL, Rate: 1e6}))(t)
 	return node.New(u), &asked
 }
 

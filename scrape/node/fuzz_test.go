@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -14,10 +15,7 @@ import (
 // FuzzAnswerIsAValueOrAnError gives each method any answer. The seeds are recorded answers of a real node.
 func FuzzAnswerIsAValueOrAnError(f *testing.F) {
 	all := node.Methods()
-	answers, err := recorded.Load("client_healthy")
-	if err != nil {
-		f.Fatal(err)
-	}
+	answers := must.Get(recorded.Load("client_healthy"))(f)
 	for _, a := range answers {
 		i := slices.IndexFunc(all, func(m *scrape.Method) bool { return strings.Contains(a.Request, `"`+m.Name+`"`) })
 		if i >= 0 && a.Status == http.StatusOK && len(a.Response) < 4<<10 {

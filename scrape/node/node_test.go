@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/avax-exporter/avax-exporter/internal/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -33,10 +34,7 @@ const (
 // replay is a real node in a recorded situation. Any call that is not recorded fails the test.
 func replay(t *testing.T, situation string) *node.Client {
 	t.Helper()
-	recording, err := recorded.NewNode("client_" + situation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	recording := must.Get(recorded.NewNode("client_" + situation))(t)
 	server := httptest.NewServer(recording)
 	t.Cleanup(func() {
 		server.Close()
@@ -44,10 +42,7 @@ func replay(t *testing.T, situation string) *node.Client {
 			t.Errorf("not recorded: %s", call)
 		}
 	})
-	u, err := scrape.New(scrape.Options{Name: "local", URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{Name: "local", URL: server.URL}))(t)
 	return node.New(u)
 }
 
@@ -217,10 +212,7 @@ func answering(t *testing.T, body string) *node.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, body) }))
 	t.Cleanup(server.Close)
-	u, err := scrape.New(scrape.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{URL: server.URL}))(t)
 	return node.New(u)
 }
 
@@ -233,10 +225,7 @@ func (s saying) RoundTrip(*http.Request) (*http.Response, error) {
 
 func open(t *testing.T, transport http.RoundTripper) *scrape.Upstream {
 	t.Helper()
-	u, err := scrape.New(scrape.Options{URL: "http://node.example.com", Transport: transport, Rate: 1e6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{URL: "http://node.example.com", Transport: transport, Rate: 1e6}))(t)
 	return u
 }
 
@@ -270,16 +259,10 @@ const noCollector = "only the command call makes the call"
 
 // Each answer of a real node must decode, or be an error that the node meant.
 func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
-	files, err := filepath.Glob("../../internal/recorded/*.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("../../internal/recorded/*.jsonl"))(t)
 	decoded := map[string]bool{}
 	for _, file := range files {
-		answers, err := recorded.Load(strings.TrimSuffix(filepath.Base(file), ".jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		answers := must.Get(recorded.Load(strings.TrimSuffix(filepath.Base(file), ".jsonl")))(t)
 		for _, a := range answers {
 			var asked struct{ Method string }
 			_ = json.Unmarshal([]byte(a.Request), &asked)
@@ -405,10 +388,7 @@ func TestChainNameIsEscapedInThePath(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.EscapedPath() }))
 	defer server.Close()
-	u, err := scrape.New(scrape.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(scrape.New(scrape.Options{URL: server.URL}))(t)
 	_, _ = node.New(u).EthChainID(t.Context(), "../../admin?x#y")
 	if want := "/ext/bc/..%2F..%2Fadmin%3Fx%23y/rpc"; asked != want {
 		t.Errorf("requested %s, want %s", asked, want)

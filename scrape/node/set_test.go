@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -27,17 +28,11 @@ func TestValidatorSetEqualsTheList(t *testing.T) {
 			"validationRewardOwner":{"locktime":"0","threshold":"1","addresses":["P-d"]},
 			"delegationRewardOwner":{"locktime":"0","threshold":"1","addresses":["P-e"]}}]}}`), "", 1},
 	} {
-		want, err := c.PlatformCurrentValidators(t.Context(), c.subnet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(c.PlatformCurrentValidators(t.Context(), c.subnet))(t)
 		for i := range want {
 			want[i].ValidationRewardOwner, want[i].DelegationRewardOwner = nil, nil
 		}
-		set, err := c.PlatformValidatorSet(t.Context(), c.subnet)
-		if err != nil {
-			t.Fatal(err)
-		}
+		set := must.Get(c.PlatformValidatorSet(t.Context(), c.subnet))(t)
 		if diff := cmp.Diff(want, set, cmpopts.EquateEmpty()); diff != "" || len(set) < c.least {
 			t.Errorf("%s: %d in the set, %d in the list (-):\n%s", name, len(set), len(want), diff)
 		}

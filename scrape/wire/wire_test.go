@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
@@ -122,9 +123,7 @@ func TestNullAndAbsentPointersStayNil(t *testing.T) {
 		Absent *wire.UnixTime `json:"absent"`
 		Zero   *wire.Uint64   `json:"zero"`
 	}
-	if err := json.Unmarshal([]byte(`{"null":null,"zero":"0"}`), &v); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(`{"null":null,"zero":"0"}`), &v))
 	if v.Null != nil || v.Absent != nil || v.Zero == nil || *v.Zero != 0 {
 		t.Errorf("got %+v", v)
 	}

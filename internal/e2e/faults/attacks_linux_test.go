@@ -21,6 +21,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answered is the maximum duration of a request that normally takes milliseconds.
@@ -460,9 +461,7 @@ func TestHostileNodesUseLittleMemory(t *testing.T) {
 func TestFIFOsAsFilesAreRejected(t *testing.T) {
 	testworld.Full(t)
 	fifo := filepath.Join(t.TempDir(), "nodes.json")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, variable := range []string{"AVAX_NODES_FILE", "AVAX_RULES_FILE", "AVAX_NOTIFY_FILE", "AVAX_HTTP_CONFIG_FILE", "AVAX_DATA_API_KEY_FILE", "AVAX_WEB_CONFIG_FILE"} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Until(testworld.Deadline(t)))
 		cmd := exec.CommandContext(ctx, testworld.ExporterPath(t), "check")

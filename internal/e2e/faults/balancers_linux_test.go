@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // balanced starts an exporter with two nodes, and returns the documented configuration that begins with a text, with their addresses in it.
@@ -19,10 +20,7 @@ func balanced(t *testing.T, begin string) (gates map[string]*gate, config string
 	gates, nodes := gated(t, "alpha", "bravo")
 	e := start(t, append(quickly("up", "heads", "bootstrap", "identity", "fleet"), nodes)...)
 	e.Ready()
-	text, err := os.ReadFile("../../../docs/operating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../../docs/operating.md"))(t)
 	block := regexp.MustCompile("(?s)```[a-z]*\n(" + begin + ".*?)```").FindSubmatch(text)
 	if block == nil {
 		t.Fatalf("docs/operating.md has no block that begins with %q", begin)

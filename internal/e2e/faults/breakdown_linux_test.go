@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {
@@ -99,9 +100,7 @@ func TestStateSurvivesAKillAndDamagedFiles(t *testing.T) {
 	third.Until("the number of damaged files", func(p page) error { return atLeast("avax_exporter_state_files_damaged", 1)(p) })
 	third.End(syscall.SIGKILL)
 	for _, file := range files() {
-		if err := errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(file), syscall.Mkfifo(file, 0o600))
 	}
 	same("with FIFOs in place of files", start(t, environment...))
 }
@@ -127,9 +126,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		e = startUnder(t, []string{"mount -t tmpfs -o size=16k tmpfs " + dir, "{ dd if=/dev/zero of=" + dir + "/filler bs=1k 2>/dev/null; true; }"}, environment...)
 		repair = func() error { return os.Remove(fmt.Sprintf("/proc/%d/root%s/filler", e.PID(), dir)) }
 	} else {
-		if err := os.Chmod(dir, 0o500); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, 0o500))
 		e = start(t, environment...)
 	}
 	e.Until("rewards are exported", hasRewards)
@@ -138,9 +135,7 @@ func TestFullDiskLosesOnlyStateAcrossRestarts(t *testing.T) {
 		t.Errorf("logged %d times", n)
 	}
 	e.Until("the node is up", isUp("alpha"))
-	if err := repair(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, repair())
 	network.PayReward("alpha", "VALIDATOR", 1e9) // a change that must be saved
 	testworld.Await(t, "the state, once there is room", func() error {
 		found, _ := filepath.Glob(fmt.Sprintf("/proc/%d/root%s/*.json", e.PID(), dir))
@@ -171,9 +166,7 @@ func TestReadOnlyDiskDoesNotPreventTheStart(t *testing.T) {
 func TestUnwritableStateDirectoryIsRejected(t *testing.T) {
 	testworld.Full(t)
 	cmd, dir := unprivileged(t)
-	if err := os.Chmod(dir, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o555))
 	cmd.Env = append(os.Environ(), "AVAX_NODES=alpha=http://127.0.0.1:1", "AVAX_STATE_DIR="+dir)
 	out, _ := cmd.CombinedOutput()
 	if err := wants(string(out), nil, "AVAX_STATE_DIR: "+dir+": permission denied: create a directory that this user may write to"); err != nil ||
@@ -192,9 +185,7 @@ func TestNodeWithoutDNSIsDown(t *testing.T) {
 	hosts, resolv := filepath.Join(t.TempDir(), "hosts"), filepath.Join(t.TempDir(), "resolv.conf")
 	known := []byte("127.0.0.1 localhost\n127.0.0.1 bravo.test\n")
 	write := func(file string, content []byte) { // in place, because it is mounted
-		if err := os.WriteFile(file, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, content, 0o644))
 	}
 	write(hosts, known)
 	write(resolv, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")) // no server there
@@ -347,14 +338,10 @@ func TestRandomUserWithAReadOnlyRoot(t *testing.T) {
 	}
 	testworld.Needs(t, "setpriv", "chroot")
 	root := t.TempDir()
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	binary, err := os.ReadFile(testworld.ExporterPath(t))
-	if err := errors.Join(err, os.WriteFile(filepath.Join(root, "avax-exporter"), binary, 0o755), os.Mkdir(filepath.Join(root, "etc"), 0o755),
-		os.MkdirAll(filepath.Join(root, "dev", "shm"), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(root, 0o755))
+	binary := must.Get(os.ReadFile(testworld.ExporterPath(t)))(t)
+	must.Do(t, os.WriteFile(filepath.Join(root, "avax-exporter"), binary, 0o755), os.Mkdir(filepath.Join(root, "etc"), 0o755),
+		os.MkdirAll(filepath.Join(root, "dev", "shm"), 0o755))
 	receiver := testworld.Webhook(t)
 	notify := fmt.Sprintf("{route: {receiver: all, group_wait: 0s}, receivers: [{name: all, webhook_configs: [{url: %q}]}]}", receiver.URL)
 	rules := `{groups: [{name: test, rules: [{alert: Down, expr: avax_node_up == 0, labels: {severity: page}}]}]}`

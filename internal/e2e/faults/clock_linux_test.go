@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A real clock is set in another kernel, User-Mode Linux, so that the clock of this machine keeps its time. The test starts itself there
@@ -35,10 +36,7 @@ func TestClockStepsInAnotherKernel(t *testing.T) {
 	if err != nil {
 		t.Skip("needs User-Mode Linux: run make proxies")
 	}
-	test, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	test := must.Get(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), kernel, "mem=1G", "rootfstype=hostfs", "rootflags=/", "rw", "con=null", "con0=fd:0,fd:1", "init="+test,
 		"PATH="+os.Getenv("PATH"), "TEST_EXPORTER="+testworld.ExporterPath(t), "--", "-test.run=^"+t.Name()+"$", "-test.v")
 	out, err := cmd.CombinedOutput()
@@ -53,9 +51,7 @@ func TestClockStepsInAnotherKernel(t *testing.T) {
 // stepClock sets the clock back and forward while an exporter runs.
 func stepClock(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(syscall.Mount("proc", "/proc", "proc", 0, ""), loopbackUp()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mount("proc", "/proc", "proc", 0, ""), loopbackUp())
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls := testworld.Serve(t, network)
 	e := start(t, append(probed("identity", "chain_status", "uptime"), listed(urls, "alpha", "bravo"), "AVAX_ALERTING_INTERVAL=1s")...)
@@ -64,9 +60,7 @@ func stepClock(t *testing.T) {
 	e.Until("the nodes are up, and the watchdog fires", calm)
 	for n, step := range []time.Duration{time.Hour, -2 * time.Hour, time.Hour, 30 * 24 * time.Hour, -30 * 24 * time.Hour} {
 		now := syscall.NsecToTimeval(time.Now().Add(step).UnixNano())
-		if err := syscall.Settimeofday(&now); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, syscall.Settimeofday(&now))
 		began := time.Now()
 		testworld.Await(t, "the step is noticed", func() error {
 			if seen := strings.Count(e.Log(), `"rule evaluation interrupted"`); seen != n+1 {

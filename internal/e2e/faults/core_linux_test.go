@@ -12,6 +12,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // secretive is the environment of an exporter with a canary as each kind of secret; its files are in dir.
@@ -40,9 +41,7 @@ func secretive(t *testing.T, dir string) []string {
 			"telegram_configs: [{bot_token_file: " + filepath.Join(dir, "telegram") + ", chat_id: 1, api_url: 'http://127.0.0.1:1'}]}]\n",
 	} {
 		file := filepath.Join(dir, variable)
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), 0o644))
 		if strings.HasPrefix(variable, "AVAX_") {
 			environment = append(environment, variable+"="+file)
 		}
@@ -73,9 +72,7 @@ func TestCrashLeavesNoCore(t *testing.T) {
 			cmd.Dir = dir
 			e := run(t, cmd, append(secretive(t, t.TempDir()), "GOTRACEBACK=crash")...)
 			e.Until("the node and the receivers are sent their secrets", usesSecrets)
-			if err := cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, cmd.Process.Signal(signal))
 			select {
 			case <-e.Ended:
 			case <-testworld.TimedOut(t):
@@ -121,9 +118,7 @@ func TestSameUserProcessReadsNoSecret(t *testing.T) {
 
 	sleeper := exec.Command("sleep", "60")
 	sleeper.SysProcAttr, sleeper.Env = cmd.SysProcAttr, []string{"SECRET=" + canary}
-	if err := sleeper.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, sleeper.Start())
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
 	reads := func(pid int, file string) error {
 		neighbour := exec.Command("head", "-c", "1", fmt.Sprintf("/proc/%d/%s", pid, file))

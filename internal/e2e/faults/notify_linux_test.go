@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const (
@@ -153,10 +154,7 @@ func TestReceiverOutageLosesNoFiringAlert(t *testing.T) {
 	t.Parallel()
 	gates, nodes := gated(t, "alpha", "bravo", "charlie")
 	pages := testworld.Webhook(t)
-	to, err := url.Parse(pages.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := must.Get(url.Parse(pages.URL))(t)
 	phone := newGate(t, httputil.NewSingleHostReverseProxy(to))
 	outage{
 		table: "receiver", without: "the receiver", stop: phone.shut, start: phone.open,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestMain(m *testing.M) {
@@ -62,9 +63,7 @@ func confined(t testing.TB, shell ...string) *exec.Cmd {
 		t.Cleanup(func() { _ = os.Remove(group) })
 		if f, err := os.OpenFile(filepath.Join(group, file), os.O_WRONLY, 0); err == nil {
 			_, err = fmt.Fprint(f, limit)
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err, f.Close())
 			shell = append(shell, "echo $$ >"+group+"/cgroup.procs")
 			return exec.Command("sh", "-c", strings.Join(shell, " && ")+` && exec "$0"`, testworld.ExporterPath(t))
 		}
@@ -119,9 +118,7 @@ func unprivileged(t testing.TB) (cmd *exec.Cmd, dir string) {
 		}
 	}
 	binary, err := os.ReadFile(testworld.ExporterPath(t))
-	if err := errors.Join(err, os.Chmod(dir, 0o755), os.WriteFile(cmd.Path, binary, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err, os.Chmod(dir, 0o755), os.WriteFile(cmd.Path, binary, 0o755))
 	return cmd, dir
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // proxies are in front of an exporter, configured as documented: they keep connections open, and block reloads and changes of silences.
@@ -96,10 +97,7 @@ func ambiguous() []string {
 // proxyRoot returns the directory with nginx and haproxy, or skips the test.
 func proxyRoot(t *testing.T) string {
 	t.Helper()
-	root, err := filepath.Abs("../../../.tools/proxies")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := must.Get(filepath.Abs("../../../.tools/proxies"))(t)
 	if _, err := os.Stat(root); err != nil {
 		t.Skip("needs nginx and haproxy: run make proxies")
 	}
@@ -114,9 +112,7 @@ func runProxy(t *testing.T, root, program string) *testworld.Log {
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(root, "usr/lib/x86_64-linux-gnu"))
 	out := &testworld.Log{}
 	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
 	t.Cleanup(func() {
@@ -194,10 +190,7 @@ func TestProxiesForwardNoSmuggledRequest(t *testing.T) {
 // talk sends bytes, and returns the answer within a moment.
 func talk(t *testing.T, address, request string) string {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", address, answered)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.DialTimeout("tcp", address, answered))(t)
 	defer c.Close()
 	_, _ = io.WriteString(c, request)
 	var said strings.Builder

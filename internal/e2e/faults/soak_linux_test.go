@@ -12,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 var soakFor = flag.Duration("soak", time.Minute, "how long the soak lasts")
@@ -85,10 +86,7 @@ func TestGoroutinesDescriptorsAndHeapStayFlat(t *testing.T) {
 		happened++
 		lasts := time.Duration(500+random.IntN(4000)) * time.Millisecond
 		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(min(500*time.Millisecond, *soakFor/40)) {
-			p, err := e.Scrape()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(e.Scrape())(t)
 			all = append(all, sampled{time.Since(began), figuresOf(p)})
 		}
 		u.Recover()

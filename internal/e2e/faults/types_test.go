@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -130,10 +131,7 @@ func isLess(value, other string) bool {
 func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collector.Spec) []collector.Job {
 	t.Helper()
 	open := func(name string) *scrape.Upstream {
-		u, err := scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6})
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6}))(t)
 		return u
 	}
 	ups := &collector.Upstreams{

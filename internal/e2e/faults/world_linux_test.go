@@ -10,6 +10,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // gated returns a gate in front of each of these nodes of a new network, and the variable that lists them.
@@ -117,9 +118,7 @@ func hasRewards(p page) error {
 
 func write(t testing.TB, file, content string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 }
 
 // awaitLog waits for a line in the log.

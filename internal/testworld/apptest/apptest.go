@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // World is a simulated network and an exporter. The test changes the configuration, and then calls Start.
@@ -117,10 +118,7 @@ func (w *World) Notify(t *testing.T) {
 	w.Env["EXTERNAL_LABELS"], w.Env["STATE_DIR"] = "instance=exporter:9865", t.TempDir()
 	file := testworld.ShippedRoutes(t, w.Receiver.URL)
 	file["route"].(map[string]any)["group_wait"] = (Interval + Interval/2).String()
-	text, err := yaml.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(yaml.Marshal(file))(t)
 	w.Configure = func(c *config.Config) {
 		c.Notify = notify.Config{Text: text, Dial: w.Receiver.Dial, URL: c.Alerting.URL}
 	}
@@ -152,10 +150,7 @@ func (w *World) Samples(t *testing.T) testworld.Samples {
 	if took := time.Since(began); status != http.StatusOK || took != 0 {
 		t.Fatalf("/metrics: status %d after %v", status, took)
 	}
-	samples, err := testworld.ParseSamples(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	samples := must.Get(testworld.ParseSamples(page))(t)
 	return samples
 }
 
@@ -172,8 +167,6 @@ func (w *World) Alerts(t *testing.T) (alerts []Alert) {
 	if status != http.StatusOK {
 		t.Fatalf("/api/v2/alerts: %d %s", status, body)
 	}
-	if err := json.Unmarshal([]byte(body), &alerts); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(body), &alerts))
 	return alerts
 }
