@@ -24,6 +24,7 @@ type Method struct {
 	Changes      string   // what the call does, as an infinitive; empty for a method that only reads
 	Deprecated   string   // since which version, or the replacement; empty if the method is not deprecated
 	Lacking      string   // which upstreams do not offer the method; empty if each one does
+	Member       string   // the answer is an object, and only this member of it is decoded; empty for the whole answer
 	AnswerStatus int      // a status other than 2xx that may carry an answer
 	MayBeEmpty   bool     // an answer without a body is valid
 	MaxBody      int64    // maximum size of an answer in bytes, after decompression; 0: 1 MiB
@@ -49,11 +50,16 @@ func As[T any](m *Method) Typed[T] {
 	as := *m
 	switch reflect.TypeFor[T]().Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
-		as.nullable = true
+		as.nullable = m.Member == ""
 	}
 	as.decode = func(d *jsontext.Decoder) (any, error) {
 		var answer T
-		err := wire.Decode(d, &answer)
+		var err error
+		if m.Member != "" {
+			err = wire.DecodeMember(d, m.Member, &answer)
+		} else {
+			err = wire.Decode(d, &answer)
+		}
 		return answer, err
 	}
 	return Typed[T]{&as}

@@ -61,14 +61,9 @@ type NativeTokenBalance struct {
 // Tokens returns the balance in whole tokens, to the nearest float64.
 func (b NativeTokenBalance) Tokens() float64 { return b.Balance.Tokens(uint64(b.Decimals)) }
 
-type nativeBalance struct {
-	NativeTokenBalance NativeTokenBalance `json:"nativeTokenBalance"`
-}
-
 // NativeBalance requests a balance and its value in a currency. An empty currency means USD.
 func (c *Client) NativeBalance(ctx context.Context, chainID, address, currency string) (NativeTokenBalance, error) {
-	answer, err := get(ctx, c, GetNativeBalance, Args{"chainId": chainID, "address": address, "currency": currency})
-	return answer.NativeTokenBalance, err
+	return get(ctx, c, GetNativeBalance, Args{"chainId": chainID, "address": address, "currency": currency})
 }
 
 // The types of tokens.
@@ -239,14 +234,9 @@ func (c *Client) Subnet(ctx context.Context, network, subnetID string) (Subnet, 
 	return get(ctx, c, GetSubnet, Args{"network": network, "subnetId": subnetID})
 }
 
-type signedMessage struct {
-	SignedMessage string `json:"signedMessage"`
-}
-
 // AggregatedSignatures returns the signed message, in hex, that a transaction of the P-Chain or the X-Chain sends to an L1.
 func (c *Client) AggregatedSignatures(ctx context.Context, network, txHash string) (string, error) {
-	answer, err := get(ctx, c, GetAggregatedSignatures, Args{"network": network, "txHash": txHash})
-	return answer.SignedMessage, err
+	return get(ctx, c, GetAggregatedSignatures, Args{"network": network, "txHash": txHash})
 }
 
 // The types of rewards.

@@ -33,10 +33,10 @@ const largeList = 16 << 20
 
 // The table of methods. The parameters of a path come first. A method without a variable is used only by the command call.
 var (
-	aggregateSignatures = declare[signedMessage](scrape.Method{Name: "data.aggregateSignatures", Verb: http.MethodPost,
+	aggregateSignatures = declare[string](scrape.Method{Name: "data.aggregateSignatures", Verb: http.MethodPost, Member: "signedMessage",
 		Path: "/v1/signatureAggregator/{network}/aggregateSignatures", Params: []string{"network?", "message?", "justification?", "signingSubnetId?",
 			"quorumPercentage?", "quorumPercentageBuffer?", "pChainHeight?"}, Changes: "make the validators sign a message", Units: medium})
-	GetAggregatedSignatures = declare[signedMessage](scrape.Method{Name: "data.aggregatedSignatures", Verb: http.MethodGet,
+	GetAggregatedSignatures = declare[string](scrape.Method{Name: "data.aggregatedSignatures", Verb: http.MethodGet, Member: "signedMessage",
 		Path: "/v1/signatureAggregator/{network}/aggregateSignatures/{txHash}", Params: []string{"network?", "txHash"}, Units: medium})
 	ListAssetTransactions = declare[Page[AssetTransaction]](scrape.Method{Name: "data.assetTransactions", Verb: http.MethodGet,
 		Path:   "/v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions",
@@ -74,7 +74,7 @@ var (
 	ListCollectibles = declare[Page[Collectible]](scrape.Method{Name: "data.collectibles", Verb: http.MethodGet,
 		Path:   "/v1/chains/{chainId}/addresses/{address}/balances:listCollectibles",
 		Params: []string{"chainId", "address", "pageToken?", "pageSize?", "contractAddress?"}, Units: medium, MaxPageSize: 500, MaxBody: largeList})
-	GetNativeBalance = declare[nativeBalance](scrape.Method{Name: "data.nativeBalance", Verb: http.MethodGet,
+	GetNativeBalance = declare[NativeTokenBalance](scrape.Method{Name: "data.nativeBalance", Verb: http.MethodGet, Member: "nativeTokenBalance",
 		Path: "/v1/chains/{chainId}/addresses/{address}/balances:getNative", Params: []string{"chainId", "address", "blockNumber?", "currency?"}, Units: medium})
 	ListDeployments = declare[Page[Contract]](scrape.Method{Name: "data.deployments", Verb: http.MethodGet,
 		Path: "/v1/chains/{chainId}/contracts/{address}/deployments", Params: []string{"chainId", "address", "pageToken?", "pageSize?"}, Units: medium,

@@ -81,7 +81,7 @@ var getAVMBlockTime = scrape.As[avmBlock](getBlockByHeight.Method)
 func (c *Client) AVMBlockTime(ctx context.Context, chain string, height uint64) (time.Time, error) {
 	answer, err := call(ctx, c, getAVMBlockTime, chain, map[string]string{"height": strconv.FormatUint(height, 10), "encoding": "json"})
 	if err == nil {
-		err = c.compare(getAVMBlockTime.Method, chain, map[string]bool{"time": answer.Block.Time != nil}).Incomplete()
+		err = c.compare(getAVMBlockTime.Method, chain, wire.Optional(answer.Block)).Incomplete()
 	}
 	if err != nil || answer.Block.Time == nil {
 		return time.Time{}, err
@@ -89,14 +89,10 @@ func (c *Client) AVMBlockTime(ctx context.Context, chain string, height uint64) 
 	return answer.Block.Time.Time, nil
 }
 
-type height struct {
-	Height wire.Height `json:"height"`
-}
-
 // AVMHeight calls avm.getHeight: the height of the last accepted block. It does not change while the X-Chain is unused.
 func (c *Client) AVMHeight(ctx context.Context, chain string) (uint64, error) {
-	answer, err := call(ctx, c, getAVMHeight, chain, nil)
-	return uint64(answer.Height), err
+	height, err := call(ctx, c, getAVMHeight, chain, nil)
+	return uint64(height), err
 }
 
 // TxFee holds the fixed fees of the X-Chain.
@@ -108,10 +104,6 @@ type TxFee struct {
 // AVMTxFee calls avm.getTxFee.
 func (c *Client) AVMTxFee(ctx context.Context, chain string) (TxFee, error) {
 	return call(ctx, c, getAVMTxFee, chain, nil)
-}
-
-type status struct {
-	Status string `json:"status"`
 }
 
 type utxoIndex struct {

@@ -141,10 +141,7 @@ func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uin
 	}
 	if err == nil && number == nil {
 		answer := *block // calls may share it
-		answer.Lacking = c.compare(getBlockByNumber.Method, chain, map[string]bool{
-			"timestampMilliseconds": block.TimestampMilliseconds != nil, "baseFeePerGas": block.BaseFeePerGas != nil, "settledHeight": block.SettledHeight != nil,
-			"minPriceExponent": block.MinPriceExponent != nil, "targetExponent": block.TargetExponent != nil, "minDelayExcess": block.MinDelayExcess != nil,
-		})
+		answer.Lacking = c.compare(getBlockByNumber.Method, chain, wire.Optional(answer))
 		return answer, nil
 	}
 	if err != nil {

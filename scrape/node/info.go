@@ -26,53 +26,29 @@ type ACP struct {
 
 // ACPs calls info.acps: the current ACPs by number. The result is empty if the node's release has no ACPs to vote on.
 func (c *Client) ACPs(ctx context.Context) (map[uint32]ACP, error) {
-	answer, err := call(ctx, c, getACPs, "", nil)
-	return answer.ACPs, err
-}
-
-type acps struct {
-	ACPs map[uint32]ACP `json:"acps"`
-}
-
-type bootstrapped struct {
-	IsBootstrapped bool `json:"isBootstrapped"`
+	return call(ctx, c, getACPs, "", nil)
 }
 
 // IsBootstrapped calls info.isBootstrapped for a chain by alias or blockchain ID. A chain that the node does not run is an
 // error: see IsNoSuchChain.
 func (c *Client) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
-	answer, err := call(ctx, c, isBootstrapped, "", map[string]string{"chain": chain})
-	return answer.IsBootstrapped, err
-}
-
-type blockchainID struct {
-	BlockchainID string `json:"blockchainID"`
+	return call(ctx, c, isBootstrapped, "", map[string]string{"chain": chain})
 }
 
 // BlockchainID calls info.getBlockchainID. An alias that the node does not know is an error: see IsNoSuchChain.
 func (c *Client) BlockchainID(ctx context.Context, alias string) (string, error) {
-	answer, err := call(ctx, c, getBlockchainID, "", map[string]string{"alias": alias})
-	return answer.BlockchainID, err
-}
-
-type networkID struct {
-	NetworkID wire.Uint64 `json:"networkID"`
+	return call(ctx, c, getBlockchainID, "", map[string]string{"alias": alias})
 }
 
 // NetworkID calls info.getNetworkID: 1 is mainnet, 5 is fuji.
 func (c *Client) NetworkID(ctx context.Context) (uint64, error) {
-	answer, err := call(ctx, c, getNetworkID, "", nil)
-	return uint64(answer.NetworkID), err
-}
-
-type networkName struct {
-	NetworkName string `json:"networkName"`
+	id, err := call(ctx, c, getNetworkID, "", nil)
+	return uint64(id), err
 }
 
 // NetworkName calls info.getNetworkName: mainnet, fuji, or a name such as network-1337.
 func (c *Client) NetworkName(ctx context.Context) (string, error) {
-	answer, err := call(ctx, c, getNetworkName, "", nil)
-	return answer.NetworkName, err
+	return call(ctx, c, getNetworkName, "", nil)
 }
 
 // Identity is the node ID and BLS key of a node.
@@ -89,19 +65,14 @@ type Identity struct {
 func (c *Client) NodeID(ctx context.Context) (Identity, error) {
 	answer, err := call(ctx, c, getNodeID, "", nil)
 	if err == nil {
-		answer.Lacking = c.compare(getNodeID.Method, "", map[string]bool{"nodePOP": answer.POP != nil})
+		answer.Lacking = c.compare(getNodeID.Method, "", wire.Optional(answer))
 	}
 	return answer, err
 }
 
-type nodeIP struct {
-	IP string `json:"ip"`
-}
-
 // NodeIP calls info.getNodeIP: the address and port that the node announces to its peers.
 func (c *Client) NodeIP(ctx context.Context) (string, error) {
-	answer, err := call(ctx, c, getNodeIP, "", nil)
-	return answer.IP, err
+	return call(ctx, c, getNodeIP, "", nil)
 }
 
 // Version is the software of a node.
@@ -119,16 +90,9 @@ type Version struct {
 func (c *Client) NodeVersion(ctx context.Context) (Version, error) {
 	answer, err := call(scrape.Unlimited(ctx), c, getNodeVersion, "", nil)
 	if err == nil {
-		answer.Lacking = c.compare(getNodeVersion.Method, "", map[string]bool{
-			"databaseVersion": answer.DatabaseVersion != "", "gitCommit": answer.GitCommit != "", "rpcProtocolVersion": answer.RPCProtocolVersion != nil,
-			"vmVersions": answer.VMVersions != nil,
-		})
+		answer.Lacking = c.compare(getNodeVersion.Method, "", wire.Optional(answer))
 	}
 	return answer, err
-}
-
-type vms struct {
-	VMs map[string][]string `json:"vms"`
 }
 
 // Peers are the connected peers of a node, without the node itself, in random order.

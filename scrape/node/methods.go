@@ -45,9 +45,10 @@ var (
 		Changes: "give an endpoint of the node another name, until it stops"})
 	_ = declare[struct{}](scrape.Method{Name: "admin.aliasChain", Path: adminPath, Params: []string{"chain", "alias"},
 		Changes: "give a chain another name on the node, until it stops"})
-	getChainAliases = declare[chainAliases](scrape.Method{Name: "admin.getChainAliases", Path: adminPath, Params: []string{"chain"}})
-	getLoggerLevel  = declare[loggerLevels](scrape.Method{Name: "admin.getLoggerLevel", Path: adminPath, Params: []string{"loggerName?"}})
-	_               = declare[struct{}](scrape.Method{Name: "admin.loadVMs", Path: adminPath,
+	getChainAliases = declare[[]string](scrape.Method{Name: "admin.getChainAliases", Member: "aliases", Path: adminPath, Params: []string{"chain"}})
+	getLoggerLevel  = declare[map[string]LoggerLevel](scrape.Method{Name: "admin.getLoggerLevel", Member: "loggerLevels", Path: adminPath,
+		Params: []string{"loggerName?"}})
+	_ = declare[struct{}](scrape.Method{Name: "admin.loadVMs", Path: adminPath,
 		Changes: "make the node load plugins that were installed since it started"})
 	_ = declare[struct{}](scrape.Method{Name: "admin.lockProfile", Path: adminPath, Changes: "write lock.profile on the node's disk"})
 	_ = declare[struct{}](scrape.Method{Name: "admin.memoryProfile", Path: adminPath, Changes: "write mem.profile on the node's disk"})
@@ -58,16 +59,16 @@ var (
 	_ = declare[struct{}](scrape.Method{Name: "admin.stopCPUProfiler", Path: adminPath,
 		Changes: "end the profile of the CPU and write cpu.profile on the node's disk"})
 
-	getACPs         = declare[acps](scrape.Method{Name: "info.acps", Path: infoPath})
-	getBlockchainID = declare[blockchainID](scrape.Method{Name: "info.getBlockchainID", Path: infoPath, Params: []string{"alias"}})
-	getNetworkID    = declare[networkID](scrape.Method{Name: "info.getNetworkID", Path: infoPath})
-	getNetworkName  = declare[networkName](scrape.Method{Name: "info.getNetworkName", Path: infoPath})
+	getACPs         = declare[map[uint32]ACP](scrape.Method{Name: "info.acps", Member: "acps", Path: infoPath})
+	getBlockchainID = declare[string](scrape.Method{Name: "info.getBlockchainID", Member: "blockchainID", Path: infoPath, Params: []string{"alias"}})
+	getNetworkID    = declare[wire.Uint64](scrape.Method{Name: "info.getNetworkID", Member: "networkID", Path: infoPath})
+	getNetworkName  = declare[string](scrape.Method{Name: "info.getNetworkName", Member: "networkName", Path: infoPath})
 	getNodeID       = declare[Identity](scrape.Method{Name: "info.getNodeID", Path: infoPath})
-	getNodeIP       = declare[nodeIP](scrape.Method{Name: "info.getNodeIP", Path: infoPath})
+	getNodeIP       = declare[string](scrape.Method{Name: "info.getNodeIP", Member: "ip", Path: infoPath})
 	getNodeVersion  = declare[Version](scrape.Method{Name: "info.getNodeVersion", Path: infoPath})
 	_               = declare[TxFee](scrape.Method{Name: "info.getTxFee", Path: infoPath, Deprecated: "since 1.12.2"})
-	_               = declare[vms](scrape.Method{Name: "info.getVMs", Path: infoPath})
-	isBootstrapped  = declare[bootstrapped](scrape.Method{Name: "info.isBootstrapped", Path: infoPath, Params: []string{"chain"}})
+	_               = declare[map[string][]string](scrape.Method{Name: "info.getVMs", Member: "vms", Path: infoPath})
+	isBootstrapped  = declare[bool](scrape.Method{Name: "info.isBootstrapped", Member: "isBootstrapped", Path: infoPath, Params: []string{"chain"}})
 	getPeers        = declare[Peers](scrape.Method{Name: "info.peers", Path: infoPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
 	getUpgrades     = declare[Upgrades](scrape.Method{Name: "info.upgrades", Path: infoPath})
 	getUptime       = declare[Uptime](scrape.Method{Name: "info.uptime", Path: infoPath, Params: []string{"subnetID?"}})
@@ -78,34 +79,37 @@ var (
 		Deprecated: "since 1.9.12"})
 	_                = declare[encoded](scrape.Method{Name: "avm.getBlock", Path: avmPath, Params: []string{"blockID", "encoding?"}})
 	getBlockByHeight = declare[encoded](scrape.Method{Name: "avm.getBlockByHeight", Path: avmPath, Params: []string{"height", "encoding?"}})
-	getAVMHeight     = declare[height](scrape.Method{Name: "avm.getHeight", Path: avmPath})
+	getAVMHeight     = declare[wire.Height](scrape.Method{Name: "avm.getHeight", Member: "height", Path: avmPath})
 	_                = declare[encoded](scrape.Method{Name: "avm.getTx", Path: avmPath, Params: []string{"txID", "encoding?"}})
 	getAVMTxFee      = declare[TxFee](scrape.Method{Name: "avm.getTxFee", Path: avmPath, Lacking: "old releases"})
-	_                = declare[status](scrape.Method{Name: "avm.getTxStatus", Path: avmPath, Params: []string{"txID"}, Deprecated: "since 1.10.0"})
-	getUTXOs         = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath,
+	_                = declare[string](scrape.Method{Name: "avm.getTxStatus", Member: "status", Path: avmPath, Params: []string{"txID"},
+		Deprecated: "since 1.10.0"})
+	getUTXOs = declare[utxoPage](scrape.Method{Name: "avm.getUTXOs", Path: avmPath,
 		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
 
 	getPlatformBalance = declare[PlatformBalance](scrape.Method{Name: "platform.getBalance", Path: platformPath, Params: []string{"addresses"},
 		Deprecated: "since 1.9.12", MaxBody: largeList})
 	_              = declare[encoded](scrape.Method{Name: "platform.getBlock", Path: platformPath, Params: []string{"blockID", "encoding?"}})
 	_              = declare[encoded](scrape.Method{Name: "platform.getBlockByHeight", Path: platformPath, Params: []string{"height", "encoding?"}})
-	getBlockchains = declare[blockchainList](scrape.Method{Name: "platform.getBlockchains", Path: platformPath, Deprecated: "since 1.9.12",
-		MaxBody: largeList})
-	getStakingAssetID = declare[assetID](scrape.Method{Name: "platform.getStakingAssetID", Path: platformPath, Params: []string{"subnetID?"}})
+	getBlockchains = declare[distinct[Blockchain]](scrape.Method{Name: "platform.getBlockchains", Member: "blockchains", Path: platformPath,
+		Deprecated: "since 1.9.12", MaxBody: largeList})
+	getStakingAssetID = declare[string](scrape.Method{Name: "platform.getStakingAssetID", Member: "assetID", Path: platformPath, Params: []string{"subnetID?"}})
 	getPlatformTx     = declare[createChainTx](scrape.Method{Name: "platform.getTx", Path: platformPath, Params: []string{"txID", "encoding?"},
 		MaxBody: largeList})
 	getPlatformUTXOs = declare[utxoPage](scrape.Method{Name: "platform.getUTXOs", Path: platformPath,
 		Params: []string{"addresses", "limit?", "startIndex?", "sourceChain?", "encoding?"}})
-	getBlockchainStatus  = declare[status](scrape.Method{Name: "platform.getBlockchainStatus", Path: platformPath, Params: []string{"blockchainID"}})
+	getBlockchainStatus = declare[string](scrape.Method{Name: "platform.getBlockchainStatus", Member: "status", Path: platformPath,
+		Params: []string{"blockchainID"}})
 	getCurrentSupply     = declare[Supply](scrape.Method{Name: "platform.getCurrentSupply", Path: platformPath, Params: []string{"subnetID?"}})
-	getCurrentValidators = declare[validatorList](scrape.Method{Name: "platform.getCurrentValidators", Path: platformPath,
+	getCurrentValidators = declare[distinct[Validator]](scrape.Method{Name: "platform.getCurrentValidators", Member: "validators", Path: platformPath,
 		Params: []string{"subnetID?", "nodeIDs?"}, MaxBody: largeList})
 	getFeeState       = declare[FeeState](scrape.Method{Name: "platform.getFeeState", Path: platformPath, Lacking: "old releases"})
-	getPlatformHeight = declare[height](scrape.Method{Name: "platform.getHeight", Path: platformPath})
-	getRewardUTXOs    = declare[rewardUTXOs](scrape.Method{Name: "platform.getRewardUTXOs", Path: platformPath, Params: []string{"txID", "encoding?"}})
-	getSubnet         = declare[Subnet](scrape.Method{Name: "platform.getSubnet", Path: platformPath, Params: []string{"subnetID"}})
-	getTimestamp      = declare[timestamp](scrape.Method{Name: "platform.getTimestamp", Path: platformPath})
-	getValidatorsAt   = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath,
+	getPlatformHeight = declare[wire.Height](scrape.Method{Name: "platform.getHeight", Member: "height", Path: platformPath})
+	getRewardUTXOs    = declare[[]RewardUTXO](scrape.Method{Name: "platform.getRewardUTXOs", Member: "utxos", Path: platformPath,
+		Params: []string{"txID", "encoding?"}})
+	getSubnet       = declare[Subnet](scrape.Method{Name: "platform.getSubnet", Path: platformPath, Params: []string{"subnetID"}})
+	getTimestamp    = declare[wire.PastTime](scrape.Method{Name: "platform.getTimestamp", Member: "timestamp", Path: platformPath})
+	getValidatorsAt = declare[map[string]validatorAt](scrape.Method{Name: "platform.getValidatorsAt", Path: platformPath,
 		Params: []string{"height", "subnetID?"}, MaxBody: largeList})
 	getValidatorFeeState = declare[ValidatorFeeState](scrape.Method{Name: "platform.getValidatorFeeState", Path: platformPath, Lacking: "old releases"})
 
@@ -126,10 +130,10 @@ var (
 		Lacking: "chains whose configuration does not enable it"})
 
 	getCurrentEpoch = declare[Epoch](scrape.Method{Name: "proposervm.getCurrentEpoch", Path: proposerPath, Lacking: "old releases"})
-	_               = declare[height](scrape.Method{Name: "proposervm.getProposedHeight", Path: proposerPath})
+	_               = declare[wire.Height](scrape.Method{Name: "proposervm.getProposedHeight", Member: "height", Path: proposerPath})
 
-	getChainValidators = declare[chainValidatorList](scrape.Method{Name: "validators.getCurrentValidators", Path: validatorsPath, Params: []string{"nodeIDs?"},
-		MaxBody: largeList})
+	getChainValidators = declare[distinct[ChainValidator]](scrape.Method{Name: "validators.getCurrentValidators", Member: "validators", Path: validatorsPath,
+		Params: []string{"nodeIDs?"}, MaxBody: largeList})
 )
 
 // getHealth is not JSON-RPC. An unhealthy node answers with status 503 and the same body.

@@ -100,15 +100,10 @@ func (v Validator) incomplete() error {
 	return nil
 }
 
-type validatorList struct {
-	Validators distinct[Validator] `json:"validators"`
-}
-
 // PlatformCurrentValidators calls platform.getCurrentValidators for the given node IDs, or all validators, in random order.
 // An empty subnetID means the primary network. An unknown subnet has an empty set.
 func (c *Client) PlatformCurrentValidators(ctx context.Context, subnetID string, nodeIDs ...string) ([]Validator, error) {
-	answer, err := call(ctx, c, getCurrentValidators, "", validatorQuery{subnetID, nodeIDs})
-	return answer.Validators, err
+	return call(ctx, c, getCurrentValidators, "", validatorQuery{subnetID, nodeIDs})
 }
 
 type validatorQuery struct {
@@ -143,15 +138,10 @@ type Blockchain struct {
 
 func (b Blockchain) id() string { return b.ID }
 
-type blockchainList struct {
-	Blockchains distinct[Blockchain] `json:"blockchains"`
-}
-
 // PlatformBlockchains calls platform.getBlockchains: all chains but the P-Chain itself, in random order. It is deprecated
 // since node version 1.9.12, and a release may remove it: see IsNotOffered.
 func (c *Client) PlatformBlockchains(ctx context.Context) ([]Blockchain, error) {
-	answer, err := call(ctx, c, getBlockchains, "", nil)
-	return answer.Blockchains, err
+	return call(ctx, c, getBlockchains, "", nil)
 }
 
 // createChainTx is a transaction. Only one that created a chain has these members.
@@ -198,24 +188,19 @@ func (c *Client) PlatformBlockchain(ctx context.Context, id string) (b Blockchai
 // PlatformBlockchainStatus calls platform.getBlockchainStatus for a chain by alias or ID: Validating, Created, Preferred,
 // Syncing or Unknown. Created means that the chain is not tracked or that its VM failed.
 func (c *Client) PlatformBlockchainStatus(ctx context.Context, blockchainID string) (string, error) {
-	answer, err := call(ctx, c, getBlockchainStatus, "", map[string]string{"blockchainID": blockchainID})
-	return answer.Status, err
-}
-
-type timestamp struct {
-	Timestamp wire.PastTime `json:"timestamp"`
+	return call(ctx, c, getBlockchainStatus, "", map[string]string{"blockchainID": blockchainID})
 }
 
 // PlatformTimestamp calls platform.getTimestamp: the time of the P-Chain.
 func (c *Client) PlatformTimestamp(ctx context.Context) (time.Time, error) {
-	answer, err := call(ctx, c, getTimestamp, "", nil)
-	return answer.Timestamp.Time, err
+	at, err := call(ctx, c, getTimestamp, "", nil)
+	return at.Time, err
 }
 
 // PlatformHeight calls platform.getHeight: the height of the last accepted block.
 func (c *Client) PlatformHeight(ctx context.Context) (uint64, error) {
-	answer, err := call(ctx, c, getPlatformHeight, "", nil)
-	return uint64(answer.Height), err
+	height, err := call(ctx, c, getPlatformHeight, "", nil)
+	return uint64(height), err
 }
 
 // ValidatorFeeState is the fee of an L1 validator at the P-Chain's time Timestamp.
@@ -261,7 +246,7 @@ func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformB
 	now := uint64(time.Now().Unix())
 	for _, o := range all {
 		switch {
-		case o.asset != avax.AssetID:
+		case o.asset != avax:
 		case o.locktime > now:
 			notStakeable += wire.NanoAVAX(o.amount)
 		case o.stakeableUntil > now:
@@ -273,19 +258,11 @@ func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformB
 	return PlatformBalance{unlocked, stakeable, notStakeable, wire.Count(len(all))}, nil
 }
 
-type assetID struct {
-	AssetID string `json:"assetID"`
-}
-
 // RewardUTXO is an output that paid a reward. One transaction can pay several.
 type RewardUTXO struct {
 	TxID   string // transaction under which the node lists it
 	Index  uint64
 	Amount uint64 // nAVAX
-}
-
-type rewardUTXOs struct {
-	UTXOs []RewardUTXO `json:"utxos"`
 }
 
 // UnmarshalJSON decodes an output.
@@ -304,8 +281,7 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 // PlatformRewardUTXOs calls platform.getRewardUTXOs: the outputs that paid the rewards of a period. The transaction is the one that
 // staked, or for an auto-renewed validator the one that paid. The list is empty if nothing was paid, and for an unknown transaction.
 func (c *Client) PlatformRewardUTXOs(ctx context.Context, txID string) ([]RewardUTXO, error) {
-	answer, err := call(ctx, c, getRewardUTXOs, "", map[string]string{"txID": txID, "encoding": "hex"})
-	return answer.UTXOs, err
+	return call(ctx, c, getRewardUTXOs, "", map[string]string{"txID": txID, "encoding": "hex"})
 }
 
 // PlatformUnspent calls platform.getUTXOs page by page and returns the unspent outputs of an address, among them the rewards that its owner has not spent.

@@ -14,17 +14,12 @@ import (
 // validatorSet is a whole validator set without the owners, which are most of the memory of a list.
 type validatorSet []Validator
 
-type validatorSetAnswer struct {
-	Validators validatorSet `json:"validators"`
-}
-
-var getValidatorSet = scrape.As[validatorSetAnswer](getCurrentValidators.Method)
+var getValidatorSet = scrape.As[validatorSet](getCurrentValidators.Method)
 
 // PlatformValidatorSet calls platform.getCurrentValidators for a whole set, in random order. The validators have no
 // ValidationRewardOwner and no DelegationRewardOwner. An empty subnetID means the primary network.
 func (c *Client) PlatformValidatorSet(ctx context.Context, subnetID string) ([]Validator, error) {
-	answer, err := call(ctx, c, getValidatorSet, "", validatorQuery{SubnetID: subnetID})
-	return answer.Validators, err
+	return call(ctx, c, getValidatorSet, "", validatorQuery{SubnetID: subnetID})
 }
 
 // UnmarshalJSONFrom decodes the list.

@@ -22,13 +22,8 @@ type ChainValidator struct {
 
 func (v ChainValidator) id() string { return v.NodeID + v.ValidationID }
 
-type chainValidatorList struct {
-	Validators distinct[ChainValidator] `json:"validators"`
-}
-
 // ValidatorsCurrentValidators calls validators.getCurrentValidators of a subnet's chain, for all validators in random order.
 // The C-Chain does not offer the method. For up to two minutes after a validator was added, the whole call fails.
 func (c *Client) ValidatorsCurrentValidators(ctx context.Context, chain string) ([]ChainValidator, error) {
-	answer, err := call(ctx, c, getChainValidators, chain, map[string]string{})
-	return answer.Validators, err
+	return call(ctx, c, getChainValidators, chain, map[string]string{})
 }

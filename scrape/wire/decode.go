@@ -51,6 +51,24 @@ func DecodeBytes(text []byte, into any) error {
 	return Decode(d, into)
 }
 
+// DecodeMember decodes one member of an object, as Decode decodes a field of a struct. Other members are ignored.
+func DecodeMember(d *jsontext.Decoder, name string, into any) error {
+	v := reflect.ValueOf(into).Elem()
+	only := field{name: name, required: true, nillable: nillable(v.Kind())}
+	return decodeFields(d, []field{only}, func(field) reflect.Value { return v })
+}
+
+// Optional reports for each field of a struct that may be absent, by its name in JSON, whether it is there.
+func Optional(of any) map[string]bool {
+	v, has := reflect.ValueOf(of), map[string]bool{}
+	for _, f := range fieldsOf(v.Type()) {
+		if !f.required {
+			has[f.name] = !v.FieldByIndex(f.index).IsZero()
+		}
+	}
+	return has
+}
+
 // Members reads an object. It calls read for each member with its name; read must read the value.
 func Members(d *jsontext.Decoder, read func(name string) error) error {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginObject {
@@ -155,13 +173,17 @@ func nillable(kind reflect.Kind) bool {
 }
 
 func decodeStruct(d *jsontext.Decoder, v reflect.Value) error {
-	fields := fieldsOf(v.Type())
+	return decodeFields(d, fieldsOf(v.Type()), func(f field) reflect.Value { return v.FieldByIndex(f.index) })
+}
+
+// decodeFields decodes the members of an object to variables.
+func decodeFields(d *jsontext.Decoder, fields []field, variable func(field) reflect.Value) error {
 	seen := make([]bool, len(fields))
 	err := Members(d, func(name string) error {
 		for i, f := range fields {
 			if f.name == name && (f.nillable || d.PeekKind() != jsontext.KindNull) { // otherwise null counts as absent
 				seen[i] = true
-				return decode(d, v.FieldByIndex(f.index))
+				return decode(d, variable(f))
 			}
 		}
 		return d.SkipValue()
