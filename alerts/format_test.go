@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/template"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func TestPrometheusRuleHasTheRules(t *testing.T) {

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // groupsOf returns the groups of a rule file.

@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // If the service returns a list of rewards without an end, the run fails before it fills the memory.

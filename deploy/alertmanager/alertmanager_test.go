@@ -3,6 +3,7 @@ package alertmanager_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,12 +14,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/alertmanager/pkg/labels"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -41,36 +44,9 @@ func rules(t *testing.T) (all []map[string]string) {
 	return all
 }
 
-type inhibition struct {
-	Source []string `yaml:"source_matchers"`
-	Target []string `yaml:"target_matchers"`
-	Equal  []string
-}
-
-func inhibitions(t *testing.T) []inhibition {
-	t.Helper()
-	text := must.Get(os.ReadFile(file))(t)
-	var config struct {
-		Rules []inhibition `yaml:"inhibit_rules"`
-	}
-	must.Do(t, yaml.Unmarshal(text, &config))
-	return config.Rules
-}
-
-// matching returns the rules whose alerts may match: labels that a rule does not set may have any value.
-func matching(t *testing.T, matchers []string, rules []map[string]string) []map[string]string {
-	t.Helper()
-	parsed, err := testworld.PromQL.ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
-	if err != nil {
-		t.Fatalf("%q: %v", matchers, err)
-	}
-	return slices.DeleteFunc(slices.Clone(rules), func(rule map[string]string) bool {
-		return slices.ContainsFunc(parsed, func(m *labels.Matcher) bool {
-			value, set := rule[m.Name]
-			own := slices.Contains([]string{"within", "scope", "reason", "unit"}, m.Name) // labels that only rules set
-			return set && !m.Matches(value) || !set && own && !m.Matches("")
-		})
-	})
+// matching returns the alerts that may match.
+func matching(matchers []*labels.Matcher, alerts []map[string]string) []map[string]string {
+	return slices.DeleteFunc(slices.Clone(alerts), func(a map[string]string) bool { return !testworld.MayMatch(matchers, a) })
 }
 
 func TestAmtoolAcceptsEveryReceiver(t *testing.T) {
@@ -133,18 +109,15 @@ func amtool(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-var alertName = regexp.MustCompile(`^alertname(=~|=|!~|!=)"(.*)"$`)
-
 // An inhibition with a misspelled name would have no effect.
 func TestInhibitionsUseExistingAlerts(t *testing.T) {
 	all := rules(t)
-	for _, i := range inhibitions(t) {
-		for _, m := range slices.Concat(i.Source, i.Target) {
-			found := alertName.FindStringSubmatch(m)
-			if found == nil {
+	for _, i := range testworld.Inhibitions(t) {
+		for _, m := range slices.Concat(i.SourceMatchers, i.TargetMatchers) {
+			if m.Name != "alertname" {
 				continue
 			}
-			for _, pattern := range testworld.Alternatives("(" + found[2] + ")") {
+			for _, pattern := range testworld.Alternatives("(" + m.Value + ")") {
 				one := regexp.MustCompile("^(?:" + pattern + ")$")
 				if !slices.ContainsFunc(all, func(r map[string]string) bool { return one.MatchString(r["alertname"]) }) {
 					t.Errorf("%s: unknown alert %s", m, pattern)
@@ -157,10 +130,10 @@ func TestInhibitionsUseExistingAlerts(t *testing.T) {
 func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {
 	rank := map[string]int{"info": 1, "warn": 2, "page": 3, "none": 4}
 	all := rules(t)
-	for _, i := range inhibitions(t) {
-		sources, targets := matching(t, i.Source, all), matching(t, i.Target, all)
+	for _, i := range testworld.Inhibitions(t) {
+		sources, targets := matching(i.SourceMatchers, all), matching(i.TargetMatchers, all)
 		if len(sources) == 0 || len(targets) == 0 {
-			t.Errorf("%q suppresses no alert", i.Source)
+			t.Errorf("%q suppresses no alert", i.SourceMatchers)
 		}
 		sameAlert := slices.Contains(i.Equal, "alertname")
 		for _, source := range sources {
@@ -175,332 +148,133 @@ func TestNoInhibitionSuppressesAWorseAlert(t *testing.T) {
 
 // Nodes of two jobs may have one name. Only alerts of the companion rules come from other jobs.
 func TestInhibitionsOfOwnAlertsJoinTheJob(t *testing.T) {
-	for _, i := range inhibitions(t) {
+	for _, i := range testworld.Inhibitions(t) {
 		if slices.Contains(i.Equal, "job") {
 			continue
 		}
-		for _, target := range matching(t, i.Target, rules(t)) {
+		for _, target := range matching(i.TargetMatchers, rules(t)) {
 			if strings.HasPrefix(target["alertname"], "Avax") {
-				t.Errorf("%q suppresses %s of another job", i.Source, target["alertname"])
+				t.Errorf("%q suppresses %s of another job", i.SourceMatchers, target["alertname"])
 			}
 		}
 	}
 }
 
-// alert is the labels of an alert, as name=value.
-type alert []string
-
-func (a alert) labels() map[string]string {
-	all := map[string]string{}
-	for _, l := range a {
-		name, value, _ := strings.Cut(l, "=")
-		all[name] = value
-	}
-	return all
+// situation is what fires together.
+type situation struct {
+	Case         string
+	Cause        alert
+	Hides, Keeps []alert
 }
 
-// Each case has its own label job, so that one Alertmanager can check all.
-var cases = []struct {
-	name         string
-	cause        alert
-	effects      []alert
-	independents []alert
-}{
-	{
-		name:  "node down",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
-		effects: []alert{
-			{"alertname=AvaxNodeDown", "severity=warn", "node=alpha"},
-			{"alertname=AvaxNodeFlapping", "severity=warn", "node=alpha"},
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
-			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
-			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha", "check=diskspace"},
-			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
-		},
-		independents: []alert{
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=charlie"},
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
-			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.2:9650", "node=bravo", "check=health"},
-			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.3:9650", "check=health"},
-		},
-	},
-	{
-		name:  "exporter down, with its nodes",
-		cause: alert{"alertname=AvaxExporterDown", "severity=page"},
-		effects: []alert{
-			{"alertname=AvaxExporterDown", "severity=warn", "instance=e1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxWatchdog", "severity=none"},
-			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
-		},
-	},
-	{
-		name:  "a rack of nodes down",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=several"},
-		independents: []alert{
-			{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
-			{"alertname=AvaxNodeDiskLow", "severity=page", "node=bravo"},
-		},
-	},
-	{
-		name:  "a rack of nodes down, and every alert without node has the external label node, which is a node's name too",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "scope=several", "node=alpha"},
-		independents: []alert{
-			{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L2", "node=alpha"},
-			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1", "node=alpha"},
-		},
-	},
-	{
-		name:  "a node down, and every alert without node has the external label node, which is its name",
-		cause: alert{"alertname=AvaxNodeDown", "severity=page", "node=alpha"},
-		independents: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L2", "node=alpha"},
-			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1", "node=alpha"},
-		},
-	},
-	{
-		name:  "the primary network halts",
-		cause: alert{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
-		effects: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=P"},
-		},
-		independents: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
-			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=L2"},
-		},
-	},
-	{
-		name:  "inactive L1 validator",
-		cause: alert{"alertname=AvaxL1ValidatorInactive", "severity=page", "chain=L1", "validation_id=v1", "node_id=n1"},
-		effects: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v2", "node_id=n2"},
-		},
-	},
-	{
-		name:  "validator without balance within a day",
-		cause: alert{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n1"},
-		effects: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
-			{"alertname=AvaxL1RunwayLow", "severity=warn", "within=30d", "chain=L1", "validation_id=v1", "node_id=n1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v2", "node_id=n2"},
-			{"alertname=AvaxL1QuorumLossForecast", "severity=warn", "chain=L1"},
-		},
-	},
-	{
-		name:  "disk nearly full",
-		cause: alert{"alertname=AvaxNodeDiskLow", "severity=page", "node=alpha"},
-		effects: []alert{
-			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.1:9650", "node=alpha"},
-			{"alertname=AvalancheGoHealthFailing", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "check=health"},
-		},
-		independents: []alert{
-			{"alertname=AvalancheGoDiskLow", "severity=warn", "instance=10.0.0.2:9650", "node=bravo"},
-			{"alertname=AvalancheGoBadBlocks", "severity=info", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
-		},
-	},
-	{
-		name:  "most of the stake disconnected",
-		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
-		effects: []alert{
-			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
-			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
-			{"alertname=AvalancheGoQueryFailures", "severity=warn", "instance=10.0.0.1:9650", "node=alpha", "chain=C"},
-		},
-		independents: []alert{
-			{"alertname=AvaxRewardStakeLow", "severity=page", "node=alpha"},
-		},
-	},
-	{
-		name:  "little of the stake disconnected",
-		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=alpha"},
-		effects: []alert{
-			{"alertname=AvaxPeersLow", "severity=warn", "node=alpha"},
-		},
-		independents: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "node=alpha", "chain=C"},
-		},
-	},
-	{
-		name:  "lost reward",
-		cause: alert{"alertname=AvaxRewardUnreachable", "severity=page", "node_id=n1"},
-		effects: []alert{
-			{"alertname=AvaxDowntimeBudgetLow", "severity=warn", "node_id=n1"},
-			{"alertname=AvaxDowntimeBudgetBurn", "severity=page", "node_id=n1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxDowntimeBudgetLow", "severity=warn", "node_id=n2"},
-			{"alertname=AvaxStakeEndsSoon", "severity=warn", "within=24h", "node_id=n1"},
-		},
-	},
-	{
-		name:  "no node connected to the stake",
-		cause: alert{"alertname=AvaxConnectedStakeLow", "severity=page", "scope=all"},
-		effects: []alert{
-			{"alertname=AvaxConnectedStakeLow", "severity=page", "node=alpha"},
-			{"alertname=AvaxConnectedStakeLow", "severity=warn", "node=bravo"},
-			{"alertname=AvaxNoInboundPeers", "severity=warn", "node=alpha"}, // suppressed itself
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
-			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxNodeDown", "severity=page", "node=charlie"},
-		},
-	},
-	{
-		name:  "L1 without connected validators",
-		cause: alert{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "chain=L1"},
-		effects: []alert{
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=L1"},
-			{"alertname=AvaxL1ValidatorDisconnected", "severity=warn", "chain=L1", "validation_id=v1", "node_id=n1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxL1ConnectedWeightLow", "severity=page", "scope=node", "node=alpha", "chain=L2"},
-			{"alertname=AvaxL1ValidatorInactive", "severity=page", "chain=L1", "validation_id=v2", "node_id=n2"},
-			{"alertname=AvaxHeadStale", "severity=page", "scope=all", "chain=C"},
-		},
-	},
-	{
-		name:  "L1 whose balances run out",
-		cause: alert{"alertname=AvaxL1QuorumLossForecast", "severity=page", "chain=L1"},
-		effects: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L1", "validation_id=v1", "node_id=n1"},
-		},
-		independents: []alert{
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=24h", "chain=L1", "validation_id=v1", "node_id=n2"},
-			{"alertname=AvaxL1RunwayLow", "severity=page", "within=7d", "chain=L2", "validation_id=v1", "node_id=n3"},
-		},
-	},
-	{
-		name:  "relayer without deliveries",
-		cause: alert{"alertname=AvaxICMUndelivered", "severity=page", "instance=r1", "source_chain_id=C", "destination_chain_id=L1"},
-		effects: []alert{
-			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L1", "failure_reason=gas"},
-		},
-		independents: []alert{
-			{"alertname=ICMRelayerFailures", "severity=warn", "instance=r1", "source_chain_id=C", "destination_chain_id=L2", "failure_reason=gas"},
-		},
-	},
+// alert is the labels of an alert. Its text is its name, its severity, and other labels as name=value.
+type alert map[string]string
+
+func (a *alert) UnmarshalText(text []byte) error {
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return fmt.Errorf("%q: want a name and a severity", text)
+	}
+	*a = alert{"alertname": fields[0], "severity": fields[1]}
+	for _, label := range fields[2:] {
+		name, value, found := strings.Cut(label, "=")
+		if !found {
+			return fmt.Errorf("%q: label %q without a value", text, label)
+		}
+		(*a)[name] = value
+	}
+	return nil
+}
+
+// with returns the alert with more labels.
+func (a alert) with(more ...string) map[string]string {
+	all := maps.Clone(a)
+	for pair := range slices.Chunk(more, 2) {
+		all[pair[0]] = pair[1]
+	}
+	return all
 }
 
 // siteLabels distinguish sites. A page about one site suppresses nothing on another.
 var siteLabels = []string{"cluster", "datacenter", "environment", "region", "site", "zone", "namespace"}
 
-func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
-	t.Parallel()
-	url := testworld.AlertmanagerWith(t, config(t, testworld.Webhook(t).URL)).URL
-	for i, c := range cases {
-		job := fmt.Sprintf("job=case%d", i)
-		own := func(a alert) alert {
-			if strings.HasPrefix(a[0], "alertname=AvalancheGo") && !slices.ContainsFunc(c.cause,
-				func(l string) bool { return strings.HasPrefix(l, "alertname=AvalancheGo") }) {
-				return append(slices.Clone(a), "job=avalanchego")
+// played returns the alerts of all situations, each with its own job and site, and which of them are suppressed.
+func played(t *testing.T) (all []map[string]string, suppressed []bool) {
+	t.Helper()
+	var situations []situation
+	decoder := yaml.NewDecoder(bytes.NewReader(must.Get(os.ReadFile("testdata/inhibitions.yml"))(t)))
+	decoder.KnownFields(true)
+	must.Do(t, decoder.Decode(&situations))
+	for i, s := range situations {
+		own, site := fmt.Sprint("case", i), siteLabels[i%len(siteLabels)]
+		add := func(a alert, at string, hidden bool) {
+			job := own
+			if strings.HasPrefix(a["alertname"], "AvalancheGo") {
+				job = "avalanchego"
 			}
-			return append(slices.Clone(a), job)
+			all, suppressed = append(all, a.with("job", job, site, own+at)), append(suppressed, hidden)
 		}
-		at := func(site string, a alert) alert { return append(own(a), siteLabels[i%len(siteLabels)]+"="+site) }
-		sent := []alert{at("eu", c.cause)}
-		for _, a := range slices.Concat(c.effects, c.independents) {
-			sent = append(sent, at("eu", a))
+		add(s.Cause, "", false)
+		for _, a := range s.Keeps {
+			add(a, "", false)
 		}
-		for k, a := range c.effects {
+		for k, a := range s.Hides {
+			add(a, "", true)
 			// Metrics of the node itself may be scraped in another namespace than the exporter's.
-			if siteLabels[i%len(siteLabels)] != "namespace" {
-				sent = append(sent, at(fmt.Sprint("us", k), a)) // effects may suppress each other
+			if site != "namespace" {
+				add(a, fmt.Sprint(" elsewhere", k), false) // each at a site of its own: they may suppress each other
 			}
 		}
-		post(t, url, sent)
-		for i, a := range sent {
-			want := "active"
-			if 1 <= i && i <= len(c.effects) {
-				want = "suppressed"
-			}
-			awaitState(t, url, a, want, c.name)
+	}
+	if len(situations) < 16 || len(all) < 80 {
+		t.Fatalf("%d situations with %d alerts", len(situations), len(all))
+	}
+	return all, suppressed
+}
+
+func TestInhibitionsSuppressOnlyEffects(t *testing.T) {
+	all, suppressed := played(t)
+	for i, by := range must.Get(notify.ParseInhibition(alertmanager.Config))(t).Inhibitors(all) {
+		switch {
+		case suppressed[i] && by < 0:
+			t.Errorf("%v: not suppressed", all[i])
+		case !suppressed[i] && by >= 0:
+			t.Errorf("%v: suppressed by %v", all[i], all[by])
 		}
-		resolve(t, url, sent)
 	}
 }
 
-// config returns the example, with every receiver sending to the webhook without waiting.
-func config(t *testing.T, webhookURL string) map[string]any {
-	t.Helper()
-	config := testworld.ShippedRoutes(t, webhookURL)
-	route := config["route"].(map[string]any)
-	route["group_wait"], route["group_interval"] = "300ms", "300ms"
-	return config
-}
-
-func TestDownNodePagesOnce(t *testing.T) {
+// The program may be of another version than the library with which the exporter decides.
+func TestAlertmanagerSuppressesTheSame(t *testing.T) {
 	t.Parallel()
-	received := testworld.Webhook(t)
-	url := testworld.AlertmanagerWith(t, config(t, received.URL)).URL
-	down := cases[0]
-	post(t, url, append([]alert{down.cause}, down.effects...))
-	received.Wait(testworld.Firing("AvaxNodeDown"))
-
-	// Wait for the notification of a later alert. If the effects were not suppressed, they would have been sent before it.
-	post(t, url, []alert{{"alertname=AvaxPeersLow", "severity=warn", "node=bravo"}})
-	received.Wait(testworld.Firing("AvaxPeersLow"))
-	for _, a := range received.Alerts() {
-		if a.Labels["node"] == "alpha" && (a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page") {
-			t.Errorf("sent although its source was active: %v", a.Labels)
-		}
+	all, suppressed := played(t)
+	url := testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, testworld.Webhook(t).URL)).URL + "/api/v2/alerts"
+	var sent []map[string]any
+	want := map[string]string{}
+	for i, set := range all {
+		sent = append(sent, map[string]any{"labels": set})
+		want[fmt.Sprint(set)] = map[bool]string{false: "active", true: "suppressed"}[suppressed[i]]
 	}
-}
-
-func post(t *testing.T, url string, alerts []alert) { send(t, url, alerts, time.Time{}) }
-
-func resolve(t *testing.T, url string, alerts []alert) { send(t, url, alerts, time.Now()) }
-
-func send(t *testing.T, url string, alerts []alert, ends time.Time) {
-	t.Helper()
-	var all []map[string]any
-	for _, a := range alerts {
-		one := map[string]any{"labels": a.labels()}
-		if !ends.IsZero() {
-			one["endsAt"] = ends.Format(time.RFC3339Nano)
-		}
-		all = append(all, one)
-	}
-	body := must.Get(json.Marshal(all))(t)
-	response := must.Get(http.Post(url+"/api/v2/alerts", "application/json", bytes.NewReader(body)))(t)
-	defer response.Body.Close()
+	response := must.Get(http.Post(url, "application/json", bytes.NewReader(must.Get(json.Marshal(sent))(t))))(t)
+	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("alerts: %s", response.Status)
 	}
-}
-
-// awaitState waits until the alert has this state in Alertmanager, which processes alerts and inhibitions one after the other.
-func awaitState(t *testing.T, url string, a alert, want, name string) {
-	t.Helper()
-	testworld.Await(t, name, func() error {
-		if got := state(t, url, a); got != want {
-			return fmt.Errorf("%v is %s, want %s", a, got, want)
+	testworld.Await(t, "the states of all alerts", func() error {
+		response := must.Get(http.Get(url))(t)
+		defer response.Body.Close()
+		var found []struct {
+			Labels map[string]string
+			Status struct{ State string }
+		}
+		must.Do(t, json.NewDecoder(response.Body).Decode(&found))
+		got := map[string]string{}
+		for _, a := range found {
+			got[fmt.Sprint(a.Labels)] = a.Status.State
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return errors.New(diff)
 		}
 		return nil
 	})
-}
-
-func state(t *testing.T, url string, a alert) string {
-	t.Helper()
-	response := must.Get(http.Get(url + "/api/v2/alerts"))(t)
-	defer response.Body.Close()
-	var all []struct {
-		Labels map[string]string
-		Status struct{ State string }
-	}
-	must.Do(t, json.NewDecoder(response.Body).Decode(&all))
-	for _, found := range all {
-		if maps.Equal(found.Labels, a.labels()) {
-			return found.Status.State
-		}
-	}
-	return "unknown"
 }

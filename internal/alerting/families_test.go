@@ -3,8 +3,9 @@ package alerting
 import (
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // What an expression compares, and from which families its value is computed, is the same if a product copies it for each owner. What it leaves

@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answers is a Prometheus with fixed answers by path. It stores the last request.

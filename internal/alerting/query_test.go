@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 const watchdog = `groups: [{name: g, rules: [{record: 'node:sum', expr: sum(avax_height)}, {alert: Watchdog, expr: vector(1)}]}]`

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/client_golang/prometheus"
 	httpconfig "github.com/prometheus/common/config"
 
 	"log/slog"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 func file(t *testing.T, name, content string) string {

@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // An alert about missing data names the alerts that need this data.

@@ -1,8 +1,11 @@
 package testworld
 
 import (
+	"slices"
 	"testing"
 
+	amcommon "github.com/prometheus/alertmanager/config/common"
+	"github.com/prometheus/alertmanager/pkg/labels"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
@@ -78,4 +81,27 @@ func ShortRoutes(t testing.TB, webhookURL string) map[string]any {
 	}
 	shorten(config["route"].(map[string]any))
 	return config
+}
+
+// Inhibitions returns the inhibit rules of the shipped configuration of Alertmanager.
+func Inhibitions(t testing.TB) []amcommon.InhibitRule {
+	t.Helper()
+	var config struct {
+		Rules []amcommon.InhibitRule `yaml:"inhibit_rules"`
+	}
+	must.Do(t, yaml.Unmarshal(alertmanager.Config, &config))
+	if len(config.Rules) == 0 {
+		t.Fatal("no inhibit rules")
+	}
+	return config.Rules
+}
+
+// MayMatch reports whether an alert whose rule sets these labels may match. A label that the rule does not set may have any value,
+// unless only rules set it, or the alert is about all nodes and the label is node.
+func MayMatch(matchers []*labels.Matcher, rule map[string]string) bool {
+	return !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool {
+		value, set := rule[m.Name]
+		known := set || slices.Contains([]string{"within", "scope", "reason", "cause"}, m.Name) || m.Name == "node" && rule["scope"] == "all"
+		return known && !m.Matches(value)
+	})
 }

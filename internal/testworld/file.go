@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // File writes a text to a new file, and returns its path.

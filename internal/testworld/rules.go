@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // since is a comparison of a recorded start with a number of seconds: the `for` of an alert that survives a restart of Prometheus.
