@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -381,7 +382,7 @@ func (v *Validators) Decode(s string) (err error) {
 		return nil
 	}
 	const remedy = "write own, all, or node IDs: NodeID- and about 33 letters and digits"
-	ids, err := parseItems(nil, s, nodeIDForm, remedy)
+	ids, err := itemForm{value: nodeIDForm, remedy: remedy}.parse(nil, s)
 	if len(ids) == 0 && err == nil {
 		err = errors.New("empty: write own, all, or node IDs")
 	}
@@ -468,6 +469,7 @@ func (all *Schedules) Decode(s string) error {
 }
 
 var (
+	hexForm       = regexp.MustCompile(`0x[0-9a-fA-F]{40}`)
 	evmForm       = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 	primaryForm   = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
 	addressForm   = regexp.MustCompile(primaryForm.String() + `|` + evmForm.String())
@@ -476,24 +478,28 @@ var (
 	tokenForm     = regexp.MustCompile(`^([^/]+)/(0x[0-9a-fA-F]{40})/([0-9]{1,78})(:reindex)?$`)
 )
 
-// parseItems parses a comma-separated list of values of one form, each with an optional name (name=value), and adds them to those of before.
-// Hexadecimal digits are compared case-insensitively.
-func parseItems(before []collector.Item, s string, form *regexp.Regexp, remedy string) (items []collector.Item, err error) {
+// itemForm is the form of the entries of a list: values, each with an optional name (name=value).
+type itemForm struct {
+	value  *regexp.Regexp
+	remedy string
+	named  bool // each entry needs a name
+}
+
+// parse parses a comma-separated list and adds its items to those of before, also the invalid ones.
+func (f itemForm) parse(before []collector.Item, list string) (items []collector.Item, err error) {
 	items = before
-	err = each(s, ",", func(text string) error {
+	err = each(list, ",", func(text string) error {
 		item := collector.Item{Name: text, Value: text}
 		name, value, named := strings.Cut(text, "=")
 		if named {
 			item = collector.Item{Name: name, Value: value}
 		}
-		twice := slices.ContainsFunc(items, func(other collector.Item) bool {
-			return other.Value == item.Value || evmForm.MatchString(item.Value) && strings.EqualFold(other.Value, item.Value)
-		})
+		twice := slices.ContainsFunc(items, func(other collector.Item) bool { return same(other.Value, item.Value) })
 		renamed := named && slices.ContainsFunc(items, func(other collector.Item) bool { return other.Name == name })
 		items = append(items, item)
 		switch {
-		case !form.MatchString(item.Value):
-			return fmt.Errorf("%q: %s", item.Value, remedy)
+		case !f.value.MatchString(item.Value) || f.named && !named:
+			return fmt.Errorf("%q: %s", item.Value, f.remedy)
 		case named && !ValidName(name):
 			return fmt.Errorf("%q: %s", name, nameRule)
 		case twice:
@@ -501,114 +507,18 @@ func parseItems(before []collector.Item, s string, form *regexp.Regexp, remedy s
 		case renamed:
 			return fmt.Errorf("duplicate name %q: rename one of them", name)
 		}
-		return data.CheckDigits(item.Value)
+		return data.CheckDigits(cmp.Or(hexForm.FindString(item.Value), item.Value))
 	})
 	return items, err
 }
 
+// same reports whether two values are the same address, ID or NFT. Hexadecimal digits are compared case-insensitively.
+func same(a, b string) bool {
+	return a == b || strings.Contains(a, "0x") && strings.EqualFold(strings.TrimSuffix(a, ":reindex"), strings.TrimSuffix(b, ":reindex"))
+}
+
 // nameRule is what names consist of.
 const nameRule = "a name consists of letters, digits, dots, dashes and underscores"
-
-// Addresses are addresses to monitor.
-type Addresses struct {
-	Primary []collector.Item // on the P-Chain and the X-Chain
-	EVM     []collector.Item
-}
-
-// Decode parses a list of addresses of any chain.
-func (a *Addresses) Decode(s string) error {
-	before := slices.Concat(a.Primary, a.EVM)
-	monitored, err := parseItems(before, s, addressForm,
-		"write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x")
-	for _, address := range monitored[len(before):] {
-		if strings.HasPrefix(address.Value, "0x") {
-			a.EVM = append(a.EVM, address)
-		} else {
-			a.Primary = append(a.Primary, address)
-		}
-	}
-	return err
-}
-
-// Delegators are addresses whose delegations to monitor.
-type Delegators []collector.Item
-
-// Decode parses a list of addresses.
-func (d *Delegators) Decode(s string) (err error) {
-	*d, err = parseItems(*d, s, delegatorForm, "write P-Chain addresses, each with an optional name, such as treasury=P-avax1…")
-	return err
-}
-
-// Assets are asset IDs of the X-Chain.
-type Assets []collector.Item
-
-// Decode parses a list of asset IDs.
-func (a *Assets) Decode(s string) (err error) {
-	*a, err = parseItems(*a, s, idForm, "write asset IDs, of about fifty letters and digits")
-	return err
-}
-
-// Contracts are EVM addresses that deploy contracts.
-type Contracts []collector.Item
-
-// Decode parses a list of EVM addresses.
-func (c *Contracts) Decode(s string) (err error) {
-	*c, err = parseItems(*c, s, evmForm, "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x")
-	return err
-}
-
-// Tokens are NFTs whose metadata to check.
-type Tokens []collector.Token
-
-// Decode parses a list of chain/contract/id, each with an optional name.
-func (all *Tokens) Decode(s string) error {
-	return each(s, ",", func(item string) error {
-		name, token, named := strings.Cut(item, "=")
-		if !named {
-			token = item
-		}
-		parts := tokenForm.FindStringSubmatch(token)
-		if parts == nil {
-			return fmt.Errorf("%q: write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, and the suffix :reindex "+
-				"is optional", token)
-		}
-		t := collector.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
-		if named {
-			t.Name = name
-		}
-		switch {
-		case named && !ValidName(name):
-			return fmt.Errorf("%q: %s", name, nameRule)
-		case slices.ContainsFunc(*all, func(o collector.Token) bool {
-			return o.Chain == t.Chain && strings.EqualFold(o.Contract, t.Contract) && o.ID == t.ID
-		}):
-			return fmt.Errorf("duplicate %s: remove one", token)
-		case named && slices.ContainsFunc(*all, func(o collector.Token) bool { return o.Name == name }):
-			return fmt.Errorf("duplicate name %q: rename one of them", name)
-		}
-		*all = append(*all, t)
-		return data.CheckDigits(t.Contract)
-	})
-}
-
-// Probes are transactions whose messages the signature aggregator is asked about.
-type Probes []collector.Item
-
-// Decode parses a list of name=txHash.
-func (all *Probes) Decode(s string) error {
-	return each(s, ",", func(item string) error {
-		name, hash, ok := strings.Cut(item, "=")
-		switch {
-		case !ok || !ValidName(name) || !idForm.MatchString(hash):
-			return fmt.Errorf("%q: write name=txHash, such as conversion=2GAZ…: "+
-				"the hash of a transaction of the P- or X-Chain has about fifty letters and digits", item)
-		case slices.ContainsFunc(*all, func(p collector.Item) bool { return p.Name == name }):
-			return fmt.Errorf("duplicate probe name %q: rename one of them", name)
-		}
-		*all = append(*all, collector.Item{Name: name, Value: hash})
-		return data.CheckDigits(hash)
-	})
-}
 
 // severalURLs is the error for entries without commas between them.
 func severalURLs(entry int) error {

@@ -43,13 +43,13 @@ type Values struct {
 	Collectors Collectors `subject:"Collectors"`
 	Schedules  Schedules
 
-	WatchFile       string     `split_words:"true" subject:"Addresses, assets and contracts"`
-	WatchAddresses  Addresses  `split_words:"true"`
-	WatchDelegators Delegators `split_words:"true"`
-	WatchAssets     Assets     `split_words:"true"`
-	WatchContracts  Contracts  `split_words:"true"`
-	WatchTokens     Tokens     `split_words:"true"`
-	WatchSignatures Probes     `split_words:"true"`
+	WatchFile       string `split_words:"true" subject:"Addresses, assets and contracts"`
+	WatchAddresses  string `split_words:"true"`
+	WatchDelegators string `split_words:"true"`
+	WatchAssets     string `split_words:"true"`
+	WatchContracts  string `split_words:"true"`
+	WatchTokens     string `split_words:"true"`
+	WatchSignatures string `split_words:"true"`
 
 	DataURL        DataURL    `split_words:"true" subject:"Data and Metrics services"`
 	DataAPIKeyFile string     `split_words:"true"`

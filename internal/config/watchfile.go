@@ -17,23 +17,65 @@ import (
 // watchForm is what AVAX_WATCH_FILE consists of.
 const watchForm = "write sections (addresses, delegators, assets, contracts, tokens, signatures), each with entries name: value"
 
+// watchSection is a section of AVAX_WATCH_FILE, and the variable with entries of the same form.
+type watchSection struct {
+	name     string
+	variable func(*Values) *string
+	fromData bool // only the Data service knows it
+	form     itemForm
+}
+
+var watchSections = []watchSection{
+	{"addresses", func(v *Values) *string { return &v.WatchAddresses }, false, itemForm{value: addressForm,
+		remedy: "write addresses with their chain, such as P-avax1… or X-fuji1…, or 0x1f… with 40 hex digits after 0x"}},
+	{"delegators", func(v *Values) *string { return &v.WatchDelegators }, false, itemForm{value: delegatorForm,
+		remedy: "write P-Chain addresses, each with an optional name, such as treasury=P-avax1…"}},
+	{"assets", func(v *Values) *string { return &v.WatchAssets }, false, itemForm{value: idForm,
+		remedy: "write asset IDs, of about fifty letters and digits"}},
+	{"contracts", func(v *Values) *string { return &v.WatchContracts }, true, itemForm{value: evmForm,
+		remedy: "write addresses that deploy contracts, such as 0x1f… with 40 hex digits after 0x"}},
+	{"tokens", func(v *Values) *string { return &v.WatchTokens }, true, itemForm{value: tokenForm,
+		remedy: "write chain/contract/id, such as C/0x1f…/7; a contract is 0x and 40 hex digits, an ID is a whole number, " +
+			"and the suffix :reindex is optional"}},
+	{"signatures", func(v *Values) *string { return &v.WatchSignatures }, true, itemForm{value: idForm, named: true,
+		remedy: "write name=txHash, such as conversion=2GAZ…: the hash of a transaction of the P- or X-Chain has about fifty letters and digits"}},
+}
+
 // watchlist returns what is monitored in addition to nodes: the variables, and the entries of AVAX_WATCH_FILE.
 func (r *reader) watchlist() collector.Watchlist {
-	v := Values{
-		WatchAddresses: Addresses{slices.Clone(r.WatchAddresses.Primary), slices.Clone(r.WatchAddresses.EVM)}, WatchDelegators: slices.Clone(r.WatchDelegators),
-		WatchAssets: slices.Clone(r.WatchAssets), WatchContracts: slices.Clone(r.WatchContracts), WatchTokens: slices.Clone(r.WatchTokens),
-		WatchSignatures: slices.Clone(r.WatchSignatures),
+	items := map[string][]collector.Item{} // by section
+	for _, s := range watchSections {
+		field := s.variable(&r.Values)
+		all, err := s.form.parse(nil, *field)
+		for _, err := range split(err) {
+			r.problem(field, err)
+		}
+		items[s.name] = all
 	}
 	if r.WatchFile != "" {
-		r.watchFile(&v)
+		r.watchFile(items)
 	}
-	w := collector.Watchlist{
-		Validators: r.Validators.Validators, Addresses: v.WatchAddresses.Primary, EVM: v.WatchAddresses.EVM, Delegators: v.WatchDelegators,
-		Assets: v.WatchAssets, Contracts: v.WatchContracts, Tokens: v.WatchTokens, Signatures: v.WatchSignatures,
+	w := collector.Watchlist{Validators: r.Validators.Validators, Delegators: items["delegators"], Assets: items["assets"], Contracts: items["contracts"],
+		Signatures: items["signatures"]}
+	for _, a := range items["addresses"] {
+		if strings.HasPrefix(a.Value, "0x") {
+			w.EVM = append(w.EVM, a)
+		} else {
+			w.Addresses = append(w.Addresses, a)
+		}
+	}
+	for _, t := range items["tokens"] {
+		if parts := tokenForm.FindStringSubmatch(t.Value); parts != nil {
+			token := collector.Token{Chain: parts[1], Contract: parts[2], ID: parts[3], Reindex: parts[4] != ""}
+			if t.Name != t.Value {
+				token.Name = t.Name
+			}
+			w.Tokens = append(w.Tokens, token)
+		}
 	}
 	r.checkNetwork(w)
 	var tokens any = &r.WatchTokens
-	if len(r.WatchTokens) == 0 {
+	if r.WatchTokens == "" {
 		tokens = &r.WatchFile
 	}
 	if w.Tokens != nil && w.EVM == nil {
@@ -64,17 +106,17 @@ func (r *reader) checkNetwork(w collector.Watchlist) {
 		}
 		var field any = &r.WatchFile
 		switch {
-		case slices.Contains(collector.Values(r.WatchAddresses.Primary), a):
+		case strings.Contains(r.WatchAddresses, a):
 			field = &r.WatchAddresses
-		case slices.Contains(collector.Values(r.WatchDelegators), a):
+		case strings.Contains(r.WatchDelegators, a):
 			field = &r.WatchDelegators
 		}
 		r.problem(field, fmt.Errorf("%q is an address of %s, but %s is of %s: write an address of %s", a, of, source, network, network))
 	}
 }
 
-// watchFile adds the entries of the file to the values of the variables. An entry has the form that it has in a variable.
-func (r *reader) watchFile(v *Values) {
+// watchFile adds the entries of the file to the items of its sections. An entry has the form that it has in a variable.
+func (r *reader) watchFile(items map[string][]collector.Item) {
 	text, err := r.open(r.WatchFile)
 	if err != nil {
 		r.problem(&r.WatchFile, err)
@@ -84,21 +126,13 @@ func (r *reader) watchFile(v *Values) {
 	for _, err := range split(decodeYAML(text, &sections, watchForm)) {
 		r.problem(&r.WatchFile, at(r.WatchFile, err))
 	}
-	kinds := map[string]struct {
-		into     interface{ Decode(s string) error }
-		fromData bool // only the Data service knows it
-	}{
-		"addresses": {into: &v.WatchAddresses}, "delegators": {into: &v.WatchDelegators}, "assets": {into: &v.WatchAssets},
-		"contracts": {into: &v.WatchContracts, fromData: true}, "tokens": {into: &v.WatchTokens, fromData: true},
-		"signatures": {into: &v.WatchSignatures, fromData: true},
-	}
 	for section, n := range sections {
 		wrong := func(line int, format string, args ...any) {
 			r.problem(&r.WatchFile, fmt.Errorf("%s, line %d: %s: %w", r.WatchFile, line, section, fmt.Errorf(format, args...)))
 		}
-		kind, known := kinds[section]
+		known := slices.IndexFunc(watchSections, func(s watchSection) bool { return s.name == section })
 		switch {
-		case !known:
+		case known < 0:
 			wrong(n.Line, "unknown section: %s", watchForm)
 			continue
 		case n.Tag == "!!null":
@@ -106,7 +140,7 @@ func (r *reader) watchFile(v *Values) {
 		case n.Kind != yaml.MappingNode:
 			wrong(n.Line, "write entries name: value")
 			continue
-		case kind.fromData && r.DataURL == "" && len(n.Content) > 0:
+		case watchSections[known].fromData && r.DataURL == "" && len(n.Content) > 0:
 			wrong(n.Line, "needs the Data service: set AVAX_DATA_URL")
 		}
 		seen := map[string]bool{}
@@ -120,7 +154,7 @@ func (r *reader) watchFile(v *Values) {
 			case value == "" || strings.ContainsAny(value, ", "):
 				wrong(n.Content[i].Line, "%s: write one value", name)
 			default:
-				if err := kind.into.Decode(name + "=" + value); err != nil {
+				if items[section], err = watchSections[known].form.parse(items[section], name+"="+value); err != nil {
 					wrong(n.Content[i].Line, "%w", err)
 				}
 			}
