@@ -139,7 +139,7 @@ fresh: ## Fail if the generated pages were out of date
 bench: build ## Measure CPU and memory against the bars and write docs/performance.md (an hour); ONLY=Nodes runs one benchmark
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter CGO_ENABLED=0 go test -trimpath -ldflags='-s -w' -run '^$$' -bench '^Benchmark$(or $(ONLY),.)' -timeout 2h $$(go list ./internal/... | grep -v /e2e) >bin/bench.txt \
 		|| { cat bin/bench.txt; exit 1; }
-	$(if $(ONLY),@grep ^Bench bin/bench.txt,go run ./internal/performance <bin/bench.txt >docs/performance.md)
+	$(if $(ONLY),@grep ^Bench bin/bench.txt,go run ./internal/tools/performance <bin/bench.txt >docs/performance.md)
 
 .PHONY: sharded
 sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)

@@ -24,7 +24,7 @@ var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
 		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
-		"internal/section", "internal/recorded", "internal/testworld/must", // for tests only
+		"internal/section", "internal/testworld/recorded", "internal/testworld/must", // for tests only
 	},
 	{"internal/nodes"},
 	{"internal/collector", "internal/remedy"},
@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"internal/ledger"},
 	{"internal/app", "internal/demo", "internal/testworld"},
 	{"cmd/exporter"},
-	{"internal/catalogue", "internal/e2e", "internal/performance", "internal/testworld/apptest"}, // check, run and measure the others
+	{"internal/catalogue", "internal/e2e", "internal/tools/performance", "internal/testworld/apptest"}, // check, run and measure the others
 }
 
 // TestImportsFollowTheLayers parses the sources, because go test may cache the output of the go command.

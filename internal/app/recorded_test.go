@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
 )
 
 var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
@@ -121,7 +121,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	}
 	for name, yes := range unused {
 		if yes {
-			t.Errorf("internal/recorded/%s.jsonl is in no situation: write testdata/recorded/%s.txt", name, name)
+			t.Errorf("internal/testworld/recorded/%s.jsonl is in no situation: write testdata/recorded/%s.txt", name, name)
 		}
 	}
 	counts := make([]map[string]int, len(situations)) // series of each family
@@ -140,7 +140,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 					continue // as a node of a release before Granite
 				}
 				if !slices.ContainsFunc(s.unanswered, func(begin string) bool { return strings.HasPrefix(call, begin) }) {
-					t.Errorf("internal/recorded/%s.jsonl has no answer to %s: add what a real node answers in this situation", s.name, call)
+					t.Errorf("internal/testworld/recorded/%s.jsonl has no answer to %s: add what a real node answers in this situation", s.name, call)
 				}
 			}
 			served := samples(t, page)

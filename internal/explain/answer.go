@@ -23,11 +23,10 @@ import (
 
 // Explanation is the explanation of an alert or a family.
 type Explanation struct {
-	State   string // one sentence: the state with its value, bound and time
-	Do      string // what to do
-	Why     string // the operands and the samples from which the value is computed
-	Runbook string // its address; empty for a family
-	Alert   bool
+	State string // one sentence: the state with its value, bound and time
+	Do    string // what to do
+	Why   string // the operands and the samples from which the value is computed
+	Alert bool
 	// Severity is that of the worst active alert; empty if none is active.
 	Severity string
 }
@@ -55,7 +54,7 @@ type reading struct {
 
 // answer sets the answer about an alert.
 func (e *explanation) answer(rules []alerting.Rule) (x Explanation) {
-	x.Alert, x.Runbook = true, rules[0].Annotations["runbook_url"]
+	x.Alert = true
 	subject := rules[0].Name
 	if e.target != "" {
 		subject += " for " + e.target

@@ -41,7 +41,8 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 	if err != nil {
 		return Explanation{}, err
 	}
-	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, done: map[string]bool{}, called: map[string]string{}}
+	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, asked: map[string]model.Vector{}, done: map[string]bool{},
+		called: map[string]string{}}
 	e.readNames()
 	rules := e.rules(name)
 	var x Explanation
@@ -81,7 +82,8 @@ type explanation struct {
 	names  []string          // the target's names and IDs
 	called map[string]string // names that the configuration gives, by ID or address
 	now    time.Time
-	done   map[string]bool // recorded series and families that are already printed
+	asked  map[string]model.Vector // results of queries
+	done   map[string]bool         // recorded series and families that are already printed
 	out    strings.Builder
 	found  bool // whether a sample is about the target
 	err    error
@@ -102,18 +104,19 @@ func (e *explanation) rules(name string) (found []alerting.Rule) {
 }
 
 func (e *explanation) query(expr string) model.Vector {
-	if e.err != nil {
-		return nil
+	if result, asked := e.asked[expr]; asked || e.err != nil {
+		return result
 	}
 	vector, err := alerting.Vector(e.source.Query(e.ctx, expr, e.now))
 	e.err = err
 	slices.SortFunc(vector, func(a, b *model.Sample) int { return strings.Compare(a.Metric.String(), b.Metric.String()) })
+	e.asked[expr] = vector
 	return vector
 }
 
 // about returns the result of an expression about the target.
 func (e *explanation) about(expr string) model.Vector {
-	return slices.DeleteFunc(e.query(expr), func(s *model.Sample) bool { return !e.isAbout(s.Metric) })
+	return slices.DeleteFunc(slices.Clone(e.query(expr)), func(s *model.Sample) bool { return !e.isAbout(s.Metric) })
 }
 
 // naming are families whose series have several names of one thing, and the labels with these names.

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/avax-exporter/avax-exporter/internal/recorded"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -259,7 +259,7 @@ const noCollector = "only the command call makes the call"
 
 // Each answer of a real node must decode, or be an error that the node meant.
 func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
-	files := must.Get(filepath.Glob("../../internal/recorded/*.jsonl"))(t)
+	files := must.Get(filepath.Glob("../../internal/testworld/recorded/*.jsonl"))(t)
 	decoded := map[string]bool{}
 	for _, file := range files {
 		answers := must.Get(recorded.Load(strings.TrimSuffix(filepath.Base(file), ".jsonl")))(t)
@@ -284,7 +284,7 @@ func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
 	for _, m := range node.Methods() {
 		switch _, excused := notRecorded[m.Name]; {
 		case !decoded[m.Name] && !excused:
-			t.Errorf("%s: no recording decodes: record an answer in internal/recorded, or say in notRecorded why there is none", m.Name)
+			t.Errorf("%s: no recording decodes: record an answer in internal/testworld/recorded, or say in notRecorded why there is none", m.Name)
 		case decoded[m.Name] && excused:
 			t.Errorf("%s: a recording decodes: remove the method from notRecorded", m.Name)
 		}
