@@ -19,8 +19,7 @@ import (
 // unreachable returns the client of an upstream at an address where nothing listens.
 func unreachable(t *testing.T, name string) *scrape.Upstream {
 	t.Helper()
-	up := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://127.0.0.1:1", Timeout: time.Second, Concurrency: 64}))(t)
-	return up
+	return must.Get(scrape.New(scrape.Options{Name: name, URL: "http://127.0.0.1:1", Timeout: time.Second, Concurrency: 64}))(t)
 }
 
 // Whatever is configured and whatever is missing or does not answer, no job panics, and none reports samples of an upstream that is not there.

@@ -107,8 +107,7 @@ func open(t *testing.T, transport http.RoundTripper, name string) *scrape.Upstre
 	if name == "data" {
 		options.RepeatAfter = data.RepeatAfter
 	}
-	up := must.Get(scrape.New(options))(t)
-	return up
+	return must.Get(scrape.New(options))(t)
 }
 
 // collect runs every job of the collector once and returns its samples.

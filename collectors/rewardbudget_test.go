@@ -178,8 +178,7 @@ func TestDowntimeUsedDoesNotFallWhenTheNodeGoesDown(t *testing.T) {
 // stateIn opens a state directory.
 func stateIn(t *testing.T, path string) *state.Dir {
 	t.Helper()
-	dir := must.Get(state.Open(path))(t)
-	return dir
+	return must.Get(state.Open(path))(t)
 }
 
 func TestDowntimeUsedRecoversFromAFalseReport(t *testing.T) {

@@ -169,8 +169,7 @@ func valueOf(t *testing.T, page, series string) float64 {
 	t.Helper()
 	for line := range strings.Lines(page) {
 		if rest, there := strings.CutPrefix(line, series+" "); there {
-			v := must.Get(strconv.ParseFloat(strings.TrimSpace(rest), 64))(t)
-			return v
+			return must.Get(strconv.ParseFloat(strings.TrimSpace(rest), 64))(t)
 		}
 	}
 	t.Fatalf("missing: %s\nsamples:\n%s", series, page)

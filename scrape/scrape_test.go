@@ -29,8 +29,7 @@ type height struct {
 
 func open(t *testing.T, o scrape.Options) *scrape.Upstream {
 	t.Helper()
-	u := must.Get(scrape.New(o))(t)
-	return u
+	return must.Get(scrape.New(o))(t)
 }
 
 // One call of each kind.

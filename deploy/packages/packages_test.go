@@ -55,8 +55,7 @@ var (
 func handedOut(t *testing.T) string {
 	t.Helper()
 	testworld.Needs(t, "dpkg-deb", "rpm", "systemd-analyze")
-	dir := must.Get(built())(t)
-	return dir
+	return must.Get(built())(t)
 }
 
 // dist builds the release files for this machine's architecture.

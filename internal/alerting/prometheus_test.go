@@ -34,8 +34,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func overHTTP(t *testing.T, transport http.RoundTripper) *Prometheus {
 	t.Helper()
-	p := must.Get(NewPrometheus(PrometheusConfig{URL: "http://prometheus:9090/prefix/", Timeout: 10 * time.Second, MaxBody: 4 << 10}, transport))(t)
-	return p
+	return must.Get(NewPrometheus(PrometheusConfig{URL: "http://prometheus:9090/prefix/", Timeout: 10 * time.Second, MaxBody: 4 << 10}, transport))(t)
 }
 
 func TestPrometheusGroupsAreFilteredByJob(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 
 func open(t testing.TB) *Store {
 	t.Helper()
-	s := must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
-	return s
+	return must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
 }
 
 // fill appends samples of this number of series.
@@ -99,8 +98,7 @@ func TestQueryDuringADrop(t *testing.T) {
 		now := time.Now()
 		fill(t, s, 1, now.Add(-3*time.Hour), now, 15*time.Second)
 		ask := func(from, to time.Time) storage.Querier {
-			q := must.Get(s.Querier(from.UnixMilli(), to.UnixMilli()))(t)
-			return q
+			return must.Get(s.Querier(from.UnixMilli(), to.UnixMilli()))(t)
 		}
 		early := ask(now.Add(-3*time.Hour), now)
 		dropped := make(chan error, 1)

@@ -113,25 +113,18 @@ func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
 		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha", "charlie", "delta")
 		w.Network.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
 		w.Env["COLLECTORS"] = "up,identity,bootstrap,l1"
-		check := func() (printed string, err error) {
-			c := must.Get(w.Env.Parse())(t)
-			c.Transport = w.Transport
-			var out strings.Builder
-			err = app.Check(t.Context(), c, &out, false)
-			return out.String(), err
-		}
-		if printed, err := check(); err != nil {
+		if printed, err := w.Check(t); err != nil {
 			t.Errorf("%v\n%s", err, printed)
 		}
 		w.Network.Node("charlie").SetChain("examplel1", simnet.Untracked)
-		printed, err := check()
+		printed, err := w.Check(t)
 		if err == nil {
 			t.Error("check succeeds")
 		}
 		has(t, printed, "FAILS  bootstrap of charlie: node charlie validates examplel1, but does not run it: start the node with --track-subnets")
 		w.Network.Node("alpha").SetChain("examplel1", simnet.Untracked)
 		w.Network.RemoveValidator("examplel1", "charlie")
-		printed, _ = check()
+		printed, _ = w.Check(t)
 		has(t, printed, "node alpha validates examplel1")
 	})
 }
@@ -159,20 +152,17 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 				w.Use(n, "alpha", "charlie")
 				w.Env["COLLECTORS"] = "up,identity,health,l1"
 				test.change(n)
-				c := must.Get(w.Env.Parse())(t)
-				c.Transport = w.Transport
-				var out strings.Builder
-				err := app.Check(t.Context(), c, &out, false)
+				printed, err := w.Check(t)
 				if findings := len(test.want) > 1; (err != nil) != findings {
 					t.Errorf("error %v", err)
 				}
-				lines := strings.Split(out.String(), "\n")
+				lines := strings.Split(printed, "\n")
 				for i, want := range test.want {
 					if !strings.HasPrefix(lines[i], want) {
-						t.Errorf("line %d is %q, want %q…\n%s", i+1, lines[i], want, &out)
+						t.Errorf("line %d is %q, want %q…\n%s", i+1, lines[i], want, printed)
 					}
 				}
-				if n := strings.Count(out.String(), "\nok "); n > 1 {
+				if n := strings.Count(printed, "\nok "); n > 1 {
 					t.Errorf("%d lines about what is well", n)
 				}
 			})

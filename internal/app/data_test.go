@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"net/http"
 	"path/filepath"
 	"regexp"
@@ -55,8 +54,8 @@ func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		keys.RoundTripper = w.Transport
 		w.Transport = keys
-		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_API_KEY_FILE"] = "http://data.sim", data.Mainnet, filepath.Join(dir, "key")
-		w.SetNetworkID(1)
+		w.WithData()
+		w.Env["DATA_API_KEY_FILE"] = filepath.Join(dir, "key")
 		w.Env["SCHEDULES"], w.Env["DATA_BUDGET"] = "data_blockchains=@every 5s", "100000/m"
 		w.Network.DataService().SetKey(canary+"-one", http.StatusUnauthorized)
 
@@ -111,8 +110,7 @@ func dataCollectors() (specs []*collector.Spec) {
 
 // withData enables the Data service with one item of each kind, and this schedule for each collector.
 func withData(w *apptest.World, every string) {
-	w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", data.Mainnet
-	w.SetNetworkID(1)
+	w.WithData()
 	w.Env["DATA_BUDGET"] = "100000/m"
 	w.Env["WATCH_ADDRESSES"] = simnet.Account + "," + simnet.Partner
 	w.Env["WATCH_CONTRACTS"] = simnet.Account
@@ -253,13 +251,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 		if got := page[`avax_exporter_data_spent_units{window="minute"}`]; got > perMinute || got < perMinute/2 {
 			t.Errorf("%v units exported as spent", got)
 		}
-		refused := 0.0
-		for series, value := range page {
-			if strings.HasPrefix(series, "avax_exporter_upstream_unsent_total{") && strings.Contains(series, `outcome="rate_limited",upstream="data"`) {
-				refused += value
-			}
-		}
-		if refused == 0 {
+		if page.Sum("avax_exporter_upstream_unsent_total", `outcome="rate_limited"`, `upstream="data"`) == 0 {
 			t.Error("no call rejected")
 		}
 		if page[`avax_node_up{node="alpha"}`] != 1 {
@@ -337,16 +329,11 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 		withData(w, "1m")
 		w.Env["SCHEDULES"] = "" // default periods
 		w.Env["COLLECTORS"] = "up,data_up,data_index"
-		c, err := w.Env.Parse()
+		printed, err := w.Check(t)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, printed)
 		}
-		c.Transport = w.Transport
-		var out strings.Builder
-		if err := app.Check(context.Background(), c, &out, false); err != nil {
-			t.Fatalf("%v\n%s", err, out.String())
-		}
-		for line := range strings.Lines(out.String()) {
+		for line := range strings.Lines(printed) {
 			if words := strings.Fields(line); len(words) > 1 && words[0] == "total" {
 				if plan, err = strconv.Atoi(words[1]); err != nil {
 					t.Fatal(err)

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,11 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // A delegator without a node sees its delegation and its end with an observer, with the Data service, and with both. Only an observer
@@ -27,8 +24,7 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 				w.Env["NODES"], w.Env["CHAINS"] = "", ""
 				w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
 				if strings.Contains(with, data) {
-					w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
-					w.SetNetworkID(1)
+					w.WithData()
 				}
 				if strings.Contains(with, observer) {
 					w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
@@ -78,8 +74,7 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
 			cause := "The last known uptime of the validator was "
 			if c.fromService {
-				w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", "mainnet"
-				w.SetNetworkID(1)
+				w.WithData()
 				cause = "The uptime of the validator is not known."
 			} else {
 				w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
@@ -96,13 +91,7 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 			if c.refused != (len(texts) == 1 && strings.Contains(texts[0], cause)) {
 				t.Errorf("%+v: %v", c, texts)
 			}
-			paid := 0.0
-			for series, v := range w.Samples(t) {
-				if strings.HasPrefix(series, "avax_payout_paid_avax{") {
-					paid += v
-				}
-			}
-			if (paid > 0.4) == c.refused {
+			if paid := w.Samples(t).Sum("avax_payout_paid_avax"); (paid > 0.4) == c.refused {
 				t.Errorf("%+v: paid %v AVAX", c, paid)
 			}
 		})
@@ -111,9 +100,8 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 
 // delegatorWithData configures a delegator with the Data service and without nodes.
 func delegatorWithData(w *apptest.World) {
-	w.Env["NODES"], w.Env["CHAINS"], w.Env["DATA_URL"], w.Env["NETWORK"] = "", "", "http://data.sim", "mainnet"
-	w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
-	w.SetNetworkID(1)
+	w.WithData()
+	w.Env["NODES"], w.Env["CHAINS"], w.Env["WATCH_DELEGATORS"] = "", "", "treasury=P-"+simnet.Delegator
 }
 
 // An address of which the service knows nothing may be wrong: the page and check ask whether it is correct. One with delegations is not in doubt.
@@ -129,13 +117,11 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 			w.Start(t)
 			time.Sleep(10 * time.Minute)
 			_, page := w.Get(t, "/")
-			cfg := must.Get(w.Env.Parse())(t)
-			cfg.Transport = w.Transport
-			var checked bytes.Buffer
-			if err := app.Check(t.Context(), cfg, &checked, false); err == nil {
+			checked, err := w.Check(t)
+			if err == nil {
 				t.Error("check finds nothing wrong")
 			}
-			for name, text := range map[string]string{"page": page, "check": checked.String()} {
+			for name, text := range map[string]string{"page": page, "check": checked} {
 				text = strings.Join(strings.Fields(text), " ")
 				if n := strings.Count(strings.ToLower(text), "othing known of "); n != 1 ||
 					!strings.Contains(text, "othing known of "+address+" (wrong): is the address correct?") {
@@ -153,16 +139,9 @@ func TestValuesAreInTheConfiguredCurrency(t *testing.T) {
 		w.Env["CURRENCY"], w.Env["VALIDATORS"], w.Env["COLLECTORS"] = "EUR", w.NodeID("golf"), "rewards"
 		w.Start(t)
 		time.Sleep(3 * time.Hour)
-		found := 0
-		for series := range w.Samples(t) {
-			if strings.HasPrefix(series, "avax_rewards_value{") {
-				if found++; !strings.Contains(series, `currency="eur"`) {
-					t.Error(series)
-				}
-			}
-		}
-		if found == 0 {
-			t.Error("no values")
+		values := w.Samples(t).Of("avax_rewards_value")
+		if euros := values.Of("avax_rewards_value", `currency="eur"`); len(euros) == 0 || len(euros) != len(values) {
+			t.Errorf("%d values in euros: %v", len(euros), values)
 		}
 	})
 }
@@ -213,12 +192,10 @@ func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
 		w.EndDelegations("hotel", time.Now().Add(10*time.Hour))
 		w.RefuseReward("hotel")
 		w.Start(t)
-		cfg := must.Get(w.Env.Parse())(t)
-		var plan bytes.Buffer
-		_ = app.Check(t.Context(), cfg, &plan, false)
-		total := regexp.MustCompile(`(?m)^ *total +[0-9]+ per minute +([0-9]+) per day`).FindStringSubmatch(plan.String())
+		plan, _ := w.Check(t)
+		total := regexp.MustCompile(`(?m)^ *total +[0-9]+ per minute +([0-9]+) per day`).FindStringSubmatch(plan)
 		if total == nil {
-			t.Fatal(plan.String())
+			t.Fatal(plan)
 		}
 		planned, _ := strconv.Atoi(total[1])
 		time.Sleep(24 * time.Hour)

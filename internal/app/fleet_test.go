@@ -2,12 +2,10 @@ package app_test
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,16 +45,6 @@ func withNodesFile(t *testing.T, test func(t *testing.T, w *apptest.World, put f
 	})
 }
 
-// callsTo returns the number of calls to the node.
-func callsTo(w *apptest.World, node string) (n int) {
-	for _, c := range w.Calls() {
-		if c.Upstream == node {
-			n++
-		}
-	}
-	return n
-}
-
 func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 		put("bravo=bravo", "charlie=charlie", "alpha=alpha") // other order, other line
@@ -64,10 +52,10 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 		w.ResetCalls()
 		must.Do(t, w.Reload())
 		synctest.Wait()
-		if n := callsTo(w, "alpha"); n > 0 {
+		if n := w.CallsTo("alpha"); n > 0 {
 			t.Errorf("reload caused %d calls to alpha", n)
 		}
-		if callsTo(w, "charlie") == 0 {
+		if w.CallsTo("charlie") == 0 {
 			t.Error("charlie not called at once")
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -77,10 +65,8 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 				t.Errorf("%s not up", name)
 			}
 		}
-		for series, skipped := range page {
-			if strings.HasPrefix(series, "avax_exporter_collector_skipped_total") && skipped > 0 {
-				t.Errorf("%s: %v", series, skipped)
-			}
+		if n := page.Sum("avax_exporter_collector_skipped_total"); n > 0 {
+			t.Errorf("%v runs skipped", n)
 		}
 	})
 }
@@ -89,9 +75,7 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 func TestNodeWithANewURLIsANewNode(t *testing.T) {
 	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 		is := func(id string) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Keys(w.Samples(t))), func(series string) bool {
-				return strings.HasPrefix(series, `avax_node_info{node="alpha",node_id="`+id)
-			})
+			return len(w.Samples(t).Of("avax_node_info", `node="alpha"`, `node_id="`+id+`"`)) > 0
 		}
 		if !is(w.NodeID("alpha")) {
 			t.Fatal("alpha unknown")
@@ -109,7 +93,7 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 		}
 		w.ResetCalls()
 		time.Sleep(10 * time.Minute)
-		if n := callsTo(w, "alpha"); n > 0 {
+		if n := w.CallsTo("alpha"); n > 0 {
 			t.Errorf("%d calls to the old node", n)
 		}
 		if got := w.Samples(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 1 {
@@ -242,11 +226,11 @@ func TestNoNodeIsAState(t *testing.T) {
 			use()
 			time.Sleep(20 * time.Minute)
 			samples := w.Samples(t)
-			for series, v := range samples {
-				switch {
-				case strings.HasPrefix(series, "avax_exporter_collector_panics_total") && v != 0:
-					t.Errorf("%s is %v", series, v)
-				case strings.HasPrefix(series, "avax_exporter_collector_success") && v != 1:
+			if n := samples.Sum("avax_exporter_collector_panics_total"); n != 0 {
+				t.Errorf("%v panics", n)
+			}
+			for series, v := range samples.Of("avax_exporter_collector_success") {
+				if v != 1 {
 					t.Errorf("%s is %v", series, v)
 				}
 			}

@@ -102,6 +102,5 @@ func (e exporter) until(t *testing.T, path string, wanted func(status int, body 
 // samples parses a page of the text format: values by series.
 func samples(t *testing.T, page string) testworld.Samples {
 	t.Helper()
-	s := must.Get(testworld.ParseSamples(page))(t)
-	return s
+	return must.Get(testworld.ParseSamples(page))(t)
 }

@@ -19,8 +19,8 @@ func TestHeapDoesNotGrow(t *testing.T) {
 		passes = 360
 	}
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		w.Env["DATA_URL"], w.Env["NETWORK"], w.Env["DATA_BUDGET"] = "http://data.sim", "mainnet", "100000/m"
-		w.SetNetworkID(1)
+		w.WithData()
+		w.Env["DATA_BUDGET"] = "100000/m"
 		w.Env["VALIDATORS"] = "all"
 		w.Env["WATCH_ADDRESSES"] = simnet.Account + ",P-" + simnet.Owner
 		w.Env["WATCH_CONTRACTS"] = simnet.Account

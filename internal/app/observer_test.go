@@ -130,12 +130,7 @@ func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 			}
 			w.ResetCalls()
 			w.wait(t, time.Minute, nil)
-			n := 0
-			for _, c := range w.Calls() {
-				if c.Upstream == "observer" {
-					n++
-				}
-			}
+			n := w.CallsTo("observer")
 			calls, highest = calls+n, max(highest, n)
 		}
 		t.Logf("%v: %d calls to the observer, %.1f per minute, at most %d in a minute; budget %d; %d requested pauses",

@@ -179,8 +179,7 @@ func newRandomTest(t *testing.T, w *apptest.World, seed uint64) *randomTest {
 // observer calls these nodes, in this order, without faults.
 func (m *randomTest) observer(names ...string) *collector.Upstreams {
 	open := func(name string) *scrape.Upstream {
-		u := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6}))(m.t)
-		return u
+		return must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: m.network.Transport(), Rate: 1e6, Burst: 1e6}))(m.t)
 	}
 	var called []*nodes.Node
 	for _, name := range names {

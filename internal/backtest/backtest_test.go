@@ -87,8 +87,7 @@ func parse(t *testing.T, text string) *rulefmt.RuleGroups {
 
 func evaluate(t *testing.T, h history, rules string, length time.Duration) *Result {
 	t.Helper()
-	r := must.Get(Run(t.Context(), Options{Source: h, Groups: parse(t, rules), From: begin, To: begin.Add(length), Interval: 15 * time.Second}))(t)
-	return r
+	return must.Get(Run(t.Context(), Options{Source: h, Groups: parse(t, rules), From: begin, To: begin.Add(length), Interval: 15 * time.Second}))(t)
 }
 
 const hour = time.Hour

@@ -25,8 +25,7 @@ func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 			delete(rule.(map[string]any), "keep_firing_for")
 		}
 	}
-	text := must.Get(yaml.Marshal(file))(t)
-	return text
+	return must.Get(yaml.Marshal(file))(t)
 }
 
 // inside returns the alerts as Prometheus lists them: it adds external labels only when it sends an alert.

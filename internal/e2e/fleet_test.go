@@ -620,19 +620,13 @@ func BenchmarkFleetStore(b *testing.B) {
 }
 
 // metric sums a metric of a part.
-func (f *twoSites) metric(part, name string) (sum float64) {
+func (f *twoSites) metric(part, name string) float64 {
 	f.t.Helper()
 	request := must.Get(http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.parts[part].URL+"/metrics", nil))(f.t)
 	response := must.Get(f.client.Do(request))(f.t)
 	defer response.Body.Close()
 	text := must.Get(io.ReadAll(response.Body))(f.t)
-	samples := must.Get(testworld.ParseSamples(string(text)))(f.t)
-	for series, value := range samples {
-		if family, _, _ := strings.Cut(series, "{"); family == name {
-			sum += value
-		}
-	}
-	return sum
+	return must.Get(testworld.ParseSamples(string(text)))(f.t).Sum(name)
 }
 
 // size sums the sizes of the files with this name, or in directories with this name.

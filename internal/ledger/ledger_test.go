@@ -25,15 +25,14 @@ import (
 
 // withNode configures the Data service, and the node alpha for verification.
 func withNode(w *apptest.World) {
-	w.Env["NODES"], w.Env["DATA_URL"], w.Env["NETWORK"] = "alpha=http://alpha.sim", "http://data.sim", "mainnet"
-	w.SetNetworkID(1)
+	w.WithData()
+	w.Env["NODES"] = apptest.URLs("alpha")
 }
 
 // read reads the ledger as a new process does.
 func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
 	t.Helper()
-	payments := must.Get(readThrough(t, w, w.Transport, q))(t)
-	return payments
+	return must.Get(readThrough(t, w, w.Transport, q))(t)
 }
 
 func readServed(ctx context.Context, ups *collector.Upstreams, q ledger.Query) ([]ledger.Payment, error) {

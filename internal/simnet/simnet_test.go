@@ -135,8 +135,7 @@ func (c client) height(path string) uint64 {
 	c.t.Helper()
 	var hex string
 	c.must(path, "eth_blockNumber", []any{}, &hex)
-	n := must.Get(strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64))(c.t)
-	return n
+	return must.Get(strconv.ParseUint(strings.TrimPrefix(hex, "0x"), 16, 64))(c.t)
 }
 
 func TestNodeStartsLikeARealOne(t *testing.T) {

@@ -33,8 +33,7 @@ type book struct {
 
 func open(t *testing.T, path string) *state.Dir {
 	t.Helper()
-	d := must.Get(state.Open(path))(t)
-	return d
+	return must.Get(state.Open(path))(t)
 }
 
 func save(t *testing.T, d *state.Dir, key string, value any) {

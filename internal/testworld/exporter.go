@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,8 +25,7 @@ import (
 // builds the binary. A package that calls it needs Main.
 func ExporterPath(t testing.TB) string {
 	t.Helper()
-	path := must.Get(built())(t)
-	return path
+	return must.Get(built())(t)
 }
 
 var (
@@ -222,6 +222,27 @@ func ParseSamples(page string) (Samples, error) {
 		s[line[:i]] = value
 	}
 	return s, nil
+}
+
+// Of returns the series of a family whose labels include all of these, such as node="alpha".
+func (s Samples) Of(family string, labels ...string) Samples {
+	found := Samples{}
+	for series, value := range s {
+		name, own, _ := strings.Cut(series, "{")
+		other := func(label string) bool { return !strings.Contains(","+own, ","+label) }
+		if name == family && !slices.ContainsFunc(labels, other) {
+			found[series] = value
+		}
+	}
+	return found
+}
+
+// Sum returns the sum of these series.
+func (s Samples) Sum(family string, labels ...string) (sum float64) {
+	for _, value := range s.Of(family, labels...) {
+		sum += value
+	}
+	return sum
 }
 
 // Is requires a series to have a value.

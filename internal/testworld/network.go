@@ -10,6 +10,5 @@ import (
 // Serve lets a simulated network listen until the test ends, and returns the URLs of its nodes and services by name.
 func Serve(t testing.TB, network *simnet.Network) map[string]string {
 	t.Helper()
-	urls := must.Get(network.Serve(t.Context()))(t)
-	return urls
+	return must.Get(network.Serve(t.Context()))(t)
 }

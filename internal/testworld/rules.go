@@ -55,8 +55,7 @@ func ShortenRules(t testing.TB, rules []byte, shorter func(time.Duration) time.D
 			}
 		}
 	}
-	short := must.Get(yaml.Marshal(file))(t)
-	return short
+	return must.Get(yaml.Marshal(file))(t)
 }
 
 // Alternatives expands the groups of a regular expression: a(b|c(d|e)) is ab, acd, ace. An alternative may be there more than once.

@@ -40,8 +40,7 @@ func refuse(status int, message string) *http.Response {
 
 func open(t testing.TB, f transport) *scrape.Upstream {
 	t.Helper()
-	u := must.Get(scrape.New(scrape.Options{Name: "data", URL: "https://data.example.com", Transport: f, Rate: 1e6}))(t)
-	return u
+	return must.Get(scrape.New(scrape.Options{Name: "data", URL: "https://data.example.com", Transport: f, Rate: 1e6}))(t)
 }
 
 func count[T any](items iter.Seq2[T, error]) (n int, err error) {

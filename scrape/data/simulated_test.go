@@ -21,8 +21,7 @@ func simulated(t *testing.T, network *simnet.Network, name, key string) *scrape.
 	if key != "" {
 		o.Header.Set(data.KeyHeader, key)
 	}
-	u := must.Get(scrape.New(o))(t)
-	return u
+	return must.Get(scrape.New(o))(t)
 }
 
 func TestSimulatedServiceRejectsKeysAndLimitsRate(t *testing.T) {

@@ -225,8 +225,7 @@ func (s saying) RoundTrip(*http.Request) (*http.Response, error) {
 
 func open(t *testing.T, transport http.RoundTripper) *scrape.Upstream {
 	t.Helper()
-	u := must.Get(scrape.New(scrape.Options{URL: "http://node.example.com", Transport: transport, Rate: 1e6}))(t)
-	return u
+	return must.Get(scrape.New(scrape.Options{URL: "http://node.example.com", Transport: transport, Rate: 1e6}))(t)
 }
 
 func method(name string) *scrape.Method {

@@ -131,8 +131,7 @@ func isLess(value, other string) bool {
 func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, spec *collector.Spec) []collector.Job {
 	t.Helper()
 	open := func(name string) *scrape.Upstream {
-		u := must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6}))(t)
-		return u
+		return must.Get(scrape.New(scrape.Options{Name: name, URL: "http://" + name + ".sim", Transport: transport, Concurrency: 1, Rate: 1e6}))(t)
 	}
 	ups := &collector.Upstreams{
 		Pool: nodes.NewPool([]*nodes.Node{nodes.New(node.New(open("alpha")))},

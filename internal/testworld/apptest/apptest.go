@@ -22,6 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
 // World is a simulated network and an exporter. The test changes the configuration, and then calls Start.
@@ -54,6 +55,32 @@ func (w *World) Use(network *simnet.Network, nodes ...string) {
 	w.Network, w.Transport = network, network.Transport()
 	w.Env["NODES"] = URLs(nodes...)
 	w.Env["CHAINS"] = "C,examplel1=" + network.Chain("examplel1").ID
+}
+
+// WithData enables the Data service, which calls the network mainnet.
+func (w *World) WithData() {
+	w.Env["DATA_URL"], w.Env["NETWORK"] = "http://data.sim", data.Mainnet
+	w.SetNetworkID(1)
+}
+
+// Check runs the command check with the configuration, and returns what it prints.
+func (w *World) Check(t *testing.T) (printed string, err error) {
+	t.Helper()
+	c := must.Get(w.Env.Parse())(t)
+	c.Transport = w.Transport
+	var out strings.Builder
+	err = app.Check(t.Context(), c, &out, false)
+	return out.String(), err
+}
+
+// CallsTo returns the number of calls to an upstream.
+func (w *World) CallsTo(upstream string) (n int) {
+	for _, c := range w.Calls() {
+		if c.Upstream == upstream {
+			n++
+		}
+	}
+	return n
 }
 
 // URLs is the value of AVAX_NODES for nodes of the network.
@@ -150,8 +177,7 @@ func (w *World) Samples(t *testing.T) testworld.Samples {
 	if took := time.Since(began); status != http.StatusOK || took != 0 {
 		t.Fatalf("/metrics: status %d after %v", status, took)
 	}
-	samples := must.Get(testworld.ParseSamples(page))(t)
-	return samples
+	return must.Get(testworld.ParseSamples(page))(t)
 }
 
 // Alert is a firing alert, as Alertmanager's API lists it.

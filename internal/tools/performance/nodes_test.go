@@ -95,8 +95,7 @@ func measure(b *testing.B, size int, env ...string) (u usage) {
 
 func scrape(b *testing.B, e *testworld.Exporter) testworld.Samples {
 	b.Helper()
-	s := must.Get(e.Scrape())(b)
-	return s
+	return must.Get(e.Scrape())(b)
 }
 
 // manyNodes are many nodes: n00000/ext/… and so on. Their answers are those of the few nodes of the simulated network, but each has its
