@@ -2,7 +2,6 @@ package alerts_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -339,30 +339,20 @@ func (in *incident) row(e notification) string {
 	return fmt.Sprintf("| %s | %s | %s | %s, %v | %s | %s |", in.Date, source, in.Saw, about, after, strings.ReplaceAll(e.summary, "|", "\\|"), left)
 }
 
-const (
-	tableBegins = "<!-- museum: made by `make museum` -->\n"
-	tableEnds   = "<!-- /museum -->"
-)
-
 // checkTable compares the rows of the incidents with the table in docs/alerting.md, or writes them.
 func checkTable(t *testing.T, files []string, rows map[string]string) {
 	t.Helper()
 	const page = "../docs/alerting.md"
-	text := must.Get(os.ReadFile(page))(t)
-	before, rest, found := strings.Cut(string(text), tableBegins)
-	table, after, closed := strings.Cut(rest, tableEnds)
-	if !found || !closed {
-		t.Fatalf("%s has no %s", page, tableBegins)
-	}
-	if flag.Lookup("update").Value.String() == "true" && !testing.Short() {
+	if testworld.Update() && !testing.Short() {
 		var b strings.Builder
 		b.WriteString("\n| date | source | what was seen | notification, after | it says | left to find |\n|---|---|---|---|---|---|\n")
 		for _, file := range files {
 			b.WriteString(rows[file] + "\n")
 		}
-		must.Do(t, os.WriteFile(page, []byte(before+tableBegins+b.String()+"\n"+tableEnds+after), 0o600))
+		must.Do(t, section.Write(page, "museum", b.String()+"\n"))
 		return
 	}
+	table := must.Get(section.Read(page, "museum"))(t)
 	for _, file := range files {
 		if row := rows[file]; row != "" && !strings.Contains(table, row+"\n") {
 			t.Errorf("%s does not have this row; run `make museum`:\n%s", page, row)

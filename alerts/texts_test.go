@@ -1,7 +1,6 @@
 package alerts
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,8 +14,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
-
-var update = flag.Bool("update", false, "write testdata/texts.txt")
 
 // textsFile has the texts of every alert while it fires, and those that differ while it is pending or kept firing after its cause is gone. A
 // person reads it.
@@ -74,7 +71,7 @@ func TestTextsOfAlerts(t *testing.T) {
 			out.WriteString("\n")
 		}
 	}
-	testworld.Golden(t, *update, textsFile, out.String(), "go test ./alerts -run TestTextsOfAlerts -update")
+	testworld.Golden(t, textsFile, out.String(), "go test ./alerts -run TestTextsOfAlerts -update")
 }
 
 // shared returns n words in a row of a that b has too.

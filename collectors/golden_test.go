@@ -3,7 +3,6 @@ package collectors_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -33,8 +32,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.prom; read the difference before you commit it")
 
 // goldenNetwork returns a simulated network in which every family has a sample. It has an inactive L1 validator, a benched
 // peer, a silent peer, an offline peer, an upgrade that only peers announce, and a plugin of another release.
@@ -165,7 +162,7 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					page = collect(scrape.MaxAge(t.Context(), time.Minute), t, spec, ups)
 				}
 
-				testworld.Golden(t, *update, filepath.Join("testdata", spec.Name+".prom"), page, "go test ./collectors -update")
+				testworld.Golden(t, filepath.Join("testdata", spec.Name+".prom"), page, "go test ./collectors -update")
 				for _, f := range spec.Families {
 					if !strings.Contains(page, "# TYPE "+f.Name+" ") {
 						t.Errorf("%s: no sample", f.Name)

@@ -22,8 +22,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -451,11 +451,8 @@ func TestMutatedUpstreamsAreNoticed(t *testing.T) {
 			c := counts[group]
 			text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", group, ranCases[group], c[works], c[fails], c[absent], c[false_], c[ended])
 		}
-		t.Log("\n" + text)
-		if *update && *allMutations {
-			if err := section.Write("../docs/reliability.md", "upstreams", "\n"+text+"\n"); err != nil {
-				t.Error(err)
-			}
+		if *allMutations {
+			testworld.Measured(t, "../docs/reliability.md", "upstreams", "\n"+text+"\n")
 		}
 	})
 }

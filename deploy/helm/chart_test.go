@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"io/fs"
 	"os"
@@ -25,8 +24,6 @@ import (
 )
 
 //go:generate go test -run TestPlainManifestsEqualTheChart -update .
-
-var update = flag.Bool("update", false, "write deploy/kubernetes")
 
 const chart = "avax-exporter"
 
@@ -126,7 +123,7 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 	for name, text := range files {
 		file := filepath.Join(dir, name)
 		text = "# Rendered from the chart in deploy/helm with the values of examples/kubernetes.yaml by `make docs`.\n" + text
-		if *update {
+		if testworld.Update() {
 			must.Do(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 		got := must.Get(os.ReadFile(file))(t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
@@ -57,17 +57,12 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 			text += fmt.Sprintf("| `%s` | %.1f | %.1f |\n", method, healthy[method], down[method])
 		}
 		text += fmt.Sprintf("| all | %.1f | %.1f |\n\n", all, allDown)
-		t.Log(text)
 		if all > maxCalls || allDown > maxCallsDown {
 			t.Errorf("%.1f calls per minute, %.1f while the other node is down: want at most %d and %d", all, allDown, maxCalls, maxCallsDown)
 		}
 		if fullSets > maxFullSets || fullSetsDown > maxFullSets {
 			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, maxFullSets)
 		}
-		if *update {
-			if err := section.Write("../../docs/fleets.md", "calls", text); err != nil {
-				t.Error(err)
-			}
-		}
+		testworld.Measured(t, "../../docs/fleets.md", "calls", text)
 	})
 }

@@ -54,11 +54,11 @@ func compareTable(t *testing.T, name string, columns []string, rows [][]string, 
 			continue
 		}
 		table += "| " + strings.Join(row, " | ") + " |\n"
-		if what := differ(was, row); what != "" && !*update {
+		if what := differ(was, row); what != "" && !testworld.Update() {
 			t.Errorf("%s: %s; if this is intended, run `make incidents TESTFLAGS=-update`\nwas %q\nis  %q", d.what, what, was, row)
 		}
 	}
-	if *update {
+	if testworld.Update() {
 		must.Do(t, section.Write(file, name, table+"\n"))
 	}
 }

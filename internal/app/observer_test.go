@@ -91,7 +91,7 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 		}
 	}
 	table += "\n"
-	if *update {
+	if testworld.Update() {
 		must.Do(t, section.Write(file, name, table))
 	}
 	written := must.Get(section.Read(file, name))(t)

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"net/http/httptest"
@@ -19,8 +18,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
 )
-
-var update = flag.Bool("update", false, "write the golden pages anew; read the difference before you keep it")
 
 // What owns everything on the recorded network.
 const (
@@ -190,7 +187,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	for _, family := range slices.Sorted(maps.Keys(families)) {
 		line(family, func(i int) int { return counts[i][family] })
 	}
-	testworld.Golden(t, *update, filepath.Join("testdata", "recorded.txt"), table.String()+"\n", "go test ./internal/app -update")
+	testworld.Golden(t, filepath.Join("testdata", "recorded.txt"), table.String()+"\n", "go test ./internal/app -update")
 }
 
 // AVAX_CHAINS=auto discovers the L1 of a node with partial sync, and the L1 that a node could not start, and calls for them at once.

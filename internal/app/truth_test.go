@@ -27,8 +27,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
-	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -76,12 +76,7 @@ func TestSamplesAreTrueOrAbsentUnderRandomFaults(t *testing.T) {
 	tried := int(seed - *modelSeed)
 	text := fmt.Sprintf("\nMeasured on %s: %d random seeds, starting at %d, with %d steps in %v. The test compared %d samples; none was wrong.\n\n",
 		time.Now().Format(time.DateOnly), tried, *modelSeed, tried**modelSteps, modelFor.Round(time.Second), compared)
-	t.Log(text)
-	if *update {
-		if err := section.Write("../../docs/reliability.md", "model", text); err != nil {
-			t.Error(err)
-		}
-	}
+	testworld.Measured(t, "../../docs/reliability.md", "model", text)
 }
 
 // tryOut runs the test with one seed. It returns the number of compared samples.

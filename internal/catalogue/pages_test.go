@@ -1,7 +1,6 @@
 package catalogue
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +20,8 @@ import (
 
 //go:generate go test -run TestMetricsPageIsCurrent -update .
 
-var update = flag.Bool("update", false, "write docs/metrics.md")
-
 func TestMetricsPageIsCurrent(t *testing.T) {
-	testworld.Golden(t, *update, "../../docs/metrics.md", metricsPage(t), "make docs")
+	testworld.Golden(t, "../../docs/metrics.md", metricsPage(t), "make docs")
 }
 
 func metricsPage(t *testing.T) string {

@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,8 +12,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
-
-var update = flag.Bool("update", false, "write docs/configuration.md")
 
 // code matches names of documents, and texts that are code: texts in quotes, variables, families and name=value.
 var code = regexp.MustCompile(`[a-z/-]+\.md|"[^"]+"|AVAX_[A-Z_…]+(=[a-z]+)?|avax_[a-z_]+|\b[a-z]+=[a-zA-Z]+`)
@@ -73,7 +70,7 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 		}
 		row(v)
 	}
-	testworld.Golden(t, *update, "../../docs/configuration.md", p.String(), "make docs")
+	testworld.Golden(t, "../../docs/configuration.md", p.String(), "make docs")
 }
 
 // There is one list of the most important variables: help and docs/configuration.md have it from the code, and docs/start.md says the same.

@@ -29,7 +29,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
-	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -41,8 +40,6 @@ var outage = flag.Duration(
 	time.Minute,
 	"how long each part of a fleet is lost; scales every interval of deploy/fleet and of the rules, which are made for 5m",
 )
-
-var update = flag.Bool("update", false, "write the figures into docs/fleets.md")
 
 // twoSites runs the files of deploy/fleet: on each site the exporters of all shards, an agent, a store, a query, a ruler and an Alertmanager.
 type twoSites struct {
@@ -296,12 +293,7 @@ func table(t testing.TB, name, head string, lines []string) {
 		head,
 		strings.Join(lines, "\n"),
 	)
-	t.Log(text)
-	if *update {
-		if err := section.Write("../../docs/fleets.md", name, text); err != nil {
-			t.Error(err)
-		}
-	}
+	testworld.Measured(t, "../../docs/fleets.md", name, text)
 }
 
 // TestAnyPartOfAFleetMayBeLost kills each part of a site in turn, like a power failure. While the part is lost, a node stops.

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,8 +33,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
-
-var update = flag.Bool("update", false, "write the recorded requests")
 
 // secrets are the contents of the examples' secret files, by the suffix of their names.
 var secrets = map[string]string{
@@ -145,7 +142,7 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 			e.SetEscapeHTML(false)
 			e.SetIndent("", "  ")
 			must.Do(t, e.Encode(sent))
-			testworld.Golden(t, *update, filepath.Join("testdata", kind+".json"), text.String(), "go test ./internal/notify -update")
+			testworld.Golden(t, filepath.Join("testdata", kind+".json"), text.String(), "go test ./internal/notify -update")
 		})
 	}
 }

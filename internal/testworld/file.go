@@ -1,6 +1,7 @@
 package testworld
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -19,10 +21,24 @@ func File(t testing.TB, text string) string {
 	return path
 }
 
-// Golden compares a text with a file that the command writes. With update it writes the file.
-func Golden(t testing.TB, update bool, file, got, command string) {
+var update = flag.Bool("update", false, "write the generated files and sections; read the difference before you commit it")
+
+// Update reports whether a test writes what it otherwise compares.
+func Update() bool { return *update }
+
+// Measured logs figures, and with -update writes them as the section of a document.
+func Measured(t testing.TB, file, name, figures string) {
 	t.Helper()
-	if update {
+	t.Log("\n" + figures)
+	if *update {
+		must.Do(t, section.Write(file, name, figures))
+	}
+}
+
+// Golden compares a text with a file that the command writes. With -update it writes the file.
+func Golden(t testing.TB, file, got, command string) {
+	t.Helper()
+	if *update {
 		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 		return
 	}

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := testworld.Main(m)
-	if code == 0 && *update {
+	if code == 0 && testworld.Update() {
 		if err := writeReport(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1

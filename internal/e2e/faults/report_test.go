@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"flag"
 	"fmt"
 	"runtime"
 	"strings"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
 )
-
-var update = flag.Bool("update", false, "write the figures into docs/reliability.md")
 
 // reported holds the lines of each table of docs/reliability.md that a test has measured.
 var reported struct {
