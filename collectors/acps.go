@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var acpStake = metric.New("avax_acp_stake_avax",
@@ -20,19 +19,19 @@ var acps = &collector.Spec{
 	Calls:    []string{"info.acps"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{acpStake},
-	Bind:     collector.PerNode(collectACPs),
+	Bind:     collector.Per(collector.Nodes, collectACPs),
 }
 
-func collectACPs(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	proposals, err := n.ACPs(ctx)
+func collectACPs(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	proposals, err := on.Node.ACPs(ctx)
 	if err != nil {
 		return err
 	}
 	for number, p := range proposals {
 		acp := strconv.FormatUint(uint64(number), 10)
-		out.Set(acpStake, p.SupportWeight.AVAX(), n.Name(), acp, "support")
-		out.Set(acpStake, p.ObjectWeight.AVAX(), n.Name(), acp, "object")
-		out.Set(acpStake, p.AbstainWeight.AVAX(), n.Name(), acp, "abstain")
+		out.Set(acpStake, p.SupportWeight.AVAX(), on.Node.Name(), acp, "support")
+		out.Set(acpStake, p.ObjectWeight.AVAX(), on.Node.Name(), acp, "object")
+		out.Set(acpStake, p.AbstainWeight.AVAX(), on.Node.Name(), acp, "abstain")
 	}
 	return nil
 }

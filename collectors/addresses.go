@@ -32,14 +32,14 @@ var addresses = &collector.Spec{
 		"avm.getAssetDescription"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{platformBalance, assetBalance, utxos},
-	Bind:     collector.PerItem(collector.Watchlist.AddressItems, collectAddress),
+	Bind:     collector.Per(collector.Items(collector.Watchlist.AddressItems), collectAddress),
 }
 
-func collectAddress(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
-	if strings.HasPrefix(item.Value, "P-") {
-		return collectPAddress(ctx, ups, item.Value, out)
+func collectAddress(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	if strings.HasPrefix(on.Item.Value, "P-") {
+		return collectPAddress(ctx, ups, on.Item.Value, out)
 	}
-	return collectXAddress(ctx, ups, item.Value, out)
+	return collectXAddress(ctx, ups, on.Item.Value, out)
 }
 
 func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {

@@ -26,10 +26,11 @@ var admin = &collector.Spec{
 	Every:    5 * time.Minute,
 	Off:      true,
 	Families: []*metric.Family{nodeLogLevel, nodeChainAlias},
-	Bind:     collector.PerNode(collectAdmin),
+	Bind:     collector.Per(collector.Nodes, collectAdmin),
 }
 
-func collectAdmin(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectAdmin(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	levels, err := nodes.Optional(n.AdminLoggerLevels(ctx))
 	if err != nil {
 		return err

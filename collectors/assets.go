@@ -23,11 +23,11 @@ var assets = &collector.Spec{
 		if len(ups.Watched().Assets)+len(ups.Watched().Addresses) == 0 {
 			return nil
 		}
-		return collector.PerNetwork(collectAssets)(ups)
+		return collector.Per(collector.Network, collectAssets)(ups)
 	},
 }
 
-func collectAssets(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectAssets(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	monitored, err := describeAssets(ctx, ups)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -34,10 +33,11 @@ var blocks = &collector.Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{headGasUsed, headGasLimit, headTransactions, headBaseFee, minGasPrice, gasTarget, minBlockDelay},
-	Bind:     collector.PerChain(collectBlocks),
+	Bind:     collector.Per(collector.Chains, collectBlocks),
 }
 
-func collectBlocks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectBlocks(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c := on.Chain
 	found, err := collector.NewestBlocks(ctx, ups, c)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -28,10 +27,11 @@ var bootstrap = &collector.Spec{
 	Calls:    []string{"info.isBootstrapped", "GET /ext/health"},
 	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
-	Bind:     collector.PerNode(collectBootstrap),
+	Bind:     collector.Per(collector.Nodes, collectBootstrap),
 }
 
-func collectBootstrap(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectBootstrap(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	for _, c := range ups.AllChains() {
 		done, err := n.IsBootstrapped(ctx, c.Ref)
 		switch {

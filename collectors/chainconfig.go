@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -28,17 +27,17 @@ var chainConfig = &collector.Spec{
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
-	Bind:     collector.PerNodeAndChain((*nodes.Pool).Chains, collectChainConfig),
+	Bind:     collector.Per(collector.Times(collector.Chains, collector.Nodes), collectChainConfig),
 }
 
-func collectChainConfig(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-	config, err := evmConfig(ctx, n, c)
+func collectChainConfig(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	config, err := evmConfig(ctx, on.Node, on.Chain)
 	if err != nil {
 		return err
 	}
-	out.Set(chainConfigInfo, 1, n.Name(), c.Name, strconv.FormatUint(config.ChainID, 10), configHash(config))
+	out.Set(chainConfigInfo, 1, on.Node.Name(), on.Chain.Name, strconv.FormatUint(config.ChainID, 10), configHash(config))
 	for upgrade, at := range upgradeTimes(config) {
-		out.SetTime(chainUpgradeTimestamp, at, n.Name(), c.Name, upgrade)
+		out.SetTime(chainUpgradeTimestamp, at, on.Node.Name(), on.Chain.Name, upgrade)
 	}
 	return nil
 }

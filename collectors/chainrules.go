@@ -25,25 +25,25 @@ var chainRules = &collector.Spec{
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},
-	Bind:     collector.PerChain(collectChainRules),
+	Bind:     collector.Per(collector.Chains, collectChainRules),
 }
 
-func collectChainRules(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	rules, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, c) })
+func collectChainRules(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	rules, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, on.Chain) })
 	if err != nil {
 		return err
 	}
-	config, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ChainConfig, error) { return evmConfig(ctx, n, c) })
+	config, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (node.ChainConfig, error) { return evmConfig(ctx, n, on.Chain) })
 	if err != nil {
 		return err
 	}
-	for name, on := range precompileStates(config, rules) {
-		out.SetBool(precompileActive, on, c.Name, name)
+	for name, active := range precompileStates(config, rules) {
+		out.SetBool(precompileActive, active, on.Chain.Name, name)
 	}
 	holds := maps.Clone(rules.EthRules)
 	maps.Copy(holds, rules.AvalancheRules)
-	for rule, on := range holds {
-		out.SetBool(ruleActive, on, c.Name, rule)
+	for rule, active := range holds {
+		out.SetBool(ruleActive, active, on.Chain.Name, rule)
 	}
 	return nil
 }

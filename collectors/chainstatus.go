@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -22,10 +21,11 @@ var chainStatus = &collector.Spec{
 	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
-	Bind:     collector.PerNode(collectChainStatus),
+	Bind:     collector.Per(collector.Nodes, collectChainStatus),
 }
 
-func collectChainStatus(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectChainStatus(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	for _, c := range ups.AllChains() {
 		if c.Ref == "P" {
 			continue

@@ -10,7 +10,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -35,10 +34,11 @@ var connectedStake = &collector.Spec{
 	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
-	Bind:     collector.PerNode(collectConnectedStake),
+	Bind:     collector.Per(collector.Nodes, collectConnectedStake),
 }
 
-func collectConnectedStake(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectConnectedStake(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	r, err := primaryReach(ctx, ups, n)
 	if err != nil {
 		return err

@@ -453,7 +453,7 @@ func TestEqualCallsOfOneTransactionAllCount(t *testing.T) {
 
 // data answers calls to the Data service in place of the network, unless it returns an empty text.
 func (w *world) data(answer func(r *http.Request) string) {
-	w.served().Data.Client = data.New(func() *scrape.Upstream {
+	w.ups.Data.Client = data.New(func() *scrape.Upstream {
 		up, err := scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: promhttp.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 			words := answer(r)
 			if words == "" {
@@ -769,7 +769,7 @@ func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	t.Helper()
 	id := w.network.Chain(chain).ID
 	for n := from; ; n++ {
-		if _, err := w.served().Data.Block(t.Context(), id, strconv.FormatUint(n+1, 10)); scrape.OutcomeOf(err) == scrape.NotFound {
+		if _, err := w.ups.Data.Block(t.Context(), id, strconv.FormatUint(n+1, 10)); scrape.OutcomeOf(err) == scrape.NotFound {
 			return n
 		} else if err != nil {
 			t.Fatal(err)
@@ -885,7 +885,7 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 				}
 				return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"networkID":"%d"}}`, c.id)
 			}
-			w.served().Data.Network = c.configured
+			w.ups.Data.Network = c.configured
 			var paths []string
 			w.data(func(r *http.Request) string {
 				paths = append(paths, r.URL.Path)
@@ -905,7 +905,7 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 				n.Stop()
 			}
 			time.Sleep(time.Hour)
-			if got, err := w.served().FindNetwork(t.Context()); got != c.want || err != nil {
+			if got, err := w.ups.FindNetwork(t.Context()); got != c.want || err != nil {
 				t.Errorf("%s: %q, %v while the nodes are down", name, got, err)
 			}
 		})
@@ -1010,7 +1010,7 @@ func TestRejectedKeyIsNotAnOutage(t *testing.T) {
 		for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden} {
 			w.network.DataService().SetKey("good", status)
 			up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Header: http.Header{"X-Service-Api-Key": {"bad"}}}))(t)
-			w.served().Data.Client = data.New(up)
+			w.ups.Data.Client = data.New(up)
 			samples, notes := w.runJob(t.Context(), t, "data_up", "data")
 			wantSeries(t, samples, "avax_data_up", "1")
 			if len(notes) != 1 || !strings.Contains(notes[0], "the service rejects the key") {
@@ -1027,7 +1027,7 @@ func TestDataUpIsZeroDuringARequestedPause(t *testing.T) {
 	for name, fault := range map[string]simnet.Fault{"429": simnet.RateLimited(time.Hour), "503": simnet.Refused(503, "no healthy node")} {
 		inWorld(t, func(t *testing.T, w world) {
 			up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, MaxWait: 5 * time.Minute}))(t)
-			w.served().Data.Client = data.New(up)
+			w.ups.Data.Client = data.New(up)
 			w.network.DataService().Inject(fault)
 			notes := map[string]bool{}
 			for range 20 {
@@ -1053,7 +1053,7 @@ func TestDataUpIsAbsentWhenTheBudgetIsSpent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		budget := &data.Budget{PerMinute: 10}
 		up := must.Get(scrape.New(scrape.Options{Name: "data", URL: "http://data.sim", Transport: w, Admit: budget.Admit}))(t)
-		w.served().Data.Client = data.New(up)
+		w.ups.Data.Client = data.New(up)
 		if samples, err := w.run(t, "data_up", "data"); !data.IsOverBudget(err) || samples != "" {
 			t.Errorf("%s, %v", samples, err)
 		}
@@ -1106,7 +1106,7 @@ func TestDataCallsStayWithinCost(t *testing.T) {
 					t.Errorf("%s: %d calls of %s, cost %d", spec.Name, n, op, cost[op])
 				}
 			}
-			w.ups.SetData(nil)
+			w.ups.Data = nil
 			if slices.Contains([]string{"delegations", "payouts", "subnets", "native_balances"}, spec.Name) { // also run with the nodes alone
 				return
 			}
@@ -1128,7 +1128,7 @@ func TestPayoutsWithoutNodesOmitTheValidators(t *testing.T) {
 		w.page(t, "payouts")
 		time.Sleep(2 * 365 * 24 * time.Hour)
 		w.setNodes(t)
-		w.served().Data.Network = data.Mainnet
+		w.ups.Data.Network = data.Mainnet
 		wantNoSeries(t, w.page(t, "payouts"), "avax_payout_paid_avax")
 	})
 }

@@ -42,7 +42,7 @@ var delegations = &collector.Spec{
 	Calls:    []string{"platform.getCurrentValidators", "info.upgrades", "info.getNodeID", "info.getNetworkID", data.ListPendingRewards.Op()},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{delegationEnd, delegationStake, delegationReward, delegationValidatorEnd, delegationReachable, delegatorKnown},
-	Bind:     collector.PerItem(collector.Watchlist.DelegatorItems, collectDelegations),
+	Bind:     collector.Per(collector.Items(collector.Watchlist.DelegatorItems), collectDelegations),
 	// All addresses are requested together, and each answer serves all jobs for a period.
 	ReusesAnswers: true,
 	Cost: func(w collector.Watchlist, _ int) map[string]int {
@@ -62,8 +62,8 @@ func pagesOf(delegators []collector.Item) (pages int) {
 // maxDelegatedTo is the maximum number of validators whose delegations one run lists. A list may have thousands of entries.
 const maxDelegatedTo = 50
 
-func collectDelegations(ctx context.Context, ups *collector.Upstreams, item collector.Item, out *metric.Batch) error {
-	name, address := item.Name, item.Value
+func collectDelegations(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	name, address := on.Item.Name, on.Item.Value
 	current := map[string]payout{}
 	pending, err := pendingDelegations(ctx, ups, []string{address})
 	incomplete := err != nil
@@ -71,8 +71,7 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, item coll
 		current[d.TxHash] = payout{NodeID: d.NodeID, End: d.EndTimestamp.Time, Stake: d.AmountStaked, Expected: wire.NanoAVAX(d.EstimatedReward.Amount.Uint64()),
 			Estimated: true}
 	}
-	_, served := ups.Served()
-	if !incomplete && served {
+	if !incomplete && ups.Data != nil {
 		if err := keepUnconfirmed(ups, name+" "+address, current); err != nil {
 			return err
 		}
@@ -118,7 +117,7 @@ func collectDelegations(ctx context.Context, ups *collector.Upstreams, item coll
 		return err
 	}
 	expectPayouts(ups, out, name, current)
-	if known := len(payoutsOf(ups, name)) > 0; served && !incomplete {
+	if known := len(payoutsOf(ups, name)) > 0; ups.Data != nil && !incomplete {
 		out.SetBool(delegatorKnown, known, address, name)
 	}
 	return nil
@@ -194,11 +193,10 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, address stri
 // pendingDelegations returns the delegations of addresses that the Data service lists, if it is configured. It requests those of all
 // delegators together, because one request costs as much as one for a single address.
 func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses []string) (found []data.PendingReward, err error) {
-	served, is := ups.Served()
-	if !is {
+	if ups.Data == nil {
 		return nil, nil
 	}
-	network, err := served.FindNetwork(ctx)
+	network, err := ups.FindNetwork(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +205,7 @@ func pendingDelegations(ctx context.Context, ups *collector.Upstreams, addresses
 		if !slices.ContainsFunc(chunk, func(a string) bool { return slices.Contains(addresses, a) }) {
 			continue
 		}
-		for r, err := range served.Data.PendingRewards(ctx, network, chunk, nil) {
+		for r, err := range ups.Data.PendingRewards(ctx, network, chunk, nil) {
 			if err != nil {
 				return found, collector.IfRejected(err, "AVAX_WATCH_DELEGATORS")
 			}

@@ -33,10 +33,10 @@ func TestNoCollectorPanicsWithoutUpstreams(t *testing.T) {
 	for name, build := range map[string]func(*collector.Upstreams){
 		"nothing": func(*collector.Upstreams) {},
 		"dead Data service": func(u *collector.Upstreams) {
-			u.SetData(collector.NewDataService(data.New(unreachable(t, "data")), "", "usd"))
+			u.Data = collector.NewDataService(data.New(unreachable(t, "data")), "", "usd")
 		},
 		"dead Data service, named network": func(u *collector.Upstreams) {
-			u.SetData(collector.NewDataService(data.New(unreachable(t, "data")), "mainnet", "usd"))
+			u.Data = collector.NewDataService(data.New(unreachable(t, "data")), "mainnet", "usd")
 		},
 		"dead Metrics service": func(u *collector.Upstreams) { u.Metrics = metrics.New(unreachable(t, "metrics")) },
 		"dead observer": func(u *collector.Upstreams) {

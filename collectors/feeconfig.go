@@ -40,13 +40,13 @@ var feeConfig = &collector.Spec{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
 	},
-	Bind: collector.PerChain(collectFeeConfig),
+	Bind: collector.Per(collector.Chains, collectFeeConfig),
 }
 
-func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is metric.ErrNotOffered.
 	answer, err := nodes.Agreed(ctx, ups.Pool, "fee configuration", exactly, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
-		return nodes.Optional(n.EthFeeConfig(ctx, c.Ref))
+		return nodes.Optional(n.EthFeeConfig(ctx, on.Chain.Ref))
 	})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, c nodes.Cha
 		{feeBlockGasCostStep, float64(f.BlockGasCostStep)},
 		{feeLastChangedBlock, float64(answer.LastChangedAt)},
 	} {
-		out.Set(s.family, s.value, c.Name)
+		out.Set(s.family, s.value, on.Chain.Name)
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ var fleet = &collector.Spec{
 	Every:         time.Minute,
 	ReusesAnswers: true, // the collector named identity makes the same calls
 	Families:      []*metric.Family{nodeIdentityChanges, nodeDuplicate, nodeNetworkMismatch},
-	Bind:          collector.PerNetworkOf(func() collector.NetworkCollect { return knownNodes{}.collect }),
+	Bind:          collector.PerBegin(collector.Network, func() collector.Collect { return knownNodes{}.collect }),
 }
 
 // knownNodes holds the last known identity of each node, by its configured name.
@@ -69,7 +69,7 @@ func (s *knownNode) changed(name, what string, last *string, reported string) bo
 	return true
 }
 
-func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}

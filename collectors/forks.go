@@ -22,15 +22,15 @@ var forks = &collector.Spec{
 	Calls:    []string{"eth_getBlockByNumber"},
 	Every:    90 * time.Second,
 	Families: []*metric.Family{forkDetected},
-	Bind:     collector.PerChain(collectForks),
+	Bind:     collector.Per(collector.Chains, collectForks),
 }
 
 // maxObserverLag is the largest expected difference in height between two answers of an observer. There may be a
 // difference, because different machines may have answered.
 const maxObserverLag = 16
 
-func collectForks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	newest, err := collector.NewestBlocks(ctx, ups, c)
+func collectForks(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	newest, err := collector.NewestBlocks(ctx, ups, on.Chain)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func collectForks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, 
 		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
 			return b, nil
 		}
-		b, err := n.EthBlockByNumber(ctx, c.Ref, (*uint64)(&height))
+		b, err := n.EthBlockByNumber(ctx, on.Chain.Ref, (*uint64)(&height))
 		return collector.NodeBlock{Of: n, EthBlock: b}, err
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func collectForks(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, 
 		votes[b.Hash]++
 	}
 	for _, b := range same {
-		out.SetBool(forkDetected, 2*votes[b.Hash] <= len(same), b.Of.Name(), c.Name)
+		out.SetBool(forkDetected, 2*votes[b.Hash] <= len(same), b.Of.Name(), on.Chain.Name)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func upstreams(t *testing.T, transport http.RoundTripper, network *simnet.Networ
 		},
 		Metrics: metrics.New(open(t, transport, "metrics")),
 	}
-	ups.SetData(collector.NewDataService(data.New(open(t, transport, "data")), data.Mainnet, data.USD))
+	ups.Data = collector.NewDataService(data.New(open(t, transport, "data")), data.Mainnet, data.USD)
 	return ups
 }
 

@@ -32,10 +32,11 @@ var heads = &collector.Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
-	Bind:     collector.PerNodeOrObserverAndChain((*nodes.Pool).AllChains, collectHeads),
+	Bind:     collector.Per(collector.Times(collector.AllChains, collector.NodesAndObservers), collectHeads),
 }
 
-func collectHeads(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n, c := on.Node, on.Chain
 	var height uint64
 	var at time.Time
 	var evm node.EthBlock

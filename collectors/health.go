@@ -82,10 +82,11 @@ var health = &collector.Spec{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio, chainDisconnected, chainConnected, networkUpgrade, networkUpgradeStake, sendFailures, sinceMessage,
 	},
-	Bind: collector.PerNodeOf((*nodes.Pool).Nodes, func() collector.NodeCollect { return new(healthBefore).collect }),
+	Bind: collector.PerBegin(collector.Nodes, func() collector.Collect { return new(healthBefore).collect }),
 }
 
-func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	answer, err := n.Health(ctx)
 	if before.since.IsZero() && node.IsNotServed(err) { // the API is disabled, or a proxy in front of the node blocks the health API
 		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)

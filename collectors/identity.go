@@ -36,10 +36,11 @@ var identity = &collector.Spec{
 	},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeInfo, nodeAddressInfo, nodeIdentityInfo, nodeVMInfo, nodeTxFee},
-	Bind:     collector.PerNode(collectIdentity),
+	Bind:     collector.Per(collector.Nodes, collectIdentity),
 }
 
-func collectIdentity(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectIdentity(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	id, err := n.Identity(ctx)
 	if err != nil {
 		return err

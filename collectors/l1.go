@@ -10,7 +10,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -53,10 +52,11 @@ var l1 = &collector.Spec{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
-	Bind: collector.PerChain(collectL1),
+	Bind: collector.Per(collector.Chains, collectL1),
 }
 
-func collectL1(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+func collectL1(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c := on.Chain
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err

@@ -49,7 +49,7 @@ var l1Proposers = &collector.Spec{
 	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within four minutes
 	OnChange: true,
 	Families: []*metric.Family{l1ProposerCount, l1ProposersLeft, l1ProposersLeftRatio, l1ProposerViewHeight, l1ProposerViewTimestamp, l1ProposerCanBuild},
-	Bind: collector.PerChainOf((*nodes.Pool).SubnetChains, func() collector.ChainCollect {
+	Bind: collector.PerBegin(collector.SubnetChains, func() collector.Collect {
 		return (&proposerView{sets: map[uint64]map[string]uint64{}}).collect
 	}),
 }
@@ -79,7 +79,8 @@ type proposers struct {
 	ratio   float64           // share of the weight of left
 }
 
-func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c := on.Chain
 	if len(ups.Nodes()) == 0 {
 		return nil // observers do not list their peers
 	}

@@ -40,13 +40,14 @@ var l1Runway = &collector.Spec{
 	},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
-	Bind:     collector.PerChainOf((*nodes.Pool).Chains, func() collector.ChainCollect { return burnMeters{staking.Meters{}}.collect }),
+	Bind:     collector.PerBegin(collector.Chains, func() collector.Collect { return burnMeters{staking.Meters{}}.collect }),
 }
 
 // burnMeters are used if the nodes do not report the fee.
 type burnMeters struct{ staking.Meters }
 
-func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
+func (m burnMeters) collect(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c := on.Chain
 	b, err := ups.Blockchain(ctx, c)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err

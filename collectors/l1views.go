@@ -35,14 +35,15 @@ var l1Views = &collector.Spec{
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     collector.PerNodeOrObserverAndChain((*nodes.Pool).SubnetChains, collectL1Views),
+	Bind:     collector.Per(collector.Times(collector.SubnetChains, collector.NodesAndObservers), collectL1Views),
 }
 
 // unknownFor is the time after a validator was added in which nodes report it as disconnected: they update their uptime trackers once a
 // minute. An L1 that adds a large validator must not look as if it lost that weight.
 const unknownFor = 3 * time.Minute
 
-func collectL1Views(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
+func collectL1Views(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n, c := on.Node, on.Chain
 	maxAge := nodes.MaxAnswerAge(ctx)
 	self, err := n.ID(ctx)
 	if err != nil {

@@ -225,7 +225,7 @@ func (m *mutator) store(method string, v any, path []string) {
 // ups returns clients of three nodes and an observer of the network.
 func (m *mutator) ups(t *testing.T) *collector.Upstreams {
 	ups := upstreams(t, m, m.network)
-	ups.SetData(nil)
+	ups.Data = nil
 	ups.Metrics = nil
 	ups.Watch.Tokens, ups.Watch.Signatures, ups.Watch.Delegators = nil, nil, nil
 	all := []*nodes.Node{watch(t, m)}

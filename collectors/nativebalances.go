@@ -31,18 +31,18 @@ var nativeBalances = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
-	Bind:     collector.PerItemAndChain(collector.Watchlist.EVMItems, collectNativeBalance),
+	Bind:     collector.Per(collector.Times(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectNativeBalance),
 	Cost:     collector.Calls(data.GetNativeBalance.Op(), 1),
 }
 
-func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, item collector.Item, out *metric.Batch) error {
-	address := item.Value
+func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c, address := on.Chain, on.Item.Value
 	symbol := ""
 	tokens, err := nodes.Agreed(ctx, ups.Pool, "balances", closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
 	})
-	if served, is := ups.Served(); is {
-		b, listedErr := listedBalance(ctx, served, c, address)
+	if ups.Data != nil {
+		b, listedErr := listedBalance(ctx, ups, c, address)
 		symbol = b.Symbol
 		switch {
 		case listedErr == nil && err != nil:
@@ -53,11 +53,11 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 			out.Note("no value in a currency: %v", listedErr)
 		}
 		if worth := b.BalanceValue; listedErr == nil && worth != nil {
-			value, wrong := worth.In(served.Data.Currency)
+			value, wrong := worth.In(ups.Data.Currency)
 			if wrong != nil {
 				out.Note("no value in a currency: %v", wrong)
 			} else {
-				out.Set(addressValue, value, c.Name, address, cmp.Or(served.Data.Currency, data.USD))
+				out.Set(addressValue, value, c.Name, address, cmp.Or(ups.Data.Currency, data.USD))
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, c nodes
 }
 
 // listedBalance requests a balance from the Data service.
-func listedBalance(ctx context.Context, ups collector.Served, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
+func listedBalance(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string) (data.NativeTokenBalance, error) {
 	if _, err := ups.FindNetwork(ctx); err != nil {
 		return data.NativeTokenBalance{}, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -30,11 +29,11 @@ var network = &collector.Spec{
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
-		return append(collector.PerNetwork(collectNetwork)(ups), collector.PerChain(collectSubnetSize)(ups)...)
+		return append(collector.Per(collector.Network, collectNetwork)(ups), collector.Per(collector.Chains, collectSubnetSize)(ups)...)
 	},
 }
 
-func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectNetwork(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	sets, err := primarySets(ctx, ups)
 	if err != nil {
 		return err
@@ -60,9 +59,9 @@ func collectNetwork(ctx context.Context, ups *collector.Upstreams, out *metric.B
 
 // collectSubnetSize runs in a separate job for each chain: a chain that is not found or is bootstrapping must not affect
 // the other chains.
-func collectSubnetSize(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	b, err := ups.Blockchain(ctx, c)
-	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(c, "size of "+b.SubnetID) {
+func collectSubnetSize(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, on.Chain)
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(on.Chain, "size of "+b.SubnetID) {
 		return err
 	}
 	set, err := subnetSet(scrape.MaxAge(ctx, 2*time.Minute), ups, b.SubnetID) // the collector named l1 makes the same call

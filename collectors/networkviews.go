@@ -5,7 +5,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -23,30 +22,31 @@ var networkViews = &collector.Spec{
 	ReusesAnswers: true,
 	Families:      []*metric.Family{networkConnectedStake},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
-		return append(collector.PerNode(collectPrimaryView)(ups), collector.PerNodeAndChain((*nodes.Pool).SubnetChains, collectSubnetView)(ups)...)
+		return append(collector.Per(collector.Nodes, collectPrimaryView)(ups),
+			collector.Per(collector.Times(collector.SubnetChains, collector.Nodes), collectSubnetView)(ups)...)
 	},
 }
 
 // collectPrimaryView uses the node's peers, which other collectors also request. It does not request the whole set
 // from each node, because that answer is larger than 1 MB.
-func collectPrimaryView(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	r, err := primaryReach(ctx, ups, n)
+func collectPrimaryView(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	r, err := primaryReach(ctx, ups, on.Node)
 	if err == nil && r.all > 0 {
-		out.Set(networkConnectedStake, float64(r.connected)/float64(r.all), n.Name(), node.PrimaryNetworkID)
+		out.Set(networkConnectedStake, float64(r.connected)/float64(r.all), on.Node.Name(), node.PrimaryNetworkID)
 	}
 	return err
 }
 
-func collectSubnetView(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-	b, err := ups.Blockchain(ctx, c)
-	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(c, n.Name()+"'s view of "+b.SubnetID) {
+func collectSubnetView(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, on.Chain)
+	if err != nil || b.SubnetID == node.PrimaryNetworkID || !ups.ChainReports(on.Chain, on.Node.Name()+"'s view of "+b.SubnetID) {
 		return err
 	}
-	self, err := n.ID(ctx)
+	self, err := on.Node.ID(ctx)
 	if err != nil {
 		return err
 	}
-	set, err := chainSet(ctx, n, c)
+	set, err := chainSet(ctx, on.Node, on.Chain)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func collectSubnetView(ctx context.Context, ups *collector.Upstreams, n *nodes.N
 		}
 	}
 	if all > 0 {
-		out.Set(networkConnectedStake, float64(connected)/float64(all), n.Name(), b.SubnetID)
+		out.Set(networkConnectedStake, float64(connected)/float64(all), on.Node.Name(), b.SubnetID)
 	}
 	return nil
 }

@@ -32,13 +32,14 @@ var observer = &collector.Spec{
 	Calls:    []string{"info.getNetworkID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{observerInfo, observerUp, observerMismatch, observerOffers},
-	Bind:     collector.PerObserver(collectObserver),
+	Bind:     collector.Per(collector.Observers, collectObserver),
 }
 
 // observerTimeout is the time without a result after which an observer counts as down.
 const observerTimeout = 5 * time.Minute
 
-func collectObserver(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectObserver(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	out.Set(observerInfo, 1, n.Name())
 	var lost error
 	switch err := findNetwork(ctx, ups, n, out); {

@@ -41,7 +41,7 @@ var payouts = &collector.Spec{
 		data.ListTransactions.Op()},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{payoutExpected, payoutPaid, payoutEnd, payoutUptime, validatorNextReward},
-	Bind:     collector.PerNetwork(collectPayouts),
+	Bind:     collector.Per(collector.Network, collectPayouts),
 	Cost: func(w collector.Watchlist, _ int) map[string]int {
 		return map[string]int{data.ListRewards.Op(): pagesOf(w.Delegators), data.ListPendingRewards.Op(): pagesOf(w.Delegators),
 			data.ListTransactions.Op(): min(1, len(w.Delegators))}
@@ -80,7 +80,7 @@ func payoutsOf(ups *collector.Upstreams, name string) map[string]payout {
 	return collector.Load[map[string]payout](ups, "payouts "+name)
 }
 
-func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	var names []string
 	for _, d := range ups.Watched().Delegators {
 		names = append(names, d.Name)
@@ -97,8 +97,8 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, out *metric.B
 		maps.DeleteFunc(ended[name], func(_ string, p payout) bool { return p.End.After(time.Now()) })
 	}
 	var service *serviceReader
-	if served, is := ups.Served(); is {
-		service = &serviceReader{ups: served, ended: ended}
+	if ups.Data != nil {
+		service = &serviceReader{ups: ups, ended: ended}
 	}
 	for _, name := range names {
 		for tx, p := range ended[name] {
@@ -150,7 +150,7 @@ func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader,
 
 // serviceReader finds the rewards of delegations that have ended in the Data service.
 type serviceReader struct {
-	ups   collector.Served
+	ups   *collector.Upstreams
 	ended map[string]map[string]payout // by name and transaction
 	found map[string]reading           // by transaction; nil: not loaded yet
 	read  bool                         // in this run
@@ -210,7 +210,7 @@ func (s *serviceReader) readDue(ctx context.Context) error {
 			}
 		}
 	}
-	pending, err := pendingDelegations(ctx, s.ups.Upstreams, d.addresses)
+	pending, err := pendingDelegations(ctx, s.ups, d.addresses)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestPaidRewardIsFoundWhateverTheService(t *testing.T) {
 					}
 					inWorld(t, func(t *testing.T, w world) {
 						w.setNodes(t)
-						w.served().Data.Network = data.Mainnet
+						w.ups.Data.Network = data.Mainnet
 						w.ups.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}, {Name: "other", Value: "P-" + simnet.Owner}}
 						w.network.OrderRewards(order)
 						w.network.EndDelegations("hotel", time.Now().Add(30*time.Minute))
@@ -89,7 +89,7 @@ func TestPayoutsOfAllMonitoredValidators(t *testing.T) {
 func TestDataServiceReplacesTheRewardsOfNodes(t *testing.T) {
 	for _, refused := range []bool{false, true} {
 		inWorld(t, func(t *testing.T, w world) {
-			w.served().Data.Network = data.Mainnet
+			w.ups.Data.Network = data.Mainnet
 			w.ups.Watch.Validators.IDs = []string{w.network.NodeID("bravo")}
 			w.network.SetStakeEnd("bravo", time.Now().Add(30*time.Minute))
 			if refused {
@@ -130,7 +130,7 @@ func TestListsLoseItemsOnlyAfterTwoReadings(t *testing.T) {
 			w.ups.Watch.Tokens = w.ups.Watch.Tokens[:1]
 			if name == "delegations" {
 				w.setNodes(t)
-				w.served().Data.Network = data.Mainnet
+				w.ups.Data.Network = data.Mainnet
 			}
 			short, cut := 0, 0
 			w.data(func(r *http.Request) string {
@@ -167,7 +167,7 @@ func TestListsLoseItemsOnlyAfterTwoReadings(t *testing.T) {
 func TestTransactionsPerSecondWithoutNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t)
-		w.served().Data.Network = data.Mainnet
+		w.ups.Data.Network = data.Mainnet
 		if spec := specOf(t, "tps"); !spec.WithoutNodes() {
 			t.Error("disabled without nodes")
 		}
@@ -181,7 +181,7 @@ func TestTransactionsPerSecondWithoutNodes(t *testing.T) {
 func TestRewardOfADelegationIsSeenByOtherNodes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "hotel", "alpha", "bravo")
-		w.ups.SetData(nil)
+		w.ups.Data = nil
 		w.ups.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
 		time.Sleep(time.Minute)
 		if page := w.page(t, "delegations"); !strings.Contains(page, "avax_delegation_reward_reachable{") {

@@ -39,14 +39,15 @@ var peers = &collector.Spec{
 	Calls:    []string{"info.peers", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodePeers, nodePeersInbound, nodePeersByVersion, nodePeersBenched, nodeSubnetPeers, nodePeersSilent},
-	Bind:     collector.PerNode(collectPeers),
+	Bind:     collector.Per(collector.Nodes, collectPeers),
 }
 
 // silentAfter is the time without a message after which a peer counts as silent. A connected peer sends pings more often
 // than once a minute.
 const silentAfter = time.Minute
 
-func collectPeers(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectPeers(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	answer, err := n.Peers(ctx)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ var rewardBudget = &collector.Spec{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,
 		validatorWeightedUptime, validatorViewsStake, validatorVotesYes,
 	},
-	Bind: collector.PerNetwork(collectRewardBudget),
+	Bind: collector.Per(collector.Network, collectRewardBudget),
 }
 
 // requirements are the uptime requirements for which votes are counted, each with its value of the label requirement.
@@ -67,7 +67,7 @@ var requirements = []struct {
 	label string
 }{{staking.BaseRequirement, "0.8"}, {staking.HeliconRequirement, "0.9"}}
 
-func collectRewardBudget(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectRewardBudget(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	entries, _, err := monitoredEntries(ctx, ups)
 	if err != nil {
 		return err

@@ -45,10 +45,10 @@ var safeToStop = &collector.Spec{
 	ReusesAnswers: true,
 	OnChange:      true,
 	Families:      []*metric.Family{l1SafeToStop, nodeStopLeaves, nodeSafeToStop},
-	Bind:          collector.PerNetwork(collectSafeToStop),
+	Bind:          collector.Per(collector.Network, collectSafeToStop),
 }
 
-func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}

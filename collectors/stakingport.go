@@ -9,7 +9,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -25,7 +24,7 @@ var stakingPort = &collector.Spec{
 	Every:    time.Hour,
 	Off:      true,
 	Families: []*metric.Family{nodeStakingPortOpen},
-	Bind:     collector.PerNode(collectStakingPort),
+	Bind:     collector.Per(collector.Nodes, collectStakingPort),
 }
 
 // connectTimeout limits the attempt. A firewall that drops packets gives no answer.
@@ -33,8 +32,8 @@ const connectTimeout = 5 * time.Second
 
 // collectStakingPort opens one connection to the address that the node announces, and closes it at once. It sends nothing. An address that
 // peers cannot use, such as a loopback address, counts as closed, and no connection is opened.
-func collectStakingPort(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	announced, err := n.NodeIP(scrape.MaxAge(ctx, collector.StaticAge))
+func collectStakingPort(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	announced, err := on.Node.NodeIP(scrape.MaxAge(ctx, collector.StaticAge))
 	if err != nil {
 		return err
 	}
@@ -43,7 +42,7 @@ func collectStakingPort(ctx context.Context, ups *collector.Upstreams, n *nodes.
 		return fmt.Errorf("info.getNodeIP: %q is no address with a port: set public-ip and staking-port of the node", announced)
 	}
 	if !address.Addr().IsGlobalUnicast() || address.Port() == 0 {
-		out.SetBool(nodeStakingPortOpen, false, n.Name())
+		out.SetBool(nodeStakingPortOpen, false, on.Node.Name())
 		return nil
 	}
 	dial := ups.Dial
@@ -59,6 +58,6 @@ func collectStakingPort(ctx context.Context, ups *collector.Upstreams, n *nodes.
 	if ctx.Err() != nil {
 		return fmt.Errorf("connect to %s: %w", address, ctx.Err())
 	}
-	out.SetBool(nodeStakingPortOpen, err == nil, n.Name())
+	out.SetBool(nodeStakingPortOpen, err == nil, on.Node.Name())
 	return nil
 }

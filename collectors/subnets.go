@@ -33,7 +33,7 @@ var subnets = &collector.Spec{
 	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
-	Bind:     collector.PerChain(collectOwners),
+	Bind:     collector.Per(collector.Chains, collectOwners),
 	Cost:     collector.Calls(data.GetSubnet.Op(), 1),
 }
 
@@ -45,19 +45,19 @@ type owners struct {
 	threshold             *wire.Uint64 // nil: not reported
 }
 
-func collectOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	b, err := ups.KnownBlockchain(ctx, c)
+func collectOwners(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	b, err := ups.KnownBlockchain(ctx, on.Chain)
 	if err != nil || b.SubnetID == node.PrimaryNetworkID {
 		return err
 	}
-	if !ups.ChainReports(c, "owners of "+b.SubnetID) {
+	if !ups.ChainReports(on.Chain, "owners of "+b.SubnetID) {
 		return nil
 	}
 	s, err := nodes.Agreed(ctx, ups.Pool, "owners", exactly, func(ctx context.Context, n *nodes.Node) (owners, error) {
 		return nodes.Optional(reportedOwners(ctx, n, b.SubnetID))
 	})
-	if served, is := ups.Served(); is && err != nil {
-		s, err = listedOwners(ctx, served, c, b.SubnetID)
+	if err != nil && ups.Data != nil {
+		s, err = listedOwners(ctx, ups, on.Chain, b.SubnetID)
 	}
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func reportedOwners(ctx context.Context, n *nodes.Node, subnetID string) (owners
 }
 
 // listedOwners requests the owners from the Data service.
-func listedOwners(ctx context.Context, ups collector.Served, c nodes.Chain, subnetID string) (found owners, err error) {
+func listedOwners(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subnetID string) (found owners, err error) {
 	network, err := ups.FindNetwork(ctx)
 	if err != nil {
 		return found, err

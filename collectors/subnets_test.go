@@ -15,8 +15,8 @@ func TestOwnersHaveTheSameLabelsFromNodesAndFromTheDataService(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.network.SetOwner("examplel1", []string{simnet.Owner, simnet.Delegator}, 2)
 		w.network.SetManager("examplel1", "C", "0x00000000000000000000000000000000000000FF")
-		service := w.served().Data
-		w.ups.SetData(nil)
+		service := w.ups.Data
+		w.ups.Data = nil
 		fromNodes := w.page(t, "subnets")
 		id := w.network.Chain("examplel1").SubnetID
 		wantSeries(t, fromNodes, `avax_subnet_owner_info{subnet_id="`+id+`",address="P-`+simnet.Owner+`"}`, "1")
@@ -26,7 +26,7 @@ func TestOwnersHaveTheSameLabelsFromNodesAndFromTheDataService(t *testing.T) {
 		poa := w.network.Chain("examplepoa").SubnetID
 		wantSeries(t, fromNodes, `avax_subnet_info{subnet_id="`+poa+`",is_l1="false",manager_blockchain_id="",manager_address=""}`, "1")
 
-		w.ups.SetData(service)
+		w.ups.Data = service
 		w.setNodes(t)
 		time.Sleep(time.Minute)
 		if fromService := w.page(t, "subnets"); fromService != fromNodes {
@@ -37,7 +37,7 @@ func TestOwnersHaveTheSameLabelsFromNodesAndFromTheDataService(t *testing.T) {
 
 func TestObserverReportsOwnersAndBalances(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.ups.SetData(nil)
+		w.ups.Data = nil
 		w.ups.SetNodes([]*nodes.Node{watch(t, w)})
 		wantSeries(t, w.page(t, "subnets"), `avax_subnet_owner_threshold{subnet_id="`+w.network.Chain("examplel1").SubnetID+`"}`, "1")
 		wantSeries(t, w.page(t, "native_balances"), `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`"}`, "5e+06")
@@ -47,8 +47,8 @@ func TestObserverReportsOwnersAndBalances(t *testing.T) {
 func TestBalancesNeedNoDataService(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		onL1 := `avax_address_balance_tokens{chain="examplel1",address="` + simnet.Account + `"}`
-		service := w.served().Data
-		w.ups.SetData(nil)
+		service := w.ups.Data
+		w.ups.Data = nil
 		page := w.page(t, "native_balances")
 		wantSeries(t, page, `avax_address_balance_tokens{chain="C",address="`+simnet.Account+`"}`, "5e+06")
 		wantSeries(t, page, onL1, "5e+06")
@@ -56,7 +56,7 @@ func TestBalancesNeedNoDataService(t *testing.T) {
 		wantNoSeries(t, page, "avax_address_balance_value")
 		wantNoSeries(t, page, `avax_address_token_info{chain="examplel1"`)
 
-		w.ups.SetData(service)
+		w.ups.Data = service
 		page = w.page(t, "native_balances")
 		wantSeries(t, page, onL1, "5e+06") // the same series
 		wantSeries(t, page, `avax_address_token_info{chain="examplel1",address="`+simnet.Account+`",symbol="L1"}`, "1")
@@ -86,7 +86,7 @@ func TestBalanceComesFromTheDataServiceIfNoNodeServesTheChain(t *testing.T) {
 		if err != nil || !strings.Contains(page, ` 5e+06`) {
 			t.Errorf("%v\n%s", err, page)
 		}
-		w.ups.SetData(nil)
+		w.ups.Data = nil
 		if _, err := w.run(t, "native_balances", simnet.Account+"/examplel1"); scrape.OutcomeOf(err) != scrape.NotFound {
 			t.Errorf("without the service: %v", err)
 		}

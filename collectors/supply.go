@@ -29,7 +29,7 @@ var supply = &collector.Spec{
 	Calls:    []string{"platform.getCurrentSupply", "platform.getBlockchains", "platform.getFeeState", "platform.getValidatorFeeState"},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkSupply, networkBlockchains, platformGasPrice, platformValidatorFee},
-	Bind:     collector.PerNetwork(collectSupply),
+	Bind:     collector.Per(collector.Network, collectSupply),
 }
 
 // currentSupply requests the supply of AVAX. The nodes must agree.
@@ -48,7 +48,7 @@ func validatorFee(ctx context.Context, ups *collector.Upstreams) (node.Validator
 	})
 }
 
-func collectSupply(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectSupply(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	s, err := currentSupply(ctx, ups)
 	if err != nil {
 		return err

@@ -20,15 +20,15 @@ var transactionPool = &collector.Spec{
 	Calls:    []string{"txpool_status"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{poolTransactions},
-	Bind:     collector.PerNodeAndChain((*nodes.Pool).Chains, collectTransactionPool),
+	Bind:     collector.Per(collector.Times(collector.Chains, collector.Nodes), collectTransactionPool),
 }
 
-func collectTransactionPool(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, c nodes.Chain, out *metric.Batch) error {
-	pool, err := nodes.Optional(n.TxPoolStatus(ctx, c.Ref))
+func collectTransactionPool(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	pool, err := nodes.Optional(on.Node.TxPoolStatus(ctx, on.Chain.Ref))
 	if err != nil {
 		return err
 	}
-	out.Set(poolTransactions, float64(pool.Pending), n.Name(), c.Name, "pending")
-	out.Set(poolTransactions, float64(pool.Queued), n.Name(), c.Name, "queued")
+	out.Set(poolTransactions, float64(pool.Pending), on.Node.Name(), on.Chain.Name, "pending")
+	out.Set(poolTransactions, float64(pool.Queued), on.Node.Name(), on.Chain.Name, "queued")
 	return nil
 }

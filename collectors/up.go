@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -26,17 +25,17 @@ var up = &collector.Spec{
 	Every:    15 * time.Second,
 	Probe:    true,
 	Families: []*metric.Family{nodeUp, nodeProbeDuration},
-	Bind:     collector.PerNode(collectUp),
+	Bind:     collector.Per(collector.Nodes, collectUp),
 }
 
-func collectUp(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	answers, took, err := n.Probe(ctx)
+func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	answers, took, err := on.Node.Probe(ctx)
 	if err != nil {
 		return err
 	}
-	out.SetBool(nodeUp, answers, n.Name())
+	out.SetBool(nodeUp, answers, on.Node.Name())
 	if answers {
-		out.Set(nodeProbeDuration, took.Seconds(), n.Name())
+		out.Set(nodeProbeDuration, took.Seconds(), on.Node.Name())
 	}
 	return nil
 }

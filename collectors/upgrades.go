@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
@@ -19,16 +18,16 @@ var upgrades = &collector.Spec{
 	Calls:    []string{"info.upgrades"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{upgradeTimestamp},
-	Bind:     collector.PerNode(collectUpgrades),
+	Bind:     collector.Per(collector.Nodes, collectUpgrades),
 }
 
-func collectUpgrades(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
-	known, err := n.Upgrades(ctx)
+func collectUpgrades(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	known, err := on.Node.Upgrades(ctx)
 	if err != nil {
 		return err
 	}
 	for upgrade, at := range known.Scheduled() {
-		out.SetTime(upgradeTimestamp, at, n.Name(), upgrade)
+		out.SetTime(upgradeTimestamp, at, on.Node.Name(), upgrade)
 	}
 	return nil
 }

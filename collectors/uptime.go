@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -27,10 +26,11 @@ var uptime = &collector.Spec{
 	Calls:    []string{"info.uptime"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeValidating, nodeRewardingStake, nodeWeightedUptime},
-	Bind:     collector.PerNode(collectUptime),
+	Bind:     collector.Per(collector.Nodes, collectUptime),
 }
 
-func collectUptime(ctx context.Context, _ *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectUptime(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	u, err := n.Uptime(ctx)
 	switch {
 	case node.IsNotValidator(err), node.IsStartTimeNotFound(err): // IsStartTimeNotFound: a node without sybil protection

@@ -60,7 +60,7 @@ var validators = &collector.Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Bind: collector.PerNetworkOf(func() collector.NetworkCollect { return new(expectedValidators).collect }),
+	Bind: collector.PerBegin(collector.Network, func() collector.Collect { return new(expectedValidators).collect }),
 }
 
 // expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
@@ -68,7 +68,7 @@ var validators = &collector.Spec{
 // never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
 type expectedValidators struct{ ids map[string]bool }
 
-func (expected *expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func (expected *expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	if expected.ids == nil {
 		expected.ids = map[string]bool{}
 		for _, id := range ups.Watched().Validators.IDs {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -28,12 +27,13 @@ var validatorViews = &collector.Spec{
 	EveryFor: collector.MonitoredPeriod,
 	Families: []*metric.Family{validatorUptime, validatorConnected},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
-		jobs, count := collector.PerNodeOrObserver(collectViews)(ups), len(ups.Nodes())
+		jobs, count := collector.Per(collector.NodesAndObservers, collectViews)(ups), len(ups.Nodes())
 		return slices.Delete(jobs, min(count, maxViews), count)
 	},
 }
 
-func collectViews(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, out *metric.Batch) error {
+func collectViews(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	n := on.Node
 	self, err := n.ID(ctx)
 	if err != nil {
 		return err

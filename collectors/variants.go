@@ -32,7 +32,7 @@ var variants = &collector.Spec{
 	Calls:    []string{"info.getNodeVersion", "info.upgrades", "eth_getChainConfig", "eth_getActiveRulesAt", "platform.getCurrentValidators"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{fleetVariants, nodeContradicted},
-	Bind:     collector.PerNetwork(collectVariants),
+	Bind:     collector.Per(collector.Network, collectVariants),
 }
 
 // fact identifies a property that should be equal on all nodes.
@@ -48,7 +48,7 @@ type nodeValues struct {
 	values map[fact]value
 }
 
-func collectVariants(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) error {
+func collectVariants(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}

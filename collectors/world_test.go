@@ -185,9 +185,3 @@ func wantNoSeries(t *testing.T, page, words string) {
 		}
 	}
 }
-
-// served returns the upstreams of the world with their Data service.
-func (w world) served() collector.Served {
-	ups, _ := w.ups.Served()
-	return ups
-}

@@ -135,16 +135,12 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	q.Currency, q.Dir, q.Progress = cmp.Or(q.Currency, string(cfg.Currency)), ledgerDir(string(cfg.StateDir)), progressTo(stderr)
-	served, err := app.Served(ups)
-	if err != nil {
-		return fmt.Errorf("rewards: %w", err)
-	}
-	payments, err := ledger.Read(ctx, served, q)
+	payments, err := ledger.Read(ctx, ups, q)
 	var incomplete *ledger.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {
 		return fmt.Errorf("rewards: %w", err)
 	}
-	l := printedLedger{Query: q, payments: payments, at: now.UTC(), network: served.Data.NetworkName()}
+	l := printedLedger{Query: q, payments: payments, at: now.UTC(), network: ups.Data.NetworkName()}
 	if incomplete != nil {
 		l.incomplete = incomplete.Lines
 	}

@@ -21,7 +21,7 @@ var AssetTransactions = &collector.Spec{
 	Calls:    []string{data.ListAssetTransactions.Op(), "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
-	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.AssetItems, collectAssetTransactions)),
+	Bind:     collector.PerServed(collector.Items(collector.Watchlist.AssetItems), collectAssetTransactions),
 	Cost:     collector.Calls(data.ListAssetTransactions.Op(), 1),
 }
 
@@ -34,8 +34,8 @@ type transactionCounts struct {
 // assetTransactionTypes are the types of X-Chain transactions. They are exported before the first transaction.
 var assetTransactionTypes = []string{"BaseTx", "CreateAssetTx", "ExportTx", "ImportTx", "OperationTx", collector.Other}
 
-func collectAssetTransactions(ctx context.Context, ups collector.Served, item collector.Item, out *metric.Batch) error {
-	asset := item.Value
+func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	asset := on.Item.Value
 	name := ups.Data.Entry("asset", asset)
 	counts := collector.Load[transactionCounts](ups, name)
 	events, now := &counts.Events, time.Now()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -21,17 +20,17 @@ var Collectibles = &collector.Spec{
 	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectCollectibles)),
+	Bind:     collector.PerServed(collector.Times(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectCollectibles),
 	Cost:     collector.Calls(data.ListCollectibles.Op(), 1),
 }
 
-func collectCollectibles(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
-	address := item.Value
-	held, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
+func collectCollectibles(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	address := on.Item.Value
+	held, err := collector.OfChain(ctx, ups, on.Chain, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
 		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
 		for t, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
 			if err == nil {
-				err = ups.CheckChain(ctx, data.ListCollectibles.Op(), c, t.ChainID)
+				err = ups.CheckChain(ctx, data.ListCollectibles.Op(), on.Chain, t.ChainID)
 			}
 			if err != nil {
 				return nil, err
@@ -41,9 +40,9 @@ func collectCollectibles(ctx context.Context, ups collector.Served, c nodes.Chai
 		return held, nil
 	})
 	for kind, count := range held {
-		shown, saveErr := ups.ConfirmedCount(ups.Data.Entry("collectibles", c.Name, address, kind), count)
+		shown, saveErr := ups.ConfirmedCount(ups.Data.Entry("collectibles", on.Chain.Name, address, kind), count)
 		err = errors.Join(err, saveErr)
-		out.Set(addressCollectibles, float64(shown), c.Name, address, kind)
+		out.Set(addressCollectibles, float64(shown), on.Chain.Name, address, kind)
 	}
 	return err
 }

@@ -18,24 +18,22 @@ var DataBlockchains = &collector.Spec{
 	Calls:    []string{data.ListBlockchains.Op(), "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
-	Bind:     collector.WithData(bindDataBlockchains),
+	Bind:     collector.PerServed(collector.Service, collectDataBlockchains),
 	Cost:     collector.Calls(data.ListBlockchains.Op(), blockchainPages),
 }
 
 // blockchainPages is the estimated number of pages of the list: the Data service lists about 2,000 chains.
 const blockchainPages = 4
 
-func bindDataBlockchains(ups collector.Served) []collector.Job {
-	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
-		count := 0
-		for _, err := range collector.Readable(out, ups.Data.Blockchains(ctx, ups.Data.NetworkName())) {
-			if err != nil {
-				return err
-			}
-			count++
+func collectDataBlockchains(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
+	count := 0
+	for _, err := range collector.Readable(out, ups.Data.Blockchains(ctx, ups.Data.NetworkName())) {
+		if err != nil {
+			return err
 		}
-		shown, err := ups.ConfirmedCount(ups.Data.Entry("blockchains", ups.Data.NetworkName()), count)
-		out.Set(dataBlockchainsFamily, float64(shown), ups.Data.NetworkName())
-		return err
-	}}}
+		count++
+	}
+	shown, err := ups.ConfirmedCount(ups.Data.Entry("blockchains", ups.Data.NetworkName()), count)
+	out.Set(dataBlockchainsFamily, float64(shown), ups.Data.NetworkName())
+	return err
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -37,12 +36,13 @@ var DataIndex = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
-	Bind:     collector.WithData(collector.PerChain(collectDataIndex)),
+	Bind:     collector.PerServed(collector.Chains, collectDataIndex),
 	Cost:     collector.Calls(data.GetBlock.Op(), maxLookups),
 }
 
-func collectDataIndex(ctx context.Context, ups collector.Served, c nodes.Chain, out *metric.Batch) error {
-	head, err := collector.NewestHeight(ctx, ups.Upstreams, c)
+func collectDataIndex(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	c := on.Chain
+	head, err := collector.NewestHeight(ctx, ups, c)
 	if err != nil {
 		return err
 	}

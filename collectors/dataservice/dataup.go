@@ -23,23 +23,21 @@ var DataUp = &collector.Spec{
 	Calls:    []string{data.ListBlockchains.Op()},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataUpFamily},
-	Bind:     collector.WithService(bindDataUp),
+	Bind:     collector.Per(collector.Service, collectDataUp),
 	Cost:     collector.Calls(data.ListBlockchains.Op(), 1),
 }
 
-func bindDataUp(ups collector.Served) []collector.Job {
-	return []collector.Job{{Target: metric.Target{Item: "data"}, Collect: func(ctx context.Context, out *metric.Batch) error {
-		err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.NetworkName(), data.Mainnet))
-		switch outcome := scrape.OutcomeOf(err); {
-		case outcome == scrape.Forbidden || outcome == scrape.Rejected:
-			out.Note("%v", err)
-			err = nil
-		case outcome == scrape.LocalLimit || data.IsOverBudget(err):
-			return err
-		case outcome == scrape.RateLimited:
-			out.Note("the Data service requested a pause: see avax_exporter_upstream_wait_until_timestamp_seconds")
-		}
-		out.SetBool(dataUpFamily, err == nil)
-		return nil
-	}}}
+func collectDataUp(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
+	err := ups.Data.Probe(scrape.MaxAge(ctx, 0), cmp.Or(ups.Data.NetworkName(), data.Mainnet))
+	switch outcome := scrape.OutcomeOf(err); {
+	case outcome == scrape.Forbidden || outcome == scrape.Rejected:
+		out.Note("%v", err)
+		err = nil
+	case outcome == scrape.LocalLimit || data.IsOverBudget(err):
+		return err
+	case outcome == scrape.RateLimited:
+		out.Note("the Data service requested a pause: see avax_exporter_upstream_wait_until_timestamp_seconds")
+	}
+	out.SetBool(dataUpFamily, err == nil)
+	return nil
 }

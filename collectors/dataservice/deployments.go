@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -19,13 +18,13 @@ var Deployments = &collector.Spec{
 	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.ContractItems, collectDeployments)),
+	Bind:     collector.PerServed(collector.Times(collector.Chains, collector.Items(collector.Watchlist.ContractItems)), collectDeployments),
 	Cost:     collector.Calls(data.ListDeployments.Op(), 1),
 }
 
-func collectDeployments(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
-	address := item.Value
-	count, err := collector.OfChain(ctx, ups, c, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
+func collectDeployments(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	address := on.Item.Value
+	count, err := collector.OfChain(ctx, ups, on.Chain, data.ListDeployments.Op()+" "+address, func(chainID string) (count int, err error) {
 		for _, err := range collector.Readable(out, ups.Data.Deployments(ctx, chainID, address)) {
 			if err != nil {
 				return 0, err
@@ -37,7 +36,7 @@ func collectDeployments(ctx context.Context, ups collector.Served, c nodes.Chain
 	if err != nil {
 		return err
 	}
-	shown, err := ups.ConfirmedCount(ups.Data.Entry("deployments", c.Name, address), count)
-	out.Set(addressDeployments, float64(shown), c.Name, address)
+	shown, err := ups.ConfirmedCount(ups.Data.Entry("deployments", on.Chain.Name, address), count)
+	out.Set(addressDeployments, float64(shown), on.Chain.Name, address)
 	return err
 }

@@ -45,14 +45,14 @@ var ICM = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
-	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.EVMItems, collectICM)),
+	Bind:     collector.PerServed(collector.Items(collector.Watchlist.EVMItems), collectICM),
 	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
 	},
 }
 
-func collectICM(ctx context.Context, ups collector.Served, item collector.Item, out *metric.Batch) error {
-	address := item.Value
+func collectICM(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	address := on.Item.Value
 	name := ups.Data.Entry("icm", address)
 	totals := collector.Load[icmTotals](ups, name)
 	err := totals.read(ctx, ups, address, out)
@@ -137,7 +137,7 @@ const (
 // read reads the list of messages down to the beginning of the pass. The list has no parameter for that. It may be ordered by the
 // time of sending or by the last change. So once an hour, and if a page is not in order, reading ends only after a page without a message
 // that changed since then.
-func (t *icmTotals) read(ctx context.Context, ups collector.Served, address string, out *metric.Batch) error {
+func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
 	now := time.Now()
 	if t.Recent == nil {
 		t.Recent = map[string]icmMessage{}
@@ -197,7 +197,7 @@ func (t *icmTotals) add(messages []data.ICMMessage, p *pass, now time.Time) (don
 
 // readPending requests messages by ID that this run has not read and whose status may change, those first that were not read for the
 // longest time.
-func (t *icmTotals) readPending(ctx context.Context, ups collector.Served, out *metric.Batch) {
+func (t *icmTotals) readPending(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) {
 	var ids []string
 	for id, m := range t.Recent {
 		if m.mayChange() && !t.listed[id] {

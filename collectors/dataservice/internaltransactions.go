@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -24,12 +23,12 @@ var InternalTransactions = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectInternalTransactions)),
+	Bind:     collector.PerServed(collector.Times(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectInternalTransactions),
 	Cost:     collector.Calls(data.ListInternals.Op(), 1),
 }
 
-func collectInternalTransactions(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
-	address := item.Value
+func collectInternalTransactions(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	address := on.Item.Value
 	return transferList[data.InternalTransaction]{
 		op: data.ListInternals.Op(), family: addressInternals, read: internalsRead, copies: true,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.InternalTransaction], error) {
@@ -41,5 +40,5 @@ func collectInternalTransactions(ctx context.Context, ups collector.Served, c no
 			}
 			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
 		},
-	}.count(ctx, ups, c, address, out)
+	}.count(ctx, ups, on.Chain, address, out)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -31,7 +30,7 @@ var NFTMetadata = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
-	Bind:     collector.WithData(bindNFTMetadata),
+	Bind:     collector.PerServed(monitoredTokens, collectNFTMetadata),
 	Cost: func(w collector.Watchlist, jobs int) map[string]int {
 		reindexed := 0
 		for _, t := range w.Tokens {
@@ -43,29 +42,27 @@ var NFTMetadata = &collector.Spec{
 	},
 }
 
-func bindNFTMetadata(ups collector.Served) []collector.Job {
-	var jobs []collector.Job
-	for _, t := range ups.Watched().Tokens {
-		i := slices.IndexFunc(ups.Chains(), func(c nodes.Chain) bool { return c.Name == t.Chain })
-		if i < 0 {
-			continue // with AVAX_CHAINS=auto, the chain may be discovered later
+// monitoredTokens are the tokens whose chain is monitored. With AVAX_CHAINS=auto, the chain of another one may be discovered later.
+func monitoredTokens(ups *collector.Upstreams) (all []collector.Subject) {
+	for _, on := range collector.Chains(ups) {
+		for _, t := range ups.Watched().Tokens {
+			if t.Chain == on.Chain.Name {
+				on.Item = collector.Item{Name: t.Title()}
+				all = append(all, on)
+			}
 		}
-		c := ups.Chains()[i]
-		jobs = append(jobs, collector.Job{Target: metric.Target{Item: t.Title(), Chain: c.Name},
-			Collect: func(ctx context.Context, out *metric.Batch) error {
-				for _, now := range ups.Watched().Tokens { // a reload may have changed the token
-					if now.Title() == t.Title() && now.Chain == t.Chain {
-						t = now
-					}
-				}
-				return collectNFTMetadata(ctx, ups, c, t, out)
-			}})
 	}
-	return jobs
+	return all
 }
 
-func collectNFTMetadata(ctx context.Context, ups collector.Served, c nodes.Chain, t collector.Token, out *metric.Batch) error {
-	_, err := collector.OfChain(ctx, ups, c, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
+func collectNFTMetadata(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	tokens := ups.Watched().Tokens
+	i := slices.IndexFunc(tokens, func(t collector.Token) bool { return t.Chain == on.Chain.Name && t.Title() == on.Item.Name })
+	if i < 0 { // a reload has removed it
+		return nil
+	}
+	t := tokens[i]
+	_, err := collector.OfChain(ctx, ups, on.Chain, data.ListCollectibles.Op()+" "+t.Contract+" "+t.ID, func(chainID string) (none struct{}, err error) {
 		found, err := findToken(ctx, ups, chainID, t, out)
 		if err != nil {
 			return none, err
@@ -88,7 +85,7 @@ func collectNFTMetadata(ctx context.Context, ups collector.Served, c nodes.Chain
 
 // findToken searches for a token among the tokens of the monitored addresses. It starts with the address that held
 // the token last. It returns nil if no monitored address holds the token.
-func findToken(ctx context.Context, ups collector.Served, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
+func findToken(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) (*data.Collectible, error) {
 	name := ups.Data.Entry("holder", chainID, strings.ToLower(t.Contract), t.ID)
 	last, _ := state.Load[string](&ups.Memory, name)
 	order := collector.Values(ups.Watched().EVM)
@@ -126,7 +123,7 @@ const reindexEvery = time.Hour
 
 // reindex requests that the service reads the token's metadata again, at most once per reindexEvery. It stores the time
 // before the call, so that a restart does not repeat the call.
-func reindex(ctx context.Context, ups collector.Served, chainID string, t collector.Token, out *metric.Batch) {
+func reindex(ctx context.Context, ups *collector.Upstreams, chainID string, t collector.Token, out *metric.Batch) {
 	name := ups.Data.Entry("reindexed", chainID, strings.ToLower(t.Contract), t.ID)
 	last := collector.Load[time.Time](ups, name)
 	if since := time.Since(last); since >= 0 && since < reindexEvery {

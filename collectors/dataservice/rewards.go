@@ -11,7 +11,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/wire"
@@ -46,26 +45,26 @@ var Rewards = &collector.Spec{
 	Calls:    []string{data.ListRewards.Op(), "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
-	Bind:     collector.WithData(bindRewards),
+	Bind:     collector.PerServed(rewarded, collectRewards),
 	Cost:     collector.Calls(data.ListRewards.Op(), 1),
 }
 
-func bindRewards(ups collector.Served) []collector.Job {
+// rewarded are the validators in AVAX_VALIDATORS. If no node ID is set there, it returns the nodes.
+func rewarded(ups *collector.Upstreams) []collector.Subject {
 	if len(ups.Watched().Validators.IDs) > 0 {
-		return collector.PerItem(collector.Watchlist.ValidatorItems, func(ctx context.Context, ups collector.Served, of collector.Item, out *metric.Batch) error {
-			return collectRewards(ctx, ups, of.Value, out)
-		})(ups)
+		return collector.Items(collector.Watchlist.ValidatorItems)(ups)
 	}
-	return collector.PerNode(func(ctx context.Context, ups collector.Served, n *nodes.Node, out *metric.Batch) error {
-		id, err := n.ID(ctx)
-		if err != nil || !ups.NodeReports(n, "rewards of "+id) {
-			return err
-		}
-		return collectRewards(ctx, ups, id, out)
-	})(ups)
+	return collector.Nodes(ups)
 }
 
-func collectRewards(ctx context.Context, ups collector.Served, id string, out *metric.Batch) error {
+func collectRewards(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	id := on.Item.Value
+	if on.Node != nil {
+		var err error
+		if id, err = on.Node.ID(ctx); err != nil || !ups.NodeReports(on.Node, "rewards of "+id) {
+			return err
+		}
+	}
 	name := ups.Data.Entry("validator-rewards", id, ups.Data.Currency)
 	totals := collector.Load[rewardTotals](ups, name)
 	r := rewardReader{

@@ -35,12 +35,12 @@ type transferList[T any] struct {
 }
 
 // count counts the new transfers of an address in both directions.
-func (list transferList[T]) count(ctx context.Context, ups collector.Served, c nodes.Chain, address string, out *metric.Batch) error {
+func (list transferList[T]) count(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, address string, out *metric.Batch) error {
 	_, err := collector.OfChain(ctx, ups, c, list.op+" "+address, func(chainID string) (none struct{}, err error) {
 		name := ups.Data.Entry(list.op[strings.LastIndex(list.op, ":")+1:], chainID, strings.ToLower(address))
 		counts := collector.Load[transferCounts](ups, name)
 		events := &counts.Events
-		head, err := collector.NewestHeight(ctx, ups.Upstreams, c)
+		head, err := collector.NewestHeight(ctx, ups, c)
 		if err != nil && len(events.Heads) == 0 {
 			return none, err
 		}

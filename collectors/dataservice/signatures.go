@@ -25,21 +25,21 @@ var Signatures = &collector.Spec{
 	Calls:    []string{data.GetAggregatedSignatures.Op(), "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Bind:     collector.WithData(collector.PerItem(collector.Watchlist.SignatureItems, collectSignatures)),
+	Bind:     collector.PerServed(collector.Items(collector.Watchlist.SignatureItems), collectSignatures),
 	Cost:     collector.Calls(data.GetAggregatedSignatures.Op(), 1),
 }
 
-func collectSignatures(ctx context.Context, ups collector.Served, p collector.Item, out *metric.Batch) error {
+func collectSignatures(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	began := time.Now()
-	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), p.Value)
+	_, err := ups.Data.AggregatedSignatures(scrape.MaxAge(ctx, 0), ups.Data.NetworkName(), on.Item.Value)
 	took := time.Since(began)
 	var status *scrape.StatusError
 	if err != nil && (!errors.As(err, &status) || status.Status != http.StatusInternalServerError) {
 		return collector.IfUnknown(err, "AVAX_WATCH_SIGNATURES") // the aggregator did not answer, which says nothing about the validators
 	}
-	out.SetBool(signatureUp, err == nil, p.Name)
+	out.SetBool(signatureUp, err == nil, on.Item.Name)
 	if err == nil {
-		out.Set(signatureTook, took.Seconds(), p.Name)
+		out.Set(signatureTook, took.Seconds(), on.Item.Name)
 		return nil
 	}
 	out.Note("%v", err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
 )
 
@@ -31,12 +30,12 @@ var TPS = &collector.Spec{
 		if ups.Metrics == nil {
 			return nil
 		}
-		return collector.PerChain(collectTPS)(ups)
+		return collector.Per(collector.Chains, collectTPS)(ups)
 	},
 }
 
-func collectTPS(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, out *metric.Batch) error {
-	id, err := collector.EVMChainID(ctx, ups, c)
+func collectTPS(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	id, err := collector.EVMChainID(ctx, ups, on.Chain)
 	if err != nil {
 		return err
 	}
@@ -45,11 +44,11 @@ func collectTPS(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ou
 		return err
 	}
 	if answer.Point != nil {
-		out.Set(chainAvgTPS, float64(answer.Point.Value), c.Name)
-		out.SetTime(chainAvgTPSTimestamp, answer.Point.Timestamp.Time, c.Name)
+		out.Set(chainAvgTPS, float64(answer.Point.Value), on.Chain.Name)
+		out.SetTime(chainAvgTPSTimestamp, answer.Point.Timestamp.Time, on.Chain.Name)
 	}
 	if answer.LastRun != nil {
-		out.SetTime(metricsServiceLastRun, *answer.LastRun, c.Name)
+		out.SetTime(metricsServiceLastRun, *answer.LastRun, on.Chain.Name)
 	}
 	return nil
 }

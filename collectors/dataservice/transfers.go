@@ -6,7 +6,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -23,12 +22,12 @@ var Transfers = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
-	Bind:     collector.WithData(collector.PerItemAndChain(collector.Watchlist.EVMItems, collectTransfers)),
+	Bind:     collector.PerServed(collector.Times(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectTransfers),
 	Cost:     collector.Calls(data.ListERC721Transfers.Op(), 1),
 }
 
-func collectTransfers(ctx context.Context, ups collector.Served, c nodes.Chain, item collector.Item, out *metric.Batch) error {
-	address := item.Value
+func collectTransfers(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	address := on.Item.Value
 	return transferList[data.ERC721Transfer]{
 		op: data.ListERC721Transfers.Op(), family: addressTransfers, read: transfersRead,
 		page: func(ctx context.Context, chainID string, p *pass) (data.Page[data.ERC721Transfer], error) {
@@ -37,5 +36,5 @@ func collectTransfers(ctx context.Context, ups collector.Served, c nodes.Chain, 
 		transfer: func(t data.ERC721Transfer) transfer {
 			return transfer{uint64(t.BlockNumber), t.ID(), t.From.Address, t.To.Address}
 		},
-	}.count(ctx, ups, c, address, out)
+	}.count(ctx, ups, on.Chain, address, out)
 }

@@ -78,24 +78,14 @@ func callOnce(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 	case r.Method.Verb == "":
 		return callNode(ctx, ups, r)
 	}
-	served, err := Served(ups)
-	if err != nil {
-		return nil, err
+	if ups.Data == nil {
+		return nil, config.ErrNoData
 	}
-	answer, err := callData(ctx, served, r)
+	answer, err := callData(ctx, ups, r)
 	if data.IsKeyRejected(err) {
 		err = fmt.Errorf("%w: %s", err, remedy.Of(err).Do)
 	}
 	return answer, err
-}
-
-// Served returns the upstreams with their Data service. Without one, the error is a config.InputError.
-func Served(ups *collector.Upstreams) (collector.Served, error) {
-	served, is := ups.Served()
-	if !is {
-		return served, config.InputError{Err: errors.New("no Data service configured: set AVAX_DATA_URL")}
-	}
-	return served, nil
 }
 
 func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
@@ -141,7 +131,7 @@ func callNode(ctx context.Context, ups *collector.Upstreams, r Request) (jsontex
 }
 
 // callData calls a method of the Data service. The default network is that of the nodes.
-func callData(ctx context.Context, ups collector.Served, r Request) (jsontext.Value, error) {
+func callData(ctx context.Context, ups *collector.Upstreams, r Request) (jsontext.Value, error) {
 	given := map[string]jsontext.Value{}
 	if r.Params != nil {
 		if err := json.Unmarshal(r.Params, &given); err != nil {

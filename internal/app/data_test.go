@@ -283,14 +283,10 @@ func TestCommandSharesTheBudgetOfTheExporter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		service, err := app.Served(ups)
-		if err != nil {
-			t.Fatal(err)
-		}
 		w.Network.ResetCalls()
 		refused := 0
 		for range 300 {
-			_, err := service.Data.Call(t.Context(), data.ListBlockchains.Method, "/v1/networks/mainnet/blockchains", nil)
+			_, err := ups.Data.Call(t.Context(), data.ListBlockchains.Method, "/v1/networks/mainnet/blockchains", nil)
 			if data.IsOverBudget(err) {
 				refused++
 			}

@@ -72,7 +72,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 		if t.data, err = newDataService(t); err != nil {
 			return nil, err
 		}
-		t.ups.SetData(collector.NewDataService(t.data.Client, cfg.Network.Name, string(cfg.Currency)))
+		t.ups.Data = collector.NewDataService(t.data.Client, cfg.Network.Name, string(cfg.Currency))
 	}
 	conns, err := t.connect(cfg.Upstreams.Nodes)
 	if err != nil {

@@ -69,7 +69,7 @@ func targetsOf(t *testing.T, s *collector.Spec) string {
 				Tokens:    []collector.Token{{Chain: "one"}}, Signatures: []collector.Item{{Name: "probe"}},
 			},
 		}
-		ups.SetData(collector.NewDataService(nil, "", ""))
+		ups.Data = collector.NewDataService(nil, "", "")
 		for _, j := range s.Bind(ups) {
 			kind := "network"
 			switch of := j.Target; {

@@ -15,8 +15,8 @@ import (
 func TestNextRunUsesTheReloadedValueOfAName(t *testing.T) {
 	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, nil)}
 	var used []string
-	bind := collector.PerItem(collector.Watchlist.AssetItems, func(_ context.Context, _ *collector.Upstreams, item collector.Item, _ *metric.Batch) error {
-		used = append(used, item.Name+"="+item.Value)
+	bind := collector.Per(collector.Items(collector.Watchlist.AssetItems), func(_ context.Context, _ *collector.Upstreams, on collector.Subject, _ *metric.Batch) error {
+		used = append(used, on.Item.Name+"="+on.Item.Value)
 		return nil
 	})
 	ups.SetWatch(collector.Watchlist{Assets: []collector.Item{{Name: "gold", Value: "a"}}})

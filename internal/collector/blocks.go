@@ -46,8 +46,8 @@ func NewestHeight(ctx context.Context, ups *Upstreams, c nodes.Chain) (height ui
 
 // EVMChainID requests the EVM chain ID from any node that runs the chain.
 func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
-	if served, is := ups.Served(); is && ups.IsEmpty() {
-		return served.listedEVMChainID(ctx, c)
+	if ups.Data != nil && ups.IsEmpty() {
+		return ups.listedEVMChainID(ctx, c)
 	}
 	ctx = scrape.MaxAge(ctx, StaticAge)
 	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {

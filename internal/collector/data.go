@@ -80,7 +80,7 @@ var dataNetworks = map[uint64]string{1: data.Mainnet, 5: data.Fuji}
 // network of the nodes. FindNetwork returns an error if the nodes belong to a different network than
 // DataService.Network. If no node answers, it returns the previous result. If there is none, it returns
 // DataService.Network.
-func (ups Served) FindNetwork(ctx context.Context) (string, error) {
+func (ups *Upstreams) FindNetwork(ctx context.Context) (string, error) {
 	s := ups.Data
 	s.mu.Lock()
 	network, checked := s.network, s.checked
@@ -117,16 +117,15 @@ func (ups Served) FindNetwork(ctx context.Context) (string, error) {
 
 // KnownBlockchain returns the P-Chain's entry of the chain, from the nodes. If no node is configured, it is from the Data service.
 func (ups *Upstreams) KnownBlockchain(ctx context.Context, c nodes.Chain) (node.Blockchain, error) {
-	served, is := ups.Served()
-	if !is || !ups.IsEmpty() {
+	if ups.Data == nil || !ups.IsEmpty() {
 		return ups.Pool.KnownBlockchain(ctx, c)
 	}
-	b, err := served.listedBlockchain(ctx, c)
+	b, err := ups.listedBlockchain(ctx, c)
 	return node.Blockchain{ID: b.BlockchainID, SubnetID: b.SubnetID, Name: b.BlockchainName}, err
 }
 
 // listedEVMChainID returns the EVM chain ID of a chain from the Data service.
-func (ups Served) listedEVMChainID(ctx context.Context, c nodes.Chain) (uint64, error) {
+func (ups *Upstreams) listedEVMChainID(ctx context.Context, c nodes.Chain) (uint64, error) {
 	b, err := ups.listedBlockchain(ctx, c)
 	if err == nil && b.EVMChainID == 0 {
 		err = fmt.Errorf("the Data service lists no EVM chain ID of chain %s", c.Name)
@@ -135,7 +134,7 @@ func (ups Served) listedEVMChainID(ctx context.Context, c nodes.Chain) (uint64, 
 }
 
 // listedBlockchain returns the Data service's entry of the chain.
-func (ups Served) listedBlockchain(ctx context.Context, c nodes.Chain) (data.Blockchain, error) {
+func (ups *Upstreams) listedBlockchain(ctx context.Context, c nodes.Chain) (data.Blockchain, error) {
 	network, err := ups.FindNetwork(ctx)
 	if err != nil {
 		return data.Blockchain{}, err
@@ -187,7 +186,7 @@ func (ups *Upstreams) ConfirmedCount(entry string, count int) (int, error) {
 
 // CheckChain returns an error if an answer of the Data service is not about chain c. answered is the EVM chain ID or the
 // blockchain ID in the answer. It is empty if the answer contains no ID.
-func (ups Served) CheckChain(ctx context.Context, op string, c nodes.Chain, answered string) error {
+func (ups *Upstreams) CheckChain(ctx context.Context, op string, c nodes.Chain, answered string) error {
 	b, err := ups.KnownBlockchain(ctx, c)
 	if answered == "" || err != nil || answered == b.ID {
 		return err
@@ -196,7 +195,7 @@ func (ups Served) CheckChain(ctx context.Context, op string, c nodes.Chain, answ
 	id, known := ups.Data.evmIDs[b.ID]
 	ups.Data.mu.Unlock()
 	if !known {
-		if id, err = EVMChainID(ctx, ups.Upstreams, c); err != nil {
+		if id, err = EVMChainID(ctx, ups, c); err != nil {
 			return nil // no node answers, so the answer cannot be checked
 		}
 		ups.Data.mu.Lock()
@@ -220,7 +219,7 @@ func WrongAnswer(op, requested, answered string) error {
 // OfChain runs call, which requests data of a chain from the Data service. If the service answers "not found" (404), the
 // error is metric.ErrNotOffered, because the service does not index every chain (data.RepeatAfter says when the call is
 // repeated). If the service has returned data for the call before, the run fails with the service's error instead.
-func OfChain[T any](ctx context.Context, ups Served, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
+func OfChain[T any](ctx context.Context, ups *Upstreams, c nodes.Chain, callName string, call func(chainID string) (T, error)) (T, error) {
 	var none T
 	callName += " " + c.Name
 	b, err := ups.KnownBlockchain(ctx, c)

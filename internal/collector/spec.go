@@ -37,7 +37,7 @@ type Spec struct {
 	OnChange bool
 	// Families are the metric families of the collector's samples.
 	Families []*metric.Family
-	// Bind returns the collector's jobs, each with a different target. It calls no upstream.
+	// Bind returns the collector's jobs, each with a different target: see Per. It calls no upstream.
 	Bind func(*Upstreams) []Job
 	// Cost estimates how often each method in Calls is called at the Data service if all jobs of the collector run once.
 	// The parameter jobs is the number of jobs. A list counts as one page, or more if the collector knows the number of
@@ -64,8 +64,7 @@ func (s *Spec) WithoutNodes() bool {
 // Job is a collector bound to a target.
 type Job struct {
 	Target metric.Target
-	// Collect calls the upstreams and fills the batch. If it returns an error other than metric.ErrNotOffered, the batch is
-	// dropped.
+	// Collect is a Collect function about the target.
 	Collect func(ctx context.Context, out *metric.Batch) error
 }
 

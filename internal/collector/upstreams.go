@@ -17,6 +17,8 @@ import (
 type Upstreams struct {
 	*nodes.Pool
 	Watch Watchlist // until SetWatch replaces it: see Watched
+	// Data is the Data service, or nil if it is not configured.
+	Data *DataService
 	// Metrics is the Metrics service, or nil if it is not configured.
 	Metrics *metrics.Client
 	// State has the values of collectors that survive a restart, such as totals, and how far a list was read. Nil: none
@@ -28,29 +30,8 @@ type Upstreams struct {
 	Memory state.Dir // what is kept until a restart
 
 	watched   atomic.Pointer[Watchlist]
-	data      *DataService // nil: not configured
 	mu        sync.Mutex
 	reporters map[string]string // see isReporter; by subject
-}
-
-// Served are upstreams with a Data service.
-type Served struct {
-	*Upstreams
-	Data *DataService // never nil
-}
-
-// SetData sets the Data service. Nil: it is not configured. Call it before the first run.
-func (ups *Upstreams) SetData(s *DataService) { ups.data = s }
-
-// Served returns the upstreams with their Data service, if one is configured. Only this method gives access to it.
-func (ups *Upstreams) Served() (Served, bool) { return Served{ups, ups.data}, ups.data != nil }
-
-func (ups *Upstreams) base() *Upstreams { return ups }
-
-// bound are upstreams with or without a Data service.
-type bound interface {
-	*Upstreams | Served
-	base() *Upstreams
 }
 
 // Watched returns what is monitored in addition to nodes and chains.
@@ -65,7 +46,7 @@ func (ups *Upstreams) Watched() Watchlist {
 func (ups *Upstreams) SetWatch(w Watchlist) { ups.watched.Store(&w) }
 
 // Load returns a stored value. If there is none, or it is damaged, load returns the zero value.
-func Load[T any](ups interface{ dir() *state.Dir }, key string) T {
+func Load[T any](ups *Upstreams, key string) T {
 	value, _ := state.Load[T](ups.dir(), key)
 	return value
 }

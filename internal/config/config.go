@@ -77,6 +77,9 @@ func (e InputError) Error() string { return e.Err.Error() }
 
 func (e InputError) Unwrap() error { return e.Err }
 
+// ErrNoData is the error of a command that needs the Data service, if none is configured.
+var ErrNoData error = InputError{errors.New("no Data service configured: set AVAX_DATA_URL")}
+
 // Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
 	env = env.trimmed()
@@ -181,7 +184,7 @@ func (c *Config) reservedNames(watch collector.Watchlist) map[string]string {
 	}
 	ups := &collector.Upstreams{Pool: nodes.NewPool(nil, c.Chains.List), Watch: watch}
 	if c.DataURL != "" {
-		ups.SetData(collector.NewDataService(nil, c.Network.Name, ""))
+		ups.Data = collector.NewDataService(nil, c.Network.Name, "")
 	}
 	for _, spec := range collectors.All() {
 		for _, j := range spec.Bind(ups) {

@@ -148,7 +148,7 @@ func (e *IncompleteError) Error() string { return "incomplete: " + strings.Join(
 // reader reads the ledger.
 type reader struct {
 	Query
-	ups      collector.Served
+	ups      *collector.Upstreams
 	network  string
 	own      addresses
 	operated map[string]bool // validators that the user operates, by node ID
@@ -169,9 +169,12 @@ func (s addresses) has(address string) bool { return s[data.BareAddress(address)
 
 // Read returns the payments, oldest first. If the configuration lacks something, the error is a config.InputError. If something could not be
 // read, the error is an *IncompleteError, and the payments are what could be read.
-func Read(ctx context.Context, ups collector.Served, q Query) ([]Payment, error) {
+func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, error) {
 	if err := q.Check(); err != nil {
 		return nil, config.InputError{Err: err}
+	}
+	if ups.Data == nil {
+		return nil, config.ErrNoData
 	}
 	r := &reader{Query: q, ups: ups, own: addresses{}, operated: map[string]bool{}}
 	if r.Location == nil {

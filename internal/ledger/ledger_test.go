@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
@@ -35,20 +33,12 @@ func read(t *testing.T, w *apptest.World, q ledger.Query) []ledger.Payment {
 	return must.Get(readThrough(t, w, w.Transport, q))(t)
 }
 
-func readServed(ctx context.Context, ups *collector.Upstreams, q ledger.Query) ([]ledger.Payment, error) {
-	served, err := app.Served(ups)
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Read(ctx, served, q)
-}
-
 func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q ledger.Query) ([]ledger.Payment, error) {
 	t.Helper()
 	cfg := must.Get(w.Env.Parse())(t)
 	cfg.Transport = transport
 	ups := must.Get(app.Upstreams(cfg))(t)
-	return readServed(t.Context(), ups, q)
+	return ledger.Read(t.Context(), ups, q)
 }
 
 // damaging makes the stake of one reward malformed.

@@ -149,7 +149,7 @@ func (s *service) readContext(ctx context.Context, t *testing.T, env config.Envi
 	if q.Currency == "" {
 		q.Currency = "usd"
 	}
-	return readServed(ctx, ups, q)
+	return ledger.Read(ctx, ups, q)
 }
 
 // id returns a valid ID of 32 bytes, or of a node, which depends on a number.

@@ -142,7 +142,7 @@ func bind(t *testing.T, network *simnet.Network, transport http.RoundTripper, sp
 			Tokens: []collector.Token{{Chain: "C", Contract: simnet.Collection, ID: "3"}},
 		},
 	}
-	ups.SetData(collector.NewDataService(data.New(open("data")), data.Mainnet, "usd"))
+	ups.Data = collector.NewDataService(data.New(open("data")), data.Mainnet, "usd")
 	return spec.Bind(ups)
 }
 
