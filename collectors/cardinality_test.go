@@ -119,34 +119,6 @@ func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	})
 }
 
-// If the node's address is a load balancer, each answer may come from another machine.
-func TestOnlyTheLastIdentityChangesAreNoted(t *testing.T) {
-	inWorld(t, func(t *testing.T, w world) {
-		w.setNodes(t, "alpha")
-		var i int
-		*w.otherwise = func(_, method string, _ []any) string {
-			if method != "info.getNodeID" {
-				return ""
-			}
-			return answered(fmt.Sprintf(`{"nodeID":"NodeID-%d"}`, i))
-		}
-		spec := specOf(t, "fleet")
-		job := spec.Bind(w.ups)[0]
-		for i = range 500 {
-			batch := metric.NewBatch(spec.Families)
-			must.Do(t, job.Collect(t.Context(), batch))
-			notes := batch.Notes()
-			if len(notes) != min(i, 10) {
-				t.Fatalf("%d notes after %d identity changes", len(notes), i)
-			}
-			if want := fmt.Sprintf("from NodeID-%d to NodeID-%d", i-1, i); i > 0 && !strings.HasSuffix(notes[len(notes)-1], want) {
-				t.Fatalf("%q, want %s", notes, want)
-			}
-			time.Sleep(10 * time.Minute)
-		}
-	})
-}
-
 // Anyone can create a chain and send messages from it.
 func TestICMLanesAreLimitedWithoutLosingMessages(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

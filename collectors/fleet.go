@@ -1,10 +1,9 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -43,29 +42,17 @@ type knownNodes map[string]*knownNode
 type knownNode struct {
 	id, key string
 	changes int
-	notes   []string // one for each different change, at most maxChangeNotes
 }
 
-// maxChangeNotes is the maximum number of notes about changes of one node. A limit is needed: if the node's address is
-// a load balancer, the identity may change with every call.
-const maxChangeNotes = 10
-
-// changed reports whether a reported node ID or BLS key differs from the last one. It then stores the reported one in
+// changed reports whether a reported node ID or BLS key differs from the last one, and notes it. It then stores the reported one in
 // last. An empty text is not a change: an old release does not report the key.
-func (s *knownNode) changed(name, what string, last *string, reported string) bool {
-	if reported == "" || reported == *last {
-		return false
-	}
+func changed(out *metric.Batch, name, what string, last *string, reported string) bool {
 	before := *last
-	*last = reported
-	if before == "" {
+	*last = cmp.Or(reported, before)
+	if before == "" || *last == before {
 		return false
 	}
-	// With a load balancer, the identity alternates between a few values. Each different change is logged once.
-	note := fmt.Sprintf("the %s of %s changed from %s to %s", what, name, before, reported)
-	if !slices.Contains(s.notes, note) {
-		s.notes = append(s.notes[max(0, len(s.notes)+1-maxChangeNotes):], note)
-	}
+	out.Note("the %s of %s changed from %s to %s", what, name, before, reported)
 	return true
 }
 
@@ -101,12 +88,9 @@ func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, _ 
 			s = &knownNode{}
 			seen[name] = s
 		}
-		idChanged := s.changed(name, "node ID", &s.id, n.Identity.NodeID)
-		if keyChanged := s.changed(name, "BLS key", &s.key, key); idChanged || keyChanged {
+		idChanged := changed(out, name, "node ID", &s.id, n.Identity.NodeID)
+		if keyChanged := changed(out, name, "BLS key", &s.key, key); idChanged || keyChanged {
 			s.changes++
-		}
-		for _, note := range s.notes {
-			out.Note("%s", note)
 		}
 		out.Set(nodeIdentityChanges, float64(s.changes), name)
 		out.SetBool(nodeNetworkMismatch, n.Network != expected, name)

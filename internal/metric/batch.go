@@ -123,8 +123,8 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 	b.Set(f, float64(t.Unix())+float64(t.Nanosecond())/1e9, labels...)
 }
 
-// Note adds a finding for the log, truncated to maxText bytes. A note is logged when it first appears. While every run has the
-// same note, it is not logged again. Notes of one format are of one kind: the log has few of a kind an hour.
+// Note adds a finding for the log, truncated to maxText bytes. A note is logged when it first appears. It is logged again
+// only if no run of an hour has had it. Notes of one format are of one kind: the log has few of a kind an hour.
 func (b *Batch) Note(format string, args ...any) {
 	b.notes = append(b.notes, note{text: truncate(fmt.Sprintf(format, args...)), kind: format})
 }

@@ -4,6 +4,3 @@ import "time"
 
 // Judge is what the scheduler does with a measured delay.
 func (s *Scheduler) Adapt(delay time.Duration) { s.adapt(delay) }
-
-// SameNote is sameNote.
-var SameNote = sameNote

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"regexp"
 	"runtime"
 	"runtime/debug"
@@ -101,9 +102,8 @@ type failing struct {
 // job is a Job that is part of the current set.
 type job struct {
 	Job
-	// notes are the notes of the last successful run. Only the current run accesses them.
-	notes  []string
-	logged map[string]logged // by kind
+	// notes are the times at which notes were seen last, by kind and by text without durations. Only the current run accesses them.
+	notes map[string]map[string]time.Time
 	// shown are the chunks that the job exported last, see metric.Churn. The mutex of the Scheduler guards them.
 	shown []metric.Chunk
 
@@ -419,58 +419,45 @@ func (s *Scheduler) run(j *job, woken bool) {
 	s.put(j, r, missing)
 }
 
-// What an upstream chooses, such as the names of health checks, may differ in each run. So few notes of one kind are logged for a job: those of some
-// runs in an hour, and some of each run.
+// What an upstream chooses, such as the names of health checks, may differ in each run. So few notes of one kind are logged for a job in an hour.
 const (
-	noteRuns   = 3
+	maxNotes   = 30
 	noteWindow = time.Hour
-	runNotes   = 10
 )
 
-// logged are the logged notes of one kind.
-type logged struct {
-	since, last time.Time // the first and the last run of the window
-	runs        int
-	inRun       int // notes of the last run
-}
-
-// logNotes logs the notes that the last run did not have.
+// logNotes logs the notes that no run of the last hour had.
 func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
-	now, notes := time.Now(), batch.Notes()
-	for i, note := range notes {
-		if slices.ContainsFunc(j.notes, func(known string) bool { return sameNote(known, note) }) {
-			continue // log once while the note persists
+	now := time.Now()
+	if j.notes == nil {
+		j.notes = map[string]map[string]time.Time{}
+	}
+	for i, note := range batch.Notes() {
+		kind := batch.KindOf(i)
+		if j.notes[kind] == nil {
+			j.notes[kind] = map[string]time.Time{}
 		}
-		kind := j.logged[batch.KindOf(i)]
-		if now.Sub(kind.since) >= noteWindow {
-			kind = logged{since: now}
+		seen := j.notes[kind]
+		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return now.Sub(at) >= noteWindow })
+		text := durations.ReplaceAllString(note, "?")
+		_, known := seen[text]
+		full := len(seen) >= maxNotes
+		if known || !full {
+			seen[text] = now
 		}
-		if !kind.last.Equal(now) {
-			kind.last, kind.inRun = now, 0
-			kind.runs++
-		}
-		kind.inRun++
 		level, of := slog.LevelWarn, []any{"collector", j.Collector, "target", j.Target.String(), "warning", note}
 		switch {
-		case kind.runs > noteRuns || kind.inRun > runNotes:
+		case known:
+			continue
+		case full:
 			level = slog.LevelDebug
-		case kind.inRun == runNotes || kind.runs == noteRuns && kind.inRun == 1:
-			of = append(of, "more", "further warnings like it are at level DEBUG until "+kind.since.Add(noteWindow).UTC().Format(time.RFC3339))
+		case len(seen) == maxNotes:
+			of = append(of, "more", "further warnings like it are at level DEBUG until "+now.Add(noteWindow).UTC().Format(time.RFC3339))
 		}
 		s.log.Log(s.ctx, level, "collector warning", of...)
-		if j.logged == nil {
-			j.logged = map[string]logged{}
-		}
-		j.logged[batch.KindOf(i)] = kind
 	}
-	j.notes = notes
 }
 
-// sameNote reports whether two notes differ at most in durations, which grow while the note persists.
-func sameNote(a, b string) bool {
-	return a == b || durations.ReplaceAllString(a, "?") == durations.ReplaceAllString(b, "?")
-}
-
+// durations grow while a note persists.
 var durations = regexp.MustCompile(`\b([0-9]+(\.[0-9]+)?(ns|µs|ms|s|m|h|d))+\b`)
 
 // collect converts a panic into an error of the job.
