@@ -62,15 +62,8 @@ func (t *targets) budget() (dataBudget, error) {
 // costOf returns the cost of these calls at each tick.
 func costOf(collector string, calls map[string]int, when cron.Schedule) (cost, error) {
 	shortest, inADay := busiest(when, time.Now())
-	// The worst minute depends on the shortest time between two ticks, the day on their number.
-	var shortestEvery, evenly []data.Load
-	for op, n := range calls {
-		shortestEvery = append(shortestEvery, data.Load{Op: op, Calls: n, Every: shortest})
-		evenly = append(evenly, data.Load{Op: op, Calls: n, Every: (day + time.Duration(inADay) - 1) / time.Duration(inADay)})
-	}
-	minute, err := data.Estimate(shortestEvery...)
-	daily, _ := data.Estimate(evenly...) // returns the same error
-	return cost{collector, shortest, data.Need{PerMinute: minute.PerMinute, PerDay: daily.PerDay}}, err
+	need, err := data.Plan(calls, shortest, inADay)
+	return cost{collector, shortest, need}, err
 }
 
 const day = 24 * time.Hour

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,23 +26,16 @@ type Budget struct {
 
 	admitting sync.Mutex // locked by Admit, also while it waits for Others and Save
 
-	mu          sync.Mutex
-	began       time.Time
-	minute, day window
+	mu    sync.Mutex
+	spent Spendings
 }
 
-// windows returns both windows and the time since the first use. The first call creates the windows.
-func (b *Budget) windows() (now time.Duration, all []*window) {
-	if b.began.IsZero() {
-		b.began = time.Now()
-		b.minute = window{name: "minute", length: time.Minute, step: 10 * time.Millisecond}
-		b.day = window{name: "day", length: 24 * time.Hour, step: time.Minute}
+// windows returns the windows of the minute and of the day.
+func (b *Budget) windows() [2]window {
+	return [2]window{
+		{"minute", time.Minute, 10 * time.Millisecond, b.PerMinute, &b.spent.Minute},
+		{"day", 24 * time.Hour, time.Minute, b.PerDay, &b.spent.Day},
 	}
-	b.minute.limit, b.day.limit = b.PerMinute, b.PerDay
-	now = time.Since(b.began)
-	b.minute.forget(now)
-	b.day.forget(now)
-	return now, []*window{&b.minute, &b.day}
 }
 
 // Admit spends the cost of a request. If the cost exceeds the rest of the budget, Admit spends nothing and returns a
@@ -69,19 +61,19 @@ func (b *Budget) Admit(_ context.Context, op string) error {
 func (b *Budget) spend(units int, others Spendings) (Spendings, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, windows := b.windows()
+	now, windows := time.Now(), b.windows()
 	for i, w := range windows {
-		if err := w.with(b.began, [][]Spending{others.Minute, others.Day}[i]).check(now, units); err != nil {
+		if err := w.check(now, units, [2][]Spending{others.Minute, others.Day}[i]); err != nil {
 			return Spendings{}, err
 		}
 	}
 	for _, w := range windows {
-		w.spend(now, units)
+		w.add(now, units)
 	}
-	return Spendings{b.minute.saved(b.began), b.day.saved(b.began)}, nil
+	return Spendings{slices.Clone(b.spent.Minute), slices.Clone(b.spent.Day)}, nil
 }
 
-// Spendings are the units that were spent, by the time at which they no longer count.
+// Spendings are the units that were spent.
 type Spendings struct{ Minute, Day []Spending }
 
 // Spending is a number of units that count until a time.
@@ -94,39 +86,9 @@ type Spending struct {
 func (b *Budget) Restore(s Spendings) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.windows()
-	b.minute.restore(b.began, s.Minute)
-	b.day.restore(b.began, s.Day)
-}
-
-func (w *window) saved(began time.Time) (all []Spending) {
-	for _, s := range w.spendings {
-		all = append(all, Spending{began.Add(s.leaves).Round(0), s.units})
+	for i, w := range b.windows() {
+		*w.spent = w.counted(time.Now(), [2][]Spending{s.Minute, s.Day}[i])
 	}
-	return all
-}
-
-func (w *window) restore(began time.Time, all []Spending) {
-	now := time.Since(began)
-	for _, s := range all {
-		// A clock that was wrong must not block the budget for longer than the window.
-		if leaves := s.Until.Sub(began); leaves > now && leaves-now <= w.length+w.step && s.Units > 0 {
-			w.spent += s.Units
-			w.spendings = append(w.spendings, spending{leaves, s.Units})
-		}
-	}
-}
-
-// with returns the window with what others spent.
-func (w *window) with(began time.Time, others []Spending) *window {
-	if len(others) == 0 {
-		return w
-	}
-	all := *w
-	all.spendings = slices.Clone(w.spendings)
-	all.restore(began, others)
-	slices.SortStableFunc(all.spendings, func(a, b spending) int { return cmp.Compare(a.leaves, b.leaves) })
-	return &all
 }
 
 // overBudgetError means that the budget rejected a request.
@@ -150,8 +112,8 @@ func BudgetWait(err error) time.Duration {
 func (b *Budget) Spent() (inMinute, inDay int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.windows()
-	return b.minute.spent, b.day.spent
+	now, windows := time.Now(), b.windows()
+	return sum(windows[0].counted(now, b.spent.Minute)), sum(windows[1].counted(now, b.spent.Day))
 }
 
 // Units returns the cost of a request in compute units, by its op. An unknown op costs as much as the most expensive method.
@@ -171,100 +133,95 @@ func methodOf(op string) *scrape.Method {
 	return nil
 }
 
-// window sums the units spent in the past minute or day. All units spent within one step expire together. Their age counts from
-// the end of the step, so the sum is never too small.
+// window is the past minute or day. All units spent within one step expire together. Their age counts from the end of the step, so their sum
+// is never too small.
 type window struct {
 	name         string
 	length, step time.Duration
 	limit        int
-	spent        int
-	spendings    []spending // oldest first
+	spent        *[]Spending
 }
 
-type spending struct {
-	leaves time.Duration
-	units  int
-}
-
-func (w *window) forget(now time.Duration) {
-	for len(w.spendings) > 0 && w.spendings[0].leaves <= now {
-		w.spent -= w.spendings[0].units
-		w.spendings = w.spendings[1:]
+// counted returns the spendings that count now. A clock that was wrong must not block the budget for longer than the window.
+func (w window) counted(now time.Time, all []Spending) (counted []Spending) {
+	for _, s := range all {
+		if left := s.Until.Sub(now); left > 0 && left <= w.length+w.step && s.Units > 0 {
+			counted = append(counted, Spending{now.Add(left), s.Units}) // now has a monotonic reading, a stored time has none
+		}
 	}
+	return counted
 }
 
-func (w *window) spend(now time.Duration, units int) {
-	w.spent += units
-	leaves := now.Truncate(w.step) + w.step + w.length
-	if n := len(w.spendings); n > 0 && w.spendings[n-1].leaves == leaves {
-		w.spendings[n-1].units += units
-		return
+func sum(all []Spending) (units int) {
+	for _, s := range all {
+		units += s.Units
 	}
-	w.spendings = append(w.spendings, spending{leaves, units})
+	return units
 }
 
-// check returns an error if the spent units and this many more exceed the limit of the window.
-func (w *window) check(now time.Duration, units int) error {
-	if w.limit <= 0 || w.spent+units <= w.limit {
+// add counts units that are spent now.
+func (w window) add(now time.Time, units int) {
+	all := w.counted(now, *w.spent)
+	if last := len(all) - 1; last >= 0 && !all[last].Until.Before(now.Add(w.length)) {
+		all[last].Units += units
+	} else {
+		all = append(all, Spending{now.Add(w.length + w.step), units})
+	}
+	*w.spent = all
+}
+
+// check returns an error if the spent units, those of others and this many more exceed the limit of the window.
+func (w window) check(now time.Time, units int, others []Spending) error {
+	all := slices.Concat(w.counted(now, *w.spent), w.counted(now, others))
+	spent := sum(all)
+	if w.limit <= 0 || spent+units <= w.limit {
 		return nil
 	}
 	if units > w.limit {
 		return overBudgetError{scrape.Advise(fmt.Errorf("the call costs %d compute units, and the budget is %d per %s", units, w.limit, w.name), raiseBudget), 0}
 	}
-	left := w.spent
+	slices.SortFunc(all, func(a, b Spending) int { return a.Until.Compare(b.Until) })
+	left := spent
 	var wait time.Duration
-	for _, s := range w.spendings {
+	for _, s := range all {
 		if left+units <= w.limit {
 			break
 		}
-		left -= s.units
-		wait = s.leaves - now
+		left -= s.Units
+		wait = s.Until.Sub(now)
 	}
 	wait = max(time.Second, time.Duration(math.Ceil(wait.Seconds()))*time.Second)
-	return overBudgetError{scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, w.spent,
+	return overBudgetError{scrape.Advise(fmt.Errorf("the call costs %d compute units, but %d of the budget of %d per %s are spent: wait %s", units, spent,
 		w.limit, w.name, wait), raiseBudget), wait}
 }
 
 const raiseBudget = "The exporter continues when the budget allows it. If it persists, monitor less, use longer periods (AVAX_SCHEDULES), or raise " +
 	"AVAX_DATA_BUDGET to the limit of your key."
 
-// Load is a group of requests that repeats.
-type Load struct {
-	Op    string        // as scrape.Method.Op; each page of a list is one request
-	Calls int           // number of requests each time
-	Every time.Duration // time between two groups; at least one second
-}
-
-// Need is the compute units that loads need.
+// Need is the compute units that a schedule needs.
 type Need struct {
 	PerMinute int // in the worst minute
-	PerDay    int // per day
+	PerDay    int // in the worst day
 }
 
-// Estimate sums the maximum cost of loads, without retries and shared answers. The requests of one group may take up to half of
-// Load.Every, so requests of two groups can fall into one minute. The error names every invalid load.
-func Estimate(loads ...Load) (Need, error) {
+// Plan returns the maximum cost of a schedule, without retries and shared answers. At each of its ticks, it makes these numbers of calls, by
+// scrape.Method.Op; each page of a list is one call. Shortest is the shortest time between two ticks. The calls of one tick may take up to half
+// of it, so a minute or a day can have those of one more tick. The error names every unknown method.
+func Plan(calls map[string]int, shortest time.Duration, inADay int) (Need, error) {
 	var need Need
 	var errs []error
-	for _, l := range loads {
-		m := methodOf(l.Op)
-		switch {
-		case m == nil:
-			errs = append(errs, fmt.Errorf("%s: the data service has no such method", l.Op))
-		case l.Every < time.Second:
-			errs = append(errs, fmt.Errorf("%s: period %s is too short: write a second or more", l.Op, l.Every))
-		case l.Calls < 0:
-			errs = append(errs, fmt.Errorf("%s: %d calls: write 0 or more", l.Op, l.Calls))
-		default:
-			need.PerMinute += ticks(time.Minute+l.Every/2, l.Every) * l.Calls * m.Units
-			need.PerDay += ticks(24*time.Hour+l.Every/2, l.Every) * l.Calls * m.Units
+	inAMinute := int((time.Minute+shortest/2-1)/shortest) + 1
+	for op, n := range calls {
+		m := methodOf(op)
+		if m == nil {
+			errs = append(errs, fmt.Errorf("%s: the data service has no such method", op))
+			continue
 		}
+		need.PerMinute += inAMinute * n * m.Units
+		need.PerDay += (inADay + 1) * n * m.Units
 	}
 	return need, errors.Join(errs...)
 }
-
-// ticks returns the maximum number of events with this period within a span.
-func ticks(span, period time.Duration) int { return int((span-1)/period) + 1 }
 
 var (
 	budgetUnits = prometheus.NewDesc("avax_exporter_data_budget_units",

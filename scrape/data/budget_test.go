@@ -199,66 +199,59 @@ func TestNoWindowExceedsTheBudget(t *testing.T) {
 	})
 }
 
-func TestEstimateAddsUpLoads(t *testing.T) {
-	need, err := data.Estimate(
-		data.Load{Op: rewardsOp, Calls: 3, Every: time.Hour},         // 300 at once, 24 times
-		data.Load{Op: nativeOp, Calls: 5, Every: 5 * time.Minute},    // 100 at once, 288 times
-		data.Load{Op: blockOp, Calls: 2, Every: 15 * time.Second},    // 80 a minute, and 20 of a run that started before
-		data.Load{Op: nativeOp, Calls: 1, Every: 7 * 24 * time.Hour}, // counts as once a day
-		data.Load{Op: blockOp, Calls: 0, Every: time.Second},
-	)
-	if want := (data.Need{PerMinute: 300 + 100 + 100 + 20, PerDay: 25*300 + 289*100 + 1440*80 + 20 + 20}); need != want || err != nil {
-		t.Errorf("got %+v, want %+v, %v", need, want, err)
+func TestPlanAddsUpCalls(t *testing.T) {
+	for _, c := range []struct {
+		calls    map[string]int
+		shortest time.Duration
+		inADay   int
+		want     data.Need
+	}{
+		{map[string]int{rewardsOp: 3, nativeOp: 1}, time.Hour, 24, data.Need{PerMinute: 320, PerDay: 25 * 320}},
+		{map[string]int{blockOp: 2}, 15 * time.Second, 5760, data.Need{PerMinute: 80 + 20, PerDay: 1440*80 + 20}}, // 20 of a run that started before
+		{map[string]int{blockOp: 0}, time.Second, 86400, data.Need{}},
+	} {
+		if need, err := data.Plan(c.calls, c.shortest, c.inADay); need != c.want || err != nil {
+			t.Errorf("%v: got %+v, want %+v, %v", c.calls, need, c.want, err)
+		}
 	}
-	_, err = data.Estimate(data.Load{Op: "GET /v1/x", Calls: 1, Every: time.Hour}, data.Load{Op: blockOp, Calls: 1},
-		data.Load{Op: blockOp, Calls: -1, Every: time.Hour})
-	if want := "GET /v1/x: the data service has no such method\n" + blockOp + ": period 0s is too short: write a second or more\n" + blockOp +
-		": -1 calls: write 0 or more"; err == nil || err.Error() != want {
+	if _, err := data.Plan(map[string]int{"GET /v1/x": 1, blockOp: 1}, time.Hour, 24); err == nil || err.Error() != "GET /v1/x: the data service has no such method" {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestNoScheduleExceedsItsEstimate simulates every tick of some days, with any start and duration of the loads.
-func TestNoScheduleExceedsItsEstimate(t *testing.T) {
+// TestNoScheduleExceedsItsPlan simulates every tick of some days, with any start and duration of the runs.
+func TestNoScheduleExceedsItsPlan(t *testing.T) {
+	const day = 24 * time.Hour
 	rapid.Check(t, func(r *rapid.T) {
-		var loads []data.Load
-		var begins []time.Duration
-		var units []int // per tick
-		together := rapid.Bool().Draw(r, "all begin at once")
-		for range rapid.IntRange(1, 4).Draw(r, "loads") {
-			l := data.Load{
-				Op:    rapid.SampledFrom([]string{rewardsOp, nativeOp, blockOp}).Draw(r, "op"),
-				Calls: rapid.IntRange(0, 5).Draw(r, "calls"),
-				Every: time.Duration(rapid.IntRange(20, 3*86400).Draw(r, "every")) * time.Second,
-			}
-			begin := time.Duration(0)
-			if !together {
-				begin = time.Duration(rapid.Int64Range(0, int64(l.Every)-1).Draw(r, "begin"))
-			}
-			loads, begins, units = append(loads, l), append(begins, begin), append(units, l.Calls*data.Units(l.Op))
+		units := 0 // per tick
+		calls := map[string]int{}
+		for _, op := range []string{rewardsOp, nativeOp, blockOp} {
+			calls[op] = rapid.IntRange(0, 5).Draw(r, "calls")
+			units += calls[op] * data.Units(op)
 		}
-		need, err := data.Estimate(loads...)
+		every := time.Duration(rapid.IntRange(20, 3*86400).Draw(r, "every")) * time.Second
+		begin := time.Duration(rapid.Int64Range(0, int64(every)-1).Draw(r, "begin"))
+		need, err := data.Plan(calls, every, int((day+every-1)/every))
 		if err != nil {
 			r.Fatal(err)
 		}
 		within := func(from, span time.Duration) (sum int) { // for the ticks that can send requests in it
-			for i, l := range loads {
-				first := begins[i]
-				if since := from - l.Every/2; since > first {
-					first += (since - first + l.Every - 1) / l.Every * l.Every
-				}
-				for at := first; at < from+span; at += l.Every {
-					sum += units[i]
-				}
+			first := begin
+			if since := from - every/2; since > first {
+				first += (since - first + every - 1) / every * every
+			}
+			for at := first; at < from+span; at += every {
+				sum += units
 			}
 			return sum
 		}
-		if half := loads[0].Every / 2; together && len(loads) == 1 && (within(half, time.Minute) != need.PerMinute || within(half, 24*time.Hour) != need.PerDay) {
-			r.Fatalf("the worst case is %d a minute and %d a day, the plan says %+v", within(half, time.Minute), within(half, 24*time.Hour), need)
+		// The worst case begins half a period after a tick. The plan for a day may have one more tick.
+		if worst := begin + every/2; within(worst, time.Minute) != need.PerMinute || need.PerDay-within(worst, day) > units {
+			r.Fatalf("the worst case is %d a minute and %d a day, the plan says %+v", within(worst, time.Minute), within(worst, day), need)
 		}
 		for range 5 {
 			from := time.Duration(rapid.Int64Range(0, int64(100*time.Hour)).Draw(r, "from"))
-			if minute, day := within(from, time.Minute), within(from, 24*time.Hour); minute > need.PerMinute || day > need.PerDay {
+			if minute, day := within(from, time.Minute), within(from, day); minute > need.PerMinute || day > need.PerDay {
 				r.Fatalf("%d within a minute and %d within a day, the plan says %+v", minute, day, need)
 			}
 		}
