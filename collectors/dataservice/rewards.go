@@ -201,7 +201,6 @@ func (r *rewardReader) read(ctx context.Context) error {
 	} else {
 		r.Gap = r.Next.add(p.Items) || r.Gap // paid since the reading began
 	}
-	var known data.KnownPages
 	ended, err := data.ReadPages(ctx, data.ListRewards.Op(), math.MaxInt, &r.Place, func() {
 		r.Next, r.Began = &rewardSums{}, time.Now()
 	}, func(ctx context.Context, token string) (data.Page[data.Reward], error) {
@@ -212,13 +211,11 @@ func (r *rewardReader) read(ctx context.Context) error {
 		case <-ctx.Done():
 			return data.Page[data.Reward]{}, ctx.Err()
 		}
-	}, func(rewards []data.Item[data.Reward]) (tooMany bool) {
+	}, func(rewards []data.Item[data.Reward]) (fresh int, tooMany bool) {
+		before := len(r.Next.known)
 		r.Next.addPage(rewards)
-		return len(r.Next.known) > maxRewards || known.Repeat(len(rewards), len(r.Next.known))
+		return len(r.Next.known) - before, len(r.Next.known) > maxRewards
 	})
-	if repeated := known.Err(data.ListRewards.Op()); repeated != nil { // the next run begins again
-		r.Next, r.Place, err = nil, scrape.Place{}, repeated
-	}
 	switch {
 	case !ended && ctx.Err() != nil:
 		return nil

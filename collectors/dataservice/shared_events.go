@@ -241,7 +241,7 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 	var endless error
 	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Place, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
 		return page(ctx, p)
-	}, func(found []data.Item[T]) bool {
+	}, func(found []data.Item[T]) (fresh int, done bool) {
 		var items []T
 		for _, item := range found {
 			if item.Err != nil {
@@ -250,9 +250,9 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 			}
 			items = append(items, item.Value)
 		}
-		done := use(items)
-		endless = l.endless(op)
-		return done || endless != nil
+		done = use(items)
+		endless = l.endless(op) // counts over several runs
+		return len(found), done || endless != nil
 	})
 	switch {
 	case endless != nil:

@@ -13,6 +13,7 @@ import (
 
 const (
 	maxPages    = 100 // of a walk, including restarts
+	maxStale    = 50  // pages in succession with only items of earlier pages; a list that grows moves few items to the next page
 	MaxPageSize = 500 // the cost of a page does not depend on its size; not the maximum, because a page of 10,000 blockchains with their genesis is too large
 )
 
@@ -34,7 +35,7 @@ func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], arg
 	return get(ctx, c, m, args)
 }
 
-// ReadPages requests the pages of a list, at most limit, and calls use for each. It begins at a place, and stores there how far it read. It
+// ReadPages requests the pages of a list, at most limit, and calls use for each. Use returns the number of items that no earlier page had. It begins at a place, and stores there how far it read. It
 // returns true at the end of the list, or if use returned true.
 //
 // Page tokens expire after about a day. ReadPages then begins again at the first page, without shared answers. It fails if it reads no more
@@ -43,13 +44,14 @@ func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], arg
 //
 // The end is a page without the token of a next page. If it has no items either, it must be so twice.
 func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Place, restart func(),
-	page func(ctx context.Context, token string) (Page[T], error), use func([]Item[T]) (done bool)) (ended bool, err error) {
+	page func(ctx context.Context, token string) (Page[T], error), use func([]Item[T]) (fresh int, done bool)) (ended bool, err error) {
 	again := func() {
 		*at = scrape.Place{}
 		restart()
 	}
 	read, before := 0, -1 // pages since the last beginning, and pages read before that
 	confirmed := false    // the end
+	stale := 0            // pages in succession that have only items of earlier pages
 	for range limit {
 		p, err := page(ctx, at.Token)
 		if at.Token != "" && IsTokenExpired(err) {
@@ -69,9 +71,18 @@ func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Plac
 			continue
 		}
 		confirmed = false
-		done := use(p.Items)
+		fresh, done := use(p.Items)
 		if done || p.NextPageToken == "" {
 			return true, nil
+		}
+		if fresh > 0 {
+			stale = 0
+		} else if len(p.Items) > 0 {
+			stale++
+		}
+		if stale > maxStale {
+			again()
+			return false, scrape.BadPage(op, fmt.Errorf("%d pages in succession have only items of earlier pages", stale))
 		}
 		if err := at.Follow(p.NextPageToken); err != nil {
 			again()
@@ -88,10 +99,10 @@ func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Plac
 func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var at scrape.Place
-		yielded, stopped, known := map[string]bool{}, false, KnownPages{}
+		yielded, stopped := map[string]bool{}, false
 		ended, err := ReadPages(ctx, m.Op(), maxPages, &at, func() {}, func(ctx context.Context, token string) (Page[T], error) {
 			return getPage(ctx, c, m, args, 0, token)
-		}, func(items []Item[T]) bool {
+		}, func(items []Item[T]) (fresh int, done bool) {
 			for _, item := range items {
 				var err error
 				switch key := id(item.Value); {
@@ -101,18 +112,16 @@ func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 					continue
 				default:
 					yielded[key] = true
+					fresh++
 				}
 				if stopped = !yield(item.Value, err); stopped {
-					return true
+					return fresh, true
 				}
 			}
-			return known.Repeat(len(items), len(yielded))
+			return fresh, false
 		})
-		switch {
-		case stopped:
+		if stopped {
 			return
-		case err == nil:
-			err = known.Err(m.Op())
 		}
 		if err == nil && !ended {
 			err = &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxPages),
@@ -123,32 +132,6 @@ func walk[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args A
 			yield(none, err)
 		}
 	}
-}
-
-// KnownPages counts pages in succession that have only items of earlier pages, to find pages that repeat with new tokens.
-type KnownPages struct{ pages, items int }
-
-// maxKnownPages is the maximum number of such pages. A list that grows moves few items to the next page.
-const maxKnownPages = 50
-
-// Repeat counts a page with a number of items, after which a number of different items is known. It returns true if the pages repeat.
-func (k *KnownPages) Repeat(size, items int) bool {
-	switch {
-	case items > k.items:
-		k.pages = 0
-	case size > 0:
-		k.pages++
-	}
-	k.items = items
-	return k.pages > maxKnownPages
-}
-
-// Err returns an error if the pages repeat.
-func (k *KnownPages) Err(op string) error {
-	if k.pages <= maxKnownPages {
-		return nil
-	}
-	return scrape.BadPage(op, fmt.Errorf("%d pages in succession have only items of earlier pages", k.pages))
 }
 
 // IsTokenExpired reports whether the service rejected a page token: its error mentions the token.

@@ -253,7 +253,7 @@ func TestStoredPlaceFindsRepeatedPages(t *testing.T) {
 					return data.Page[int]{NextPageToken: "zero"}, nil
 				}
 				return data.Page[int]{NextPageToken: fmt.Sprint(n)}, nil
-			}, func([]data.Item[int]) bool { return false })
+			}, func(items []data.Item[int]) (int, bool) { return len(items), false })
 			if err != nil {
 				if !errors.Is(err, scrape.ErrRepeatedToken) || at != (scrape.Place{}) {
 					r.Errorf("%v at %+v", err, at)

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,7 +98,6 @@ func (r *wholeReading[T]) restart() {
 func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], args Args, id func(T) string,
 	fetch func(context.Context, string) (jsontext.Value, error), progress func()) error {
 	var at scrape.Place
-	var repeated KnownPages
 	page := func(ctx context.Context, token string) (p Page[T], err error) {
 		args["pageToken"], args["pageSize"] = token, min(m.MaxPageSize, MaxPageSize)
 		path, _, err := Request(m.Method, args)
@@ -118,12 +116,13 @@ func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], arg
 		r.pages++
 		return p, err
 	}
-	_, err := ReadPages(ctx, m.Op(), math.MaxInt, &at, r.restart, page, func(items []Item[T]) bool {
+	_, err := ReadPages(ctx, m.Op(), math.MaxInt, &at, r.restart, page, func(items []Item[T]) (fresh int, done bool) {
+		before := len(r.known)
 		r.add(m.Method, items, id)
 		progress()
-		return repeated.Repeat(len(items), len(r.known))
+		return len(r.known) - before, false
 	})
-	return cmp.Or(err, repeated.Err(m.Op()))
+	return err
 }
 
 // add adds the items of a page that are not known yet.
