@@ -1,9 +1,7 @@
 package collectors_test
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -31,18 +30,15 @@ type posing struct {
 }
 
 func (p *posing) RoundTrip(r *http.Request) (*http.Response, error) {
-	asked := r.URL.Hostname()
-	if host, ok := p.hosts[asked]; ok {
-		r = r.Clone(r.Context())
-		r.URL.Host, r.Host = host, host
-	}
-	resp, err := p.to.RoundTrip(r)
-	if err != nil || p.answers == nil || asked != "charlie.sim" {
-		return resp, err
-	}
-	body, err := io.ReadAll(resp.Body)
-	resp.Body = io.NopCloser(bytes.NewReader([]byte(p.answers.Replace(string(body)))))
-	return resp, err
+	return wiretest.Between(p.to, func(c *wiretest.Call) (*http.Response, error) {
+		if host, ok := p.hosts[c.URL.Hostname()]; ok {
+			c.URL.Host, c.Host = host, host
+		}
+		if p.answers == nil || c.Upstream != "charlie" {
+			return c.Ask()
+		}
+		return c.Rewritten(func(body []byte) []byte { return []byte(p.answers.Replace(string(body))) })
+	}).RoundTrip(r)
 }
 
 // fleetOf binds the collector fleet to nodes with these names. The returned function runs it once.

@@ -1,12 +1,10 @@
 package collectors_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"net/http"
@@ -24,6 +22,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -50,22 +49,18 @@ func (m mutation) String() string {
 }
 
 // removals are the ways in which an upstream does not offer a method.
-var removals = map[string]func() *http.Response{
-	"method not found": func() *http.Response {
-		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"not available"}}`)
+var removals = map[string]func() (*http.Response, error){
+	"method not found": func() (*http.Response, error) {
+		return wiretest.Reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"not available"}}`)
 	},
-	"error text of a node": func() *http.Response {
-		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"rpc: can't find method \"x\""}}`)
+	"error text of a node": func() (*http.Response, error) {
+		return wiretest.Reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"rpc: can't find method \"x\""}}`)
 	},
-	"error text of a gateway": func() *http.Response {
-		return reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"rpc method is not whitelisted"}}`)
+	"error text of a gateway": func() (*http.Response, error) {
+		return wiretest.Reply(200, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"rpc method is not whitelisted"}}`)
 	},
-	"HTTP 404": func() *http.Response { return reply(404, "404 page not found\n") },
-	"HTTP 403": func() *http.Response { return reply(403, "<html>Forbidden</html>") },
-}
-
-func reply(status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+	"HTTP 404": func() (*http.Response, error) { return wiretest.Reply(404, "404 page not found\n") },
+	"HTTP 403": func() (*http.Response, error) { return wiretest.Reply(403, "<html>Forbidden</html>") },
 }
 
 // fieldChanges are the ways in which a release changes a field. The result is not changed if the kind does not apply to the value.
@@ -143,48 +138,30 @@ type mutator struct {
 }
 
 func (m *mutator) RoundTrip(r *http.Request) (*http.Response, error) {
-	method := healthCall
-	if r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
+	return wiretest.Between(m.network.Transport(), func(c *wiretest.Call) (*http.Response, error) {
+		method := c.Method
+		if c.Text == nil {
+			method = healthCall
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		var call struct{ Method string }
-		if json.Unmarshal(body, &call) != nil {
-			call.Method = ""
+		hit := m.now != nil && m.now.method == method && slices.Contains(m.now.nodes, c.Upstream)
+		switch {
+		case hit && m.now.path == nil:
+			return removals[m.now.kind]()
+		case m.now != nil && !hit:
+			return c.Ask()
 		}
-		method = call.Method
-	}
-	name := strings.TrimSuffix(r.URL.Hostname(), ".sim")
-	hit := m.now != nil && m.now.method == method && slices.Contains(m.now.nodes, name)
-	if hit && m.now.path == nil {
-		return removals[m.now.kind](), nil
-	}
-	response, err := m.network.Transport().RoundTrip(r)
-	if err != nil || m.now != nil && !hit {
-		return response, err
-	}
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(text))
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var answer map[string]any
-	if d.Decode(&answer) != nil || answer["error"] != nil {
-		return response, nil
-	}
-	if m.now == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.store(method, answer, nil)
-		return response, nil
-	}
-	text, err = json.Marshal(change(answer, m.now.path, m.now.kind))
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return response, err
+		return c.Changed(func(answer map[string]any) {
+			switch {
+			case answer["error"] != nil:
+			case m.now == nil:
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.store(method, answer, nil)
+			default:
+				change(answer, m.now.path, m.now.kind)
+			}
+		})
+	}).RoundTrip(r)
 }
 
 // opaque are objects whose members are not fields but data: names of precompiles, rules, VMs, proposals and loggers, and a configuration that is

@@ -1,10 +1,7 @@
 package collectors_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,6 +15,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -62,32 +60,22 @@ func (w world) refuseOnNodes(methods ...string) {
 
 // RoundTrip implements http.RoundTripper.
 func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
-	if w.pendingIsEmpty != nil && *w.pendingIsEmpty && strings.HasSuffix(r.URL.Path, "/rewards:listPending") {
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"pendingRewards":[]}`))}, nil
-	}
-	if *w.otherwise != nil && r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
+	return wiretest.Between(w.network.Transport(), func(c *wiretest.Call) (*http.Response, error) {
+		if w.pendingIsEmpty != nil && *w.pendingIsEmpty && strings.HasSuffix(c.URL.Path, "/rewards:listPending") {
+			return wiretest.Reply(http.StatusOK, `{"pendingRewards":[]}`)
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		var call struct {
-			Method string
-			Params any
-		}
-		if err := json.Unmarshal(body, &call); err != nil {
-			return nil, err
-		}
-		params, _ := call.Params.([]any)
-		if answer := (*w.otherwise)(strings.TrimSuffix(r.URL.Hostname(), ".sim"), call.Method, params); answer != "" {
-			status := http.StatusOK
-			if !strings.HasPrefix(answer, "{") {
-				status = http.StatusNotFound
+		if *w.otherwise != nil && c.Text != nil {
+			params, _ := c.Params.([]any)
+			if answer := (*w.otherwise)(c.Upstream, c.Method, params); answer != "" {
+				status := http.StatusOK
+				if !strings.HasPrefix(answer, "{") {
+					status = http.StatusNotFound
+				}
+				return wiretest.Reply(status, answer)
 			}
-			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(answer))}, nil
 		}
-	}
-	return w.network.Transport().RoundTrip(r)
+		return c.Ask()
+	}).RoundTrip(r)
 }
 
 // job binds a collector and returns its job for a target.

@@ -24,7 +24,7 @@ var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
 		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
-		"internal/section", "internal/testworld/recorded", "internal/testworld/must", // for tests only
+		"internal/section", "internal/testworld/recorded", "internal/testworld/must", "internal/testworld/wiretest", // for tests only
 	},
 	{"internal/nodes"},
 	{"internal/collector", "internal/remedy"},

@@ -1,8 +1,6 @@
 package app_test
 
 import (
-	"bytes"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -11,38 +9,18 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 )
 
 // inventive makes alpha report new names in each answer.
-type inventive struct {
-	http.RoundTripper
-	answers *atomic.Int64
-}
-
-func (v inventive) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Hostname() != "alpha.sim" {
-		return v.RoundTripper.RoundTrip(r)
-	}
-	var request []byte
-	if r.Body != nil {
-		var err error
-		if request, err = io.ReadAll(r.Body); err != nil {
-			return nil, err
+func inventive(network http.RoundTripper) http.RoundTripper {
+	var answers atomic.Int64
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		if c.Upstream != "alpha" {
+			return c.Ask()
 		}
-		r.Body = io.NopCloser(bytes.NewReader(request))
-	}
-	r.Header.Del("Accept-Encoding")
-	resp, err := v.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	text = testworld.Invented(request, text, v.answers.Add(1))
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return resp, nil
+		return c.Rewritten(func(body []byte) []byte { return testworld.Invented(c.Text, body, answers.Add(1)) })
+	})
 }
 
 // A node that invents names in each answer adds a bounded number of series to the history in an hour. The log names it, and the other
@@ -50,7 +28,7 @@ func (v inventive) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestInventedNamesAddFewSeries(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Notify(t)
-		w.Transport = inventive{w.Transport, new(atomic.Int64)}
+		w.Transport = inventive(w.Transport)
 		w.Start(t)
 		series := func() int { return int(w.Samples(t)["avax_exporter_history_series"]) }
 		time.Sleep(2 * time.Minute)

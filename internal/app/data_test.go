@@ -19,6 +19,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -362,23 +363,18 @@ func TestNoMinuteExceedsThePlan(t *testing.T) {
 	})
 }
 
-// expiring makes the service reject the first page token of each path.
-type expiring struct {
-	http.RoundTripper
-	once sync.Map // by path
-}
-
-// RoundTrip implements http.RoundTripper.
-func (e *expiring) RoundTrip(r *http.Request) (*http.Response, error) {
-	query := r.URL.Query()
-	if query.Get("pageToken") != "" {
-		if _, seen := e.once.LoadOrStore(r.URL.Path, true); !seen {
-			r = r.Clone(r.Context())
-			query.Set("pageToken", "00000000-0000-0000-0000-000000000000")
-			r.URL.RawQuery = query.Encode()
+// expiring makes the service reject the first page token of each path, which it adds to seen.
+func expiring(network http.RoundTripper, seen *sync.Map) http.RoundTripper {
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		query := c.URL.Query()
+		if query.Get("pageToken") != "" {
+			if _, later := seen.LoadOrStore(c.URL.Path, true); !later {
+				query.Set("pageToken", "00000000-0000-0000-0000-000000000000")
+				c.URL.RawQuery = query.Encode()
+			}
 		}
-	}
-	return e.RoundTripper.RoundTrip(r)
+		return c.Ask()
+	})
 }
 
 func TestExpiredPageTokenLosesNoItem(t *testing.T) {
@@ -404,13 +400,10 @@ func TestExpiredPageTokenLosesNoItem(t *testing.T) {
 	if n := want[`avax_rewards_total{node_id="`+simnet.New(simnet.Options{Seed: 1}).NodeID("alpha")+`",type="VALIDATOR"}`]; n < 150 {
 		t.Fatalf("%v rewards, want more than one page", n)
 	}
-	e := &expiring{}
-	got := rewards(func(w *apptest.World) {
-		e.RoundTripper = w.Transport
-		w.Transport = e
-	})
+	var seen sync.Map
+	got := rewards(func(w *apptest.World) { w.Transport = expiring(w.Transport, &seen) })
 	for _, path := range []string{"/v1/networks/mainnet/rewards", "/v1/icm/addresses/" + simnet.Account + "/messages"} {
-		if _, expired := e.once.Load(path); !expired {
+		if _, expired := seen.Load(path); !expired {
 			t.Errorf("%s: only one page requested", path)
 		}
 	}

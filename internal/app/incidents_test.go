@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -87,29 +87,21 @@ func (p *proxy) setFuji(host string, is bool) {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (p *proxy) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
-	to, fuji := p.to[req.URL.Host], p.fuji[req.URL.Host] || p.fuji[""]
+	to, fuji := p.to[r.URL.Host], p.fuji[r.URL.Host] || p.fuji[""]
 	p.mu.Unlock()
-	if to == "" && !fuji {
-		return p.RoundTripper.RoundTrip(req)
-	}
-	req = req.Clone(req.Context())
-	if to != "" {
-		req.URL.Host, req.Host = to, to
-	}
-	req.Header.Del("Accept-Encoding")
-	resp, err := p.RoundTripper.RoundTrip(req)
-	if err != nil || !fuji {
-		return resp, err
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	body = bytes.ReplaceAll(body, []byte(`"networkID":"1337"`), []byte(`"networkID":"5"`))
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return resp, nil
+	return wiretest.Between(p.RoundTripper, func(c *wiretest.Call) (*http.Response, error) {
+		if to != "" {
+			c.URL.Host, c.Host = to, to
+		}
+		if !fuji {
+			return c.Ask()
+		}
+		return c.Rewritten(func(body []byte) []byte {
+			return bytes.ReplaceAll(body, []byte(`"networkID":"1337"`), []byte(`"networkID":"5"`))
+		})
+	}).RoundTrip(r)
 }
 
 // inWorld runs the app with rules and notifications.

@@ -1,10 +1,7 @@
 package app_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -14,15 +11,8 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 )
-
-// liars changes the answers of some nodes: each is well-formed, and false.
-type liars struct {
-	http.RoundTripper
-	nodes    []string
-	invented string // ID of a validator that does not exist
-	lies     []lie
-}
 
 // lie changes the result of a method. about is the subnet of the request, if it names one.
 type lie struct {
@@ -30,64 +20,25 @@ type lie struct {
 	change func(result map[string]any, about string)
 }
 
-func (l liars) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !slices.Contains(l.nodes, strings.TrimSuffix(r.URL.Hostname(), ".sim")) || r.Body == nil {
-		return l.RoundTripper.RoundTrip(r)
-	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	resp, err := l.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	var call struct {
-		Method string
-		Params any
-	}
-	if err := json.Unmarshal(body, &call); err != nil {
-		return nil, err
-	}
-	about := ""
-	if params, is := call.Params.(map[string]any); is {
-		about, _ = params["subnetID"].(string)
-	}
-	for _, lie := range l.lies {
-		if lie.method == call.Method {
-			if resp, err = changed(resp, func(result map[string]any) { lie.change(result, about) }); err != nil {
-				return nil, err
+// lying changes the answers of some nodes: each is well-formed, and false.
+func lying(network http.RoundTripper, liars []string, lies []lie) http.RoundTripper {
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		told := slices.DeleteFunc(slices.Clone(lies), func(l lie) bool { return l.method != c.Method })
+		if len(told) == 0 || !slices.Contains(liars, c.Upstream) {
+			return c.Ask()
+		}
+		about := ""
+		if params, is := c.Params.(map[string]any); is {
+			about, _ = params["subnetID"].(string)
+		}
+		return c.Changed(func(answer map[string]any) {
+			if result, is := answer["result"].(map[string]any); is {
+				for _, l := range told {
+					l.change(result, about)
+				}
 			}
-		}
-	}
-	return resp, nil
-}
-
-// changed replaces the result of an answer.
-func changed(resp *http.Response, change func(map[string]any)) (*http.Response, error) {
-	resp.Header.Del("Content-Encoding")
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var answer map[string]any
-	if d.Decode(&answer) == nil {
-		result, is := answer["result"].(map[string]any)
-		if !is {
-			result = answer // of a REST service
-		}
-		if result != nil {
-			change(result)
-			if text, err = json.Marshal(answer); err != nil {
-				return nil, err
-			}
-		}
-	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return resp, nil
+		})
+	})
 }
 
 // eachItem changes every item of a list.
@@ -228,21 +179,20 @@ func TestLiarsDecideNothing(t *testing.T) {
 				random.Shuffle(len(own), func(i, j int) { own[i], own[j] = own[j], own[i] })
 				own = own[:3]
 			}
-			lying := own[:number] // first in the list
+			liars := own[:number] // first in the list
 			if seed%4 >= 2 {
-				lying = own[len(own)-number:]
+				liars = own[len(own)-number:]
 			}
 			truth := lived(t, seed, own, func(w *apptest.World) http.RoundTripper { return w.Transport })
 			var told []string
 			got := lived(t, seed, own, func(w *apptest.World) http.RoundTripper {
-				invented := w.NewNodeID(1)
-				l := liars{w.Transport, lying, invented, falsehoods(random, invented)}
-				for _, lie := range l.lies {
+				lies := falsehoods(random, w.NewNodeID(1))
+				for _, lie := range lies {
 					told = append(told, lie.method)
 				}
-				return l
+				return lying(w.Transport, liars, lies)
 			})
-			t.Logf("of %v, %v lie about %v", own, lying, told)
+			t.Logf("of %v, %v lie about %v", own, liars, told)
 			for at, verdict := range got.verdicts {
 				if strings.HasPrefix(verdict, "200") && !strings.HasPrefix(truth.verdicts[at], "200") {
 					t.Errorf("%s: %s, but the truth is %s", at, verdict, truth.verdicts[at])
@@ -250,12 +200,12 @@ func TestLiarsDecideNothing(t *testing.T) {
 			}
 			for page := range got.pages {
 				if about := strings.Fields(page); !truth.pages[page] &&
-					!(len(about) > 1 && slices.ContainsFunc(lying, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
+					!(len(about) > 1 && slices.ContainsFunc(liars, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
 					t.Errorf("false page: %s", page)
 				}
 			}
 			for node := range got.blamed {
-				if !slices.Contains(lying, node) {
+				if !slices.Contains(liars, node) {
 					t.Errorf("%s does not lie, but counts as contradicted", node)
 				}
 			}

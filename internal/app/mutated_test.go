@@ -24,6 +24,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -64,22 +65,12 @@ var refusals = []refusal{
 }
 
 func (m *mutatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	method := "GET " + r.URL.Path
-	if r.Body != nil {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, err
+	return wiretest.Between(m.RoundTripper, func(c *wiretest.Call) (*http.Response, error) {
+		if !m.replaces(c.Method, c.Upstream) {
+			return c.Ask()
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		var call struct{ Method string }
-		if json.Unmarshal(body, &call) == nil {
-			method = call.Method
-		}
-	}
-	if !m.replaces(method, strings.TrimSuffix(r.URL.Hostname(), ".sim")) {
-		return m.RoundTripper.RoundTrip(r)
-	}
-	return &http.Response{StatusCode: m.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(m.body))}, nil
+		return wiretest.Reply(m.status, m.body)
+	}).RoundTrip(r)
 }
 
 func (m *mutatedTransport) replaces(method, node string) bool {

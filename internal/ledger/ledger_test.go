@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -42,24 +42,22 @@ func readThrough(t *testing.T, w *apptest.World, transport http.RoundTripper, q 
 }
 
 // damaging makes the stake of one reward malformed.
-type damaging struct{ http.RoundTripper }
-
-func (d damaging) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := d.RoundTripper.RoundTrip(r)
-	if err != nil || !strings.HasSuffix(r.URL.Path, "/rewards") {
-		return resp, err
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	var page struct{ HistoricalRewards []struct{ UTXOID string } }
-	if err == nil && json.Unmarshal(text, &page) == nil && len(page.HistoricalRewards) > 0 {
-		least := slices.MinFunc(page.HistoricalRewards, func(a, b struct{ UTXOID string }) int { return strings.Compare(a.UTXOID, b.UTXOID) })
-		at := bytes.Index(text, []byte(`"utxoId":"`+least.UTXOID+`"`))
-		from := bytes.LastIndex(text[:at], []byte(`"amountStaked":"`)) + len(`"amountStaked":"`)
-		text = slices.Concat(text[:from], []byte("x"), text[from:])
-	}
-	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	return resp, err
+func damaging(network http.RoundTripper) http.RoundTripper {
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		if !strings.HasSuffix(c.URL.Path, "/rewards") {
+			return c.Ask()
+		}
+		return c.Rewritten(func(text []byte) []byte {
+			var page struct{ HistoricalRewards []struct{ UTXOID string } }
+			if json.Unmarshal(text, &page) != nil || len(page.HistoricalRewards) == 0 {
+				return text
+			}
+			least := slices.MinFunc(page.HistoricalRewards, func(a, b struct{ UTXOID string }) int { return strings.Compare(a.UTXOID, b.UTXOID) })
+			at := bytes.Index(text, []byte(`"utxoId":"`+least.UTXOID+`"`))
+			from := bytes.LastIndex(text[:at], []byte(`"amountStaked":"`)) + len(`"amountStaked":"`)
+			return slices.Concat(text[:from], []byte("x"), text[from:])
+		})
+	})
 }
 
 // A malformed reward is named, and all other rewards are there.
@@ -71,7 +69,7 @@ func TestMalformedRewardLeavesTheOtherRewards(t *testing.T) {
 		if len(all) == 0 {
 			t.Fatal("no rewards")
 		}
-		rest, err := readThrough(t, w, damaging{w.Transport}, q)
+		rest, err := readThrough(t, w, damaging(w.Transport), q)
 		var incomplete *ledger.IncompleteError
 		if !errors.As(err, &incomplete) || len(incomplete.Lines) == 0 || !strings.Contains(incomplete.Lines[0], "one item: utxoId ") {
 			t.Errorf("error: %v", err)
@@ -190,7 +188,7 @@ func TestVerificationIsNotAllOrNothing(t *testing.T) {
 			all := read(t, w, q)
 			q.Verify = true
 			began := time.Now()
-			payments, err := readThrough(t, w, &failingAfter{w.Transport, answers}, q)
+			payments, err := readThrough(t, w, failingAfter(w.Transport, answers), q)
 			var incomplete *ledger.IncompleteError
 			if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], "verify: no answer about ") {
 				t.Errorf("%s: %v", name, err)
@@ -214,79 +212,15 @@ func TestVerificationIsNotAllOrNothing(t *testing.T) {
 }
 
 // failingAfter answers a number of calls of platform.getRewardUTXOs, and fails all later ones.
-type failingAfter struct {
-	http.RoundTripper
-	answers int
-}
-
-func (f *failingAfter) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil || !strings.HasSuffix(r.URL.Path, "/P") {
-		return f.RoundTripper.RoundTrip(r)
-	}
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(text))
-	if bytes.Contains(text, []byte("platform.getRewardUTXOs")) {
-		if f.answers--; f.answers < 0 {
-			return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody}, nil
+func failingAfter(network http.RoundTripper, answers int) http.RoundTripper {
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		if c.Method == "platform.getRewardUTXOs" {
+			if answers--; answers < 0 {
+				return wiretest.Reply(http.StatusInternalServerError, "")
+			}
 		}
-	}
-	return f.RoundTripper.RoundTrip(r)
-}
-
-// withoutRewards refuses platform.getRewardUTXOs. The unspent outputs are those that it answered before, apart from one that was spent.
-type withoutRewards struct {
-	http.RoundTripper
-	refuses bool
-	outputs []string
-}
-
-func (f *withoutRewards) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil || !strings.HasSuffix(r.URL.Path, "/P") {
-		return f.RoundTripper.RoundTrip(r)
-	}
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(text))
-	r.Header.Del("Accept-Encoding")
-	answer := func(text string) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
-	}
-	rewards := bytes.Contains(text, []byte("platform.getRewardUTXOs"))
-	switch {
-	case rewards && f.refuses:
-		return answer(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method platform.getRewardUTXOs does not exist"}}`)
-	case f.refuses && bytes.Contains(text, []byte("platform.getUTXOs")):
-		list := f.outputs[1:]
-		if bytes.Contains(text, []byte("startIndex")) {
-			list = []string{}
-		}
-		page, err := json.Marshal(list)
-		if err != nil {
-			return nil, err
-		}
-		return answer(
-			fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`, len(list), page),
-		)
-	}
-	resp, err := f.RoundTripper.RoundTrip(r)
-	if err != nil || !rewards {
-		return resp, err
-	}
-	defer resp.Body.Close()
-	if text, err = io.ReadAll(resp.Body); err != nil {
-		return nil, err
-	}
-	var list struct{ Result struct{ UTXOs []string } }
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, err
-	}
-	f.outputs = append(f.outputs, list.Result.UTXOs...)
-	return answer(string(text))
+		return c.Ask()
+	})
 }
 
 // If a node does not serve platform.getRewardUTXOs, the unspent outputs of the owner confirm the same payments. Of an output that was spent, the ledger
@@ -299,9 +233,33 @@ func TestUnspentOutputsVerifyRewards(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Verify: true}
-		node := &withoutRewards{RoundTripper: w.Transport}
+		// The unspent outputs are those that the node has answered before, apart from one that was spent.
+		var outputs []string
+		refuses := false
+		node := wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+			switch {
+			case refuses && c.Method == "platform.getRewardUTXOs":
+				return wiretest.Reply(http.StatusOK, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method platform.getRewardUTXOs does not exist"}}`)
+			case refuses && c.Method == "platform.getUTXOs":
+				list := outputs[1:]
+				if bytes.Contains(c.Text, []byte("startIndex")) {
+					list = []string{}
+				}
+				return wiretest.Reply(http.StatusOK, fmt.Sprintf(
+					`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`,
+					len(list), must.Get(json.Marshal(list))(t)))
+			case c.Method != "platform.getRewardUTXOs":
+				return c.Ask()
+			}
+			return c.Rewritten(func(text []byte) []byte {
+				var list struct{ Result struct{ UTXOs []string } }
+				must.Do(t, json.Unmarshal(text, &list))
+				outputs = append(outputs, list.Result.UTXOs...)
+				return text
+			})
+		})
 		with := must.Get(readThrough(t, w, node, q))(t)
-		node.refuses = true
+		refuses = true
 		without, err := readThrough(t, w, node, q)
 		var incomplete *ledger.IncompleteError
 		if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "only unspent outputs") {

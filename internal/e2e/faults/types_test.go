@@ -1,12 +1,10 @@
 package faults_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -22,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/metrics"
@@ -37,20 +36,15 @@ type spoiler struct {
 }
 
 func (s *spoiler) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := s.network.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if s.spoil != nil && len(s.answers) == s.which {
-		body = s.spoil(body)
-	}
-	s.answers = append(s.answers, body)
-	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return response, nil
+	return wiretest.Between(s.network, func(c *wiretest.Call) (*http.Response, error) {
+		return c.Rewritten(func(body []byte) []byte {
+			if s.spoil != nil && len(s.answers) == s.which {
+				body = s.spoil(body)
+			}
+			s.answers = append(s.answers, body)
+			return body
+		})
+	}).RoundTrip(r)
 }
 
 var seed = flag.Uint64("seed", 1, "the seed of random numbers")
