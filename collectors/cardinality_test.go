@@ -43,12 +43,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 			peer(fmt.Sprint("long", len(list)), strings.Repeat("x", metric.MaxValue+1), "C")
 		}
 		peer(w.network.NodeID("bravo"), "avalanchego/1.13.0", "C")
-		*w.otherwise = func(_, method string, _ []any) string {
-			if method != "info.peers" {
-				return ""
-			}
-			return answered(fmt.Sprintf(`{"numPeers":"%d","peers":[%s]}`, len(list), strings.Join(list, ",")))
-		}
+		w.replies("info.peers", fmt.Sprintf(`{"numPeers":"%d","peers":[%s]}`, len(list), strings.Join(list, ",")))
 		page := must.Get(w.run(t, "peers", "alpha"))(t)
 		const family = "avax_node_peers_by_version"
 		if n := strings.Count(page, family+"{"); n != 21 {
@@ -85,12 +80,7 @@ func TestTooManyNamesFailTheRun(t *testing.T) {
 			for i := range 5000 {
 				entries = append(entries, fmt.Sprintf(c.entry, i))
 			}
-			*w.otherwise = func(_, asked string, _ []any) string {
-				if asked != method {
-					return ""
-				}
-				return answered(fmt.Sprintf(c.around, strings.Join(entries, ",")))
-			}
+			w.replies(method, fmt.Sprintf(c.around, strings.Join(entries, ",")))
 			page, err := w.run(t, c.collector, "alpha")
 			if !errors.Is(err, metric.ErrTooMany) || !strings.Contains(err.Error(), c.family) {
 				t.Errorf("%s: %v", method, err)
@@ -104,12 +94,8 @@ func TestTooManyNamesFailTheRun(t *testing.T) {
 func TestTooLongVersionDropsOnlyItsOwnSamples(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
-		*w.otherwise = func(_, method string, _ []any) string {
-			if method != "info.getNodeVersion" {
-				return ""
-			}
-			return answered(`{"version":"` + strings.Repeat("x", 1e6) + `","databaseVersion":"v1","rpcProtocolVersion":"44","gitCommit":"","vmVersions":{"evm":"v1"}}`)
-		}
+		w.replies("info.getNodeVersion",
+			`{"version":"`+strings.Repeat("x", 1e6)+`","databaseVersion":"v1","rpcProtocolVersion":"44","gitCommit":"","vmVersions":{"evm":"v1"}}`)
 		page, err := w.run(t, "identity", "alpha")
 		if err == nil || err.Error() != "avax_node_info: a value of the label version is longer than 256 bytes" {
 			t.Errorf("%.200v", err)

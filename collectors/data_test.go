@@ -51,17 +51,10 @@ func (w *world) restart(t *testing.T, path string) {
 // runJob runs a collector's job for a target once and returns its samples and notes. The run must succeed.
 func (w *world) runJob(ctx context.Context, t *testing.T, name, target string) (samples string, notes []string) {
 	t.Helper()
-	spec := specOf(t, name)
-	i := slices.IndexFunc(spec.Bind(w.ups), func(j collector.Job) bool { return j.Target.String() == target })
-	if i < 0 {
-		t.Fatalf("%s: no job for %s", name, target)
-	}
-	batch := metric.NewBatch(spec.Families)
-	if err := spec.Bind(w.ups)[i].Collect(ctx, batch); err != nil {
+	spec, j := w.job(t, name, target)
+	samples, batch, err := once(ctx, spec, j)
+	if err != nil {
 		t.Errorf("%s of %s: %v", name, target, err)
-	}
-	for _, c := range batch.Chunks() {
-		samples += c.String()
 	}
 	return samples, batch.Notes()
 }
@@ -879,12 +872,7 @@ func TestDataServiceCallsUseTheNodesNetwork(t *testing.T) {
 		"network that is not indexed": {1337, "", "the nodes belong to network 1337, which the Data service does not know: correct AVAX_NETWORK"},
 	} {
 		inWorld(t, func(t *testing.T, w world) {
-			*w.otherwise = func(_, method string, _ []any) string {
-				if method != "info.getNetworkID" {
-					return ""
-				}
-				return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"result":{"networkID":"%d"}}`, c.id)
-			}
+			onNetwork(w, c.id)
 			w.ups.Data.Network = c.configured
 			var paths []string
 			w.data(func(r *http.Request) string {

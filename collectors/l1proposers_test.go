@@ -8,7 +8,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // proposers returns a function that runs l1_proposers of a chain and returns its samples.
@@ -16,12 +15,7 @@ func (w world) proposers(t *testing.T, chain string) func() string {
 	spec, job := w.job(t, "l1_proposers", chain)
 	return func() string {
 		t.Helper()
-		batch, text := metric.NewBatch(spec.Families), ""
-		must.Do(t, job.Collect(t.Context(), batch))
-		for _, c := range batch.Chunks() {
-			text += c.String()
-		}
-		return text
+		return samplesOf(t, spec, job)
 	}
 }
 

@@ -18,13 +18,8 @@ import (
 // function of returns the name of a validator's series.
 func (w world) runway(t *testing.T) (run func() string, of func(family, validator string) string) {
 	t.Helper()
-	spec := specOf(t, "l1_runway")
-	for _, j := range spec.Bind(w.ups) {
-		if j.Target.Chain == "examplel1" {
-			run = func() string { return w.once(t, "l1_runway", j) }
-		}
-	}
-	return run, func(family, validator string) string {
+	spec, j := w.job(t, "l1_runway", "examplel1")
+	return func() string { return samplesOf(t, spec, j) }, func(family, validator string) string {
 		return fmt.Sprintf(`avax_l1_validator_%s{chain="examplel1",node_id="%s",validation_id="%s"}`,
 			family, w.network.NodeID(validator), w.network.ValidationID("examplel1", validator))
 	}
@@ -39,13 +34,8 @@ func unpriced(w world, nodes ...string) {
 }
 
 // onNetwork moves the nodes to another network.
-func onNetwork(w world, id int) {
-	*w.otherwise = func(_, method string, _ []any) string {
-		if method == "info.getNetworkID" {
-			return fmt.Sprintf(`{"jsonrpc":"2.0","result":{"networkID":"%d"},"id":1}`, id)
-		}
-		return ""
-	}
+func onNetwork(w world, id uint64) {
+	w.replies("info.getNetworkID", fmt.Sprintf(`{"networkID":"%d"}`, id))
 }
 
 func TestRunwayIsBalanceDividedByPrice(t *testing.T) {
@@ -155,7 +145,7 @@ func TestBurnIsMeasuredWithoutAPrice(t *testing.T) {
 }
 
 func TestMainnetBurnIsAtLeastTheFloor(t *testing.T) {
-	for id, want := range map[int]string{1: "0.0442368", 5: "0.0442368", 1337: ""} {
+	for id, want := range map[uint64]string{1: "0.0442368", 5: "0.0442368", 1337: ""} {
 		inWorld(t, func(t *testing.T, w world) {
 			onNetwork(w, id)
 			w.network.SetFeePrice(100)

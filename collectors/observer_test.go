@@ -242,12 +242,7 @@ func TestObserversSufficeWithoutNodes(t *testing.T) {
 // A public endpoint may block /ext/info. The C-Chain tells the network, which tells the time of Helicon. The P-Chain tells the fee.
 func TestObserverSufficesWithoutInfo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		*w.otherwise = func(_, method string, _ []any) string {
-			if method == "eth_chainId" {
-				return `{"jsonrpc":"2.0","id":1,"result":"0xa86a"}`
-			}
-			return ""
-		}
+		w.replies("eth_chainId", `"0xa86a"`)
 		w.network.Observer().RemoveMethods("info")
 		helicon := time.Date(2026, time.September, 22, 15, 0, 0, 0, time.UTC)
 		time.Sleep(time.Until(helicon.Add(30 * 24 * time.Hour)))

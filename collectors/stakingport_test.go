@@ -82,12 +82,7 @@ func TestStakingPortOfUnusableAddressIsNotOpened(t *testing.T) {
 		w.ups.Dial = d.dial
 		for ip, want := range map[string]bool{"127.0.0.1:9651": true, "0.0.0.0:9651": true, "169.254.169.254:80": true, "[::1]:9651": true, "192.0.2.1:0": true,
 			"host.example:9651": false, "": false} {
-			*w.otherwise = func(_, method string, _ []any) string {
-				if method == "info.getNodeIP" {
-					return `{"jsonrpc": "2.0", "id": 1, "result": {"ip": "` + ip + `"}}`
-				}
-				return ""
-			}
+			w.replies("info.getNodeIP", `{"ip": "`+ip+`"}`)
 			spec := specOf(t, "staking_port")
 			out := metric.NewBatch(spec.Families)
 			err := spec.Bind(w.ups)[0].Collect(t.Context(), out)

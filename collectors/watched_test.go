@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
-	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -82,10 +81,11 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
 		alpha := w.network.NodeID("alpha")
-		for _, j := range specOf(t, "validators").Bind(w.ups) {
-			wantSeries(t, w.once(t, "validators", j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
+		spec := specOf(t, "validators")
+		for _, j := range spec.Bind(w.ups) {
+			wantSeries(t, samplesOf(t, spec, j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			w.setNodes(t, "charlie") // the same name in the operator's configuration
-			page := w.once(t, "validators", j)
+			page := samplesOf(t, spec, j)
 			wantSeries(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
 		}
@@ -207,15 +207,4 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 			wantSeries(t, page, `avax_chain_status{node="foxtrot",chain="`+c+`",status="Created"}`, "1")
 		}
 	})
-}
-
-// once runs a job of a collector and returns its samples. The run must succeed.
-func (w world) once(t *testing.T, collector string, j collector.Job) (samples string) {
-	t.Helper()
-	batch := metric.NewBatch(specOf(t, collector).Families)
-	must.Do(t, j.Collect(t.Context(), batch))
-	for _, c := range batch.Chunks() {
-		samples += c.String()
-	}
-	return samples
 }

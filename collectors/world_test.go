@@ -1,6 +1,7 @@
 package collectors_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -78,6 +79,16 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 	}).RoundTrip(r)
 }
 
+// replies makes every node answer a method with this result.
+func (w world) replies(method, result string) {
+	*w.otherwise = func(_, asked string, _ []any) string {
+		if asked != method {
+			return ""
+		}
+		return answered(result)
+	}
+}
+
 // job binds a collector and returns its job for a target.
 func (w world) job(t *testing.T, name, target string) (*collector.Spec, collector.Job) {
 	t.Helper()
@@ -94,12 +105,26 @@ func (w world) job(t *testing.T, name, target string) (*collector.Spec, collecto
 func (w world) run(t *testing.T, collector, target string) (samples string, err error) {
 	t.Helper()
 	spec, j := w.job(t, collector, target)
-	batch := metric.NewBatch(spec.Families)
-	err = j.Collect(t.Context(), batch)
+	samples, _, err = once(t.Context(), spec, j)
+	return samples, err
+}
+
+// once runs a job once, and returns its samples and all else that the batch holds.
+func once(ctx context.Context, spec *collector.Spec, j collector.Job) (samples string, batch *metric.Batch, err error) {
+	batch = metric.NewBatch(spec.Families)
+	err = j.Collect(ctx, batch)
 	for _, c := range batch.Chunks() {
 		samples += c.String()
 	}
-	return samples, errors.Join(err, batch.Err())
+	return samples, batch, errors.Join(err, batch.Err())
+}
+
+// samplesOf runs a job once, and returns its samples. The run must succeed.
+func samplesOf(t *testing.T, spec *collector.Spec, j collector.Job) string {
+	t.Helper()
+	samples, _, err := once(t.Context(), spec, j)
+	must.Do(t, err)
+	return samples
 }
 
 // tables runs a collector's job for a target once and returns its tables. The run must succeed.
@@ -112,8 +137,8 @@ func (w world) tables(t *testing.T, collector, target string) []metric.Table {
 func (w world) batch(t *testing.T, collector, target string) *metric.Batch {
 	t.Helper()
 	spec, j := w.job(t, collector, target)
-	batch := metric.NewBatch(spec.Families)
-	must.Do(t, j.Collect(t.Context(), batch), batch.Err())
+	_, batch, err := once(t.Context(), spec, j)
+	must.Do(t, err)
 	return batch
 }
 
