@@ -19,7 +19,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answers are what a server that is not the real service may answer with.
@@ -165,20 +164,11 @@ receivers:
 	var tests sync.WaitGroup
 	defer tests.Wait()
 	for name, serve := range mailAnswers() {
-		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-		t.Cleanup(func() { listener.Close() })
-		go func() {
-			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
-				go func() {
-					defer conn.Close()
-					serve(conn)
-				}()
-			}
-		}()
+		address := listening(t, serve)
 		failing = append(failing, fmt.Sprintf("phone/email[%d]", len(servers)))
-		servers = append(servers, listener.Addr().String())
+		servers = append(servers, address)
 		tests.Go(func() {
-			trials, err := notify.SendTest(t.Context(), notify.Options{Config: config(testworld.Webhook(t), listener.Addr().String())})
+			trials, err := notify.SendTest(t.Context(), notify.Options{Config: config(testworld.Webhook(t), address)})
 			if err != nil || len(trials) != 2 {
 				t.Errorf("%s: %v, %v", name, trials, err)
 			}

@@ -14,22 +14,12 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // tryMail sends a test e-mail to smarthost, a name for the server that serve simulates.
 func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) error {
 	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
-			go func() {
-				defer conn.Close()
-				serve(conn)
-			}()
-		}
-	}()
+	listens := listening(t, serve)
 	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{
 		Text: []byte("route: {receiver: mail}\nreceivers: [{name: mail, email_configs: [{to: a@example.org, from: b@example.org, smarthost: '" + smarthost +
 			"', auth_username: u, auth_password: c4n4ry, " + settings + "}]}]"),
@@ -38,7 +28,7 @@ func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) err
 			if address != smarthost {
 				t.Errorf("connects to %s, want %s", address, smarthost)
 			}
-			return new(net.Dialer).DialContext(ctx, network, listener.Addr().String())
+			return new(net.Dialer).DialContext(ctx, network, listens)
 		},
 	}})
 	if err != nil || len(trials) != 1 {

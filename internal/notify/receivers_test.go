@@ -82,37 +82,64 @@ type recording struct {
 	raw     string          // of a mail
 }
 
+// simulated starts a service, and returns the options of the shipped example that leads to it, and the requests that it gets.
+func simulated(t *testing.T, kind string) (notify.Options, <-chan recording) {
+	t.Helper()
+	requests := make(chan recording, 10)
+	service := services[kind]
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && r.Method != http.MethodPost {
+			err = errors.New("not a POST")
+		}
+		to := "https://" + r.Host + r.URL.Path
+		if err == nil && to != service.url {
+			err = fmt.Errorf("to %s, want %s", to, service.url)
+		}
+		if err != nil {
+			t.Error(err)
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		requests <- recording{Request: r.Method + " " + to, Type: r.Header.Get("Content-Type"), Form: r.URL.Query(), Body: body}
+		w.WriteHeader(service.status)
+		_, _ = io.WriteString(w, service.answer)
+	}))
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().String()
+	if kind == "email" {
+		address = listening(t, func(conn net.Conn) {
+			if err := takeMail(conn, server.TLS, requests); err != nil && !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+		})
+	}
+	return options(t, kind, server.Certificate(), address), requests
+}
+
+// listening serves each connection to the address, until the test ends.
+func listening(t *testing.T, serve func(net.Conn)) (address string) {
+	t.Helper()
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
 // The shipped example of each kind sends the requests in testdata when an alert fires and when it resolves. They follow the documentation
 // of the service.
 func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 	for _, kind := range notify.Kinds() {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			requests := make(chan recording, 10)
-			service := services[kind]
-			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err == nil && r.Method != http.MethodPost {
-					err = errors.New("not a POST")
-				}
-				if to := "https://" + r.Host + r.URL.Path; err == nil && to != service.url {
-					err = fmt.Errorf("to %s, want %s", to, service.url)
-				}
-				if err != nil {
-					t.Error(err)
-					http.Error(w, err.Error(), http.StatusBadRequest)
-					return
-				}
-				requests <- recording{r.Method + " https://" + r.Host + r.URL.Path, r.Header.Get("Content-Type"), r.URL.Query(), stable(body), nil, ""}
-				w.WriteHeader(service.status)
-				_, _ = io.WriteString(w, service.answer)
-			}))
-			t.Cleanup(server.Close)
-			address := server.Listener.Addr().String()
-			if kind == "email" {
-				address = mailServer(t, server.TLS, requests)
-			}
-			o := options(t, kind, server.Certificate(), address)
+			o, requests := simulated(t, kind)
 			o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
 			ctx, cancel := context.WithCancel(context.Background())
 			n, err := notify.Start(ctx, o)
@@ -137,6 +164,9 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 			down.EndsAt = time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
 			put(t, n, down)
 			sent = append(sent, <-requests)
+			for i := range sent {
+				sent[i].Body = stable(sent[i].Body)
+			}
 			var text bytes.Buffer
 			e := json.NewEncoder(&text)
 			e.SetEscapeHTML(false)
@@ -206,30 +236,8 @@ func stable(body []byte) json.RawMessage {
 	return regexp.MustCompile(`"(dedup_key|groupKey|ts)":("(?:[^"\\]|\\.)*"|\d+)`).ReplaceAll(body, []byte(`"$1":"…"`))
 }
 
-// mailServer accepts messages over SMTP with STARTTLS and AUTH PLAIN (RFC 5321, 3207 and 4954) with the certificate of
-// secure, and returns its address.
-func mailServer(t *testing.T, secure *tls.Config, messages chan<- recording) string {
-	t.Helper()
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				if err := takeMail(conn, secure, messages); err != nil && !errors.Is(err, io.EOF) {
-					t.Error(err)
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String()
-}
-
-// takeMail handles one connection. Commands are recorded in order.
+// takeMail handles one connection: it accepts messages over SMTP with STARTTLS and AUTH PLAIN (RFC 5321, 3207 and 4954), with the
+// certificate of secure. Commands are recorded in order.
 func takeMail(conn net.Conn, secure *tls.Config, messages chan<- recording) error {
 	in := bufio.NewReader(conn)
 	say := func(lines string) { _, _ = io.WriteString(conn, strings.ReplaceAll(lines, "\n", "\r\n")+"\r\n") }

@@ -9,10 +9,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
-	"net/http"
-	"net/http/httptest"
 	"net/mail"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -265,23 +262,7 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 // send sends alerts, and then their end, and returns the two requests.
 func send(t *testing.T, kind string, alerts []model.Alert) []recording {
 	t.Helper()
-	requests := make(chan recording, 10)
-	service := services[kind]
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		requests <- recording{Form: formOf(r), Body: body}
-		w.WriteHeader(service.status)
-		_, _ = io.WriteString(w, service.answer)
-	}))
-	t.Cleanup(server.Close)
-	address := server.Listener.Addr().String()
-	if kind == "email" {
-		address = mailServer(t, server.TLS, requests)
-	}
-	o := options(t, kind, server.Certificate(), address)
+	o, requests := simulated(t, kind)
 	must.Do(t, notify.Send(t.Context(), o, alerts...))
 	for i := range alerts {
 		alerts[i].StartsAt, alerts[i].EndsAt = time.Now().Add(-30*time.Minute), time.Now()
@@ -289,5 +270,3 @@ func send(t *testing.T, kind string, alerts []model.Alert) []recording {
 	must.Do(t, notify.Send(t.Context(), o, alerts...))
 	return []recording{<-requests, <-requests}
 }
-
-func formOf(r *http.Request) url.Values { return r.URL.Query() }
