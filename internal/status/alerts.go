@@ -50,8 +50,8 @@ type Active struct {
 	Order        order
 	SuppressedBy *Active // alert that suppresses this alert
 	// Deadline is when the loss begins that the alert forecasts; zero if the alert is about the present.
-	Deadline time.Time
-	Known    bool // it has fired for a day or longer, or is silenced
+	Deadline     time.Time
+	Acknowledged bool // it has fired for a day or longer, or is silenced
 
 	sortSeverity Severity // by which alerts are sorted: at least the severity; see promote
 
@@ -62,8 +62,8 @@ type Active struct {
 type order int
 
 const (
-	OrderCause  order = iota // a node does not answer: other alerts may be its effects
-	orderSilent              // other alerts about this node
+	OrderCause    order = iota // a node does not answer: other alerts may be its effects
+	orderNoAnswer              // other alerts about this node
 	orderOther
 	orderKept // the cause is over
 )
@@ -179,7 +179,8 @@ type Alerts struct {
 // forecast, and firing before pending (their names sort so).
 func class(a, b *Active) int {
 	return cmp.Or(
-		cmp.Compare(a.Order, b.Order), cmp.Compare(b.sortSeverity, a.sortSeverity), later(a.Known, b.Known), later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
+		cmp.Compare(a.Order, b.Order), cmp.Compare(b.sortSeverity, a.sortSeverity), later(a.Acknowledged, b.Acknowledged),
+		later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
 		strings.Compare(a.State, b.State),
 	)
 }
@@ -233,16 +234,16 @@ func promote(all []*Active) {
 		}
 	}
 	for _, a := range all {
-		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Known {
+		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Acknowledged {
 			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecast[s]) })
 		}
 	}
 }
 
 // AlertsOf groups the active alerts by name. The inhibition decides which alerts suppress which. A pending alert suppresses as it will when
-// it fires, so that the page shows a cause before its effects. silent are the nodes that do not answer. silenced reports whether a person has silenced an
+// it fires, so that the page shows a cause before its effects. notAnswering are the nodes that do not answer. silenced reports whether a person has silenced an
 // alert with these labels: it is known then.
-func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []string, silenced ...func(labels map[string]string) bool) *Alerts {
+func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswering []string, silenced ...func(labels map[string]string) bool) *Alerts {
 	al := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
 	now := evaluatedAt(groups)
 	for _, g := range groups {
@@ -253,7 +254,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 				al.Broken = append(al.Broken, *r)
 			}
 			for _, one := range r.Alerts {
-				if a := al.activeOf(r, one, now, silent, silenced); a.Severity != off {
+				if a := al.activeOf(r, one, now, notAnswering, silenced); a.Severity != off {
 					al.All = append(al.All, a)
 				}
 			}
@@ -271,21 +272,21 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, silent []st
 }
 
 // activeOf returns an alert with its place in the order.
-func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, silent []string, silenced []func(map[string]string) bool) *Active {
+func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, notAnswering []string, silenced []func(map[string]string) bool) *Active {
 	a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing, Deadline: deadline(r, float64(one.Value), now)}
-	a.Known = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
+	a.Acknowledged = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
 		slices.ContainsFunc(silenced, func(is func(map[string]string) bool) bool { return is(a.Labels) })
 	node, has := a.Labels["node"]
-	about := slices.Contains(silent, node)
+	about := slices.Contains(notAnswering, node)
 	switch {
 	case a.Kept():
 		a.Order = orderKept
-	case a.Known:
+	case a.Acknowledged:
 		a.Order = orderOther
-	case len(silent) > 0 && (about || !has) && al.reads(a, nodeUp.Family):
+	case len(notAnswering) > 0 && (about || !has) && al.reads(a, nodeUp.Family):
 		a.Order = OrderCause
 	case about:
-		a.Order = orderSilent
+		a.Order = orderNoAnswer
 	default:
 		a.Order = orderOther
 	}

@@ -256,7 +256,7 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 		if a.Reason = st.starting(); a.Reason != "" {
 			return Unknown, a
 		}
-		a.Reason = "unknown node: " + st.Known()
+		a.Reason = "unknown node: " + st.NodeList()
 		return NotFound, a
 	}
 	var was *presence

@@ -83,7 +83,7 @@ var (
 )
 
 func (st *Status) l1(chain string) *L1 {
-	return entry(st.l1s, chain, func() *L1 { return newL1(chain) })
+	return entry(st.l1ByChain, chain, func() *L1 { return newL1(chain) })
 }
 
 func newL1(chain string) *L1 {
@@ -133,8 +133,8 @@ func (st *Status) readL1s() {
 	for _, chain := range configured {
 		st.l1(chain)
 	}
-	st.chains = sorted(st.l1s, CompareChains)
-	for _, l := range st.chains {
+	st.allL1s = sorted(st.l1ByChain, CompareChains)
+	for _, l := range st.allL1s {
 		for _, q := range staking.Quorums {
 			if loss, known := l.quorums[q.Label]; known {
 				l.QuorumLoss = append(l.QuorumLoss, Loss{Labelled{q.Label, loss}, q.Share})
@@ -166,7 +166,7 @@ func (l *L1) safeToStop(nodeID string) Value {
 // readConnectedWeights sets the connected weight of each L1 to the lowest that a node reports. Isolated nodes do not count.
 func (st *Status) readConnectedWeights() {
 	stake := map[string]float64{}
-	for name, n := range st.nodes {
+	for name, n := range st.nodeByName {
 		if n.ConnectedStake.Known {
 			stake[name] = n.ConnectedStake.V
 		}
@@ -209,7 +209,7 @@ func (v *L1Validator) Ends() Value { return v.Runway.Or(v.End) }
 
 // validation returns the validator with a validation ID; nil if no monitored chain has it.
 func (st *Status) validation(id string) (found *L1Validator) {
-	for _, l := range st.chains {
+	for _, l := range st.allL1s {
 		if v := l.validators[id]; v != nil && v.Weight.Known {
 			found = v
 		}

@@ -14,10 +14,10 @@ import (
 // Names are the identities of the configured nodes, and the names and labels that the user gave to nodes and validators. An identity
 // from an earlier run stays valid while the node is down.
 type Names struct {
-	All    []string                     // configured names of nodes, sorted
-	ids    map[string]string            // node IDs by configured names
-	called map[string][]string          // configured names by node ID, sorted; two names may have the same ID
-	given  map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
+	NodeNames []string                     // configured names of nodes, sorted
+	ids       map[string]string            // node IDs by configured names
+	called    map[string][]string          // configured names by node ID, sorted; two names may have the same ID
+	given     map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
 }
 
 var everInfo = read("avax_node_info", "node", "node_id")
@@ -25,13 +25,13 @@ var everInfo = read("avax_node_info", "node", "node_id")
 // NamesOf returns the names of nodes and validators, also of configured nodes of which nothing is known yet.
 func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	ever := samplesAt(jobs, time.Time{}, nodeUp, everInfo)
-	n := Names{All: slices.Clone(once(pool.Nodes)()), ids: map[string]string{}, called: map[string][]string{}}
+	n := Names{NodeNames: slices.Clone(once(pool.Nodes)()), ids: map[string]string{}, called: map[string][]string{}}
 	if pool.Labels != nil {
 		n.given = pool.Labels()
 	}
-	ever.each(nodeUp, func(s sample) { n.All = append(n.All, s.labels[0]) })
-	slices.Sort(n.All)
-	n.All = slices.Compact(n.All)
+	ever.each(nodeUp, func(s sample) { n.NodeNames = append(n.NodeNames, s.labels[0]) })
+	slices.Sort(n.NodeNames)
+	n.NodeNames = slices.Compact(n.NodeNames)
 	ever.each(everInfo, func(s sample) {
 		node, id := s.labels[0], s.labels[1]
 		n.ids[node] = id
@@ -44,16 +44,16 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 }
 
 // Known returns which nodes there are, for an answer about an unknown name.
-func (n Names) Known() string {
-	if len(n.All) == 0 {
+func (n Names) NodeList() string {
+	if len(n.NodeNames) == 0 {
 		return nodes.NoNode
 	}
-	return "the nodes are " + words.Brief(n.All)
+	return "the nodes are " + words.Brief(n.NodeNames)
 }
 
 // IsNode reports whether this is the name of a configured node.
 func (n Names) IsNode(name string) bool {
-	_, found := slices.BinarySearch(n.All, name)
+	_, found := slices.BinarySearch(n.NodeNames, name)
 	return found
 }
 
@@ -96,7 +96,7 @@ func (st *Status) IDsOf(word string) (nodeID, validationID string) {
 			return "", id
 		}
 	}
-	for _, l := range st.chains {
+	for _, l := range st.allL1s {
 		for _, v := range l.Validators {
 			if v.NodeID == word {
 				return word, ""
@@ -108,7 +108,7 @@ func (st *Status) IDsOf(word string) (nodeID, validationID string) {
 
 // ChainNames returns the names of the chains that nodes report, and of the monitored ones.
 func (st *Status) ChainNames() (names []string) {
-	for _, n := range st.nodes {
+	for _, n := range st.nodeByName {
 		for name := range n.chains {
 			names = appendNew(names, name)
 		}

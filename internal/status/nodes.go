@@ -25,7 +25,7 @@ type Node struct {
 	Votes                                      Value // share of all stake that would vote for its reward
 	WeightedUptime, ConnectedStake, NewerStake Value
 	Peers, InboundPeers                        Value
-	SafeToStop                                 Value // absent; it has the family of SafeToStop
+	SafeToStop                                 Value // always absent, because StopMetric exports it: the field connects alerts with its family
 	Healthy, DiskFree                          Value // DiskFree is a share
 	Duplicate, NetworkMismatch, PartialSync    Value
 	Chains                                     []*NodeChain // that the node reports, those of the primary network first
@@ -57,7 +57,7 @@ type FailingCheck struct {
 type State struct {
 	Severity Severity
 	Text     string
-	Silent   bool  // whether the node does not answer
+	NoAnswer bool  // whether the node does not answer
 	Err      error // why it does not answer; may be nil
 }
 
@@ -117,7 +117,7 @@ var (
 
 // node returns the node or observer with a name, which a sample is about.
 func (st *Status) node(name string) *Node {
-	return entry(st.nodes, name, func() *Node { return st.newNode(name) })
+	return entry(st.nodeByName, name, func() *Node { return st.newNode(name) })
 }
 
 func (st *Status) newNode(name string) *Node {
@@ -156,7 +156,7 @@ func (st *Status) readNodes() {
 			n.FailingChecks = append(n.FailingChecks, FailingCheck{s.labels[1], errs[[2]string{s.labels[0], s.labels[1]}], s.Value})
 		}
 	})
-	for _, n := range st.nodes {
+	for _, n := range st.nodeByName {
 		for _, c := range sorted(n.chains, CompareChains) {
 			if c.Present.Known || c.Bootstrapped.Known || c.Height.Known {
 				n.Chains = append(n.Chains, c)
@@ -188,7 +188,7 @@ func checkErrors(jobs []*metric.Job, now time.Time) map[[2]string]string {
 // later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
 func (st *Status) readBehind() {
 	var all []*NodeChain
-	for _, n := range st.nodes {
+	for _, n := range st.nodeByName {
 		for _, c := range n.chains {
 			if c.Height.Known && c.Name != "X" {
 				all = append(all, c)
@@ -209,7 +209,7 @@ func (st *Status) readBehind() {
 // readStates sets the nodes with their states, worst first: the configured ones, and those that answer.
 func (st *Status) readStates() {
 	bootstrapping := map[string][]string{}
-	for _, n := range st.nodes {
+	for _, n := range st.nodeByName {
 		for _, c := range n.chains {
 			if c.Bootstrapped.Is(0) {
 				bootstrapping[n.Name] = append(bootstrapping[n.Name], c.Name)
@@ -222,7 +222,7 @@ func (st *Status) readStates() {
 		if chain != "" && scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping {
 			bootstrapping[name] = appendNew(bootstrapping[name], chain)
 		}
-		if n := st.nodes[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil {
+		if n := st.nodeByName[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil {
 			failures[name] = j.Last.Err
 		}
 	}
@@ -230,7 +230,7 @@ func (st *Status) readStates() {
 	for _, gap := range st.Gaps() {
 		gaps[gap.Target.Node] = append(gaps[gap.Target.Node], gap)
 	}
-	for _, name := range st.All {
+	for _, name := range st.NodeNames {
 		n := st.node(name)
 		if !n.Up.Known {
 			if !slices.Contains(st.pool.Nodes(), name) {
@@ -268,9 +268,9 @@ func (st *Status) readStates() {
 
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
-	s := State{Severity: Bad, Text: "no answer", Silent: true, Err: why}
+	s := State{Severity: Bad, Text: "no answer", NoAnswer: true, Err: why}
 	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
-		s.Severity, s.Text, s.Silent = Warn, "rejects the exporter", false
+		s.Severity, s.Text, s.NoAnswer = Warn, "rejects the exporter", false
 	}
 	if answered.IsZero() {
 		s.Text += " since the exporter started"
@@ -280,10 +280,10 @@ func notUp(now, answered time.Time, why error) State {
 	return s
 }
 
-// Silent returns the names of the nodes that do not answer.
-func (st *Status) Silent() (names []string) {
+// NotAnswering returns the names of the nodes that do not answer.
+func (st *Status) NotAnswering() (names []string) {
 	for _, n := range st.Nodes {
-		if n.State.Silent {
+		if n.State.NoAnswer {
 			names = append(names, n.Name)
 		}
 	}

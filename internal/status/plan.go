@@ -65,7 +65,7 @@ type NoPlan struct {
 // even if /metrics does not serve its series. AsOf is the P-Chain's time of the balances; durations start at this time. Amounts are exact to the nAVAX.
 // After its top-up, a validator stays active for at least this number of days from now, at its current burn rate. An inactive validator becomes active.
 func (st *Status) Plan(chain string, days int) (*Plan, *NoPlan) {
-	l := st.l1s[chain]
+	l := st.l1ByChain[chain]
 	if l == nil || !l.Priced() {
 		return nil, st.noPlan(chain)
 	}
@@ -117,7 +117,7 @@ func (st *Status) noPlan(chain string) *NoPlan {
 	slices.Sort(monitored)
 	if pending || slices.Contains(monitored, chain) {
 		what := "the validators of " + chain + " are"
-		if st.l1s[chain] != nil && st.l1s[chain].Set != nil {
+		if st.l1ByChain[chain] != nil && st.l1ByChain[chain].Set != nil {
 			what = "the burn rate of " + chain + "'s validators is"
 		}
 		return &NoPlan{Verdict: Unknown, Error: what + " not known at present: " + st.why(func(k metric.Key) bool {

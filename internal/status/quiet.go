@@ -18,7 +18,7 @@ const (
 // is idle or has halted cannot be told. The X-Chain is left out: it has blocks only for transactions, which are rare.
 func (st *Status) Quiet(of func(chain string) bool) (chains []string, least time.Duration) {
 	newest := map[string]time.Time{}
-	for _, n := range st.nodes {
+	for _, n := range st.nodeByName {
 		for _, c := range n.chains {
 			if at := words.UnixTime(c.Head.V); c.Head.Known && c.Name != "X" && of(c.Name) && at.After(newest[c.Name]) {
 				newest[c.Name] = at

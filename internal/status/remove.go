@@ -89,7 +89,7 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 
 // validationsOf returns the validations of the validators with this name or node ID, by chain.
 func (st *Status) validationsOf(nameOrID string) (found []*L1Validator) {
-	for _, l := range st.chains {
+	for _, l := range st.allL1s {
 		for _, v := range l.Validators {
 			if v.NodeID == nameOrID || st.NameOf(v.NodeID, v.ValidationID) == nameOrID {
 				found = append(found, v)
@@ -103,7 +103,7 @@ var l1ValidatorInfo = read("avax_l1_validator_info", "validation_id")
 
 // removal sets the values of the answer. It returns what speaks against the removal, and what is not known.
 func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string) {
-	l := st.l1s[v.Chain]
+	l := st.l1ByChain[v.Chain]
 	of := func(collector string) func(metric.Key) bool {
 		return func(k metric.Key) bool {
 			return k.Collector == collector && (k.Target.Chain == a.Chain || k.Target.Chain == "")

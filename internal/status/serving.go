@@ -28,7 +28,7 @@ func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, 
 		return Invalid, a
 	}
 	if !st.IsNode(name) {
-		a.Reason = "unknown node: " + st.Known()
+		a.Reason = "unknown node: " + st.NodeList()
 		return NotFound, a
 	}
 	if a.Reason = st.servesNot(name, chain, blocks, seconds, &a); a.Reason != "" {
@@ -81,7 +81,7 @@ func (st *Status) servesNot(name, chain string, blocks, seconds float64, a *Serv
 			return fmt.Sprintf("no: the node has accepted %.0f blocks that it has not executed", c.Accepted.V-c.Height.V)
 		}
 	}
-	for _, other := range st.nodes {
+	for _, other := range st.nodeByName {
 		o := other.chains[chain]
 		if other == n || o == nil || !o.Height.Recent(st.At) || o.Bootstrapped.Is(0) {
 			continue

@@ -12,7 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
-// Status is the state of everything that is monitored at one time. It is built once for a page or an answer, and does not change.
+// Status is the state of everything that is monitored at one time. It is built once for a page or an answer.
 type Status struct {
 	At time.Time
 	Names
@@ -25,13 +25,13 @@ type Status struct {
 	UnknownDelegators []string      // a text about each monitored address of which nothing is known
 
 	samples       samples
-	chains        []*L1            // l1s in the order of their chains
-	nodes         map[string]*Node // of every node and observer with a sample
-	l1s           map[string]*L1   // of every chain with a sample about its validators
+	allL1s        []*L1            // those of l1ByChain in the order of their chains
+	nodeByName    map[string]*Node // of every node and observer with a sample
+	l1ByChain     map[string]*L1   // of every chain with a sample about its validators
 	validators    map[string]*Validator
 	pool          Pool
 	unreachable   func() []string // see Pool
-	restarts      *Restarts       // which nodes have restarted; nil if nothing follows them
+	restarts      *Restarts       // which nodes have restarted, set by Restarts.See; until then SafeToStop does not know of nodes that are away
 	safeToStopRun *metric.Run     // the last good run of safe_to_stop; empty if there is none
 }
 
@@ -53,8 +53,8 @@ func newStatus(jobs []*metric.Job, now time.Time, pool Pool, only ...family) *St
 	pool.Nodes, pool.Chains, pool.Undiscovered = once(pool.Nodes), once(pool.Chains), once(pool.Undiscovered)
 	return &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, pool), samples: samplesAt(jobs, now, only...), pool: pool, safeToStopRun: run,
-		unreachable: sync.OnceValue(func() []string { return pool.Unreachable(oldest(run)) }),
-		nodes:       map[string]*Node{}, l1s: map[string]*L1{}, validators: map[string]*Validator{},
+		unreachable: sync.OnceValue(func() []string { return pool.Unreachable(maxAge(run)) }),
+		nodeByName:  map[string]*Node{}, l1ByChain: map[string]*L1{}, validators: map[string]*Validator{},
 	}
 }
 
@@ -66,12 +66,12 @@ func OfNodes(jobs []*metric.Job, now time.Time, pool Pool) *Status {
 	return st
 }
 
-// NoNodes reports whether no node is configured, or none has been called yet.
+// NoNodes reports whether no node is configured.
 func (st *Status) NoNodes() bool { return len(st.Nodes) == 0 }
 
 // Node returns the node or observer with this name. All is absent if nothing is known about it.
 func (st *Status) Node(name string) *Node {
-	if n := st.nodes[name]; n != nil {
+	if n := st.nodeByName[name]; n != nil {
 		return n
 	}
 	return st.newNode(name)
@@ -79,7 +79,7 @@ func (st *Status) Node(name string) *Node {
 
 // L1 returns the L1 with this chain. All is absent if nothing is known about it.
 func (st *Status) L1(chain string) *L1 {
-	if l := st.l1s[chain]; l != nil {
+	if l := st.l1ByChain[chain]; l != nil {
 		return l
 	}
 	return newL1(chain)

@@ -111,7 +111,7 @@ func TestStatesOfNodes(t *testing.T) {
 		want  State
 	}{
 		"up":            {`avax_node_up{node="a"} 1`, nil, State{Severity: Well, Text: "up"}},
-		"no answer":     {`avax_node_up{node="a"} 0`, nil, State{Severity: Bad, Text: "no answer for 90 s", Silent: true}},
+		"no answer":     {`avax_node_up{node="a"} 0`, nil, State{Severity: Bad, Text: "no answer for 90 s", NoAnswer: true}},
 		"bootstrapping": {"avax_node_up{node=\"a\"} 1\navax_node_chain_bootstrapped{node=\"a\",chain=\"C\"} 0", nil, State{Severity: Warn, Text: "bootstrapping C"}},
 		"unhealthy": {
 			"avax_node_up{node=\"a\"} 1\navax_node_health_check_failing{node=\"a\",check=\"P\"} 1\navax_node_health_check_failing{node=\"a\",check=\"X\"} 0",

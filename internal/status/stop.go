@@ -26,13 +26,13 @@ type Stop struct {
 
 // Share is the share of a chain's weight, or of the stake for P, that stays active and connected when a node stops.
 type Share struct {
-	Chain  string  `json:"chain"`
-	Leaves float64 `json:"leaves"`
-	View   string  `json:"view,omitempty"` // the node or observer that is connected to this share
+	Chain string  `json:"chain"`
+	Stays float64 `json:"leaves"`         // the share
+	View  string  `json:"view,omitempty"` // the node or observer that is connected to this share
 }
 
-// seen returns whose view the share is, as the end of a sentence.
-func (s Share) seen() string {
+// asSeenBy returns whose view the share is, as the end of a sentence.
+func (s Share) asSeenBy() string {
 	if s.View == "" {
 		return ""
 	}
@@ -85,16 +85,16 @@ func (st *Status) shares(facts *staking.ValidatorSets, ids ...string) (shares []
 		shares = append(shares, Share{set.Chain, left, by})
 	}
 	slices.SortFunc(shares, func(a, b Share) int {
-		return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), CompareChains(a.Chain, b.Chain))
+		return cmp.Or(cmp.Compare(a.Stays, b.Stays), CompareChains(a.Chain, b.Chain))
 	})
 	return shares, unknown
 }
 
-// against returns the shares that are too small.
-func against(shares []Share) (texts []string) {
+// tooSmall returns the shares that are too small.
+func tooSmall(shares []Share) (texts []string) {
 	for _, s := range shares {
-		if s.Leaves < staking.Quorum {
-			texts = append(texts, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Leaves), s.whole(), s.seen()))
+		if s.Stays < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Stays), s.whole(), s.asSeenBy()))
 		}
 	}
 	return texts
@@ -107,8 +107,8 @@ func (st *Status) SafeToStop(nameOrID string) (Verdict, Stop) {
 	return st.safeToStop(nameOrID, true)
 }
 
-// safeToStop is SafeToStop, also without regard to other nodes that are away.
-func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
+// safeToStop is SafeToStop. If requireOthersBack is false, other nodes that are away do not forbid the stop.
+func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, Stop) {
 	a := Stop{}
 	if nameOrID == "" {
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
@@ -136,8 +136,8 @@ func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
 	if counted {
 		a.Chains, unknown = st.shares(facts, id)
 	}
-	reasons := against(a.Chains)
-	if othersBack {
+	reasons := tooSmall(a.Chains)
+	if requireOthersBack {
 		reasons = append(reasons, st.restarts.away(node, st)...)
 	}
 	switch {
@@ -159,7 +159,7 @@ func (st *Status) safeToStop(nameOrID string, othersBack bool) (Verdict, Stop) {
 	if len(a.Chains) > 0 {
 		least := a.Chains[0]
 		a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
-			words.Percent(least.Leaves), least.whole(), least.Chain, least.seen())
+			words.Percent(least.Stays), least.whole(), least.Chain, least.asSeenBy())
 		if !slices.ContainsFunc(a.Chains, func(s Share) bool { return s.Chain == "P" }) {
 			a.Reason += "; it does not validate P: its stop changes nothing there"
 		}
@@ -182,7 +182,7 @@ func (st *Status) newerProtocol(node string) string {
 		return ""
 	}
 	newest := n
-	for _, name := range st.All {
+	for _, name := range st.NodeNames {
 		if o := st.Node(name); o.protocol > newest.protocol {
 			newest = o
 		}
@@ -198,7 +198,7 @@ func (st *Status) newerProtocol(node string) string {
 func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	var reasons []string
 	is := false
-	for _, l := range st.chains {
+	for _, l := range st.allL1s {
 		if safe, validates := l.safe[a.NodeID]; validates {
 			if is = true; safe.Is(0) {
 				reasons = append(reasons, l.Chain+": less than 80 % of weight would stay connected")
@@ -216,7 +216,7 @@ func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	if a.Reason = st.starting(); a.Reason != "" {
 		return Unknown, a
 	}
-	a.Reason = "unknown node: " + st.Known()
+	a.Reason = "unknown node: " + st.NodeList()
 	return NotFound, a
 }
 

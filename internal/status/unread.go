@@ -42,7 +42,7 @@ func (g Gap) Text(now time.Time) string {
 // Gaps returns the jobs without valid samples, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
 func (st *Status) Gaps() (gaps []Gap) {
 	for _, j := range st.Jobs {
-		if n := st.nodes[j.Last.Target.Node]; n != nil && n.Down() {
+		if n := st.nodeByName[j.Last.Target.Node]; n != nil && n.Down() {
 			continue
 		}
 		if gap, is := st.gapOf(j); is {

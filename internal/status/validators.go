@@ -76,7 +76,7 @@ func (v *Validator) Uptime() Value { return v.WeightedUptime.Or(v.LowestUptime) 
 // VotesOf returns the share of stake that would vote for the reward of a validator under the current requirement. For your own validator it is
 // the value of its node, so that the tables of validators and nodes, and the alerts, show the same value.
 func (st *Status) VotesOf(v *Validator) Value {
-	if n := st.nodes[st.NodeOf(v.NodeID)]; n != nil && n.Votes.Known {
+	if n := st.nodeByName[st.NodeOf(v.NodeID)]; n != nil && n.Votes.Known {
 		return n.Votes
 	}
 	for requirement, yes := range v.votes {

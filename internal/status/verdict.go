@@ -62,7 +62,7 @@ func (st *Status) uncounted() string {
 		return "the chains of " + words.Brief(nodes) + " are not known yet: retry in a few seconds"
 	}
 	run := st.safeToStopRun
-	if age := st.At.Sub(run.At); age > oldest(run) && run.Collector != "" {
+	if age := st.At.Sub(run.At); age > maxAge(run) && run.Collector != "" {
 		return fmt.Sprintf("the last answer is %s old: %s", words.Seconds(age.Seconds()), st.why(isStop))
 	}
 	if added := Missing(st.pool.Chains(), run.Facts.Chains); len(added) > 0 {
@@ -75,7 +75,7 @@ func (st *Status) uncounted() string {
 }
 
 // oldest is the maximum age of a run: it may take half a period.
-func oldest(run *metric.Run) time.Duration { return run.Period * 3 / 2 }
+func maxAge(run *metric.Run) time.Duration { return run.Period * 3 / 2 }
 
 // Missing returns the names that are not in the list.
 func Missing(names, list []string) []string {

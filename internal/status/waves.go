@@ -36,7 +36,7 @@ func (w Waves) Text() string {
 	for i, wave := range w.Waves {
 		var leaves []string
 		for _, s := range wave.Chains {
-			leaves = append(leaves, s.Chain+" "+words.Percent(s.Leaves))
+			leaves = append(leaves, s.Chain+" "+words.Percent(s.Stays))
 		}
 		line := fmt.Sprintf("%d: %s", i+1, strings.Join(wave.Nodes, " "))
 		if len(leaves) > 0 {
@@ -56,9 +56,9 @@ func (st *Status) Waves(names []string) (Verdict, Waves) {
 	facts := st.validatorSets()
 	a := Waves{Waves: []Wave{}}
 	if len(names) == 0 {
-		names = st.All
+		names = st.NodeNames
 	}
-	if len(st.All) == 0 && len(names) == 0 {
+	if len(st.NodeNames) == 0 && len(names) == 0 {
 		a.Reason = "not known: " + nodes.NoNode
 		return Unknown, a
 	}
@@ -71,7 +71,7 @@ func (st *Status) Waves(names []string) (Verdict, Waves) {
 	verdict := Yes
 	for _, name := range names {
 		if !st.IsNode(name) {
-			a.Reason = "unknown node: " + st.Known()
+			a.Reason = "unknown node: " + st.NodeList()
 			return NotFound, a
 		}
 		its, stop := st.safeToStop(name, false)

@@ -60,7 +60,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, past url.Values, 
 	return document(verdict,
 		v.top(),
 		h.Main(
-			verdictSection(verdict, append(facts, v.sums()...)),
+			headlineSection(verdict, append(facts, v.sums()...)),
 			v.inhibitWarning(),
 			section("alerts", "Alerts", nil,
 				g.If(len(v.Problems) == 0 && v.alertsErr == nil, dim("No alert is active.")),

@@ -107,7 +107,7 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 		}
 		after = time.Unix(unix, 0)
 	}
-	st := s.nodesAt(time.Now())
+	st := s.statusOfNodes(time.Now())
 	verdict, answer := st.IsBack(query.Get("node"), after)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
@@ -131,7 +131,7 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	}
 	names := query["node"]
 	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
-		verdict, found := s.nodesAt(time.Now()).Waves(names)
+		verdict, found := s.statusOfNodes(time.Now()).Waves(names)
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 			limits[name] = float64(limit)
 		}
 	}
-	st, err := s.ofNodes.get(r.Context(), "", s.patience(), func(context.Context) (*status.Status, error) { return s.nodesAt(time.Now()), nil })
+	st, err := s.ofNodes.get(r.Context(), "", s.patience(), func(context.Context) (*status.Status, error) { return s.statusOfNodes(time.Now()), nil })
 	if err != nil {
 		writeError(w, err)
 		return

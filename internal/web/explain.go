@@ -62,12 +62,12 @@ func (s *Site) explainPage(x explain.Explanation, name, target string) g.Node {
 	if x.Severity != "" {
 		level = status.SeverityOf(map[string]string{"severity": x.Severity})
 	}
-	title := verdict{severity: level, title: name, text: x.Do}
+	title := headline{severity: level, title: name, text: x.Do}
 	if target != "" {
 		title.title += " for " + target
 	}
 	if !x.Alert {
-		return document(title, v.top(), h.Main(verdictSection(title, nil), h.Pre(h.Class("why"), g.Text(x.State))), v.bottom())
+		return document(title, v.top(), h.Main(headlineSection(title, nil), h.Pre(h.Class("why"), g.Text(x.State))), v.bottom())
 	}
 	return document(title, v.top(), h.Main(
 		h.Section(h.Class("verdict "+level.String()), h.Aria("label", "Answer"), h.H1(h.Class(level.String()), g.Text(title.title)),

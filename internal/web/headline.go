@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
-// verdict is the headline of a page.
-type verdict struct {
+// headline is the title of a page, with what to do.
+type headline struct {
 	severity status.Severity
 	title    string
 	text     string // first action
@@ -22,16 +22,18 @@ type verdict struct {
 
 // headline returns the worse of the alerts and what the newest samples say. A node that does not answer comes first, because other alerts may be
 // its effects, unless that has been known for a day and something else needs a person.
-func (v *view) headline() verdict {
+func (v *view) headline() headline {
 	alerts := v.alertHeadline()
-	if len(v.silent) > 0 && !(v.silentIsKnown() && len(v.Problems) > 0 && v.Problems[0].Worst().Urgency() == status.Urgency{Severity: status.Bad}) {
-		return v.silentHeadline()
+	firingBad := status.Urgency{Severity: status.Bad}
+	otherFirst := v.allAcknowledged() && len(v.Problems) > 0 && v.Problems[0].Worst().Urgency() == firingBad
+	if len(v.notAnswering) > 0 && !otherFirst {
+		return v.notAnsweringHeadline()
 	}
 	facts := v.nodesHeadline()
 	if other := v.factHeadline(); other.severity > facts.severity {
 		facts = other
 	}
-	if facts.severity <= alerts.severity {
+	if facts.severity <= alerts.severity { // so a headline that says “No active alerts” appears only if there are none
 		return alerts
 	}
 	facts.text = cmp.Or(facts.text, alerts.text)
@@ -39,14 +41,14 @@ func (v *view) headline() verdict {
 }
 
 // nodesHeadline says what the worst node reports, or of which nodes there is no data.
-func (v *view) nodesHeadline() verdict {
+func (v *view) nodesHeadline() headline {
 	if len(v.Nodes) == 0 {
-		return verdict{}
+		return headline{}
 	}
 	n := v.Nodes[0]
-	found := verdict{severity: n.State.Severity, title: n.Name + ": " + n.State.Text}
+	found := headline{severity: n.State.Severity, title: n.Name + ": " + n.State.Text}
 	if n.Up.Known && n.State.Severity == status.Note { // factHeadline says what there is no data of
-		return verdict{}
+		return headline{}
 	}
 	if n.Up.Known || n.State.Severity < status.Warn {
 		return found
@@ -66,10 +68,10 @@ func (v *view) nodesHeadline() verdict {
 }
 
 // factHeadline says what the worst L1 or validator reports, or what else there is no data of: nothing is well that nobody has seen.
-func (v *view) factHeadline() (worst verdict) {
+func (v *view) factHeadline() (worst headline) {
 	say := func(name string, fact status.State) {
 		if fact.Severity > worst.severity {
-			worst = verdict{severity: fact.Severity, title: name + ": " + fact.Text}
+			worst = headline{severity: fact.Severity, title: name + ": " + fact.Text}
 			if fact.Err != nil {
 				worst.text = fact.Err.Error()
 			}
@@ -91,62 +93,67 @@ func (v *view) factHeadline() (worst verdict) {
 }
 
 // gapHeadline says what there is no data of.
-func (v *view) gapHeadline(gaps []status.Gap) verdict {
+func (v *view) gapHeadline(gaps []status.Gap) headline {
 	about := mapped(gaps, func(g status.Gap) string { return g.About })
-	return verdict{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
+	return headline{status.Note, "No active alerts, but no data: " + words.Brief(about), gaps[0].About + ": " + gaps[0].Text(v.At) + "."}
 }
 
-// silentIsKnown reports whether all alerts about the nodes that do not answer have fired for a day.
-func (v *view) silentIsKnown() bool {
-	return v.alertsErr == nil && !slices.ContainsFunc(v.silent, func(node string) bool {
-		return !slices.ContainsFunc(v.All, func(a *status.Active) bool { return a.Known && a.Labels["node"] == node })
+// allAcknowledged reports whether each node that does not answer has an alert that has fired for a day, or that a person has silenced.
+func (v *view) allAcknowledged() bool {
+	return v.alertsErr == nil && !slices.ContainsFunc(v.notAnswering, func(node string) bool {
+		return !slices.ContainsFunc(v.All, func(a *status.Active) bool { return a.Acknowledged && a.Labels["node"] == node })
 	})
 }
 
-func (v *view) alertHeadline() verdict {
+// alertHeadline says what the worst alert says, or why there are no alerts.
+func (v *view) alertHeadline() headline {
 	switch {
 	case errors.Is(v.alertsErr, errNoSource):
-		return verdict{status.Note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
+		return headline{status.Note, "Alerts are not evaluated here", "Set AVAX_PROMETHEUS_URL to the Prometheus that evaluates them, or AVAX_ALERTING=on."}
 	case v.alertsErr != nil:
-		return verdict{status.Bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
+		return headline{status.Bad, "Alerts are unknown", "The facts on this page are current. To see alerts, " + v.remedy()}
 	case len(v.Problems) > 0 && !v.Problems[0].Worst().Kept():
-		worst := v.Problems[0].Worst()
-		title := v.titleOf(worst)
-		if worst.Deadline.IsZero() {
-			title += ", " + stateOf(worst, v.At)
-		}
-		if n := v.Node(worst.Labels["node"]); n.State.Severity >= status.Warn && !worst.Firing {
-			title = n.Name + ": " + n.State.Text + "; " + v.fires(worst)
-		}
-		level := worst.Severity
-		for _, p := range v.Problems { // the first problem is what costs now: a forecast may be more severe
-			if !p.Worst().Kept() {
-				level = max(level, p.Worst().Severity)
-			}
-		}
-		return verdict{level, title, v.action(worst)}
+		return v.worstHeadline(v.Problems[0].Worst())
 	case v.site.Empty != nil && v.site.Empty():
-		return verdict{status.Note, "No node configured here now", "Add nodes to AVAX_NODES_FILE. The exporter reads it within ten seconds."}
+		return headline{status.Note, "No node configured here now", "Add nodes to AVAX_NODES_FILE. The exporter reads it within ten seconds."}
 	case v.ran < v.jobCount || v.jobCount == 0:
-		return verdict{status.Note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
+		return headline{status.Note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
 	case len(v.Broken) > 0:
-		return verdict{status.Bad, words.Plural(len(v.Broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
+		return headline{status.Bad, words.Plural(len(v.Broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
 	case !v.Evaluated:
-		return verdict{status.Note, "Starting", "The alert rules have not been evaluated yet."}
+		return headline{status.Note, "Starting", "The alert rules have not been evaluated yet."}
 	}
 	if quiet, least := v.Quiet(func(string) bool { return true }); len(quiet) > 0 {
 		return quietHeadline(words.Brief(quiet)+": no new block", least)
 	}
 	if len(v.Problems) > 0 {
 		worst := v.Problems[0].Worst()
-		return verdict{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
+		return headline{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
-	return verdict{severity: status.Well, title: "No active alerts"}
+	return headline{severity: status.Well, title: "No active alerts"}
+}
+
+// worstHeadline is about the worst alert.
+func (v *view) worstHeadline(worst *status.Active) headline {
+	title := v.titleOf(worst)
+	if worst.Deadline.IsZero() {
+		title += ", " + stateOf(worst, v.At)
+	}
+	if n := v.Node(worst.Labels["node"]); n.State.Severity >= status.Warn && !worst.Firing {
+		title = n.Name + ": " + n.State.Text + "; " + v.whenItFires(worst)
+	}
+	severity := worst.Severity
+	for _, p := range v.Problems { // the first problem is what costs now: a forecast may be more severe
+		if !p.Worst().Kept() {
+			severity = max(severity, p.Worst().Severity)
+		}
+	}
+	return headline{severity, title, v.action(worst)}
 }
 
 // quietHeadline is the headline while chains have no new block and no alert is active.
-func quietHeadline(what string, least time.Duration) verdict {
-	return verdict{status.Note, what + " for " + words.Seconds(least.Seconds()) + "; no active alerts",
+func quietHeadline(what string, least time.Duration) headline {
+	return headline{status.Note, what + " for " + words.Seconds(least.Seconds()) + "; no active alerts",
 		"All nodes here agree. Whether the chain is idle or has halted cannot be told apart yet. Send a transaction: if no block follows, it has halted."}
 }
 
@@ -158,31 +165,29 @@ func (v *view) remedy() string {
 	return "read the log of the exporter."
 }
 
-// silentHeadline is the headline while nodes do not answer. It contains when the alert about them pages.
-func (v *view) silentHeadline() verdict {
-	found := v.silentNode(v.Nodes[slices.IndexFunc(v.Nodes, func(n *status.Node) bool { return n.State.Silent })], false)
-	if n := len(v.silent); n > 1 {
-		_, when, has := strings.Cut(found.title, "; ")
-		found.title = words.Plural(n, "node does", "nodes do") + " not answer: " + words.Brief(v.silent)
-		if has {
-			found.title += "; " + when
-		}
+// notAnsweringHeadline is the headline while nodes do not answer. It contains when the alert about them pages.
+func (v *view) notAnsweringHeadline() headline {
+	first := v.Nodes[slices.IndexFunc(v.Nodes, func(n *status.Node) bool { return n.State.NoAnswer })]
+	title := first.Name + ": " + first.State.Text
+	if n := len(v.notAnswering); n > 1 {
+		title = words.Plural(n, "node does", "nodes do") + " not answer: " + words.Brief(v.notAnswering)
 	}
-	return found
+	return v.nodeHeadline(title, first, func(*status.Active) bool { return true })
 }
 
-// silentNode is the headline about a node that does not answer: alone, or with others.
-func (v *view) silentNode(n *status.Node, alone bool) verdict {
-	found := verdict{severity: status.Bad, title: n.Name + ": " + n.State.Text}
+// nodeHeadline is the headline about a node that does not answer. The alert that it quotes is one that names the node, or another one that the
+// page is about too.
+func (v *view) nodeHeadline(title string, n *status.Node, about func(*status.Active) bool) headline {
+	found := headline{severity: status.Bad, title: title}
 	if err := n.State.Err; err != nil {
 		cause := status.FailureOf(err)
 		found.text = cause.What + ". " + cause.Do
 	}
-	var cause *status.Active
+	var alert *status.Active
 	for _, p := range v.Problems {
 		for _, a := range p.Alerts {
-			if node, has := a.Labels["node"]; cause == nil && a.Order == status.OrderCause && (!alone || !has || node == n.Name) {
-				cause = a
+			if alert == nil && a.Order == status.OrderCause && about(a) {
+				alert = a
 			}
 		}
 	}
@@ -192,17 +197,17 @@ func (v *view) silentNode(n *status.Node, alone bool) verdict {
 	case errors.Is(v.alertsErr, errNoSource):
 	case v.alertsErr != nil:
 		found.title += "; alerts are unknown"
-	case cause == nil:
+	case alert == nil:
 		found.title += "; no alert yet"
 	default:
-		found.title += "; " + v.fires(cause)
-		found.text = v.action(cause)
+		found.title += "; " + v.whenItFires(alert)
+		found.text = v.action(alert)
 	}
 	return found
 }
 
-// fires returns since when an alert fires, or when it will.
-func (v *view) fires(a *status.Active) string {
+// whenItFires returns since when an alert fires, or when it will.
+func (v *view) whenItFires(a *status.Active) string {
 	what := "alerts"
 	if a.Severity == status.Bad {
 		what = "pages"
@@ -218,7 +223,7 @@ func (v *view) fires(a *status.Active) string {
 
 // action returns the first action that the alert recommends, or how to configure a node if none is configured.
 func (v *view) action(a *status.Active) string {
-	if v.site.DefaultNode && slices.Contains(v.silent, a.Labels["node"]) {
+	if v.site.DefaultNode && slices.Contains(v.notAnswering, a.Labels["node"]) {
 		return "Set AVAX_NODES: no node is configured, and the default address does not answer."
 	}
 	return strings.TrimSpace(a.Action() + " " + v.amount(a))

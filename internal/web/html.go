@@ -17,7 +17,7 @@ import (
 )
 
 // document returns a page. Its style is the only style that the policy allows.
-func document(v verdict, body ...g.Node) g.Node {
+func document(v headline, body ...g.Node) g.Node {
 	return h.Doctype(h.HTML(h.Lang("en"),
 		h.Head(
 			h.Meta(h.Charset("utf-8")),
@@ -44,7 +44,7 @@ func link(address, text string) g.Node {
 // manual links to a page of docs/.
 func manual(page string) string { return repository + "/blob/main/docs/" + page }
 
-func verdictSection(v verdict, sums []string) g.Node {
+func headlineSection(v headline, sums []string) g.Node {
 	return h.Section(h.Class("verdict "+v.severity.String()), h.Aria("label", "Verdict"),
 		h.H1(h.Class(v.severity.String()), titled(v.title)),
 		g.If(v.text != "", h.P(h.Class("action"), prose(v.text))),

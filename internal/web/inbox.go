@@ -61,12 +61,12 @@ func (s *Site) inbox(w http.ResponseWriter, r *http.Request) {
 
 func (s *Site) inboxPage(now time.Time) g.Node {
 	messages := s.Inbox.all()
-	v := verdict{severity: status.Note, title: words.Plural(len(messages), "notification", "notifications")}
+	v := headline{severity: status.Note, title: words.Plural(len(messages), "notification", "notifications")}
 	page := &view{base: "../", site: s}
 	return document(v,
 		page.top(),
 		h.Main(
-			verdictSection(v, []string{
+			headlineSection(v, []string{
 				"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC"),
 				"in the demo, `for` and the group waits are shortened, so alerts fire and are sent within seconds",
 			}),

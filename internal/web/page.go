@@ -117,14 +117,14 @@ func (s *Site) pageFailed(w http.ResponseWriter, r *http.Request, err error) {
 type view struct {
 	*status.Status
 	*status.Alerts
-	site      *Site
-	base      string     // path from the page to the status page
-	query     url.Values // of the status page
-	silent    []string   // nodes that do not answer
-	labels    []string   // parameters of the request that are labels, as name=value
-	past      *history
-	failing   []*status.Failure // of collectors, by cause
-	alertsErr error             // why there are no alerts; may be nil
+	site         *Site
+	base         string     // path from the page to the status page
+	query        url.Values // of the status page
+	notAnswering []string   // names of nodes
+	labels       []string   // parameters of the request that are labels, as name=value
+	past         *history
+	failing      []*status.Failure // of collectors, by cause
+	alertsErr    error             // why there are no alerts; may be nil
 
 	inhibition  notify.Inhibition
 	inhibitErr  error // see Site.Inhibition
@@ -148,10 +148,10 @@ func (s *Site) names() status.Names {
 
 // StopMetric exports the answers of /safe-to-stop.
 func (s *Site) StopMetric() prometheus.Collector {
-	return status.StopMetric(func() *status.Status { return s.nodesAt(time.Now()) })
+	return status.StopMetric(func() *status.Status { return s.statusOfNodes(time.Now()) })
 }
 
-func (s *Site) nodesAt(now time.Time) *status.Status {
+func (s *Site) statusOfNodes(now time.Time) *status.Status {
 	st := status.OfNodes(s.Store.Jobs(), now, s.Pool)
 	s.restarts.See(st)
 	return st
@@ -165,7 +165,7 @@ func (s *Site) FollowRestarts(ctx context.Context) {
 	every := time.NewTicker(seeEvery)
 	defer every.Stop()
 	for {
-		s.nodesAt(time.Now())
+		s.restarts.See(status.OfNodes(s.Store.Jobs(), time.Now(), s.Pool))
 		select {
 		case <-every.C:
 		case <-ctx.Done():
@@ -178,7 +178,7 @@ func (s *Site) FollowRestarts(ctx context.Context) {
 func (s *Site) view(ctx context.Context, query url.Values, base string, now time.Time) *view {
 	v := &view{Status: s.statusAt(now), site: s, base: base, query: query, past: &history{ctx: ctx, source: s.source(), now: now}}
 	v.ran, v.jobCount = s.Progress()
-	v.silent = v.Silent()
+	v.notAnswering = v.NotAnswering()
 	var groups []alerting.Group
 	groups, v.alertsErr = s.groups(ctx)
 	v.inhibition, v.inhibitErr = s.Inhibition()
@@ -191,28 +191,28 @@ func (s *Site) view(ctx context.Context, query url.Values, base string, now time
 			v.labels = append(v.labels, name+"="+query.Get(name))
 		}
 	}
-	v.Alerts = status.AlertsOf(groups, v.inhibition, v.silent, func(labels map[string]string) bool { return v.silenced(labels) != "" })
+	v.Alerts = status.AlertsOf(groups, v.inhibition, v.notAnswering, func(labels map[string]string) bool { return v.silenced(labels) != "" })
 	return v
 }
 
 func (s *Site) statusPage(ctx context.Context, query url.Values, now time.Time) g.Node {
 	v := s.view(ctx, query, "", now)
 	nodes, nodeSums := v.nodes()
-	verdict := v.headline()
+	title := v.headline()
 	sums := append([]string{"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC")}, nodeSums...)
 	sums = append(sums, v.sums()...)
 	problems, others := v.matchingProblems()
 	if v.filtered() {
 		sums = append(sums, "of the whole fleet")
 	}
-	return document(verdict,
+	return document(title,
 		v.top(),
 		h.Main(
-			verdictSection(verdict, sums),
+			headlineSection(title, sums),
 			v.silencedLine(),
 			g.If(len(problems) > 0 || others > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
-			cannotRead(v.past.err, "The history cannot be read."),
+			cannotRead(v.past.err, "The history cannot be read."), // here only v.nodes reads it
 			v.inhibitWarning(),
 			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
 			v.collectorSections(),

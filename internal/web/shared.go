@@ -75,10 +75,10 @@ func (s *shared[T]) join(key string, patience time.Duration, do func(context.Con
 	c := s.calls[key]
 	if c == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		left, leave := context.WithCancel(context.Background())
-		c = &call[T]{key: key, done: make(chan struct{}), cancel: func() { cancel(); leave() }}
+		abandoned, abandon := context.WithCancel(context.Background())
+		c = &call[T]{key: key, done: make(chan struct{}), cancel: func() { cancel(); abandon() }}
 		s.calls[key] = c
-		go s.run(ctx, left, patience+time.Second, c, do)
+		go s.run(ctx, abandoned, patience+time.Second, c, do)
 	}
 	c.requests++
 	return c
@@ -101,8 +101,9 @@ func (s *shared[T]) forget(c *call[T]) {
 	}
 }
 
-// run waits for a slot, but no longer than wait, and makes the call.
-func (s *shared[T]) run(ctx, left context.Context, wait time.Duration, c *call[T], do func(context.Context) (T, error)) {
+// run waits for a slot, but no longer than wait, and makes the call. The time of ctx is that of the wait and the call together. The call is also
+// made when this time is over, because it may have a part of the result. Once all requests have left, abandoned ends.
+func (s *shared[T]) run(ctx, abandoned context.Context, wait time.Duration, c *call[T], do func(context.Context) (T, error)) {
 	defer c.cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -117,14 +118,15 @@ func (s *shared[T]) run(ctx, left context.Context, wait time.Duration, c *call[T
 		}
 		close(c.done)
 	}()
-	waiting, stop := context.WithTimeout(left, wait)
+	waiting, stop := context.WithTimeout(abandoned, wait)
 	end, ok := s.work.begin(waiting)
 	stop()
 	if ok {
 		defer end()
 	}
-	switch c.err = left.Err(); {
-	case c.err != nil:
+	switch {
+	case abandoned.Err() != nil:
+		c.err = abandoned.Err()
 	case !ok:
 		c.err = errBusy
 	default:

@@ -212,8 +212,8 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 	case validationID != "":
 		return one("validation_id", validationID), nil
 	}
-	remedy := st.Known()
-	if near := spelling.Near(word, slices.Concat(st.All, chains, alerts)); len(near) > 0 {
+	remedy := st.NodeList()
+	if near := spelling.Near(word, slices.Concat(st.NodeNames, chains, alerts)); len(near) > 0 {
 		remedy = "did you mean " + strings.Join(near, " or ") + "?"
 	}
 	return nil, fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", word, remedy)

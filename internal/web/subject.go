@@ -26,7 +26,7 @@ import (
 func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if nodes := s.names(); !nodes.IsNode(name) {
-		http.Error(w, "unknown node: the nodes are "+words.Brief(nodes.All), http.StatusNotFound)
+		http.Error(w, "unknown node: the nodes are "+words.Brief(nodes.NodeNames), http.StatusNotFound)
 		return
 	}
 	s.servePage(w, r, s.namedPages, "", func(ctx context.Context) g.Node {
@@ -78,17 +78,17 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 			suppressed = append(suppressed, a)
 		}
 	}
-	title, sums := verdict{severity: status.Well, title: "No active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
+	title, sums := headline{severity: status.Well, title: "No active alerts"}, []string{"as of " + v.At.UTC().Format("2006-01-02 15:04:05 UTC")}
 	if quiet, least := v.Quiet(func(chain string) bool { return chain == name }); len(quiet) > 0 {
 		title = quietHeadline("no new block", least)
 	}
 	n := v.Node(name)
 	isNode := n.State.Severity > 0 // also if there is no data of it
 	if isNode {
-		title = verdict{severity: n.State.Severity, title: n.State.Text}
+		title = headline{severity: n.State.Severity, title: n.State.Text}
 	}
 	if l := v.L1(name); !isNode && l.State.Severity > title.severity {
-		title = verdict{severity: l.State.Severity, title: l.State.Text}
+		title = headline{severity: l.State.Severity, title: l.State.Text}
 	}
 	gaps := slices.DeleteFunc(v.Gaps(), func(g status.Gap) bool { return g.Target.Node != name && g.Target.Chain != name })
 	if title.severity <= status.Note && len(gaps) > 0 {
@@ -102,11 +102,14 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		title, sums = unknown, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + strings.ToLower(title.title[:1]) + title.title[1:]
-	if isNode && v.alertsErr == nil && slices.Contains(v.silent, name) {
-		title = v.silentNode(n, true)
+	if isNode && v.alertsErr == nil && slices.Contains(v.notAnswering, name) {
+		title = v.nodeHeadline(name+": "+n.State.Text, n, func(a *status.Active) bool {
+			node, has := a.Labels["node"]
+			return !has || node == name
+		})
 	}
-	if worst != nil && worst.Urgency().Severity >= title.severity && !slices.Contains(v.silent, name) {
-		title = verdict{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
+	if worst != nil && worst.Urgency().Severity >= title.severity && !slices.Contains(v.notAnswering, name) {
+		title = headline{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
 		if worst.Deadline.IsZero() || worst.Kept() {
 			title.title += ", " + stateOf(worst, v.At)
 		}
@@ -115,7 +118,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		}
 	}
 	return document(title, v.top(), h.Main(
-		verdictSection(title, sums),
+		headlineSection(title, sums),
 		v.silencedLine(),
 		v.inhibitWarning(),
 		g.If(len(problems) > 0, section("alerts", "Alerts", nil, g.Map(problems, v.alertCard))),
@@ -155,7 +158,7 @@ func (s *Site) runbook(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		v := &view{base: "../", site: s}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		err = document(verdict{severity: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"),
+		err = document(headline{severity: status.Note, title: name}, v.top(), h.Main(h.Class("runbook"),
 			g.Raw(strings.ReplaceAll(page.String(), `href="../`, `href="`+manual("")))), v.bottom()).Render(w)
 	}
 	if err != nil {
@@ -198,7 +201,7 @@ func (s *Site) runbooks(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, s.fixedPages, "", func(context.Context) g.Node {
 		files, err := docs.Runbooks.ReadDir("runbooks")
 		v := &view{base: "../", site: s}
-		return document(verdict{severity: status.Note, title: "Runbooks"}, v.top(), h.Main(h.Class("runbook"), h.H1(g.Text("Runbooks")),
+		return document(headline{severity: status.Note, title: "Runbooks"}, v.top(), h.Main(h.Class("runbook"), h.H1(g.Text("Runbooks")),
 			cannotRead(err, "The runbooks cannot be read."),
 			h.Ul(g.Map(files, func(f fs.DirEntry) g.Node {
 				name := strings.TrimSuffix(f.Name(), ".md")

@@ -64,7 +64,7 @@ type Site struct {
 	Log            *slog.Logger
 
 	wasReady       atomic.Bool
-	firstReady     atomic.Pointer[time.Time] // time of the first request of /-/ready
+	readyAskedAt   atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
 	answers        *answers
 	restarts       status.Restarts
@@ -98,7 +98,8 @@ func short(path, example string, handler http.HandlerFunc) endpoint {
 // maxAddress is the maximum length of path and parameters of a page.
 const maxAddress = 2000
 
-func (s *Site) endpoints() []endpoint {
+// start creates what requests share, and the limits of requests.
+func (s *Site) start() {
 	s.limits = newLimits()
 	s.fixedPages, s.namedPages = newShared[[]byte](s.limits.fixed, kept), newShared[[]byte](s.limits.named, kept)
 	s.filteredPages, s.explanations = newShared[[]byte](s.limits.filtered, kept), newShared[explain.Explanation](s.limits.explain, kept)
@@ -106,7 +107,11 @@ func (s *Site) endpoints() []endpoint {
 	// These have one call at a time: their requests have the same key.
 	s.answers = &answers{groups: newShared[[]alerting.Group](work{}, 0)}
 	s.probes, s.ofNodes = newShared[[]string](work{}, probedWithin), newShared[*status.Status](work{}, kept)
-	page := short
+}
+
+func (s *Site) endpoints() []endpoint {
+	s.start()
+	page := short // a page waits for its place where it is shared, so there is no limit here
 	answer := func(path, example string, handler http.HandlerFunc) endpoint {
 		return short(path, example, s.limits.answers.limit(handler))
 	}
@@ -184,10 +189,10 @@ const maxDiscovery = 2 * time.Minute
 // ready answers 200 once the chains of the nodes are known and the first run of every collector has ended, successful or not. From
 // then on, a series that is absent from /metrics is absent upstream. The answer stays 200 if a chain or node is added later.
 func (s *Site) ready(w http.ResponseWriter, _ *http.Request) {
-	s.firstReady.CompareAndSwap(nil, new(time.Now()))
+	s.readyAskedAt.CompareAndSwap(nil, new(time.Now()))
 	ran, of := s.Progress()
 	var undiscovered []string
-	if s.Undiscovered != nil && time.Since(*s.firstReady.Load()) < maxDiscovery {
+	if s.Undiscovered != nil && time.Since(*s.readyAskedAt.Load()) < maxDiscovery {
 		undiscovered = s.Undiscovered()
 	}
 	if ran == of && of > 0 && len(undiscovered) == 0 {
