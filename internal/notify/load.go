@@ -76,7 +76,8 @@ func (c Config) read() (conf *amconfig.Config, err error) {
 type built struct {
 	templates *template.Template
 	routes    *dispatch.Route
-	receivers []builtReceiver // that a route uses
+	receivers []builtReceiver          // that a route uses
+	intervals map[string]time.Duration // by receiver: the longest group_interval of its routes
 }
 
 type builtReceiver struct {
@@ -94,10 +95,13 @@ func (c Config) build(conf *amconfig.Config, log *slog.Logger) (b built, err err
 		return b, err
 	}
 	b.routes = dispatch.NewRoute(conf.Route, nil)
-	used := map[string]bool{}
-	b.routes.Walk(func(r *dispatch.Route) { used[r.RouteOpts.Receiver] = true })
+	b.intervals = map[string]time.Duration{}
+	b.routes.Walk(func(r *dispatch.Route) {
+		name := r.RouteOpts.Receiver
+		b.intervals[name] = max(b.intervals[name], r.RouteOpts.GroupInterval)
+	})
 	for _, r := range conf.Receivers {
-		if used[r.Name] {
+		if _, used := b.intervals[r.Name]; used {
 			b.receivers = append(b.receivers, c.buildReceiver(r, b.templates, log))
 		}
 	}

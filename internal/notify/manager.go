@@ -57,7 +57,7 @@ type Notifier struct {
 	conf       *amconfig.Config
 	api        *api.API     // nil until the first request: its description takes 2 MB
 	handler    http.Handler // of api
-	receivers  []string     // integrations in use, as receiver/kind
+	receivers  int          // number of integrations in use
 	inhibitor  atomic.Pointer[inhibit.Inhibitor]
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
@@ -168,13 +168,13 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 		return err
 	}
 	receivers := map[string][]notify.Integration{}
-	var names []string
+	used := map[string]time.Duration{}
 	for _, r := range b.receivers {
 		if r.err != nil {
 			return fmt.Errorf("receiver %s: %w", r.Name, r.err)
 		}
 		for i := range r.integrations {
-			names = append(names, r.Name+"/"+r.integrations[i].String())
+			used[r.Name+"/"+r.integrations[i].String()] = 2*b.intervals[r.Name] + time.Minute // an attempt each interval may take as long
 			r.integrations[i] = n.observed(r.Receiver, r.integrations[i])
 		}
 		receivers[r.Name] = r.integrations
@@ -188,8 +188,8 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	}
 
 	n.halt()
-	n.receivers = names
-	n.metrics.keep(names)
+	n.receivers = len(used)
+	n.metrics.keep(used)
 	inhibitor := inhibit.NewInhibitor(n.alerts, conf.InhibitRules, log, recorder)
 	atOnce := func() time.Duration { return 0 } // there are no replicas to wait for
 	pipeline := n.pipelines.New(receivers, atOnce, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil)
@@ -285,7 +285,7 @@ func (n *Notifier) Reload() error {
 		return err
 	}
 	n.metrics.reloaded.Set(1)
-	n.log.Info("configuration reloaded", "config", "notifications", "receivers", len(n.receivers))
+	n.log.Info("configuration reloaded", "config", "notifications", "receivers", n.receivers)
 	return nil
 }
 
@@ -318,7 +318,7 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	return err
 }
 
-// Failing returns the integrations whose last notification failed.
+// Failing returns the integrations whose last notification failed, and is tried again.
 func (n *Notifier) Failing() []string { return n.metrics.rejecting() }
 
 // Limits of requests to the API that Handler serves.

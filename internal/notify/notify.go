@@ -54,13 +54,19 @@ const (
 
 // Metrics holds the metric families about notifications.
 type Metrics struct {
-	mu      sync.Mutex
-	failing map[string]bool // integrations in use, and whether their last notification failed
+	mu           sync.Mutex
+	integrations map[string]lastNotification // in use, as receiver/kind
 
 	sent     *prometheus.CounterVec
 	up       *prometheus.GaugeVec
 	reloaded prometheus.Gauge
 	stored   prometheus.Gauge
+}
+
+// lastNotification is the outcome of the last notification of an integration.
+type lastNotification struct {
+	patience time.Duration // how long a failure counts without a further attempt
+	failing  time.Time     // until when it counts; zero: the last notification did not fail
 }
 
 // Declare registers every family of this package, for the documentation.
@@ -72,7 +78,7 @@ func Declare(r prometheus.Registerer) {
 // newMetrics registers the families except stored.
 func newMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
-		failing: map[string]bool{},
+		integrations: map[string]lastNotification{},
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "avax_exporter_receiver_notifications_total",
 			Help: "Notifications sent by this process, by receiver of AVAX_NOTIFY_FILE, integration (such as telegram[0]) and outcome: " +
@@ -80,7 +86,8 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"receiver", "integration", "outcome"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_receiver_up",
-			Help: "1 if the receiver accepted the last notification, 0 if not. Absent before the first notification.",
+			Help: "1 if the receiver accepted the last notification, 0 if not. " +
+				"Absent before the first notification, and after a failure when no alert waits to be sent again.",
 		}, []string{"receiver", "integration"}),
 		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_last_reload_successful",
@@ -104,38 +111,59 @@ func (m *Metrics) observe(receiver, integration string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := receiver + "/" + integration
-	if _, used := m.failing[name]; !used {
+	i, used := m.integrations[name]
+	if !used {
 		return // a reload removed the integration
 	}
-	m.failing[name] = err != nil
+	i.failing = time.Time{}
+	if err != nil {
+		i.failing = time.Now().Add(i.patience)
+		time.AfterFunc(i.patience, func() { m.forget(receiver, integration) })
+	}
+	m.integrations[name] = i
 	m.sent.WithLabelValues(receiver, integration, outcome).Inc()
 	m.up.WithLabelValues(receiver, integration).Set(up)
 }
 
-// keep deletes the series of all integrations except those with these names.
-func (m *Metrics) keep(names []string) {
+// forget ends a failure without a further attempt: its alerts have ended or are muted, and nothing is known about the receiver.
+func (m *Metrics) forget(receiver, integration string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name := range m.failing {
-		if !slices.Contains(names, name) {
-			delete(m.failing, name)
+	name := receiver + "/" + integration
+	i := m.integrations[name]
+	if i.failing.IsZero() || time.Now().Before(i.failing) {
+		return
+	}
+	i.failing = time.Time{}
+	m.integrations[name] = i
+	m.up.DeleteLabelValues(receiver, integration)
+}
+
+// keep deletes the series of all integrations except those with these names. Its values are how long a failure of each counts without a
+// further attempt.
+func (m *Metrics) keep(used map[string]time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name := range m.integrations {
+		if _, kept := used[name]; !kept {
+			delete(m.integrations, name)
 			i := strings.LastIndexByte(name, '/')
 			m.up.DeleteLabelValues(name[:i], name[i+1:])
 		}
 	}
-	for _, name := range names {
-		if _, known := m.failing[name]; !known {
-			m.failing[name] = false
-		}
+	for name, patience := range used {
+		i := m.integrations[name]
+		i.patience = patience
+		m.integrations[name] = i
 	}
 }
 
-// rejecting returns the integrations whose last notification failed.
+// rejecting returns the integrations whose last notification failed, and is tried again.
 func (m *Metrics) rejecting() (names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for name, failing := range m.failing {
-		if failing {
+	for name, i := range m.integrations {
+		if !i.failing.IsZero() {
 			names = append(names, name)
 		}
 	}

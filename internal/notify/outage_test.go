@@ -86,6 +86,26 @@ func TestNotificationIsRetriedUntilTheReceiverIsUp(t *testing.T) {
 	})
 }
 
+func TestFailureEndsWithTheAlertsThatWait(t *testing.T) {
+	inMemory(t, usualWaits, func(n *notify.Notifier, phone *testworld.Receiver, down *atomic.Bool) {
+		down.Store(true)
+		fire(t, n, "NodeDown", 30*time.Minute)
+		for range 25 { // also while Alertmanager makes no attempt for minutes
+			time.Sleep(time.Minute)
+			if failing := n.Failing(); len(failing) != 1 {
+				t.Fatalf("failing: %v", failing)
+			}
+		}
+		time.Sleep(20 * time.Minute)
+		if failing := n.Failing(); len(failing) != 0 {
+			t.Errorf("after the alert has ended: failing: %v", failing)
+		}
+		down.Store(false)
+		time.Sleep(time.Hour)
+		want(t, phone)
+	})
+}
+
 func TestDigestIsSentOnMondays(t *testing.T) {
 	example := must.Get(notify.Example("webhook"))(t)
 	config := strings.Replace(string(example), "url_file: /etc/avax-exporter/webhook.url", "url: http://phone.sim", 1)
