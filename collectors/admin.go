@@ -36,7 +36,11 @@ func collectAdmin(ctx context.Context, ups *collector.Upstreams, on collector.Su
 		return err
 	}
 	for called, level := range levels {
-		logger := ups.ChainName(called)
+		ref, err := ups.RefOf(ctx, n, called)
+		if err != nil {
+			return err
+		}
+		logger := ups.ChainName(ref)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}

@@ -76,7 +76,7 @@ var health = &collector.Spec{
 	Name:     "health",
 	Critical: true,
 	Help:     "Health checks of the node, free disk space, and the blocks that the node accepted and votes on.",
-	Calls:    []string{"GET /ext/health", "info.isBootstrapped"},
+	Calls:    []string{"GET /ext/health", "info.isBootstrapped", "info.getBlockchainID"},
 	Every:    time.Minute,
 	Families: []*metric.Family{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
@@ -100,9 +100,17 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	waiting := false
 	still := before.still(answer)
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
+	checks := map[string]node.HealthCheck{} // of chains by Chain.Ref
 	for called, check := range answer.Checks {
-		name := ups.ChainName(called)
-		reportCheck(ups, n, called, check, out)
+		ref, err := ups.RefOf(ctx, n, called)
+		if err != nil {
+			return err
+		}
+		checks[ref] = check
+	}
+	for ref, check := range checks {
+		name := ups.ChainName(ref)
+		reportCheck(ups, n, ref, check, out)
 		waiting = waiting || check.Timestamp.IsZero()
 		if check.Failure() != "" && !check.Timestamp.IsZero() {
 			failing[name] = check.Failure()
@@ -140,15 +148,15 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	out.Table(table)
 	slices.SortFunc(away.Rows, slices.Compare)
 	out.Table(away)
-	return metric.WithSamples(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, answer)))
+	return metric.WithSamples(errors.Join(answer.Incomplete(), before.lost(ctx, ups, n, checks)))
 }
 
-// reportCheck exports what one health check says, under the name that the node gave it.
-func reportCheck(ups *collector.Upstreams, n *nodes.Node, called string, check node.HealthCheck, out *metric.Batch) {
-	name, message := ups.ChainName(called), check.Message
+// reportCheck exports what one health check says. ref is the Ref of its chain, or the name of the check.
+func reportCheck(ups *collector.Upstreams, n *nodes.Node, ref string, check node.HealthCheck, out *metric.Batch) {
+	name, message := ups.ChainName(ref), check.Message
 	if !check.Timestamp.IsZero() { // the check has run
 		out.SetBool(healthCheckFailing, check.Failure() != "", n.Name(), name)
-		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == called }) {
+		if slices.ContainsFunc(ups.SubnetChains(), func(c nodes.Chain) bool { return c.Ref == ref }) {
 			out.SetBool(chainStartFailed, strings.Contains(check.Failure(), startFailed), n.Name(), name)
 		}
 	}
@@ -175,11 +183,11 @@ func reportCheck(ups *collector.Upstreams, n *nodes.Node, called string, check n
 
 // lost returns an error if the answers have lacked the state of a chain for two runs, although the node has bootstrapped the chain. A check runs half a
 // minute after that.
-func (before *healthBefore) lost(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, answer node.Health) error {
+func (before *healthBefore) lost(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, checks map[string]node.HealthCheck) error {
 	var errs []error
 	lacking := map[string]bool{}
 	for _, c := range ups.AllChains() {
-		check, there := answer.Checks[c.Ref]
+		check, there := checks[c.Ref]
 		if check.Message.LastAcceptedHeight != nil || there && check.Timestamp.IsZero() {
 			continue
 		}

@@ -75,7 +75,11 @@ func collectPeers(ctx context.Context, ups *collector.Upstreams, on collector.Su
 			silent++
 		}
 		for _, chain := range p.Benched {
-			name := ups.ChainName(chain)
+			ref, err := ups.RefOf(ctx, n, chain)
+			if err != nil {
+				return err
+			}
+			name := ups.ChainName(ref)
 			if _, monitored := benched[name]; monitored {
 				benched[name]++
 			} else {

@@ -188,6 +188,38 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 	})
 }
 
+// A node names a chain by its first alias, or by its blockchain ID. The configuration may have the ID or another alias.
+func TestAChainHasOneNameWhateverNodesCallIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.network.SetAlias("examplel1", "myl1")
+		w.network.SetAlias("examplel1", "second")
+		time.Sleep(time.Minute)
+		auto := must.Get(w.ups.Discover(t.Context(), []nodes.Chain{{Name: "C", Ref: "C"}}))(t)
+		for _, chains := range [][]nodes.Chain{
+			auto,
+			{{Name: "examplel1", Ref: "second"}, {Name: "C", Ref: w.network.Chain("C").ID}},
+		} {
+			w.ups.SetChains(chains)
+			w.network.Node("alpha").Bench("golf", "myl1", "C")
+			_, j := w.job(t, "health", "alpha")
+			var page string
+			for range 3 {
+				page = samplesOf(t, specOf(t, "health"), j)
+				time.Sleep(time.Minute)
+			}
+			benched := must.Get(w.run(t, "peers", "alpha"))(t)
+			loggers := must.Get(w.run(t, "admin", "alpha"))(t)
+			wantSeries(t, page, `avax_node_chain_start_failed{node="alpha",chain="examplel1"}`, "0")
+			for _, chain := range []string{"examplel1", "C"} {
+				wantSeries(t, page, `avax_node_health_check_failing{node="alpha",check="`+chain+`"}`, "0")
+				wantSeries(t, benched, `avax_node_peers_benched{node="alpha",chain="`+chain+`"}`, "1")
+				wantSeries(t, loggers, `avax_node_log_level{node="alpha",logger="`+chain+`",output="log",level="INFO"}`, "1")
+			}
+			wantNoSeries(t, page+benched, "myl1")
+		}
+	})
+}
+
 func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "foxtrot", "alpha")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/cb58"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -32,8 +33,8 @@ func (p *Pool) SubnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(p.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// ChainName returns the configured name of the chain whose alias or blockchain ID is ref. If no monitored chain has
-// this alias or ID, ChainName returns ref.
+// ChainName returns the configured name of the chain with this Ref. If no monitored chain has it, ChainName returns ref. RefOf finds the Ref for
+// the name that a node uses.
 func (p *Pool) ChainName(ref string) string {
 	for _, c := range p.AllChains() {
 		if c.Ref == ref {
@@ -41,6 +42,47 @@ func (p *Pool) ChainName(ref string) string {
 		}
 	}
 	return ref
+}
+
+// RefOf returns the Ref of the monitored chain that the node calls by this name in health checks, loggers and lists of benched peers: its first
+// alias there, or the blockchain ID. If the node means no monitored chain, RefOf returns the name. Answers of the node may be as old as StaticAge.
+func (p *Pool) RefOf(ctx context.Context, n *Node, called string) (string, error) {
+	all := p.AllChains()
+	if called != "C" && slices.Contains(ownChecks, called) || slices.ContainsFunc(all, func(c Chain) bool { return c.Ref == called }) {
+		return called, nil
+	}
+	idOf := func(ref string) (string, error) {
+		if isID(ref) {
+			return ref, nil
+		}
+		id, err := n.BlockchainID(scrape.MaxAge(ctx, StaticAge), ref)
+		if node.IsNoSuchChain(err) || node.IsNotServed(err) {
+			return "", nil
+		}
+		return id, err
+	}
+	id, err := idOf(called)
+	if id == "" || err != nil {
+		return called, err
+	}
+	for _, c := range all {
+		if c.Ref == id {
+			return c.Ref, nil
+		}
+		if slices.Contains(ownChecks, c.Ref) || isID(c.Ref) { // a node calls P, X and C so, and another ID is another chain
+			continue
+		}
+		if of, err := idOf(c.Ref); of == id || err != nil {
+			return c.Ref, err
+		}
+	}
+	return called, nil
+}
+
+// isID reports whether a name of a chain is a blockchain ID, not an alias.
+func isID(ref string) bool {
+	id, err := cb58.Decode(ref)
+	return err == nil && len(id) == 32
 }
 
 // Blockchain requests the P-Chain's entry of the chain from the nodes, as Agreed does. The answer may be as old as StaticAge. The error's

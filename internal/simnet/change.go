@@ -411,6 +411,11 @@ func (n *Network) SetBlockPeriod(chain string, every time.Duration) {
 	})
 }
 
+// SetAlias gives a chain an alias on all nodes. Nodes name the chain by it in health checks, loggers and benched chains.
+func (n *Network) SetAlias(chain, alias string) {
+	n.change(func(time.Time) { c := n.mustChain(chain); c.aliases = append(c.aliases, alias) })
+}
+
 // SetPendingTransactions sets how many transactions wait in the pool of each node of a chain. No block removes them.
 func (n *Network) SetPendingTransactions(chain string, count uint64) {
 	n.change(func(time.Time) { n.mustChain(chain).pending = count })
