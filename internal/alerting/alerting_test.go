@@ -483,6 +483,42 @@ func TestInvalidReloadKeepsThePreviousRules(t *testing.T) {
 	})
 }
 
+func TestReloadEndsEachAlertThatNoRuleContinues(t *testing.T) {
+	const other = `
+      - {alert: Down, expr: absent(here), labels: {severity: page}}
+`
+	for name, c := range map[string]struct {
+		before, after string
+		ended         bool
+	}{
+		"the group is renamed":                  {"", strings.Replace(down(time.Hour), "name: nodes", "name: others", 1), true},
+		"the rule is in another group":          {"", strings.Replace(down(time.Hour), "name: nodes", "name: others", 1) + "\n  - {name: nodes, rules: [{alert: A, expr: a}]}", true},
+		"the rule is removed":                   {"", "groups: [{name: nodes, rules: [{alert: A, expr: a}]}]", true},
+		"one of two rules with the same name":   {other, "groups: [{name: nodes, rules: [{alert: Down, expr: absent(here), labels: {severity: page}}]}]", true},
+		"the expression of the rule is another": {"", strings.Replace(down(0), "up_node == 0", "up_node < 1", 1), false},
+		"another rule is added":                 {"", down(0) + other, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, down(0)+c.before)
+				w.show(nodeDown, "here 1")
+				a, stop := w.start()
+				defer stop()
+				time.Sleep(3 * time.Minute)
+				if begun, _ := w.paged("Down"); len(begun) != 1 {
+					t.Fatalf("notifications: %v", begun)
+				}
+				w.write(c.after)
+				must.Do(t, a.Reload())
+				time.Sleep(2 * time.Minute)
+				if _, ended := w.paged("Down"); len(ended) > 0 != c.ended {
+					t.Errorf("resolved: %v", ended)
+				}
+			})
+		})
+	}
+}
+
 func TestFailingRuleIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Mixed, expr: 'a == on (x) group_left () b'}]}]`)

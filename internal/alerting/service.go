@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -350,36 +351,39 @@ func (a *Alerting) reload() (*ruleSet, error) {
 	if err := a.engine.evaluate(context.Background(), a, set); err != nil {
 		return nil, err
 	}
-	a.resolveRemoved(before)
+	a.resolveLost(before)
 	return set, nil
 }
 
-// resolveRemoved resolves the alerts of rules that the new rules do not have.
-func (a *Alerting) resolveRemoved(before []*rules.Group) {
-	kept := map[string]bool{}
-	for _, g := range a.engine.rules.RuleGroups() {
-		for _, rule := range g.AlertingRules() {
-			kept[rule.Name()+rule.Labels().String()] = true
-		}
+// resolveLost resolves the alerts that fire in none of the new rules: a rule that was removed, or is in another group now, ends none itself.
+func (a *Alerting) resolveLost(before []*rules.Group) {
+	lost := firing(before)
+	for labels := range firing(a.engine.rules.RuleGroups()) {
+		delete(lost, labels)
+	}
+	if len(lost) == 0 {
+		return
 	}
 	now := time.Now()
-	var removed []*rules.Alert
-	for _, g := range before {
+	for _, alert := range lost {
+		alert.ResolvedAt, alert.ValidUntil = now, now
+	}
+	a.notify()(context.Background(), "", slices.Collect(maps.Values(lost))...)
+}
+
+// firing returns the firing alerts of groups, by their labels.
+func firing(groups []*rules.Group) map[string]*rules.Alert {
+	all := map[string]*rules.Alert{}
+	for _, g := range groups {
 		for _, rule := range g.AlertingRules() {
-			if kept[rule.Name()+rule.Labels().String()] {
-				continue
-			}
 			for _, alert := range rule.ActiveAlerts() {
 				if alert.State == rules.StateFiring {
-					alert.ResolvedAt, alert.ValidUntil = now, now
-					removed = append(removed, alert)
+					all[alert.Labels.String()] = alert
 				}
 			}
 		}
 	}
-	if len(removed) > 0 {
-		a.notify()(context.Background(), "", removed...)
-	}
+	return all
 }
 
 // keep returns how long samples are kept.
