@@ -16,8 +16,9 @@ import (
 type backoffs struct {
 	repeatAfter func(path string, err error, answered bool) time.Duration // nil: refusals are not stored
 
-	mu    sync.Mutex
-	known map[callKey]backoff
+	mu     sync.Mutex
+	known  map[callKey]backoff  // the state of calls, at most maxBackoffs
+	pauses map[string]time.Time // ends of the pauses that the upstream requested, by op; of every method if op is empty
 	// denied is when a method was denied (HTTP 403 or 404) and had no result since. results is when any method had one: at a path, and at an
 	// empty path for all paths. Both are numbers of requests.
 	requests int
@@ -57,13 +58,13 @@ func (b *backoffs) onlyThis(r request, path string) bool {
 	return r.Verb == "" && denied && b.results[path] > at
 }
 
-// callKey is a method at a path. An empty path means every path. An empty op means every method.
+// callKey is a method at a path.
 type callKey struct{ op, path string }
 
 // backoff is the state of a call. Before the time in until, the call is not sent.
 type backoff struct {
 	until time.Time
-	err   error         // the refusal; nil if the upstream answered the call, or requested a pause
+	err   error         // the refusal; nil if the upstream answered the call
 	wait  time.Duration // from the last refusal to until
 
 	answered bool // the upstream answered the call at least once
@@ -97,7 +98,7 @@ func (b *backoffs) check(op, path string) error {
 
 // pauseLeft returns the rest of the pause that the upstream requested for op. The caller holds b.mu.
 func (b *backoffs) pauseLeft(op string) time.Duration {
-	return max(0, time.Until(b.known[callKey{op: op}].until), time.Until(b.known[callKey{}].until))
+	return max(0, time.Until(b.pauses[op]), time.Until(b.pauses[""]))
 }
 
 // left returns the rest of the pause that the upstream requested for op.
@@ -111,12 +112,11 @@ func (b *backoffs) left(op string) time.Duration {
 func (b *backoffs) pause(op string, d time.Duration) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := callKey{op: op}
 	until := time.Now().Add(d)
-	if known := b.known[key].until; known.After(until) {
+	if known := b.pauses[op]; known.After(until) {
 		return known
 	}
-	b.set(key, backoff{until: until})
+	b.pauses[op] = until
 	return until
 }
 
@@ -148,7 +148,17 @@ func (b *backoffs) ended(op, path string, err error) error {
 	return err
 }
 
+// set stores the state of a call. If there are too many, it forgets one that was answered: some paths, such as those of blocks, are called
+// once. A refusal is not forgotten before it ends.
 func (b *backoffs) set(key callKey, to backoff) {
+	if _, exists := b.known[key]; !exists && len(b.known) >= maxBackoffs {
+		for old, known := range b.known {
+			if known.err == nil || time.Now().After(known.until) {
+				delete(b.known, old)
+				break
+			}
+		}
+	}
 	if _, exists := b.known[key]; exists || len(b.known) < maxBackoffs {
 		b.known[key] = to
 	}
@@ -178,9 +188,7 @@ func (u *Upstream) Offers() []Offer {
 	defer u.limiter.mu.Unlock()
 	var all []Offer
 	for key, known := range maps.All(u.limiter.known) {
-		if key.path != "" {
-			all = append(all, Offer{key.op, key.path, known.err})
-		}
+		all = append(all, Offer{key.op, key.path, known.err})
 	}
 	slices.SortFunc(all, func(a, b Offer) int { return cmp.Or(cmp.Compare(a.Op, b.Op), cmp.Compare(a.Path, b.Path)) })
 	return all

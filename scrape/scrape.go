@@ -109,7 +109,7 @@ func New(o Options) (*Upstream, error) {
 			bucket:  rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond)))),
 			maxWait: orDefault(o.MaxWait, defaultMaxWait),
 			backoffs: backoffs{
-				repeatAfter: o.RepeatAfter, known: map[callKey]backoff{}, denied: map[callKey]int{}, results: map[string]int{},
+				repeatAfter: o.RepeatAfter, known: map[callKey]backoff{}, pauses: map[string]time.Time{}, denied: map[callKey]int{}, results: map[string]int{},
 			},
 		},
 		answers: newAnswers(),
