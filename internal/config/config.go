@@ -194,6 +194,10 @@ func (c *Config) reservedNames(watch collector.Watchlist) map[string]string {
 	return reserved
 }
 
+// maxAlertingInterval is the maximum of AVAX_ALERTING_INTERVAL. A scrape has this interval too, and a rule that is evaluated just before the
+// next scrape still needs a sample if one scrape fails.
+const maxAlertingInterval = 2 * time.Minute
+
 // validateAlerting completes and checks the settings of rules and notifications.
 func (c *checked) validateAlerting() {
 	c.Alerting = alerting.Config{
@@ -240,6 +244,9 @@ func (c *checked) validateAlerting() {
 	}
 	if c.Prometheus.URL != "" && !c.invalid(&c.PrometheusURL) {
 		c.note(&c.PrometheusURL, errors.New("not used with AVAX_ALERTING=on: set AVAX_ALERTING=off, or remove AVAX_PROMETHEUS_URL"))
+	}
+	if a.Interval > maxAlertingInterval {
+		c.note(&c.AlertingInterval, fmt.Errorf("%q: write at most %s: rules see a sample for %s", a.Interval, maxAlertingInterval, alerting.Lookback))
 	}
 	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
 		_, err = alerting.CheckRules(*a)

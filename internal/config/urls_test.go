@@ -76,6 +76,19 @@ func TestSwitchesAcceptWhatPeopleWrite(t *testing.T) {
 	}
 }
 
+// With a longer interval, a rule would be evaluated when the samples of the last scrape are too old.
+func TestEvaluationIntervalIsBounded(t *testing.T) {
+	for interval, valid := range map[string]bool{"15s": true, "2m": true, "121s": false, "10m": false} {
+		_, err := config.Environment{"ALERTING_INTERVAL": interval}.Parse()
+		if valid != (err == nil) || err != nil && !strings.Contains(err.Error(), "AVAX_ALERTING_INTERVAL: ") {
+			t.Errorf("%s: %v", interval, err)
+		}
+		if _, err := (config.Environment{"ALERTING_INTERVAL": interval, "ALERTING": "off"}).Parse(); err != nil {
+			t.Errorf("%s, without alerting: %v", interval, err)
+		}
+	}
+}
+
 // An invalid AVAX_ALERTING causes no second error about what depends on it.
 func TestInvalidSwitchCausesOneError(t *testing.T) {
 	for _, env := range []config.Environment{
