@@ -171,18 +171,23 @@ func (v *Values) variable(field any) string {
 // Load parses the environment of the process. The error joins all problems, each with a remedy. It contains no secret.
 func Load() (*Config, error) { return processEnvironment().Parse() }
 
-// LoadServing is Load for a command that calls no configured upstream. It ignores the settings of upstreams: addresses,
-// credentials and state. Ignored has those that are set.
+// LoadServing is Load for a command that calls no configured upstream. It ignores the settings of upstreams: what is monitored,
+// credentials and state. It ignores what is monitored as a whole, because these variables are valid only together. Ignored has those that are
+// set.
 func LoadServing() (*Config, error) {
 	var ignored []string
 	env := processEnvironment()
-	var v Values
-	for _, field := range []any{&v.Nodes, &v.NodesFile, &v.ValidatorsFile, &v.WatchFile, &v.Observers, &v.HTTPConfigFile, &v.DataAPIKeyFile, &v.StateDir} {
-		name := strings.TrimPrefix(v.variable(field), prefix)
-		if env[name] != "" {
-			ignored = append(ignored, prefix+name)
+	for _, v := range Variables() {
+		switch {
+		case v.Subject == "Nodes and chains", v.Subject == "Addresses, assets and contracts":
+		case v.Name == "HTTP_CONFIG_FILE", v.Name == "DATA_API_KEY_FILE", v.Name == "STATE_DIR":
+		default:
+			continue
 		}
-		delete(env, name)
+		if env[v.Name] != "" {
+			ignored = append(ignored, prefix+v.Name)
+		}
+		delete(env, v.Name)
 	}
 	c, err := env.Parse()
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -160,6 +161,31 @@ func TestQuotationMarksAreNamed(t *testing.T) {
 }
 
 // Kubernetes sets variables for each Service of a namespace. A Service named avax or avax-… has the prefix of ours.
+// The exporter's own configuration is valid for the commands on its machine, whatever it monitors.
+func TestCommandsAcceptWhatTheExporterMonitors(t *testing.T) {
+	for name, env := range map[string]config.Environment{
+		"the holder of a token is in the file": {
+			"WATCH_FILE": testworld.File(t, "addresses: {holder: '"+watchedEVM+"'}"), "WATCH_TOKENS": "C/" + watchedEVM + "/7",
+			"DATA_URL": "https://data-api.avax.network",
+		},
+		"a chain has the name of the default node":    {"NODES": "a=http://a:9650", "CHAINS": "C,local=" + watchedID},
+		"an address has the name of the default node": {"NODES": "a=http://a:9650", "WATCH_ADDRESSES": "local=" + watchedP},
+		"only observers":        {"NODES": "", "OBSERVERS": "a=http://a:9650", "VALIDATORS": "all", "CHAINS": "C"},
+		"only the Data service": {"NODES": "", "DATA_URL": "https://data-api.avax.network", "NETWORK": "mainnet", "CHAINS": "C", "VALIDATORS": ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range env {
+				t.Setenv("AVAX_"+variable, value)
+			}
+			for command, load := range map[string]func() (*config.Config, error){"serve": config.Load, "ask": config.LoadServing} {
+				if _, err := load(); err != nil {
+					t.Errorf("%s: %v", command, err)
+				}
+			}
+		})
+	}
+}
+
 func TestServiceLinksAreIgnored(t *testing.T) {
 	for name, value := range map[string]string{
 		"PORT": "tcp://10.0.0.1:9650", "PORT_9650_TCP": "tcp://10.0.0.1:9650", "PORT_9650_TCP_ADDR": "10.0.0.1", "PORT_9650_TCP_PORT": "9650",
