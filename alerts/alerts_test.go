@@ -43,6 +43,19 @@ func parseRules(t *testing.T, files ...[]byte) (all, alerts []rulefmt.Rule) {
 	return all, slices.DeleteFunc(slices.Clone(all), func(r rulefmt.Rule) bool { return r.Alert == "" })
 }
 
+// A series that both files record would be read by the alerts of both. Thresholds have the label alert, which distinguishes them.
+func TestFilesRecordDifferentSeries(t *testing.T) {
+	recorded := map[string]bool{}
+	for _, r := range testworld.Rules(t, Rules) {
+		recorded[r.Record] = r.Record != "" && !strings.HasPrefix(r.Record, threshold)
+	}
+	for _, r := range testworld.Rules(t, Companion) {
+		if recorded[r.Record] {
+			t.Errorf("both files record %s", r.Record)
+		}
+	}
+}
+
 func TestAlertsHaveSeverityActionAndRunbook(t *testing.T) {
 	_, alerts := rules(t)
 	for _, r := range alerts {
@@ -465,7 +478,8 @@ func TestSuppressedAlertsEndFirst(t *testing.T) {
 		}
 		for _, source := range matching(i.SourceMatchers) {
 			for _, target := range matching(i.TargetMatchers) {
-				if target.KeepFiringFor == 0 || except[[2]string{source.Alert, target.Alert}] != "" {
+				other := slices.Contains(i.Equal, model.AlertNameLabel) && source.Alert != target.Alert
+				if other || target.KeepFiringFor == 0 || except[[2]string{source.Alert, target.Alert}] != "" {
 					continue
 				}
 				pairs++

@@ -11,8 +11,8 @@ var inside = board{
 	rows: []row{
 		{text: "This dashboard needs a Prometheus that scrapes the nodes themselves (`/ext/metrics`) and node_exporter on their hosts, with the label `node`, and " +
 			"the rules of companion.yml.", panels: line(exporterTile(), alertsTile(), nodesTile(),
-			stat("Not scraped", "Targets of the companion rules that Prometheus cannot scrape: AvalancheGo and node_exporter.",
-				`count(up{job=~"avalanchego|node|icm-relayer"} == 0) or 0 * count(up{job=~"avalanchego|node|icm-relayer"})`).
+			stat("Not scraped", "Targets of the companion rules that Prometheus cannot scrape: AvalancheGo, node_exporter, relayers and signature aggregators.",
+				`count(up{job=~"avalanchego|node|icm-relayer|signature-aggregator"} == 0) or 0 * count(up{job=~"avalanchego|node|icm-relayer|signature-aggregator"})`).
 				faults(warn, "None").none("No targets"),
 			stat("Disk free", "Free share of the database volume: the lowest of all nodes. AvalancheGo 1.14.1 and later.",
 				"min("+own("avalanche_resource_tracker_disk_available_percentage")+") / 100").
