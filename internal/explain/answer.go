@@ -257,22 +257,11 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 			}
 			continue
 		}
-		bounds, values := e.about(c.RHS.String()), e.about(c.LHS.String())
+		values := e.about(c.LHS.String())
 		if len(values) == 0 && unit != "" {
 			values = first // what the alert would compare does not exist, because the alert does not apply
 		}
-		for _, v := range values {
-			if len(bounds) == 0 {
-				break
-			}
-			bound := bounds[0]
-			for _, b := range bounds {
-				if e.who(b.Metric) == e.who(v.Metric) {
-					bound = b
-				}
-			}
-			of, unit := nameAndUnit(unit, c.LHS, float64(v.Value))
-			r := reading{e.who(v.Metric), of, float64(v.Value), float64(bound.Value), unit, c.Op, holds(c.Op, float64(v.Value), float64(bound.Value))}
+		for _, r := range e.compared(values, c, unit) {
 			if telling(o.Operator, c, r) {
 				found = append(found, r)
 			}
@@ -289,6 +278,26 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		}
 	}
 	return nil
+}
+
+// compared returns the readings of a comparison: each value with the bound of the same subject, or with the first.
+func (e *explanation) compared(values model.Vector, c *parser.BinaryExpr, unit string) (found []reading) {
+	bounds := e.about(c.RHS.String())
+	if len(bounds) == 0 {
+		return nil
+	}
+	for _, v := range values {
+		bound := bounds[0]
+		for _, b := range bounds {
+			if e.who(b.Metric) == e.who(v.Metric) {
+				bound = b
+			}
+		}
+		value := float64(v.Value)
+		of, unit := nameAndUnit(unit, c.LHS, value)
+		found = append(found, reading{e.who(v.Metric), of, value, float64(bound.Value), unit, c.Op, holds(c.Op, value, float64(bound.Value))})
+	}
+	return found
 }
 
 // telling reports whether a comparison says how near an alert is, or why it does not fire. A series that is compared with itself and has not

@@ -35,8 +35,9 @@ func getPage[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], arg
 	return get(ctx, c, m, args)
 }
 
-// ReadPages requests the pages of a list, at most limit, and calls use for each. Use returns the number of items that no earlier page had. It begins at a place, and stores there how far it read. It
-// returns true at the end of the list, or if use returned true.
+// ReadPages requests the pages of a list, at most limit, and calls use for each. Use returns the number of items that no earlier page had, and
+// whether it needs no further page. ReadPages begins at a place, and stores there how far it read. It returns true at the end of the list, or
+// if use needs no further page.
 //
 // Page tokens expire after about a day. ReadPages then begins again at the first page, without shared answers. It fails if it reads no more
 // pages after that than before, or if the pages repeat. The next call begins at the first page too. ReadPages calls restart if what use
