@@ -34,18 +34,17 @@ type DataService struct {
 	chains  []data.Blockchain   // all chains of the network, if no node is configured; nil if not known
 
 	mu       sync.Mutex
-	answered map[string]bool   // calls for which the service has returned data at least once, by name
-	tried    map[string]bool   // stored values that a run of this process has read
-	network  string            // result of FindNetwork; empty if not known
-	checked  time.Time         // time of the last check that the nodes belong to network
-	evmIDs   map[string]uint64 // EVM chain IDs, by blockchain ID
+	answered map[string]bool // calls for which the service has returned data at least once, by name
+	tried    map[string]bool // stored values that a run of this process has read
+	network  string          // result of FindNetwork; empty if not known
+	checked  time.Time       // time of the last check that the nodes belong to network
 }
 
 // NewDataService returns a service whose collectors have not run yet.
 func NewDataService(client *data.Client, network, currency string) *DataService {
 	return &DataService{
 		Client: client, Network: network, Currency: currency, History: semaphore.NewWeighted(1), listing: semaphore.NewWeighted(1),
-		answered: map[string]bool{}, tried: map[string]bool{}, evmIDs: map[string]uint64{},
+		answered: map[string]bool{}, tried: map[string]bool{},
 	}
 }
 
@@ -191,21 +190,11 @@ func (ups *Upstreams) CheckChain(ctx context.Context, op string, c nodes.Chain, 
 	if answered == "" || err != nil || answered == b.ID {
 		return err
 	}
-	ups.Data.mu.Lock()
-	id, known := ups.Data.evmIDs[b.ID]
-	ups.Data.mu.Unlock()
-	if !known {
-		if id, err = EVMChainID(ctx, ups, c); err != nil {
-			return nil // no node answers, so the answer cannot be checked
-		}
-		ups.Data.mu.Lock()
-		ups.Data.evmIDs[b.ID] = id
-		ups.Data.mu.Unlock()
-	}
-	if answered != strconv.FormatUint(id, 10) {
+	id, err := EVMChainID(ctx, ups, c)
+	if err == nil && answered != strconv.FormatUint(id, 10) {
 		return WrongAnswer(op, fmt.Sprintf("chain %s (%d)", b.ID, id), "chain "+answered)
 	}
-	return nil
+	return nil // if no node answers, the answer cannot be checked
 }
 
 // WrongAnswer returns the error for an answer that does not belong to the request.

@@ -1,9 +1,6 @@
 package metric
 
-import (
-	"cmp"
-	"strings"
-)
+import "cmp"
 
 // Target is the subject of one job of a collector. Fields that do not apply are empty. The zero Target is the network.
 type Target struct {
@@ -16,35 +13,15 @@ type Target struct {
 // String returns the value of the label target: the parts that apply, separated by a slash, or "network". It is never
 // parsed.
 func (t Target) String() string {
-	first, second := t.parts()
-	if second == "" {
-		return first
+	if subject := cmp.Or(t.Node, t.Item); subject != "" && t.Chain != "" {
+		return subject + "/" + t.Chain
 	}
-	return first + "/" + second
+	return cmp.Or(t.Node, t.Item, t.Chain, "network")
 }
 
-// parts returns the parts of the text; the second may be empty.
-func (t Target) parts() (first, second string) {
-	if subject := cmp.Or(t.Node, t.Item); subject != "" {
-		return subject, t.Chain
-	}
-	return cmp.Or(t.Chain, "network"), ""
-}
-
-// Compare orders targets by their text.
+// Compare orders targets: the network, chains, items and nodes.
 func (t Target) Compare(o Target) int {
-	first, second := t.parts()
-	otherFirst, otherSecond := o.parts()
-	var order int
-	switch {
-	case first == otherFirst:
-		order = cmp.Compare(second, otherSecond)
-	case strings.HasPrefix(first, otherFirst) || strings.HasPrefix(otherFirst, first):
-		order = cmp.Compare(t.String(), o.String()) // the slash decides
-	default:
-		order = cmp.Compare(first, otherFirst)
-	}
-	return cmp.Or(order, cmp.Compare(t.Node, o.Node), cmp.Compare(t.Chain, o.Chain))
+	return cmp.Or(cmp.Compare(t.Node, o.Node), cmp.Compare(t.Item, o.Item), cmp.Compare(t.Chain, o.Chain))
 }
 
 // MarshalText returns the text.
