@@ -95,16 +95,19 @@ func TestRulesWaitForTheFirstCompleteScrape(t *testing.T) {
 		w := newWorld(t, `groups: [{name: g, rules: [{alert: Gone, expr: absent(up_node)}]}]`)
 		w.set(func() { w.unready = true })
 		w.show("other 1") // the collectors have not run yet
-		_, stop := w.start()
+		a, stop := w.start()
 		defer stop()
 		time.Sleep(100 * time.Second)
 		w.show(nodeUp)
+		if at := a.Loaded(); !at.IsZero() {
+			t.Errorf("rules loaded at %s", at)
+		}
 		w.set(func() { w.unready = false })
 		time.Sleep(5 * time.Minute)
 		if begun, _ := w.paged("Gone"); len(begun) > 0 {
 			t.Errorf("sent wrongly: %v", begun)
 		}
-		if !strings.Contains(w.logged(), "alert rules started") {
+		if !strings.Contains(w.logged(), "alert rules started") || a.Loaded().IsZero() {
 			t.Errorf("log:\n%s", w.logged())
 		}
 	})

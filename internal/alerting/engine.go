@@ -158,6 +158,7 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 	if err := e.update(a, set.name); err != nil {
 		return err
 	}
+	a.loaded = time.Now()
 	if !e.evaluating {
 		e.resume(ctx, a, time.Now())
 		e.clock.evaluated()

@@ -52,6 +52,7 @@ type Alerting struct {
 
 	mu      sync.Mutex // locked during a reload or a restart of the engine
 	set     *ruleSet
+	loaded  time.Time // when the rules were last given to an engine, or an engine without rules was begun; zero before the first rules
 	engine  *engine
 	failing map[string]string // errors of the rules whose last evaluation failed
 	stopped chan struct{}
@@ -246,7 +247,7 @@ func (a *Alerting) restart(ctx context.Context, old *engine) *engine {
 		if err == nil {
 			a.mu.Lock()
 			if next, err = a.newEngine(ctx, a.set, store); err == nil {
-				a.engine = next
+				a.engine, a.loaded = next, time.Now()
 			}
 			a.mu.Unlock()
 		} else {
@@ -451,6 +452,14 @@ func (a *Alerting) updateMetrics() {
 	}
 	a.failing = failing
 	a.metrics.failing.Set(float64(len(failing)))
+}
+
+// Loaded returns when the current rules were loaded, or when an interruption ended after which they are not loaded yet. It is zero until the
+// evaluation begins. A group is evaluated for the first time up to its interval later.
+func (a *Alerting) Loaded() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.loaded
 }
 
 // Groups implements Source.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
@@ -40,13 +41,8 @@ func (a *App) working() error {
 		if err != nil {
 			return err
 		}
-		for _, g := range groups {
-			if g.Evaluated.IsZero() {
-				return fmt.Errorf("%w: the rules of group %s have not been evaluated yet", notify.ErrStarting, g.Name)
-			}
-			if ago := time.Since(g.Evaluated); ago > staleAfter+g.Interval.Duration() {
-				return fmt.Errorf("the rules of group %s have not been evaluated for %s", g.Name, ago.Round(time.Second))
-			}
+		if err := overdue(groups, a.alerting.Loaded(), time.Now()); err != nil {
+			return err
 		}
 		for _, r := range a.alerting.Receivers() {
 			if r.Notified && !r.Up {
@@ -57,6 +53,26 @@ func (a *App) working() error {
 	if a.notifier != nil {
 		if failing := a.notifier.Failing(); len(failing) > 0 {
 			return fmt.Errorf("receivers do not accept notifications: %s", strings.Join(failing, ", "))
+		}
+	}
+	return nil
+}
+
+// overdue returns an error if a group of rules should have been evaluated since it was loaded, or since its last evaluation.
+func overdue(groups []alerting.Group, loaded, now time.Time) error {
+	if loaded.IsZero() {
+		return fmt.Errorf("%w: the evaluation of rules has not begun", notify.ErrStarting)
+	}
+	if ago := now.Sub(loaded); len(groups) == 0 && ago > staleAfter {
+		return fmt.Errorf("no rules have been evaluated for %s", ago.Round(time.Second))
+	}
+	for _, g := range groups {
+		last := g.Evaluated
+		if last.IsZero() {
+			last = loaded
+		}
+		if ago := now.Sub(last); ago > staleAfter+g.Interval.Duration() {
+			return fmt.Errorf("the rules of group %s have not been evaluated for %s", g.Name, ago.Round(time.Second))
 		}
 	}
 	return nil
