@@ -15,6 +15,7 @@ import (
 const (
 	maxGuesses  = 4               // waiting requests of one client network
 	longestWait = 5 * time.Second // for the comparison
+	maxRight    = 1000            // remembered passwords: without basic_auth_users, every password is right
 )
 
 // passwords lets one request with an unverified password at a time through to exporter-toolkit. A request with a password that was
@@ -83,6 +84,9 @@ func (p *passwords) remember(sum [sha256.Size]byte, right bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if right {
+		if len(p.right) >= maxRight {
+			clear(p.right)
+		}
 		p.right[sum] = true
 	} else {
 		delete(p.right, sum)

@@ -100,6 +100,20 @@ func guessing(t *testing.T, attacker func(n int) string) {
 	})
 }
 
+// Without basic_auth_users, exporter-toolkit lets each request pass.
+func TestRememberedPasswordsAreBounded(t *testing.T) {
+	p := newPasswords()
+	p.compare = p.inside(page)
+	for n := range 3 * maxRight {
+		if status := send(t.Context(), p, "192.0.2.1", fmt.Sprint("any", n)); status != http.StatusOK {
+			t.Fatalf("status %d", status)
+		}
+	}
+	if len(p.right) > maxRight {
+		t.Errorf("%d passwords are remembered, want at most %d", len(p.right), maxRight)
+	}
+}
+
 func TestDisconnectedRequestIsNotCompared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, compared := guarded(page)
