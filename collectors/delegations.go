@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -143,9 +144,12 @@ func keepUnconfirmed(ups *collector.Upstreams, of string, current map[string]pay
 // validators, and those of the known delegations.
 func listDelegations(ctx context.Context, ups *collector.Upstreams, address string, known map[string]payout, out *metric.Batch,
 	set func(tx string, p payout) (labels []string)) (map[string]payout, error) {
-	monitored, _, err := monitoredIDs(ctx, ups)
+	monitored, all, err := monitoredIDs(ctx, ups)
 	if err != nil {
 		return nil, err
+	}
+	if all && ups.Data == nil {
+		return nil, &nodes.SettingError{Variable: "AVAX_VALIDATORS", Err: errors.New("with all, delegations are found only with AVAX_DATA_URL")}
 	}
 	ids := slices.Clone(monitored)
 	for _, d := range known {

@@ -189,3 +189,19 @@ func TestRewardOfADelegationIsSeenByOtherNodes(t *testing.T) {
 		}
 	})
 }
+
+// With AVAX_VALIDATORS=all no node lists delegations, and only the Data service knows them.
+func TestDelegationsOfAllValidatorsNeedTheDataService(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.Watch.Delegators = []collector.Item{{Name: "treasury", Value: "P-" + simnet.Delegator}}
+		w.ups.Watch.Validators = collector.Validators{All: true}
+		if page := w.page(t, "delegations"); !strings.Contains(page, "avax_delegation_stake_avax{") {
+			t.Errorf("not found with the Data service:\n%s", page)
+		}
+		w.ups.Data = nil
+		_, err := w.run(t, "delegations", "treasury")
+		if want := "with all, delegations are found only with AVAX_DATA_URL: correct AVAX_VALIDATORS"; err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
