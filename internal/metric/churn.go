@@ -13,6 +13,9 @@ const (
 	maxNewOfNode = 1000
 	// maxNew is the same for a target that is not a node.
 	maxNew = 5000
+	// newOfNodePerNode and newPerNode raise these maxima in a large fleet: a reload may add most of its nodes, and each adds series about its
+	// validator to the network and to the views of other nodes.
+	newOfNodePerNode, newPerNode = 10, 100
 	// churnWindow is the time for which new series are counted.
 	churnWindow = time.Hour
 )
@@ -26,15 +29,15 @@ type newSeries struct {
 }
 
 // Limit returns the chunks of a run without the families whose new series are too many within the hour. before are the chunks that the job
-// exported last; nil if it has exported none yet. For a family that it leaves out, it returns the previous chunk in shown. The error is
+// exported last; nil if it has exported none yet. nodes is the number of configured nodes. For a family that it leaves out, it returns the previous chunk in shown. The error is
 // ErrTooMany.
-func (c *Churn) Limit(t Target, before, now []Chunk, at time.Time) (kept, shown []Chunk, err error) {
+func (c *Churn) Limit(t Target, nodes int, before, now []Chunk, at time.Time) (kept, shown []Chunk, err error) {
 	if before == nil {
 		return now, now, nil
 	}
-	limit := maxNew
+	limit := max(maxNew, newPerNode*nodes)
 	if t.Node != "" {
-		t, limit = Target{Node: t.Node}, maxNewOfNode
+		t, limit = Target{Node: t.Node}, max(maxNewOfNode, newOfNodePerNode*nodes)
 	}
 	if c.byTarget == nil {
 		c.byTarget = map[Target]*newSeries{}

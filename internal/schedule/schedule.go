@@ -491,7 +491,7 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 	}
 	if len(r.Chunks) > 0 {
 		var excess error
-		if r.Chunks, j.shown, excess = s.churn.Limit(j.Target, j.shown, r.Chunks, r.At); excess != nil {
+		if r.Chunks, j.shown, excess = s.churn.Limit(j.Target, len(s.byNode), j.shown, r.Chunks, r.At); excess != nil {
 			r.Err = errors.Join(r.Err, excess)
 			if r.Chunks == nil {
 				r.Chunks = []metric.Chunk{}
