@@ -61,6 +61,36 @@ func TestSecretsInTheFile(t *testing.T) {
 	}
 }
 
+// A receiver may get its file later, so the file is not required. But who starts the exporter learns of it before the first page.
+func TestUnusableFilesOfReceiversAreLogged(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		return filepath.Join(dir, name)
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "none"):       "no such file",
+		write("empty", ""):               "is empty",
+		write("text", "c4n4ry"):          "does not contain a URL",
+		write("url", "http://a/c4n4ry/"): "",
+	} {
+		text := "route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + file + "}]}]"
+		path := write("notify.yml", text)
+		var log bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		n := must.Get(notify.Start(ctx, notify.Options{
+			Config: notify.Config{File: path}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		}))(t)
+		must.Do(t, n.Reload())
+		cancel()
+		n.Wait()
+		logged := log.String()
+		if told := strings.Count(logged, "receiver unusable"); (told == 2) != (want != "") || !strings.Contains(logged, want) || strings.Contains(logged, "c4n4ry") {
+			t.Errorf("%s: want %q at the start and at a reload:\n%s", file, want, logged)
+		}
+	}
+}
+
 // Alertmanager would block on a FIFO, or read a device without end.
 func TestFilesThatBlockAreRejected(t *testing.T) {
 	dir := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -172,6 +173,10 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	for _, r := range b.receivers {
 		if r.err != nil {
 			return fmt.Errorf("receiver %s: %w", r.Name, r.err)
+		}
+		var needs dependencies
+		if needs.of(reflect.ValueOf(r.Receiver)); needs.err != nil {
+			n.log.Warn("receiver unusable", "receiver", r.Name, "err", needs.err, "effect", "its notifications fail until the file can be used")
 		}
 		for i := range r.integrations {
 			used[r.Name+"/"+r.integrations[i].String()] = 2*b.intervals[r.Name] + time.Minute // an attempt each interval may take as long
