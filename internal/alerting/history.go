@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -216,6 +217,7 @@ func (h *history) save(s *Store, keep time.Duration) error {
 			return h.reason(err)
 		}
 		h.expire(now.Add(-keep))
+		maps.DeleteFunc(h.written, func(_ uint64, at int64) bool { return at < s.MinTime() }) // of series that have ended
 	}
 	err := h.append(s)
 	if err == nil && now.Sub(h.synced) >= syncEvery {

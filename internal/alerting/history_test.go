@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,6 +114,26 @@ func TestOldFilesAreDeleted(t *testing.T) {
 			t.Errorf("%d files for an hour (%v)", len(parts), err)
 		}
 		h.close()
+	})
+}
+
+// New versions, messages and alerts make new series, and the old ones end.
+func TestHistoryForgetsSeriesThatHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, s := openHistory(t, t.TempDir()), open(t)
+		for n := range 200 {
+			app := s.Appender(t.Context())
+			must.Get(app.Append(0, labels.FromStrings("__name__", "version", "number", strconv.Itoa(n)), time.Now().UnixMilli(), 1))(t)
+			must.Do(t, app.Commit())
+			time.Sleep(15 * time.Minute)
+			must.Do(t, h.save(s, time.Hour))
+			must.Do(t, s.drop(time.Now(), time.Hour))
+		}
+		if known := len(h.written); known > 50 {
+			t.Errorf("%d series are known, of the last hours 200", known)
+		}
+		h.close()
+		must.Do(t, s.Close())
 	})
 }
 
