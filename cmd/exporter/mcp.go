@@ -75,7 +75,7 @@ var tools = []tool{
 	}},
 	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.",
 		path: "/api/v1/l1/{chain}/plan", args: []toolArg{
-			{"chain", "name or blockchain ID of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
+			{"chain", "name of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
 		}},
 	{name: "query", about: "The value of a PromQL expression over the exporter's samples of the last day, such as avax_node_up or ALERTS.", path: "/api/v1/query",
 		args: []toolArg{
