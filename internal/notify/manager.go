@@ -63,7 +63,7 @@ type Notifier struct {
 	dispatcher atomic.Pointer[dispatch.Dispatcher]
 
 	unreadable error // why state files were not read and are not replaced
-	unsaved    bool  // whether the last write of the state files failed; only run uses it
+	unsaved    bool  // whether the last write of the state files failed; only Start and run use it
 	notified   sentLog
 	changed    chan struct{} // signals that silences or the notification log differ from the files
 	flush      chan chan error
@@ -90,14 +90,11 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
 	}
 	if o.StateDir != "" {
-		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
-			o.Log.Warn("state directory unusable", "err", err, "effect", "a restart loses silences and repeats notifications")
-			n.o.StateDir = ""
-		}
-	}
-	if n.o.StateDir != "" {
 		o.Registerer.MustRegister(n.metrics.stored)
 		n.metrics.stored.Set(1)
+		if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+			n.report(err) // the next write tries again
+		}
 	} else {
 		o.Log.Info("no state directory", "effect", "a restart loses silences and repeats notifications")
 	}
@@ -478,9 +475,18 @@ func (n *Notifier) save() error {
 	}
 	err := errors.Join(n.unreadable, n.o.State.Lock())
 	if err == nil {
+		err = os.MkdirAll(n.o.StateDir, 0o700)
+	}
+	if err == nil {
 		err = errors.Join(replace(n.file("nflog"), n.sent.Snapshot), replace(n.file("silences"), n.silences.Snapshot),
 			replace(n.file("notified"), n.notified.snapshot))
 	}
+	n.report(err)
+	return err
+}
+
+// report shows whether the state files could be written.
+func (n *Notifier) report(err error) {
 	switch {
 	case err != nil && !n.unsaved:
 		n.metrics.stored.Set(0)
@@ -490,7 +496,6 @@ func (n *Notifier) save() error {
 		n.log.Info("notification state saved again")
 	}
 	n.unsaved = err != nil
-	return err
 }
 
 // replace writes a file atomically. It writes no file that snapshot would refuse. The state is locked only while write copies it to memory: a disk may hang.

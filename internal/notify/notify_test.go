@@ -21,6 +21,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -361,4 +363,32 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
 		t.Errorf("the directory is gone: %v", err)
 	}
+}
+
+// A disk that is full or read-only at the start costs no more than one that becomes so later.
+func TestStateIsSavedOnceItsDirectoryCanBeMade(t *testing.T) {
+	dir, registry := t.TempDir(), prometheus.NewRegistry()
+	parent := filepath.Join(dir, "parent")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	must.Do(t, os.Symlink(filepath.Join(dir, "later"), parent)) // until the target exists, no directory can be made in it
+	n := must.Get(notify.Start(ctx, notify.Options{
+		Config: notify.Config{Text: []byte("{route: {receiver: nobody}, receivers: [{name: nobody}]}"), StateDir: filepath.Join(parent, "notify")},
+		State:  must.Get(state.Open(t.TempDir()))(t), Registerer: registry, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}))(t)
+	silence := func() error {
+		return n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "alpha"}}}, time.Hour, "me", "")
+	}
+	stored := func() string {
+		return string(must.Get(testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_notify_state_stored"))(t))
+	}
+	if err, metric := silence(), stored(); err == nil || !strings.Contains(metric, "stored 0") {
+		t.Errorf("without a directory: %v, metric %q", err, metric)
+	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "later"), 0o700))
+	if err, metric := silence(), stored(); err != nil || !strings.Contains(metric, "stored 1") {
+		t.Errorf("with a directory: %v, metric %q", err, metric)
+	}
+	cancel()
+	n.Wait()
 }

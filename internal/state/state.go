@@ -48,6 +48,9 @@ type Dir struct {
 	counting singleflight.Group
 	last     atomic.Int64 // see counted
 
+	tokenMu sync.Mutex
+	token   string // that is not written yet
+
 	mu         sync.Mutex
 	memory     map[string]json.RawMessage
 	written    map[string]bool  // keys whose file has the current value
@@ -90,7 +93,15 @@ func (d *Dir) Lock() error {
 	if d == nil || d.path == "" {
 		return nil
 	}
-	return lock(d.path)
+	if err := lock(d.path); err != nil {
+		return err
+	}
+	d.tokenMu.Lock()
+	defer d.tokenMu.Unlock()
+	if d.token != "" && d.replace(filepath.Join(d.path, tokenFile), []byte(d.token)) == nil { // otherwise the next Lock tries again
+		d.token = ""
+	}
+	return nil
 }
 
 // Path returns the path of the directory, or an empty string if values are kept only in memory.
@@ -299,6 +310,11 @@ func (d *Dir) write(name string, content []byte) error {
 	if err := d.Lock(); err != nil {
 		return err
 	}
+	return d.replace(name, content)
+}
+
+// replace is write without the lock.
+func (d *Dir) replace(name string, content []byte) error {
 	if err := renameio.WriteFile(name, content, 0o600, renameio.WithTempDir(d.path)); err != nil {
 		return err
 	}
@@ -337,15 +353,17 @@ func Peek[T any](path, key string) (value T, found bool) {
 // tokenFile has the token of the running process. Whoever can read the directory can have access.
 const tokenFile = "token"
 
-// NewToken writes a new random token that Token reads. It returns an empty text if the directory cannot be written.
+// NewToken returns a new random token that Token reads. If the directory cannot be written now, the token is written once it can. The token is
+// empty without a directory.
 func (d *Dir) NewToken() string {
 	if d == nil || d.path == "" {
 		return ""
 	}
 	token := rand.Text()
-	if err := d.write(filepath.Join(d.path, tokenFile), []byte(token)); err != nil {
-		return "" // the first write of a value logs it
-	}
+	d.tokenMu.Lock()
+	d.token = token
+	d.tokenMu.Unlock()
+	_ = d.Lock() // the first write of a value logs the error
 	return token
 }
 

@@ -307,9 +307,13 @@ func TestValuesAreWrittenOnceTheDiskIsWritable(t *testing.T) {
 	if err := d.Save("a", book{Count: 2}); err == nil {
 		t.Error("no error")
 	}
+	token := d.NewToken()
 	must.Do(t, os.Remove(path))
 	save(t, d, "a", book{Count: 2})
 	holds(t, open(t, path), "a", book{Count: 2})
+	if stored := state.Token(path); stored != token {
+		t.Errorf("token %q, stored %q", token, stored)
+	}
 }
 
 func TestTooLargeValueStaysInMemory(t *testing.T) {
@@ -411,9 +415,16 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	if err := d.Save("a", 2); !errors.Is(err, state.ErrInUse) {
 		t.Errorf("Save while another process holds it: %v", err)
 	}
+	token := d.NewToken()
+	if stored := state.Token(path); stored != "" {
+		t.Errorf("token %s written while another process holds it", stored)
+	}
 	must.Do(t, in.Close(), cmd.Wait())
 	if err := d.Save("a", 2); err != nil {
 		t.Errorf("not saved after the other process ended: %v", err)
+	}
+	if stored := state.Token(path); stored != token || token == "" {
+		t.Errorf("after the other process ended: token %q, stored %q", token, stored)
 	}
 }
 
