@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -210,6 +211,9 @@ func (c *checked) validateAlerting() {
 	delete(a.ExternalLabels, "job")
 	delete(a.ExternalLabels, "instance")
 	a.URL = cmp.Or(string(c.ExternalURL), "http://"+a.Instance)
+	if _, err := url.Parse(a.URL); err != nil {
+		c.note(&c.ExternalLabels, fmt.Errorf("instance=%q is no host and port for links in notifications: set AVAX_EXTERNAL_URL too", a.Instance))
+	}
 	a.Rules = alerts.Rules
 	var err error
 	switch {
@@ -237,6 +241,9 @@ func (c *checked) validateAlerting() {
 	if !a.On {
 		off := errors.New("not used with AVAX_ALERTING=off: remove one of the two")
 		c.unused(off, &c.RulesFile, &c.NotifyFile)
+		if c.Digest {
+			c.note(&c.Digest, off)
+		}
 		if c.Prometheus.URL == "" {
 			c.unused(off, &c.Alertmanagers)
 		}

@@ -51,7 +51,8 @@ var descriptions = map[string]string{
 	"AlertLabels":      "Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md.",
 	"ExternalLabels": "Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other " +
 		"names than avax-exporter and host:port; see alerting.md.",
-	"ExternalURL": "URL of this exporter for links in notifications. Empty: \"http://\", the name of this machine and the port of AVAX_LISTEN.",
+	"ExternalURL": "URL of this exporter for links in notifications. Empty: \"http://\" and the label \"instance\" of AVAX_EXTERNAL_LABELS, or " +
+		"the name of this machine and the port of AVAX_LISTEN.",
 	"PrometheusURL": "Address of the Prometheus, Mimir, Thanos or VictoriaMetrics that evaluates the rules, such as http://prometheus:9090. The web pages " +
 		"read alerts and history from this address. Needs AVAX_ALERTING=off.",
 	"Alertmanagers": "Alertmanagers to notify, as URLs, comma-separated; see alerting.md. The web pages read their inhibit rules. With AVAX_PROMETHEUS_URL, " +

@@ -90,6 +90,25 @@ func TestEvaluationIntervalIsBounded(t *testing.T) {
 	}
 }
 
+// A variable that would do nothing, or break links, is an error that names it.
+func TestSettingsOfAlertsThatCannotWorkAreNamed(t *testing.T) {
+	for want, env := range map[string]config.Environment{
+		"AVAX_DIGEST: not used with AVAX_ALERTING=off": {"ALERTING": "off", "DIGEST": "on"},
+		"AVAX_EXTERNAL_LABELS: instance=":              {"EXTERNAL_LABELS": "instance=prod eu"},
+	} {
+		if _, err := env.Parse(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %s", env, err, want)
+		}
+	}
+	for _, env := range []config.Environment{
+		{"ALERTING": "off", "DIGEST": "off"}, {"EXTERNAL_LABELS": "instance=prod eu", "EXTERNAL_URL": "http://exporter:9865"},
+	} {
+		if _, err := env.Parse(); err != nil {
+			t.Errorf("%v: %v", env, err)
+		}
+	}
+}
+
 // An invalid AVAX_ALERTING causes no second error about what depends on it.
 func TestInvalidSwitchCausesOneError(t *testing.T) {
 	for _, env := range []config.Environment{
