@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 var (
@@ -36,8 +38,8 @@ var fleet = &collector.Spec{
 	Bind:          collector.PerBegin(collector.Network, func() collector.Collect { return knownNodes{}.collect }),
 }
 
-// knownNodes holds the last known identity of each node, by its configured name.
-type knownNodes map[string]*knownNode
+// knownNodes holds the last known identity of each node. A node with another URL is another node.
+type knownNodes map[*nodes.Node]*knownNode
 
 type knownNode struct {
 	id, key string
@@ -68,7 +70,7 @@ func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, _ 
 	if err != nil {
 		return err
 	}
-	maps.DeleteFunc(seen, func(name string, _ *knownNode) bool { return !ups.HasNode(name) })
+	maps.DeleteFunc(seen, func(n *nodes.Node, _ *knownNode) bool { return !slices.Contains(ups.Nodes(), n) })
 	names := map[string][]string{} // by node ID
 	for _, n := range all {
 		names[n.Identity.NodeID] = append(names[n.Identity.NodeID], n.Name())
@@ -83,10 +85,10 @@ func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, _ 
 		if len(same) > 1 && same[0] == name {
 			out.Note("%s have the same node ID, %s", strings.Join(same, " and "), n.Identity.NodeID)
 		}
-		s := seen[name]
+		s := seen[n.Node]
 		if s == nil {
 			s = &knownNode{}
-			seen[name] = s
+			seen[n.Node] = s
 		}
 		idChanged := changed(out, name, "node ID", &s.id, n.Identity.NodeID)
 		if keyChanged := changed(out, name, "BLS key", &s.key, key); idChanged || keyChanged {

@@ -60,38 +60,36 @@ var validators = &collector.Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Bind: collector.PerBegin(collector.Network, func() collector.Collect { return new(expectedValidators).collect }),
+	Bind: collector.PerBegin(collector.Network, func() collector.Collect { return expectedValidators{}.collect }),
 }
 
 // expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
 // These are the IDs in AVAX_VALIDATORS, and the IDs that an earlier run found in the set. A configured node that was
 // never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
-type expectedValidators struct{ ids map[string]bool }
+type expectedValidators map[string][]string // by node ID: the names of the configured nodes that had it; none for an ID in AVAX_VALIDATORS
 
-func (expected *expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
-	if expected.ids == nil {
-		expected.ids = map[string]bool{}
-		for _, id := range ups.Watched().Validators.IDs {
-			expected.ids[id] = true
-		}
+func (expected expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
+	maps.DeleteFunc(expected, func(_ string, of []string) bool { return !slices.ContainsFunc(of, ups.HasNode) }) // removed nodes
+	for _, id := range ups.Watched().Validators.IDs {
+		expected[id] = nil
 	}
 	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
-	before := slices.Collect(maps.Keys(expected.ids))
+	before := slices.Collect(maps.Keys(expected))
 	entries, _, err := monitoredEntries(ctx, ups, before...)
 	if err != nil {
 		return err
 	}
 	present := map[string]bool{}
 	for _, v := range entries {
-		if !ups.Watched().Validators.All {
-			expected.ids[v.NodeID] = true
-		}
-		if expected.ids[v.NodeID] { // only these IDs are looked up below
-			present[v.NodeID] = true
-		}
+		present[v.NodeID] = true
 		setValidator(out, v)
 	}
-	for id := range expected.ids {
+	for _, n := range ups.Nodes() {
+		if id := n.KnownID(); present[id] && !ups.Watched().Validators.All && !slices.Contains(expected[id], n.Name()) {
+			expected[id] = append(expected[id], n.Name())
+		}
+	}
+	for id := range expected {
 		if !present[id] {
 			out.Set(validatorPresent, 0, id)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // requestedIDs returns the node IDs in the parameters of the latest call of platform.getCurrentValidators.
@@ -76,7 +78,7 @@ func TestAllValidatorsUseThePeriodOfFullSets(t *testing.T) {
 }
 
 // A configured name may get the address of another node. The previous node's validator is still in the set and is not
-// reported as missing.
+// reported as missing. When the name is removed, its validators are forgotten.
 func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha")
@@ -84,10 +86,16 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 		spec := specOf(t, "validators")
 		for _, j := range spec.Bind(w.ups) {
 			wantSeries(t, samplesOf(t, spec, j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
-			w.setNodes(t, "charlie") // the same name in the operator's configuration
+			moved := must.Get(scrape.New(scrape.Options{Name: "alpha", URL: "http://charlie.sim", Transport: w}))(t)
+			w.ups.SetNodes([]*nodes.Node{nodes.New(node.New(moved))})
 			page := samplesOf(t, spec, j)
 			wantSeries(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
+			w.setNodes(t, "bravo")
+			page = samplesOf(t, spec, j)
+			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("bravo")+`"}`, "1")
+			wantNoSeries(t, page, alpha)
+			wantNoSeries(t, page, w.network.NodeID("charlie"))
 		}
 	})
 }

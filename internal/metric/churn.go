@@ -29,8 +29,8 @@ type newSeries struct {
 }
 
 // Limit returns the chunks of a run without the families whose new series are too many within the hour. before are the chunks that the job
-// exported last; nil if it has exported none yet. nodes is the number of configured nodes. For a family that it leaves out, it returns the previous chunk in shown. The error is
-// ErrTooMany.
+// exported last; nil if it has exported none yet. nodes is the number of configured nodes. For a family that it leaves out, it returns the
+// previous chunk in shown. The error is ErrTooMany.
 func (c *Churn) Limit(t Target, nodes int, before, now []Chunk, at time.Time) (kept, shown []Chunk, err error) {
 	if before == nil {
 		return now, now, nil

@@ -147,7 +147,10 @@ func (b *ballot[T]) majority() []int {
 }
 
 // report is what a node or observer reported about a fact.
-type report struct{ node, fact string }
+type report struct {
+	node *Node
+	fact string
+}
 
 // contradiction tells when the majority contradicted a node.
 type contradiction struct{ first, last time.Time }
@@ -160,7 +163,7 @@ func (p *Pool) note(fact string, from []*Node, most []int) {
 		if slices.Contains(most, i) {
 			continue
 		}
-		r := report{n.Name(), fact}
+		r := report{n, fact}
 		c, known := p.contradicted[r]
 		if c.last = time.Now(); !known {
 			c.first = c.last
@@ -174,11 +177,12 @@ func (p *Pool) Contradicted() map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	facts := map[string][]string{}
+	all := slices.Concat(p.Nodes(), p.Observers())
 	for r, c := range p.contradicted {
-		if time.Since(c.last) > contradictedFor {
+		if time.Since(c.last) > contradictedFor || !slices.Contains(all, r.node) {
 			delete(p.contradicted, r)
 		} else if c.last.Sub(c.first) >= contradictedAfter {
-			facts[r.node] = append(facts[r.node], r.fact)
+			facts[r.node.Name()] = append(facts[r.node.Name()], r.fact)
 		}
 	}
 	for _, f := range facts {

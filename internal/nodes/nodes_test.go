@@ -419,6 +419,12 @@ func TestNodeIsContradictedWhenItDiffersTwice(t *testing.T) {
 		if c := compare(); len(c) != 1 || !slices.Equal(c["charlie"], []string{"epoch"}) {
 			t.Errorf("after two: %v", c)
 		}
+		before := p.Nodes()
+		p.SetNodes(before[:2])
+		if c := p.Contradicted(); len(c) > 0 {
+			t.Errorf("the removed node is contradicted: %v", c)
+		}
+		p.SetNodes(before)
 		time.Sleep(20 * time.Minute)
 		if c := p.Contradicted(); len(c) > 0 {
 			t.Errorf("20 min later: %v", c)
