@@ -81,6 +81,9 @@ func collectIdentity(ctx context.Context, _ *collector.Upstreams, on collector.S
 	if node.IsStillBootstrapping(err) {
 		return incomplete // the X-Chain is not bootstrapped yet; the other samples are complete
 	}
+	if incomplete != nil && errors.Is(err, metric.ErrNotOffered) { // which is a success, as with partial sync
+		return incomplete
+	}
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,11 @@ func TestLostFieldEndsOnlyWhatIsMadeOfIt(t *testing.T) {
 			t.Errorf("identity: %v", err)
 		}
 		wantSeries(t, page, `avax_node_vm_info{node="alpha",vm="evm",version="v1"}`, "1")
+		w.network.Node("alpha").SetPartialSync(true) // no X-Chain
+		time.Sleep(time.Hour)
+		if _, err := w.run(t, "identity", "alpha"); err == nil || !strings.Contains(err.Error(), "gitCommit is missing") {
+			t.Errorf("identity without an X-Chain: %v", err)
+		}
 		wantSeries(t, w.page(t, "connected_stake"), `avax_node_connected_stake_ratio{node="alpha"}`, "1")
 	})
 }
