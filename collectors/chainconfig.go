@@ -27,7 +27,7 @@ var chainConfig = &collector.Spec{
 	Calls:    []string{"eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainConfigInfo, chainUpgradeTimestamp},
-	Bind:     collector.Per(collector.Times(collector.Chains, collector.Nodes), collectChainConfig),
+	Bind:     collector.Per(collector.Pairs(collector.Chains, collector.Nodes), collectChainConfig),
 }
 
 func collectChainConfig(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {

@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,6 +94,36 @@ func TestIdentityChangesAreCounted(t *testing.T) {
 			if all := strings.Join(notes, "\n"); !strings.Contains(all, step.noted) || (step.noted == "") != (len(notes) == 0) {
 				t.Errorf("%s answers as bravo: notes %q, want %q", step.host, notes, step.noted)
 			}
+		}
+	})
+}
+
+// After two nodes have exchanged their keys, each of the two node IDs is reported again, by the other node.
+func TestExchangedKeysAreReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(simnet.Options{Seed: 1})
+		transport := &posing{to: network.Transport(), hosts: map[string]string{}}
+		ups, _ := fleetOf(t, transport, "alpha", "bravo")
+		reporters := func() (names map[string]string) {
+			names = map[string]string{}
+			for range 2 { // runs
+				for _, n := range ups.Nodes() {
+					id := must.Get(n.Identity(t.Context()))(t).NodeID
+					if ups.NodeReports(n, "rewards", id) {
+						names[id] += n.Name()
+					}
+				}
+			}
+			return names
+		}
+		alpha, bravo := network.NodeID("alpha"), network.NodeID("bravo")
+		if got, want := reporters(), map[string]string{alpha: "alphaalpha", bravo: "bravobravo"}; !maps.Equal(got, want) {
+			t.Errorf("reported by %v, want %v", got, want)
+		}
+		transport.hosts["alpha.sim"], transport.hosts["bravo.sim"] = "bravo.sim", "alpha.sim"
+		time.Sleep(5 * time.Minute) // longer than any shared answer is used
+		if got := reporters(); !strings.HasSuffix(got[alpha], "bravo") || !strings.HasSuffix(got[bravo], "alpha") {
+			t.Errorf("after the exchange reported by %v", got)
 		}
 	})
 }

@@ -32,7 +32,7 @@ var heads = &collector.Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
-	Bind:     collector.Per(collector.Times(collector.AllChains, collector.NodesAndObservers), collectHeads),
+	Bind:     collector.Per(collector.Pairs(collector.AllChains, collector.NodesAndObservers), collectHeads),
 }
 
 func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {

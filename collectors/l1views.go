@@ -35,7 +35,7 @@ var l1Views = &collector.Spec{
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},
-	Bind:     collector.Per(collector.Times(collector.SubnetChains, collector.NodesAndObservers), collectL1Views),
+	Bind:     collector.Per(collector.Pairs(collector.SubnetChains, collector.NodesAndObservers), collectL1Views),
 }
 
 // unknownFor is the time after a validator was added in which nodes report it as disconnected: they update their uptime trackers once a

@@ -31,7 +31,7 @@ var nativeBalances = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{addressBalance, addressToken, addressValue},
-	Bind:     collector.Per(collector.Times(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectNativeBalance),
+	Bind:     collector.Per(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectNativeBalance),
 	Cost:     collector.Calls(data.GetNativeBalance.Op(), 1),
 }
 

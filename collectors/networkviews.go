@@ -23,7 +23,7 @@ var networkViews = &collector.Spec{
 	Families:      []*metric.Family{networkConnectedStake},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
 		return append(collector.Per(collector.Nodes, collectPrimaryView)(ups),
-			collector.Per(collector.Times(collector.SubnetChains, collector.Nodes), collectSubnetView)(ups)...)
+			collector.Per(collector.Pairs(collector.SubnetChains, collector.Nodes), collectSubnetView)(ups)...)
 	},
 }
 

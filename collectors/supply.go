@@ -1,7 +1,9 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -60,28 +62,35 @@ func collectSupply(ctx context.Context, ups *collector.Upstreams, _ collector.Su
 	gas, err := nodes.Agreed(ctx, ups.Pool, "fees", samePrice, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
 		return nodes.Optional(n.PlatformFeeState(ctx))
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		out.Set(platformGasPrice, gas.Price.AVAX())
 	}
-	out.Set(platformGasPrice, gas.Price.AVAX())
-	fee, err := validatorFee(ctx, ups)
-	if err != nil {
-		return err
+	fee, feeErr := validatorFee(ctx, ups)
+	if feeErr == nil {
+		const day = 24 * 60 * 60
+		out.Set(platformValidatorFee, fee.Price.AVAX()*day)
 	}
-	const day = 24 * 60 * 60
-	out.Set(platformValidatorFee, fee.Price.AVAX()*day)
 
 	closeCounts := func(a, b int) bool { return closely(float64(a), float64(b)) }
-	count, err := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
+	count, countErr := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		return len(all), err
 	})
-	if node.IsNotServed(err) { // only this deprecated method counts them, and no alert needs the number
-		return fmt.Errorf("%w: %w", metric.ErrNotOffered, err)
+	if node.IsNotServed(countErr) { // only this deprecated method counts them, and no alert needs the number
+		countErr = fmt.Errorf("%w: %w", metric.ErrNotOffered, countErr)
 	}
-	if err != nil {
-		return err
+	if countErr == nil {
+		out.Set(networkBlockchains, float64(count))
 	}
-	out.Set(networkBlockchains, float64(count))
-	return nil
+	return firstFailure(err, feeErr, countErr)
+}
+
+// firstFailure returns the first error that is a failure, or else the first one that says what is not offered.
+func firstFailure(errs ...error) error {
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, metric.ErrNotOffered) {
+			return err
+		}
+	}
+	return cmp.Or(errs...)
 }

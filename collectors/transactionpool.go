@@ -20,7 +20,7 @@ var transactionPool = &collector.Spec{
 	Calls:    []string{"txpool_status"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{poolTransactions},
-	Bind:     collector.Per(collector.Times(collector.Chains, collector.Nodes), collectTransactionPool),
+	Bind:     collector.Per(collector.Pairs(collector.Chains, collector.Nodes), collectTransactionPool),
 }
 
 func collectTransactionPool(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {

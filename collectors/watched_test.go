@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -247,4 +249,24 @@ func TestPartialSyncNodeHasNoXOrC(t *testing.T) {
 			wantSeries(t, page, `avax_chain_status{node="foxtrot",chain="`+c+`",status="Created"}`, "1")
 		}
 	})
+}
+
+// A method that no node offers takes only what is made of its answer.
+func TestMethodThatGoesTakesOnlyItsSeries(t *testing.T) {
+	families := map[string]string{"platform.getFeeState": "avax_platform_gas_price_avax ", "platform.getValidatorFeeState": "avax_platform_validator_fee_avax_per_day ",
+		"platform.getBlockchains": "avax_network_blockchains "}
+	for method, gone := range families {
+		inWorld(t, func(t *testing.T, w world) {
+			w.refuseOnNodes(method)
+			samples, err := w.run(t, "supply", "network")
+			if err != nil && !errors.Is(err, metric.ErrNotOffered) {
+				t.Errorf("%s: %v", method, err)
+			}
+			for _, family := range families {
+				if strings.Contains(samples, "\n"+family) != (family != gone) {
+					t.Errorf("without %s: %sin\n%s", method, family, samples)
+				}
+			}
+		})
+	}
 }

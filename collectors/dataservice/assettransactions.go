@@ -27,7 +27,7 @@ var AssetTransactions = &collector.Spec{
 
 // transactionCounts is the stored value for the transactions of a monitored asset.
 type transactionCounts struct {
-	Events eventList
+	Events eventCursor
 	Counts map[string]int // transactions by type
 }
 

@@ -85,7 +85,7 @@ func collectICM(ctx context.Context, ups *collector.Upstreams, on collector.Subj
 
 // icmTotals is the stored value for the messages of a monitored address.
 type icmTotals struct {
-	Events   eventList
+	Events   eventCursor
 	Recent   map[string]icmMessage // messages that a later run reads again or asks for, by ID
 	Lanes    []icmLane             // sums of all other messages
 	Answered bool                  // the service has answered a request for one message
@@ -158,8 +158,8 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 	}
 	if t.Events.Pass == nil && p.Rescan { // later runs do not read messages before this pass
 		for id, m := range t.Recent {
-			if !m.expected() && m.changed().Unix() < p.From {
-				t.close(id)
+			if !m.worthRereading() && m.changed().Unix() < p.From {
+				t.addToSums(id)
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func (t *icmTotals) giveUp(now time.Time) {
 	for id, m := range t.Recent {
 		switch age := now.Sub(m.At); {
 		case m.Status == icmGivenUp && age >= icmForgetAfter, m.Status == icmExecutionFailed && age >= icmGiveUpAfter:
-			t.close(id)
+			t.addToSums(id)
 		case m.Status == data.ICMPending && age >= icmGiveUpAfter:
 			m.Status = icmGivenUp
 			t.Recent[id] = m
@@ -256,7 +256,7 @@ func (t *icmTotals) giveUp(now time.Time) {
 	})
 	for _, id := range ids[:beyond] {
 		t.Events.LowWater = max(t.Events.LowWater, t.Recent[id].changed().Unix()+1) // a later pass must not count it again
-		t.close(id)
+		t.addToSums(id)
 	}
 }
 
@@ -275,8 +275,8 @@ func (m icmMessage) mayChange() bool {
 // changed returns the time of the last change.
 func (m icmMessage) changed() time.Time { return later(m.At, m.Arrived) }
 
-// expected reports whether a later answer may have another status: the message may change, or was given up.
-func (m icmMessage) expected() bool { return m.mayChange() || m.Status == icmGivenUp }
+// worthRereading reports whether a later answer may have another status: the message may change, or was given up.
+func (m icmMessage) worthRereading() bool { return m.mayChange() || m.Status == icmGivenUp }
 
 func icmMessageOf(m data.ICMMessage) icmMessage {
 	k := icmMessage{Seen: time.Now(), Source: m.SourceBlockchainID, Destination: m.DestinationBlockchainID, Status: m.Status, Receipt: m.ReceiptDelivered}
@@ -299,8 +299,8 @@ func icmMessageOf(m data.ICMMessage) icmMessage {
 	return k
 }
 
-// close moves a message from Recent to the sums.
-func (t *icmTotals) close(id string) {
+// addToSums moves a message from Recent to the sums.
+func (t *icmTotals) addToSums(id string) {
 	m := t.Recent[id]
 	if m.Status == data.ICMPending {
 		m.Status = icmGivenUp

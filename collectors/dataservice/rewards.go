@@ -61,7 +61,7 @@ func collectRewards(ctx context.Context, ups *collector.Upstreams, on collector.
 	id := on.Item.Value
 	if on.Node != nil {
 		var err error
-		if id, err = on.Node.ID(ctx); err != nil || !ups.NodeReports(on.Node, "rewards of "+id) {
+		if id, err = on.Node.ID(ctx); err != nil || !ups.NodeReports(on.Node, "rewards", id) {
 			return err
 		}
 	}

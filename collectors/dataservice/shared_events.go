@@ -21,13 +21,13 @@ func newRead(name, what string, labels ...string) *metric.Family {
 		"exporter reads at once. The exporter continues, and loses none. Absent until the list was read once.", labels...)
 }
 
-// eventList is how far a list of events of the Data service was read. It is a part of a stored value.
+// eventCursor is how far a list of events of the Data service was read. It is a part of a stored value.
 //
 // A pass reads a list from a position to its end, in any order. A position is a block number or a time in Unix seconds. Every pass
 // reads the last hour again, and one pass per hour the last two days, because the service may index events late. A pass also begins
 // no later than the newest event, because the service may index nothing for days. An event that is dated after the clock, or after
 // the newest block of the nodes, does not count as the newest. A pass that a limit or an error stops continues in the next run.
-type eventList struct {
+type eventCursor struct {
 	Start     time.Time // earlier events do not count
 	Read      time.Time // start of the last pass that reached the end of the list
 	Rescanned time.Time // start of the last such pass over rescanWindow
@@ -77,15 +77,17 @@ const (
 	maxAgain = 5_000
 	// maxAhead is the difference between clocks that does not count as a wrong date.
 	maxAhead = 10 * time.Minute
+	// headEvery is the shortest time between two of the stored heads.
+	headEvery = 10 * time.Minute
 )
 
 // begin starts a pass, unless one is in progress. head is the newest block of the nodes. It is 0 for a list by time, or if no node
 // answers.
-func (l *eventList) begin(now time.Time, head uint64) *pass {
+func (l *eventCursor) begin(now time.Time, head uint64) *pass {
 	if l.Start.IsZero() {
 		l.Start = now
 	}
-	if n := len(l.Heads); head > 0 && (n == 0 || now.Sub(l.Heads[n-1].At) >= maxAhead) {
+	if n := len(l.Heads); head > 0 && (n == 0 || now.Sub(l.Heads[n-1].At) >= headEvery) {
 		l.Heads = append(l.Heads, headAt{now, head})
 	}
 	if l.Pass == nil {
@@ -108,7 +110,7 @@ func (l *eventList) begin(now time.Time, head uint64) *pass {
 }
 
 // positionAt returns the position of a time.
-func (l *eventList) positionAt(t time.Time) int64 {
+func (l *eventCursor) positionAt(t time.Time) int64 {
 	if len(l.Heads) == 0 {
 		return t.Unix()
 	}
@@ -122,7 +124,7 @@ func (l *eventList) positionAt(t time.Time) int64 {
 }
 
 // end ends the pass at the end of the list.
-func (l *eventList) end() {
+func (l *eventCursor) end() {
 	p := l.Pass
 	l.Read, l.Pass = p.Began, nil
 	if !p.Rescan {
@@ -141,7 +143,7 @@ func (l *eventList) end() {
 
 // isNew reports whether an event was not counted before, and stores that it is counted now. Events are equal if they have the same
 // id. If copies is set, equal events on the pages of one pass are different events.
-func (l *eventList) isNew(id string, at int64, copies bool) bool {
+func (l *eventCursor) isNew(id string, at int64, copies bool) bool {
 	if l.Counted == nil {
 		l.Counted = map[string]counted{}
 	}
@@ -176,7 +178,7 @@ func hashOf(id string) string {
 
 // repeats reports whether a page of events without an ID of their own is an earlier page of the pass. Its events must not count again. A page of
 // equal events may occur twice, because a transaction can contain many identical calls.
-func (l *eventList) repeats(ids []string) bool {
+func (l *eventCursor) repeats(ids []string) bool {
 	hash, p := hashOf(strings.Join(ids, "\n")), l.Pass
 	if p.Pages[hash] && len(slices.Compact(slices.Sorted(slices.Values(ids)))) > 1 {
 		p.Again += len(ids)
@@ -191,7 +193,7 @@ func (l *eventList) repeats(ids []string) bool {
 
 // endless returns an error if the pass has read more known events than there are: the pages of the list repeat with new tokens. The next run then
 // begins a new pass.
-func (l *eventList) endless(op string) error {
+func (l *eventCursor) endless(op string) error {
 	p := l.Pass
 	if p.Again <= 2*len(l.Counted)+maxAgain {
 		return nil
@@ -200,13 +202,13 @@ func (l *eventList) endless(op string) error {
 	return scrape.BadPage(op, fmt.Errorf("the pages repeat: %d listed events were not new, and %d are known", p.Again, len(l.Counted)))
 }
 
-// notePosition stores the position of an event, and reports whether the event is dated in the future. now is the newest possible position.
-func (l *eventList) notePosition(at, now int64) (future bool) {
-	if at <= now {
+// notePosition stores the position of an event, and reports whether the event is dated in the future. newest is the newest possible position.
+func (l *eventCursor) notePosition(at, newest int64) (future bool) {
+	if at <= newest {
 		l.Newest = max(l.Newest, at)
 		return false
 	}
-	if len(l.Heads) == 0 && at <= now+int64(maxAhead.Seconds()) {
+	if len(l.Heads) == 0 && at <= newest+int64(maxAhead.Seconds()) {
 		return false
 	}
 	l.future++
@@ -214,7 +216,7 @@ func (l *eventList) notePosition(at, now int64) (future bool) {
 }
 
 // dropOldest limits the memory of counted events. It forgets the oldest, and no later pass reads them again.
-func (l *eventList) dropOldest() {
+func (l *eventCursor) dropOldest() {
 	if len(l.Counted) <= maxCounted {
 		return
 	}
@@ -233,7 +235,7 @@ func (l *eventList) dropOldest() {
 
 // read requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after maxNewPages, or
 // after an error. use reports whether the rest of the list is older than the pass.
-func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch,
+func read[T any](ctx context.Context, l *eventCursor, op string, out *metric.Batch,
 	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
 	defer l.dropOldest()
 	p := l.Pass
@@ -251,8 +253,8 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 			items = append(items, item.Value)
 		}
 		done = use(items)
-		endless = l.endless(op) // counts over several runs
-		return len(found), done || endless != nil
+		endless = l.endless(op)                   // it counts over several runs
+		return len(found), done || endless != nil // all count as new: endless finds repeated pages itself
 	})
 	switch {
 	case endless != nil:
@@ -268,7 +270,7 @@ func read[T any](ctx context.Context, l *eventList, op string, out *metric.Batch
 }
 
 // set exports how far the list was read, and notes events that are dated in the future.
-func (l *eventList) set(out *metric.Batch, read *metric.Family, labels ...string) {
+func (l *eventCursor) set(out *metric.Batch, read *metric.Family, labels ...string) {
 	if l.future > 0 {
 		out.Note("%d events are dated in the future: they count, and reading continues before them", l.future)
 	}

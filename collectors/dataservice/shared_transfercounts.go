@@ -20,7 +20,7 @@ type transfer struct {
 
 // transferCounts is the stored value for the transfers of an address.
 type transferCounts struct {
-	Events eventList
+	Events eventCursor
 	In     uint64 // transfers to the address
 	Out    uint64 // transfers from the address
 }

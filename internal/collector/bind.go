@@ -14,7 +14,7 @@ type Subject struct {
 	Chain nodes.Chain
 	Item  Item // of a watch list; its name is part of the target
 
-	guest bool // the node is an observer, and the samples are about the network of the nodes
+	checkNetwork bool // before each run: the node is an observer, and the samples are about the network of the nodes
 }
 
 func (s Subject) target() metric.Target {
@@ -44,16 +44,16 @@ func Observers(ups *Upstreams) []Subject {
 // NodesAndObservers are for facts about the network that each node and observer reports separately. The run of an observer of another network
 // fails.
 func NodesAndObservers(ups *Upstreams) []Subject {
-	return append(Nodes(ups), subjects(ups.Pool.Observers(), func(n *nodes.Node) Subject { return Subject{Node: n, guest: true} })...)
+	return append(Nodes(ups), subjects(ups.Pool.Observers(), func(n *nodes.Node) Subject { return Subject{Node: n, checkNetwork: true} })...)
 }
 
-// Chains are the monitored chains. A job may call any node or observer.
+// Chains are the monitored chains: the C-Chain and those of subnets. A job may call any node or observer.
 func Chains(ups *Upstreams) []Subject { return ofChains(ups.Pool.Chains()) }
 
 // SubnetChains are the monitored chains of subnets.
 func SubnetChains(ups *Upstreams) []Subject { return ofChains(ups.Pool.SubnetChains()) }
 
-// AllChains are the monitored chains, the P-Chain and the X-Chain.
+// AllChains are Chains, the P-Chain and the X-Chain.
 func AllChains(ups *Upstreams) []Subject { return ofChains(ups.Pool.AllChains()) }
 
 func ofChains(all []nodes.Chain) []Subject {
@@ -74,19 +74,20 @@ func subjects[T any](of []T, subject func(T) Subject) (all []Subject) {
 	return all
 }
 
-// Times are all pairs: for each of the outer subjects, all inner ones.
-func Times(outer, inner Subjects) Subjects {
+// Pairs are all pairs of subjects: for each of the outer ones, all inner ones.
+func Pairs(outer, inner Subjects) Subjects {
 	return func(ups *Upstreams) (all []Subject) {
 		for _, a := range outer(ups) {
 			for _, b := range inner(ups) {
-				all = append(all, Subject{cmp.Or(a.Node, b.Node), cmp.Or(a.Chain, b.Chain), cmp.Or(a.Item, b.Item), a.guest || b.guest})
+				all = append(all, Subject{cmp.Or(a.Node, b.Node), cmp.Or(a.Chain, b.Chain), cmp.Or(a.Item, b.Item), a.checkNetwork || b.checkNetwork})
 			}
 		}
 		return all
 	}
 }
 
-// Collect calls the upstreams and fills the batch. If it returns an error other than metric.ErrNotOffered, the batch is dropped.
+// Collect calls the upstreams and fills the batch. If it returns an error, the batch is dropped, unless the error is metric.ErrNotOffered or has
+// metric.WithSamples.
 type Collect func(ctx context.Context, ups *Upstreams, on Subject, out *metric.Batch) error
 
 // Per binds a collector: it has one job for each subject.
@@ -101,14 +102,14 @@ func PerBegin(of Subjects, begin func() Collect) func(*Upstreams) []Job {
 		for _, on := range of(ups) {
 			collect := begin()
 			jobs = append(jobs, Job{on.target(), func(ctx context.Context, out *metric.Batch) error {
-				if on.Item != (Item{}) {
+				if on.Item != (Item{}) { // a reload may have changed its value
 					for _, now := range of(ups) {
 						if now.target() == on.target() {
 							on.Item = now.Item
 						}
 					}
 				}
-				if on.guest {
+				if on.checkNetwork {
 					return on.Node.Run(ctx, func() error { return collect(ctx, ups, on, out) })
 				}
 				return collect(ctx, ups, on, out)

@@ -81,10 +81,12 @@ func (ups *Upstreams) isReporter(subject, name string, present func(name string)
 	return true
 }
 
-// NodeReports returns whether the jobs of this node set the series about a subject, which two nodes with the same ID
-// share.
-func (ups *Upstreams) NodeReports(n *nodes.Node, subject string) bool {
-	return ups.isReporter(subject, n.Name(), ups.HasNode)
+// NodeReports returns whether the jobs of this node set the series about its node ID, such as the rewards. Two nodes may have the same ID, and a key
+// may move from one node to another.
+func (ups *Upstreams) NodeReports(n *nodes.Node, what, id string) bool {
+	return ups.isReporter(what+" of "+id, n.Name(), func(name string) bool {
+		return slices.ContainsFunc(ups.Nodes(), func(other *nodes.Node) bool { return other.Name() == name && other.KnownID() == id })
+	})
 }
 
 // ChainReports returns whether the jobs of this chain set the series about a subject, which two monitored chains of

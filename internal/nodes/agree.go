@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// compared is the number of nodes that report a fact about the network or a chain, if their answers are the same.
-	compared = 3
-	// maxCompared is the number of nodes that are asked if they are not.
-	maxCompared = 25
+	// askedFirst is the number of nodes that are asked for a fact about the network or a chain. If their answers are the same, no other is.
+	askedFirst = 3
+	// askedAtMost is the number of nodes that are asked if the answers differ.
+	askedAtMost = 25
 	// changeLasts is how far apart nodes are at a change, such as of an epoch.
 	changeLasts = 2 * time.Second
 	// contradictedFor is how long a node counts as contradicted: longer than the longest period of a collector that compares.
@@ -27,8 +27,8 @@ const (
 
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
 // answers are the same, it returns the first. If they are not, it requests new answers, then the fact from up to 25 healthy nodes and the observers,
-// and returns the answer of more than half of them. If there is no such answer, it returns an error that names the nodes. With a single healthy node there is
-// nothing to compare, and Agreed is First.
+// and returns the answer of more than half of those that answered. If there is no such answer, it returns an error that names the nodes. If too few
+// of the first three answer, it asks the others at once. With less than two healthy nodes there is nothing to compare, and Agreed is First.
 // fact names the fact in errors and on the status page.
 func Agreed[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) (T, error) {
 	all, err := Agreeing(ctx, p, fact, same, call)
@@ -47,11 +47,11 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		v, err := firstOf(ctx, slices.Concat(own, observers), call)
 		return []T{v}, err
 	}
-	asked := min(compared, len(healthy))
+	asked := min(askedFirst, len(healthy))
 	votes := ballot[T]{same: same}
 	votes.ask(ctx, healthy[:asked], call)
-	rest := healthy[asked:min(len(healthy), maxCompared)]
-	if len(votes.from) > 0 && len(votes.from) < min(compared, len(healthy)/2+1) && len(rest) > 0 {
+	rest := healthy[asked:min(len(healthy), askedAtMost)]
+	if len(votes.from) > 0 && len(votes.from) < min(askedFirst, len(healthy)/2+1) && len(rest) > 0 {
 		votes.ask(ctx, rest, call)
 		rest = nil
 	}
@@ -65,7 +65,7 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 	if len(votes.from) == 0 {
 		if i := slices.IndexFunc(votes.errs, node.MayLack); i >= 0 {
 			return nil, votes.errs[i]
-		} else if len(votes.errs) >= compared && !slices.ContainsFunc(votes.errs, func(err error) bool { return !node.IsNotOffered(err) }) {
+		} else if len(votes.errs) >= askedFirst && !slices.ContainsFunc(votes.errs, func(err error) bool { return !node.IsNotOffered(err) }) {
 			return nil, votes.errs[0]
 		}
 		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
@@ -79,7 +79,7 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		return []T{v}, err
 	}
 	most := votes.majority()
-	p.note(fact, votes.from, most)
+	p.noteContradicted(fact, votes.from, most)
 	if most == nil {
 		return nil, fmt.Errorf("%s: %s report different values, and no value has a majority: compare these nodes with another one, or add one to AVAX_OBSERVERS",
 			fact, strings.Join(Names(votes.from), ", "))
@@ -107,8 +107,8 @@ func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Cont
 	b.from, b.values, b.errs = append(b.from, from...), append(b.values, values...), append(b.errs, errs...)
 }
 
-// again calls the nodes again after this time if they differ, and none of their answers may be older. Answers of different age differ after a
-// change, and nodes are a few seconds apart.
+// again waits and repeats the question if the answers differ. It keeps the new answers only if each node has answered again. Answers of different
+// age differ after a change, and nodes are a few seconds apart.
 func (b *ballot[T]) again(ctx context.Context, after time.Duration, call func(context.Context, *Node) (T, error)) {
 	if deadline, bounded := ctx.Deadline(); len(b.from) < 2 || b.unanimous() || bounded && time.Until(deadline) < 2*after {
 		return
@@ -146,8 +146,8 @@ func (b *ballot[T]) majority() []int {
 	return nil
 }
 
-// report is what a node or observer reported about a fact.
-type report struct {
+// contradictedKey is a node or observer, and a fact about which it was contradicted.
+type contradictedKey struct {
 	node *Node
 	fact string
 }
@@ -155,15 +155,15 @@ type report struct {
 // contradiction tells when the majority contradicted a node.
 type contradiction struct{ first, last time.Time }
 
-// note stores which nodes the majority contradicts; all of them if there is no majority.
-func (p *Pool) note(fact string, from []*Node, most []int) {
+// noteContradicted stores which nodes the majority contradicts; all of them if there is no majority.
+func (p *Pool) noteContradicted(fact string, from []*Node, most []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, n := range from {
 		if slices.Contains(most, i) {
 			continue
 		}
-		r := report{n, fact}
+		r := contradictedKey{n, fact}
 		c, known := p.contradicted[r]
 		if c.last = time.Now(); !known {
 			c.first = c.last

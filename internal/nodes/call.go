@@ -54,7 +54,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		if node.IsNotOffered(err) && !n.Observer {
 			missing++
 		}
-		if ctx.Err() != nil || missing == compared {
+		if ctx.Err() != nil || missing == askedFirst {
 			break
 		}
 	}
@@ -90,7 +90,7 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	stop := context.AfterFunc(n.answering, cancel)
+	stop := context.AfterFunc(n.waiters, cancel)
 	return ctx, func() {
 		stop()
 		cancel()

@@ -36,15 +36,15 @@ type Node struct {
 	probed, down bool
 	failed       map[string]int    // failed calls of a chain in a row, by its reference
 	states       map[string]string // what may change which methods the node offers: see noteState
-	// answering ends when the node does not answer an up probe. stop ends it.
-	answering context.Context
-	stop      context.CancelFunc
+	// waiters ends when the node does not answer an up probe, and with it the calls that wait for the node.
+	waiters       context.Context
+	cancelWaiters context.CancelFunc
 }
 
 // New returns a node with this client.
 func New(c *node.Client) *Node {
 	n := &Node{Client: c, added: time.Now(), failed: map[string]int{}, states: map[string]string{}}
-	n.answering, n.stop = context.WithCancel(context.Background())
+	n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
 	return n
 }
 
@@ -137,8 +137,8 @@ func (n *Node) Probed() bool {
 }
 
 // Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took. If it did
-// not answer, Probe cancels the calls that wait for the node while others could answer. It stores nothing if the exporter's host lacks a resource for
-// the call, such as CPU.
+// not answer, Probe cancels the calls that wait for the node while others could answer. err is not about the node: the exporter's host lacks a
+// resource for the call, such as CPU, and nothing is stored.
 func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
 	began := time.Now()
 	_, err = n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
@@ -155,11 +155,11 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 
 func (n *Node) setProbed(answers bool) {
 	n.mu.Lock()
-	changed := n.down == answers
+	changed := answers == n.down // down was the opposite
 	n.probed, n.down = true, !answers
 	if !answers {
-		n.stop()
-		n.answering, n.stop = context.WithCancel(context.Background())
+		n.cancelWaiters()
+		n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
 	}
 	n.mu.Unlock()
 	if changed && n.Changed != nil {
@@ -176,8 +176,8 @@ func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Cont
 	failed := false
 	switch scrape.OutcomeOf(err) {
 	case scrape.Timeout, scrape.Unavailable, scrape.Unreachable:
-		_, alive := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
-		failed = alive == nil
+		_, nodeErr := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
+		failed = nodeErr == nil
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

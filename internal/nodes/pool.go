@@ -27,8 +27,8 @@ type Pool struct {
 	finding  singleflight.Group
 
 	mu           sync.Mutex
-	found        map[string]node.Blockchain // by Chain.Ref
-	contradicted map[report]contradiction   // by node and fact
+	found        map[string]node.Blockchain        // by Chain.Ref
+	contradicted map[contradictedKey]contradiction // by node and fact
 }
 
 // byRole are the configured nodes and the observers.
@@ -40,7 +40,7 @@ const StaticAge = 10 * time.Minute
 
 // NewPool returns a pool with these chains and nodes. The nodes may include observers.
 func NewPool(all []*Node, chains []Chain) *Pool {
-	p := &Pool{found: map[string]node.Blockchain{}, contradicted: map[report]contradiction{}}
+	p := &Pool{found: map[string]node.Blockchain{}, contradicted: map[contradictedKey]contradiction{}}
 	p.SetNodes(all)
 	p.SetChains(chains)
 	return p

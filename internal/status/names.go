@@ -43,7 +43,7 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	return n
 }
 
-// Known returns which nodes there are, for an answer about an unknown name.
+// NodeList returns which nodes there are, for an answer about an unknown name.
 func (n Names) NodeList() string {
 	if len(n.NodeNames) == 0 {
 		return nodes.NoNode
