@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -35,12 +36,12 @@ func collectAdmin(ctx context.Context, ups *collector.Upstreams, on collector.Su
 	if err != nil {
 		return err
 	}
+	refs, err := ups.RefsOf(ctx, n, maps.Keys(levels))
+	if err != nil {
+		return err
+	}
 	for called, level := range levels {
-		ref, err := ups.RefOf(ctx, n, called)
-		if err != nil {
-			return err
-		}
-		logger := ups.ChainName(ref)
+		logger := ups.ChainName(refs[called])
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "log", level.LogLevel)
 		out.Set(nodeLogLevel, 1, n.Name(), logger, "display", level.DisplayLevel)
 	}

@@ -98,19 +98,15 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	away := metric.Table{About: "Validators that the engine of a chain on " + n.Name() + " is not connected to.", Columns: []string{"Node", "Chain", "Validators"}}
 	failing := map[string]string{}
 	waiting := false
-	const maxAliases = 200 // a call for each unknown name; a node has a check for each of its chains and ten more
 	still := before.still(answer)
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
 	checks := map[string]node.HealthCheck{} // of chains by Chain.Ref
+	refs, err := ups.RefsOf(ctx, n, maps.Keys(answer.Checks))
+	if err != nil {
+		return err
+	}
 	for called, check := range answer.Checks {
-		ref := called
-		if len(answer.Checks) <= maxAliases {
-			var err error
-			if ref, err = ups.RefOf(ctx, n, called); err != nil {
-				return err
-			}
-		}
-		checks[ref] = check
+		checks[refs[called]] = check
 	}
 	for ref, check := range checks {
 		name := ups.ChainName(ref)

@@ -2,6 +2,7 @@ package collectors
 
 import (
 	"context"
+	"iter"
 	"net"
 	"slices"
 	"time"
@@ -66,6 +67,10 @@ func collectPeers(ctx context.Context, ups *collector.Upstreams, on collector.Su
 	for _, c := range ups.AllChains() {
 		benched[c.Name] = 0
 	}
+	refs, err := ups.RefsOf(ctx, n, benchedOn(answer.Peers))
+	if err != nil {
+		return err
+	}
 	for _, p := range answer.Peers {
 		versions[p.Version]++
 		if isInbound(p.IP, p.PublicIP) {
@@ -75,11 +80,7 @@ func collectPeers(ctx context.Context, ups *collector.Upstreams, on collector.Su
 			silent++
 		}
 		for _, chain := range p.Benched {
-			ref, err := ups.RefOf(ctx, n, chain)
-			if err != nil {
-				return err
-			}
-			name := ups.ChainName(ref)
+			name := ups.ChainName(refs[chain])
 			if _, monitored := benched[name]; monitored {
 				benched[name]++
 			} else {
@@ -136,4 +137,17 @@ func isInbound(remote, announced string) bool {
 	_, remotePort, err := net.SplitHostPort(remote)
 	_, announcedPort, errAnnounced := net.SplitHostPort(announced)
 	return err == nil && errAnnounced == nil && remotePort != announcedPort
+}
+
+// benchedOn yields the chains on which peers are benched, as the node calls them.
+func benchedOn(peers []node.Peer) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, p := range peers {
+			for _, chain := range p.Benched {
+				if !yield(chain) {
+					return
+				}
+			}
+		}
+	}
 }

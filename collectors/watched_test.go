@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -269,4 +270,19 @@ func TestMethodThatGoesTakesOnlyItsSeries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node that invents names is not asked for each of them.
+func TestInventedNamesOfChainsCostNoCalls(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		names := map[string]bool{}
+		for i := range 1000 {
+			names[fmt.Sprint("invented", i)] = true
+		}
+		w.network.ResetCalls()
+		refs := must.Get(w.ups.RefsOf(t.Context(), w.ups.Nodes()[0], maps.Keys(names)))(t)
+		if calls := len(w.network.Calls()); calls != 0 || len(refs) != len(names) || refs["invented7"] != "invented7" {
+			t.Errorf("%d calls, %d names", calls, len(refs))
+		}
+	})
 }

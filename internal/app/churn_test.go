@@ -26,7 +26,6 @@ func inventive(network http.RoundTripper) http.RoundTripper {
 // A node that invents names in each answer adds a bounded number of series to the history in an hour. The log names it, and the other
 // node keeps its series. The history keeps samples for as long as their memory allows, and for at least two hours.
 func TestInventedNamesAddFewSeries(t *testing.T) {
-	testworld.Full(t)
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Notify(t)
 		w.Transport = inventive(w.Transport)

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -33,8 +34,8 @@ func (p *Pool) SubnetChains() []Chain {
 	return slices.DeleteFunc(slices.Clone(p.Chains()), func(c Chain) bool { return c.Ref == "C" })
 }
 
-// ChainName returns the configured name of the chain with this Ref. If no monitored chain has it, ChainName returns ref. RefOf finds the Ref for
-// the name that a node uses.
+// ChainName returns the configured name of the chain with this Ref. If no monitored chain has it, ChainName returns ref. RefsOf finds the Refs for
+// the names that a node uses.
 func (p *Pool) ChainName(ref string) string {
 	for _, c := range p.AllChains() {
 		if c.Ref == ref {
@@ -44,9 +45,31 @@ func (p *Pool) ChainName(ref string) string {
 	return ref
 }
 
-// RefOf returns the Ref of the monitored chain that the node calls by this name in health checks, loggers and lists of benched peers: its first
-// alias there, or the blockchain ID. If the node means no monitored chain, RefOf returns the name. Answers of the node may be as old as StaticAge.
-func (p *Pool) RefOf(ctx context.Context, n *Node, called string) (string, error) {
+// maxAliases is the maximum number of names that RefsOf asks a node about: a node has a health check for each of its chains and ten more.
+const maxAliases = 200
+
+// RefsOf returns the Refs of the monitored chains that the node calls by these names in health checks, loggers and lists of benched peers: its first
+// alias there, or the blockchain ID. A name that means no monitored chain is its own Ref, and so are all names if there are too many. Answers of
+// the node may be as old as StaticAge.
+func (p *Pool) RefsOf(ctx context.Context, n *Node, called iter.Seq[string]) (map[string]string, error) {
+	refs := map[string]string{}
+	for name := range called {
+		refs[name] = name
+	}
+	if len(refs) > maxAliases {
+		return refs, nil
+	}
+	for name := range refs {
+		ref, err := p.refOf(ctx, n, name)
+		if err != nil {
+			return nil, err
+		}
+		refs[name] = ref
+	}
+	return refs, nil
+}
+
+func (p *Pool) refOf(ctx context.Context, n *Node, called string) (string, error) {
 	all := p.AllChains()
 	if called != "C" && slices.Contains(ownChecks, called) || slices.ContainsFunc(all, func(c Chain) bool { return c.Ref == called }) {
 		return called, nil
