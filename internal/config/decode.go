@@ -470,7 +470,7 @@ func (all *Schedules) Decode(s string) error {
 
 var (
 	hexForm       = regexp.MustCompile(`0x[0-9a-fA-F]{40}`)
-	evmForm       = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
+	evmForm       = regexp.MustCompile(`^` + hexForm.String() + `$`)
 	primaryForm   = regexp.MustCompile(`^[PX]-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`) // bech32 of 20 bytes
 	addressForm   = regexp.MustCompile(primaryForm.String() + `|` + evmForm.String())
 	delegatorForm = regexp.MustCompile(`^P-[a-z]+1[qpzry9x8gf2tvdw0s3jn54khce6mua7l]{38}$`)
