@@ -21,7 +21,7 @@ var AssetTransactions = &collector.Spec{
 	Calls:    []string{data.ListAssetTransactions.Op(), "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{assetTransactionsFamily, assetTransactionsRead},
-	Bind:     collector.PerServed(collector.Items(collector.Watchlist.AssetItems), collectAssetTransactions),
+	Bind:     collector.PerWithData(collector.Items(collector.Watchlist.AssetItems), collectAssetTransactions),
 	Cost:     collector.Calls(data.ListAssetTransactions.Op(), 1),
 }
 

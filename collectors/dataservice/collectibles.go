@@ -20,7 +20,7 @@ var Collectibles = &collector.Spec{
 	Calls:    []string{data.ListCollectibles.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressCollectibles},
-	Bind:     collector.PerServed(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectCollectibles),
+	Bind:     collector.PerWithData(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectCollectibles),
 	Cost:     collector.Calls(data.ListCollectibles.Op(), 1),
 }
 

@@ -18,7 +18,7 @@ var DataBlockchains = &collector.Spec{
 	Calls:    []string{data.ListBlockchains.Op(), "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{dataBlockchainsFamily},
-	Bind:     collector.PerServed(collector.Service, collectDataBlockchains),
+	Bind:     collector.PerWithData(collector.Service, collectDataBlockchains),
 	Cost:     collector.Calls(data.ListBlockchains.Op(), blockchainPages),
 }
 

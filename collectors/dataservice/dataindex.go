@@ -36,7 +36,7 @@ var DataIndex = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID", "eth_chainId"},
 	Every:    time.Minute,
 	Families: []*metric.Family{dataChainIndexed, dataIndexedHeight, dataIndexedTimestamp, dataTransactions, dataFees},
-	Bind:     collector.PerServed(collector.Chains, collectDataIndex),
+	Bind:     collector.PerWithData(collector.Chains, collectDataIndex),
 	Cost:     collector.Calls(data.GetBlock.Op(), maxLookups),
 }
 

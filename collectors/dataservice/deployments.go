@@ -18,7 +18,7 @@ var Deployments = &collector.Spec{
 	Calls:    []string{data.ListDeployments.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    15 * time.Minute,
 	Families: []*metric.Family{addressDeployments},
-	Bind:     collector.PerServed(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.ContractItems)), collectDeployments),
+	Bind:     collector.PerWithData(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.ContractItems)), collectDeployments),
 	Cost:     collector.Calls(data.ListDeployments.Op(), 1),
 }
 

@@ -45,7 +45,7 @@ var ICM = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
-	Bind:     collector.PerServed(collector.Items(collector.Watchlist.EVMItems), collectICM),
+	Bind:     collector.PerWithData(collector.Items(collector.Watchlist.EVMItems), collectICM),
 	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
 	},

@@ -23,7 +23,7 @@ var InternalTransactions = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressInternals, internalsRead},
-	Bind:     collector.PerServed(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectInternalTransactions),
+	Bind:     collector.PerWithData(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectInternalTransactions),
 	Cost:     collector.Calls(data.ListInternals.Op(), 1),
 }
 

@@ -30,7 +30,7 @@ var NFTMetadata = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{nftTimestamp, nftIndexed},
-	Bind:     collector.PerServed(monitoredTokens, collectNFTMetadata),
+	Bind:     collector.PerWithData(monitoredTokens, collectNFTMetadata),
 	Cost: func(w collector.Watchlist, jobs int) map[string]int {
 		reindexed := 0
 		for _, t := range w.Tokens {

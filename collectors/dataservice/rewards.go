@@ -45,7 +45,7 @@ var Rewards = &collector.Spec{
 	Calls:    []string{data.ListRewards.Op(), "info.getNodeID", "info.getNetworkID"},
 	Every:    time.Hour,
 	Families: []*metric.Family{rewardsSum, rewardsCount, rewardsLast, rewardsValue, rewardsUnpriced, rewardsMalformed, rewardsOther},
-	Bind:     collector.PerServed(rewarded, collectRewards),
+	Bind:     collector.PerWithData(rewarded, collectRewards),
 	Cost:     collector.Calls(data.ListRewards.Op(), 1),
 }
 

@@ -25,7 +25,7 @@ var Signatures = &collector.Spec{
 	Calls:    []string{data.GetAggregatedSignatures.Op(), "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{signatureUp, signatureTook},
-	Bind:     collector.PerServed(collector.Items(collector.Watchlist.SignatureItems), collectSignatures),
+	Bind:     collector.PerWithData(collector.Items(collector.Watchlist.SignatureItems), collectSignatures),
 	Cost:     collector.Calls(data.GetAggregatedSignatures.Op(), 1),
 }
 

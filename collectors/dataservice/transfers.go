@@ -22,7 +22,7 @@ var Transfers = &collector.Spec{
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    10 * time.Minute,
 	Families: []*metric.Family{addressTransfers, transfersRead},
-	Bind:     collector.PerServed(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectTransfers),
+	Bind:     collector.PerWithData(collector.Pairs(collector.Chains, collector.Items(collector.Watchlist.EVMItems)), collectTransfers),
 	Cost:     collector.Calls(data.ListERC721Transfers.Op(), 1),
 }
 

@@ -119,16 +119,16 @@ func PerBegin(of Subjects, begin func() Collect) func(*Upstreams) []Job {
 	}
 }
 
-// PerServed is like Per, for a collector that calls the Data service. If that service is not configured, there are no jobs. Each run determines
+// PerWithData is like Per, for a collector that calls the Data service. If that service is not configured, there are no jobs. Each run determines
 // the network before it calls the service.
-func PerServed(of Subjects, collect Collect) func(*Upstreams) []Job {
-	served := func(ups *Upstreams) []Subject {
+func PerWithData(of Subjects, collect Collect) func(*Upstreams) []Job {
+	withData := func(ups *Upstreams) []Subject {
 		if ups.Data == nil {
 			return nil
 		}
 		return of(ups)
 	}
-	return Per(served, func(ctx context.Context, ups *Upstreams, on Subject, out *metric.Batch) error {
+	return Per(withData, func(ctx context.Context, ups *Upstreams, on Subject, out *metric.Batch) error {
 		if _, err := ups.FindNetwork(ctx); err != nil {
 			return err
 		}
