@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http/httptest"
 	"os"
@@ -105,8 +106,8 @@ func readSituation(t *testing.T, file string) recordedSituation {
 func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 	var situations []recordedSituation
 	unused := map[string]bool{}
-	for _, file := range must.Get(filepath.Glob("../recorded/*.jsonl"))(t) {
-		name := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+	for _, file := range must.Get(fs.Glob(recorded.Files, "*.jsonl"))(t) {
+		name := strings.TrimSuffix(file, ".jsonl")
 		unused[name] = name != "survey" && !strings.HasPrefix(name, "client_")
 	}
 	for _, file := range must.Get(filepath.Glob("testdata/recorded/*.txt"))(t) {

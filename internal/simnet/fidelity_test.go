@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
 )
 
 // recording is one call to a real node of a release, on a network like this one. Long hexadecimal values and long lists are
@@ -150,7 +150,7 @@ var accidents = map[string]string{
 
 func recordings(t *testing.T) (list []recording) {
 	t.Helper()
-	f := must.Get(os.Open("../recorded/survey.jsonl"))(t)
+	f := must.Get(recorded.Files.Open("survey.jsonl"))(t)
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)

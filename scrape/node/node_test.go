@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -258,10 +258,10 @@ const noCollector = "only the command call makes the call"
 
 // Each answer of a real node must decode, or be an error that the node meant.
 func TestEveryRecordingOfARealNodeDecodes(t *testing.T) {
-	files := must.Get(filepath.Glob("../../internal/testworld/recorded/*.jsonl"))(t)
+	files := must.Get(fs.Glob(recorded.Files, "*.jsonl"))(t)
 	decoded := map[string]bool{}
 	for _, file := range files {
-		answers := must.Get(recorded.Load(strings.TrimSuffix(filepath.Base(file), ".jsonl")))(t)
+		answers := must.Get(recorded.Load(strings.TrimSuffix(file, ".jsonl")))(t)
 		for _, a := range answers {
 			var asked struct{ Method string }
 			_ = json.Unmarshal([]byte(a.Request), &asked)

@@ -21,8 +21,10 @@ import (
 	"time"
 )
 
+// Files are the recordings.
+//
 //go:embed *.jsonl
-var files embed.FS
+var Files embed.FS
 
 // The chains of the recorded network.
 const (
@@ -88,7 +90,7 @@ func read(body []byte) (c call) {
 
 // Load reads the answers of a situation, such as "healthy".
 func Load(situation string) ([]Answer, error) {
-	text, err := files.ReadFile(situation + ".jsonl")
+	text, err := Files.ReadFile(situation + ".jsonl")
 	if err != nil {
 		return nil, err
 	}
