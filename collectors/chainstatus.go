@@ -2,10 +2,12 @@ package collectors
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -18,33 +20,38 @@ var chainStatusFamily = metric.New("avax_chain_status",
 var chainStatus = &collector.Spec{
 	Name:     "chain_status",
 	Help:     "Status of the chain on the node.",
-	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "info.getBlockchainID"},
+	Calls:    []string{"platform.getBlockchainStatus", "platform.getBlockchains", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
 	Bind:     collector.Per(collector.Nodes, collectChainStatus),
 }
 
 func collectChainStatus(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
-	n := on.Node
+	var failed error
 	for _, c := range ups.AllChains() {
 		if c.Ref == "P" {
 			continue
 		}
-		is, err := n.PlatformBlockchainStatus(ctx, c.Ref)
-		if err == nil && is == "Syncing" && omits(ctx, n, c) {
-			// A node with partial sync wrongly answers Syncing if the request has an alias. If the request has the
-			// blockchain ID, the node correctly answers Created.
-			var id string
-			if id, err = n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref); err == nil {
-				is, err = n.PlatformBlockchainStatus(ctx, id)
-			}
-		}
+		is, err := chainStatusOf(ctx, ups, on.Node, c)
 		if err != nil {
-			return collector.IfRejected(err, "AVAX_CHAINS")
+			failed = errors.Join(failed, collector.IfRejected(err, "AVAX_CHAINS"))
+			continue
 		}
 		for _, status := range []string{"Validating", "Created", "Preferred", "Syncing", "Unknown"} {
-			out.SetBool(chainStatusFamily, is == status, n.Name(), c.Name, status)
+			out.SetBool(chainStatusFamily, is == status, on.Node.Name(), c.Name, status)
 		}
 	}
-	return nil
+	return metric.WithSamples(failed)
+}
+
+// chainStatusOf requests the status by the blockchain ID: a node may not know the alias, and a node with partial sync wrongly answers Syncing
+// if the request has one.
+func chainStatusOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain) (status string, err error) {
+	id := ""
+	if b, unknown := ups.KnownBlockchain(ctx, c); unknown == nil {
+		id = b.ID
+	} else if id, err = n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref); err != nil {
+		return "", err
+	}
+	return n.PlatformBlockchainStatus(ctx, id)
 }

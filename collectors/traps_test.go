@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
@@ -17,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // Each test in this file is about a surprising behaviour of real nodes. One such behaviour is tested in internal/app:
@@ -339,6 +341,24 @@ func TestFailedVMHasStatusCreated(t *testing.T) {
 		}
 		wantSeries(t, health, `avax_node_health_check_failing{node="foxtrot",check="examplepoa"}`, "1")
 		wantNoSeries(t, health, `avax_node_health_check_failing{node="delta",check="examplepoa"}`)
+	})
+}
+
+// An alias is set per node. A node that does not have it still has a status of each chain.
+func TestChainHasAStatusOnNodesWithoutItsAlias(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "delta")
+		time.Sleep(time.Minute)
+		alpha := w.ups.Nodes()[slices.IndexFunc(w.ups.Nodes(), func(n *nodes.Node) bool { return n.Name() == "alpha" })]
+		alias := node.Methods()[slices.IndexFunc(node.Methods(), func(m *scrape.Method) bool { return m.Name == "admin.aliasChain" })]
+		must.Get(alpha.Call(t.Context(), alias, "", jsontext.Value(`{"chain":"`+w.network.Chain("examplel1").ID+`","alias":"dex"}`)))(t)
+		w.ups.SetChains([]nodes.Chain{{Name: "dex", Ref: "dex"}, {Name: "C", Ref: "C"}})
+		page := w.page(t, "chain_status")
+		for series, want := range map[string]string{
+			`node="alpha",chain="dex",status="Created"`: "0", `node="delta",chain="dex",status="Created"`: "1", `node="delta",chain="C",status="Created"`: "0",
+		} {
+			wantSeries(t, page, `avax_chain_status{`+series+`}`, want)
+		}
 	})
 }
 

@@ -47,7 +47,7 @@ func collectAssetTransactions(ctx context.Context, ups *collector.Upstreams, on 
 		}
 	}
 	events.begin(now, 0)
-	err := read(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
+	_, err := readPass(ctx, events, data.ListAssetTransactions.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.AssetTransaction], error) {
 		return ups.Data.AssetTransactions(ctx, ups.Data.NetworkName(), asset, p.From-1, p.Token) // it is not documented whether the range includes its start
 	}, func(items []data.AssetTransaction) bool {
 		for _, t := range items {

@@ -148,15 +148,15 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 	}
 	p := t.Events.begin(now, 0)
 	t.listed = map[string]bool{}
-	err := read(ctx, &t.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
+	ended, err := readPass(ctx, &t.Events, data.ListICMMessages.Op(), out, func(ctx context.Context, p *pass) (data.Page[data.ICMMessage], error) {
 		return ups.Data.ICMMessages(ctx, ups.Data.NetworkName(), address, p.Token)
 	}, func(messages []data.ICMMessage) bool {
 		return t.add(messages, p, now)
 	})
-	if t.Events.Pass == nil {
+	if ended {
 		t.readFrom = p.From
 	}
-	if t.Events.Pass == nil && p.Rescan { // later runs do not read messages before this pass
+	if ended && p.Rescan { // later runs do not read messages before this pass
 		for id, m := range t.Recent {
 			if !m.worthRereading() && m.changed().Unix() < p.From {
 				t.addToSums(id)

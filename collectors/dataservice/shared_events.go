@@ -233,15 +233,15 @@ func (l *eventCursor) dropOldest() {
 	}
 }
 
-// read requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after maxNewPages, or
+// readPass requests the pages of the pass, and calls use for the items of each page. It returns at the end of the list, after maxNewPages, or
 // after an error. use reports whether the rest of the list is older than the pass.
-func read[T any](ctx context.Context, l *eventCursor, op string, out *metric.Batch,
-	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) error {
+func readPass[T any](ctx context.Context, l *eventCursor, op string, out *metric.Batch,
+	page func(context.Context, *pass) (data.Page[T], error), use func([]T) (done bool)) (ended bool, err error) {
 	defer l.dropOldest()
 	p := l.Pass
 	restart := func() { p.Seen, p.Pages, p.Again = nil, nil, 0 } // events that were counted stay counted
 	var endless error
-	ended, err := data.ReadPages(ctx, op, maxNewPages, &p.Place, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
+	ended, err = data.ReadPages(ctx, op, maxNewPages, &p.Place, restart, func(ctx context.Context, _ string) (data.Page[T], error) {
 		return page(ctx, p)
 	}, func(found []data.Item[T]) (fresh int, done bool) {
 		var items []T
@@ -258,15 +258,15 @@ func read[T any](ctx context.Context, l *eventCursor, op string, out *metric.Bat
 	})
 	switch {
 	case endless != nil:
-		return endless
+		return false, endless
 	case err != nil:
-		return err
+		return false, err
 	case ended:
 		l.end()
 	default:
 		out.Note("more events than one run reads: the next run continues")
 	}
-	return nil
+	return ended, nil
 }
 
 // set exports how far the list was read, and notes events that are dated in the future.

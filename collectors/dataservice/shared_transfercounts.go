@@ -45,7 +45,7 @@ func (list transferList[T]) count(ctx context.Context, ups *collector.Upstreams,
 			return none, err
 		}
 		events.begin(time.Now(), head)
-		err = read(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
+		_, err = readPass(ctx, events, list.op, out, func(ctx context.Context, p *pass) (data.Page[T], error) {
 			return list.page(ctx, chainID, p)
 		}, func(items []T) bool {
 			list.add(&counts, items, head, address)

@@ -63,19 +63,8 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		votes.ask(ctx, slices.Concat(rest, observers), call)
 	}
 	if len(votes.from) == 0 {
-		if i := slices.IndexFunc(votes.errs, node.MayLack); i >= 0 {
-			return nil, votes.errs[i]
-		} else if len(votes.errs) >= askedFirst && !slices.ContainsFunc(votes.errs, func(err error) bool { return !node.IsNotOffered(err) }) {
-			return nil, votes.errs[0]
-		}
 		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
-		if len(others) == 0 {
-			return nil, noAnswer(len(own)+len(observers), votes.errs)
-		}
-		v, err := firstOf(ctx, others, call)
-		if NotServed(err) { // then what is wrong with the nodes matters
-			err = noAnswer(len(others), append(votes.errs, err))
-		}
+		v, err := votes.elsewhere(ctx, others, call)
 		return []T{v}, err
 	}
 	most := votes.majority()
@@ -122,6 +111,24 @@ func (b *ballot[T]) again(ctx context.Context, after time.Duration, call func(co
 	if newer.ask(scrape.Fresh(ctx), b.from, call); len(newer.from) == len(b.from) {
 		b.values = newer.values
 	}
+}
+
+// elsewhere returns the first answer of the others, if none of the first nodes has answered. If those do not offer the method or lack the answer,
+// the others do too, and are not called.
+func (b *ballot[T]) elsewhere(ctx context.Context, others []*Node, call func(context.Context, *Node) (T, error)) (v T, err error) {
+	if i := slices.IndexFunc(b.errs, node.MayLack); i >= 0 {
+		return v, b.errs[i]
+	} else if len(b.errs) >= askedFirst && !slices.ContainsFunc(b.errs, func(err error) bool { return !node.IsNotOffered(err) }) {
+		return v, b.errs[0]
+	}
+	if len(others) == 0 {
+		return v, noAnswer(len(b.errs), b.errs)
+	}
+	v, err = firstOf(ctx, others, call)
+	if NotServed(err) { // then what is wrong with the nodes matters
+		err = noAnswer(len(others), append(b.errs, err))
+	}
+	return v, err
 }
 
 func (b *ballot[T]) unanimous() bool { return len(b.from) > 0 && len(b.like(0)) == len(b.from) }

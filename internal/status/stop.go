@@ -114,16 +114,7 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 		a.Reason = "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"
 		return Invalid, a
 	}
-	node, own := nameOrID, st.IsNode(nameOrID)
-	if own {
-		a.Node, a.NodeID = node, st.IDOf(node)
-	} else {
-		a.NodeID = cmp.Or(st.named(nameOrID, isNodeID), nameOrID)
-		if its := st.NodeOf(a.NodeID); its != "" {
-			node, own = its, true
-		}
-		a.Node = cmp.Or(st.NameOf(a.NodeID, ""), nameOrID)
-	}
+	node, own := st.resolve(nameOrID, &a)
 	if run := st.safeToStopRun; st.At.Before(run.Until) {
 		a.AsOf = &run.At
 	}
@@ -155,17 +146,36 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 		a.Reason = "not known: " + missed
 		return Unknown, a
 	}
-	a.Safe, a.Reason = new(true), "yes: it validates no monitored chain"
-	if len(a.Chains) > 0 {
-		least := a.Chains[0]
-		a.Reason = fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
-			words.Percent(least.Stays), least.whole(), least.Chain, least.asSeenBy())
-		if !slices.ContainsFunc(a.Chains, func(s Share) bool { return s.Chain == "P" }) {
-			a.Reason += "; it does not validate P: its stop changes nothing there"
-		}
-	}
-	a.Reason += st.newerProtocol(node)
+	a.Safe, a.Reason = new(true), whatStays(a.Chains)+st.newerProtocol(node)
 	return Yes, a
+}
+
+// resolve sets the name and the ID of the node, and returns the name that collectors use and whether the node is configured.
+func (st *Status) resolve(nameOrID string, a *Stop) (node string, own bool) {
+	if st.IsNode(nameOrID) {
+		a.Node, a.NodeID = nameOrID, st.IDOf(nameOrID)
+		return nameOrID, true
+	}
+	a.NodeID = cmp.Or(st.named(nameOrID, isNodeID), nameOrID)
+	a.Node = cmp.Or(st.NameOf(a.NodeID, ""), nameOrID)
+	if its := st.NodeOf(a.NodeID); its != "" {
+		return its, true
+	}
+	return nameOrID, false
+}
+
+// whatStays is the answer yes, with the smallest of the shares, which are sorted.
+func whatStays(shares []Share) string {
+	if len(shares) == 0 {
+		return "yes: it validates no monitored chain"
+	}
+	least := shares[0]
+	text := fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
+		words.Percent(least.Stays), least.whole(), least.Chain, least.asSeenBy())
+	if !slices.ContainsFunc(shares, func(s Share) bool { return s.Chain == "P" }) {
+		text += "; it does not validate P: its stop changes nothing there"
+	}
+	return text
 }
 
 // newerProtocol returns that another node runs a newer RPC protocol than this one, which has plugins: after an upgrade to that release, they do not start
