@@ -23,7 +23,7 @@ test test-full test-times: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 # As in internal/tools/build: what it has compiled is not compiled again.
 test test-times: export CGO_ENABLED = 0
 # Four tests of a package at once, whatever the number of cores: many wait for processes.
-short = -short -shuffle=on -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS) ./...
+short = -short -shuffle=on -timeout=30m -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS) ./...
 
 .PHONY: help
 help: ## List the targets
