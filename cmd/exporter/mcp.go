@@ -69,7 +69,7 @@ var tools = []tool{
 		args: []toolArg{
 			{"node", "name or node ID of the node", true},
 		}},
-	{name: "safe_to_remove", about: "Whether an L1 validator may be removed now, and what its removal or an empty balance does to the quorum and to who can " +
+	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the quorum and to who can " +
 		"build the next block.", path: "/safe-to-remove", args: []toolArg{
 		{"validation", "validation ID of the validator", true},
 	}},

@@ -21,9 +21,10 @@ Examples:
 
 const safeToRemoveHelp = `
 Prints whether an L1 validator can be removed and its node be stopped: whether
-80 % of the remaining weight is active and connected, and whether another
-validator can build the next block. It also prints what happens if the balance
-of the validator runs out.
+80 % of the remaining weight is active and connected, whether another validator
+can build the next block, and whether the node may stop for its other chains, as
+safe-to-stop says. It also prints what happens if the balance of the validator
+runs out.
 
 Arguments:
   VALIDATION  validation ID: avax_l1_validator_info lists them

@@ -165,6 +165,14 @@ func (s StopSet) After(ids []string, isolated map[string]string, at time.Time) (
 	return share, by
 }
 
+// Ending returns the connected weight of validators except one whose balance has ended at a time, at most over the views.
+func (s StopSet) Ending(except string, at time.Time) (weight uint64) {
+	for _, v := range s.Views {
+		weight = max(weight, v.lost([]string{except}, s.Ends, at)-v.Up[except])
+	}
+	return weight
+}
+
 // lost returns the weight that is up in the view, and is not after these nodes stopped and these balances ended.
 func (v SetView) lost(ids []string, ends []Ending, at time.Time) (weight uint64) {
 	for _, id := range ids {

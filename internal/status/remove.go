@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -26,8 +27,9 @@ type Removal struct {
 	Proposers *float64 `json:"proposers_left,omitempty"`
 }
 
-// SafeToRemove tells whether a validator can be removed and its node be stopped: at least 80 % of the remaining weight is active and connected, and
-// another validator of the recorded view can build the next block. nameOrID is the validation ID or the name of a validator.
+// SafeToRemove tells whether a validator can be removed and its node be stopped: at least 80 % of the remaining weight is active and connected,
+// another validator of the recorded view can build the next block, and SafeToStop has nothing against the stop but the chain of this validator.
+// nameOrID is the validation ID or the name of a validator.
 func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	a := Removal{}
 	if nameOrID == "" {
@@ -63,6 +65,8 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 		return NotFound, a
 	}
 	against, unknown := st.removal(v, &a)
+	forbids, unclear := st.stopBeside(v)
+	against, unknown = append(against, forbids...), append(unknown, unclear...)
 	if len(against) == 0 && len(unknown) == 0 {
 		if missed := st.uncounted(); missed != "" {
 			unknown = append(unknown, missed)
@@ -85,6 +89,45 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 		"validators that can build the next block without it: %.0f",
 		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, instead, *a.Proposers)
 	return Yes, a
+}
+
+// stopBeside returns what speaks against the stop of the validator's node besides the chain that the validator leaves, and what is not known. A node that
+// does not answer already counts as stopped. Of a node that is not configured, at most its L1s are known.
+func (st *Status) stopBeside(v *L1Validator) (against, unknown []string) {
+	node, facts := st.NodeOf(v.NodeID), st.validatorSets()
+	id, counted := facts.Nodes[node]
+	switch {
+	case node == "":
+		against, _ = st.tooSmallOther(v.NodeID, v.Chain)
+	case st.Node(node).Down():
+		return nil, nil
+	case !counted:
+		return nil, []string{"how much of P would stay connected: " + st.why(isStop)}
+	default:
+		shares, unclear := st.shares(facts, id)
+		against = tooSmall(slices.DeleteFunc(shares, func(s Share) bool { return s.Chain == v.Chain }))
+		against = append(against, st.restarts.away(node, st)...)
+		if unclear = Missing(unclear, []string{v.Chain}); len(unclear) > 0 {
+			unknown = append(unknown, "how much of "+strings.Join(unclear, ", ")+" would stay connected: "+st.why(isStop))
+		}
+		if missed := facts.Uncounted[node]; missed != "" {
+			unknown = append(unknown, missed)
+		}
+	}
+	for i := range against {
+		against[i] = "its node must not stop: " + against[i]
+	}
+	return against, unknown
+}
+
+// ending returns the connected weight of other validators of the chain whose balance ends within staking.StopAhead: it does not count.
+func (st *Status) ending(v *L1Validator) float64 {
+	for _, set := range st.validatorSets().Sets {
+		if set.Chain == v.Chain {
+			return float64(set.Ending(v.NodeID, st.At.Add(staking.StopAhead)))
+		}
+	}
+	return 0
 }
 
 // validationsOf returns the validations of the validators with this name or node ID, by chain.
@@ -115,7 +158,7 @@ func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string
 	case !v.SafeToStop.Known:
 		unknown = append(unknown, "how much weight would stay connected: "+st.why(isStop))
 	default:
-		up, total, weight := l.ConnectedWeight.V, l.Weight.V, v.Weight.V
+		up, total, weight := max(l.ConnectedWeight.V-st.ending(v), 0), l.Weight.V, v.Weight.V
 		unseen := v.Viewers > 0 && v.Connected == 0 // a node does not report itself
 		if v.Active.Is(1) && !unseen {
 			up = max(up-weight, 0)

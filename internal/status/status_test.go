@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -278,6 +279,71 @@ func TestSafeToRemove(t *testing.T) {
 		reason := strings.Replace(answer.Reason, "without game ", "without it ", 1)
 		if verdict != c.want || !strings.HasPrefix(reason, c.reason) {
 			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, reason, c.want, c.reason)
+		}
+	}
+}
+
+// Whoever follows a yes removes the validator and stops its node: what forbids the stop forbids the removal, except on the chain that the validator leaves.
+func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
+	const l1 = `
+		avax_l1_weight{chain="one"} 100
+		avax_l1_connected_weight{chain="one",node="x"} 85
+		avax_l1_validator_weight{chain="one",node_id="NodeID-alpha",validation_id="a"} 20
+		avax_l1_validator_active{chain="one",node_id="NodeID-alpha",validation_id="a"} 1
+		avax_l1_proposers_left{chain="one"} 2
+		avax_l1_safe_to_stop{chain="one",node_id="NodeID-alpha"} 0`
+	const own = `
+		avax_node_info{node="alpha",node_id="NodeID-alpha"} 1`
+	// Without alpha, 65 % of all weight of one stays, and 81.25 % of the remaining weight.
+	shares := func(two, p float64) map[string]map[string]float64 {
+		return map[string]map[string]float64{"alpha": {"one": 0.65, "two": two, "P": p}, "other": {"one": 0.9}}
+	}
+	for _, c := range []struct {
+		name, lines string
+		up          string // of alpha
+		shares      map[string]map[string]float64
+		change      func(facts *metric.Facts, st *Restarts)
+		want        Verdict
+		reason      string
+	}{
+		{"nothing forbids the stop", l1 + own, "1", shares(0.8, 0.8), nil, Yes, "yes: without alpha 81.25 %"},
+		{"another L1", l1 + own, "1", shares(0.79, 0.9), nil, No, "no: its node must not stop: two: 79 % of weight would stay connected, 80 % is needed"},
+		{"the primary network", l1 + own, "1", shares(0.9, 0.79), nil, No, "no: its node must not stop: P: 79 % of stake would stay connected"},
+		{"another L1 is not known", l1 + own, "1", shares(0, 0.9), nil, Unknown, "not known: how much of two would stay connected"},
+		{"an L1 is not monitored", l1 + own, "1", shares(0.9, 0.9), func(f *metric.Facts, _ *Restarts) {
+			f.ValidatorSets.Uncounted = map[string]string{"alpha": "three is not monitored"}
+		}, Unknown, "not known: three is not monitored"},
+		{"not counted yet", l1 + own, "1", map[string]map[string]float64{"other": {"one": 0.9}}, nil, Unknown, "not known: how much of P would stay connected"},
+		{"its node is down", l1 + own, "0", map[string]map[string]float64{"other": {"one": 0.9}}, nil, Yes, "yes: without alpha 81.25 %"},
+		{"another node is not back", l1 + own, "1", shares(0.9, 0.9), func(_ *metric.Facts, r *Restarts) {
+			r.See(at(now, nil, run(t, "up", "avax_node_up{node=\"bravo\"} 0")))
+		}, No, "no: its node must not stop: bravo has not answered since the exporter started"},
+		{"a balance ends within a minute", l1 + own, "1", shares(0.9, 0.9), func(f *metric.Facts, _ *Restarts) {
+			for i := range f.ValidatorSets.Sets {
+				if s := &f.ValidatorSets.Sets[i]; s.Chain == "one" {
+					s.Views[0].Up["NodeID-poor"] = 5
+					s.Ends = []staking.Ending{
+						{NodeID: "NodeID-poor", Weight: 5, At: now.Add(30 * time.Second)},
+						{NodeID: "NodeID-away", Weight: 5, At: now}, // is not connected
+						{NodeID: "NodeID-alpha", Weight: 20, At: now},
+					}
+				}
+			}
+		}, No, "no: one: 75 % of the remaining weight would be connected"},
+		{"a stranger, of whom only the L1s are known", l1, "1", shares(0.9, 0.79), nil, Yes, "yes: without it 81.25 %"},
+		{"a stranger with another L1", l1 + `
+		avax_l1_safe_to_stop{chain="two",node_id="NodeID-alpha"} 0`, "1", shares(0.9, 0.9), nil, No, "no: its node must not stop: two: less than 80 %"},
+	} {
+		stop := run(t, stopCollector, c.lines)
+		stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", c.shares)}
+		restarts := &Restarts{}
+		if c.change != nil {
+			c.change(&stop.Facts, restarts)
+		}
+		st := at(now, nil, stop, run(t, "up", "avax_node_up{node=\"alpha\"} "+c.up+"\navax_node_up{node=\"bravo\"} 1"))
+		st.restarts = restarts
+		if verdict, answer := st.SafeToRemove("a"); verdict != c.want || !strings.HasPrefix(answer.Reason, c.reason) {
+			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, answer.Reason, c.want, c.reason)
 		}
 	}
 }

@@ -206,15 +206,7 @@ func (st *Status) newerProtocol(node string) string {
 
 // safeToStopOther answers about a node that is not configured. At most the L1s that it validates are known.
 func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
-	var reasons []string
-	is := false
-	for _, l := range st.allL1s {
-		if safe, validates := l.safe[a.NodeID]; validates {
-			if is = true; safe.Is(0) {
-				reasons = append(reasons, l.Chain+": less than 80 % of weight would stay connected")
-			}
-		}
-	}
+	reasons, is := st.tooSmallOther(a.NodeID, "")
 	switch {
 	case len(reasons) > 0:
 		a.Safe, a.Reason = new(false), "no: "+strings.Join(reasons, "; ")
@@ -228,6 +220,18 @@ func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	}
 	a.Reason = "unknown node: " + st.NodeList()
 	return NotFound, a
+}
+
+// tooSmallOther returns the L1s except one of which too little stays when a node stops that is not configured, and whether it validates any.
+func (st *Status) tooSmallOther(nodeID, except string) (texts []string, is bool) {
+	for _, l := range st.allL1s {
+		if safe, validates := l.safe[nodeID]; validates && l.Chain != except {
+			if is = true; safe.Is(0) {
+				texts = append(texts, l.Chain+": less than 80 % of weight would stay connected")
+			}
+		}
+	}
+	return texts, is
 }
 
 func isNodeID(id string) bool { return strings.HasPrefix(id, "NodeID-") }

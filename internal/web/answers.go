@@ -41,11 +41,8 @@ func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
 	}
 	st := s.statusAt(time.Now())
 	verdict, answer := st.SafeToStop(query.Get("node"))
-	if verdict == status.Yes {
-		if silent := s.probeSilent(r.Context(), st); len(silent) > 0 {
-			verdict, answer.Safe = status.Unknown, nil
-			answer.Reason = "not known: " + words.Brief(silent) + " did not answer within 2 s and counts as connected: retry in a few seconds"
-		}
+	if silent := s.probeSilent(r.Context(), st, verdict); silent != "" {
+		verdict, answer.Safe, answer.Reason = status.Unknown, nil, silent
 	}
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
@@ -73,14 +70,20 @@ func parameters(w http.ResponseWriter, r *http.Request, names ...string) (url.Va
 	return query, true
 }
 
-// probeSilent calls the nodes, unless they were called within the last seconds. It returns those that do not answer, although the last run counted
-// them as connected.
-func (s *Site) probeSilent(ctx context.Context, st *status.Status) []string {
+// probeSilent calls the nodes before the answer is yes, unless they were called within the last seconds. It returns why the answer is not known: some do
+// not answer, although the last run counted them as connected. Otherwise it returns an empty string.
+func (s *Site) probeSilent(ctx context.Context, st *status.Status, verdict status.Verdict) string {
+	if verdict != status.Yes {
+		return ""
+	}
 	silent, err := s.probes.get(ctx, "", 2*time.Second, func(ctx context.Context) ([]string, error) { return s.Probe(ctx), nil })
 	if err != nil {
 		silent = []string{"the probe of the nodes"} // the client leaves, or too many wait
 	}
-	return status.Missing(silent, st.CountedAsSilent())
+	if silent = status.Missing(silent, st.CountedAsSilent()); len(silent) == 0 {
+		return ""
+	}
+	return "not known: " + words.Brief(silent) + " did not answer within 2 s and counts as connected: retry in a few seconds"
 }
 
 // probedWithin is how long the answer of a probe serves other requests: any client may ask, and each probe calls all nodes.
@@ -181,8 +184,8 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 // safeToRemove answers GET /safe-to-remove?validation=…, with the validation ID or the name of a validator of a monitored L1 or permissioned
 // subnet. Statuses:
 //
-//   - 200: the validator can be removed and its node stopped. At least 80 % of the remaining weight is active and connected, and
-//     another validator of the recorded view can build the next block.
+//   - 200: the validator can be removed and its node stopped. At least 80 % of the remaining weight is active and connected,
+//     another validator of the recorded view can build the next block, and /safe-to-stop has nothing against the stop for other chains.
 //   - 409: it must not be removed, with the reason.
 //   - 503: currently unknown, with the reason.
 //   - 400: no validation parameter.
@@ -195,7 +198,11 @@ func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	verdict, answer := s.statusAt(time.Now()).SafeToRemove(query.Get("validation"))
+	st := s.statusAt(time.Now())
+	verdict, answer := st.SafeToRemove(query.Get("validation"))
+	if silent := s.probeSilent(r.Context(), st, verdict); silent != "" {
+		verdict, answer.Safe, answer.Reason = status.Unknown, nil, silent
+	}
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 

@@ -1,7 +1,11 @@
 package web
 
 import (
+	"context"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
@@ -35,4 +39,17 @@ func removing(t *testing.T) *Site {
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-c"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-d"} 0`)
 	return s
+}
+
+// Whoever follows a yes stops the node, as after /safe-to-stop: both call the nodes first.
+func TestSafeToRemoveIsUnknownWhileANodeIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := removing(t)
+		s.Probe = func(context.Context) []string { return []string{"x"} }
+		code, body := get(t, s, "/safe-to-remove?validation=b")
+		const want = "not known: x did not answer within 2 s and counts as connected"
+		if code != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {
+			t.Errorf("%d %s, want 503 %s", code, body, want)
+		}
+	})
 }

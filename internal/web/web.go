@@ -1,5 +1,5 @@
-// Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop calls
-// nodes, before it answers yes.
+// Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop and GET /safe-to-remove call
+// nodes, before they answer yes.
 //
 // A page is drawn from a view. It combines the status of what is monitored, the active alerts, and the history. Package status has the facts and the
 // verdicts, and names the families; this package translates them to HTTP and HTML. Requests within a second share a page.
