@@ -56,8 +56,8 @@ type Options struct {
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
-	// Notify is called with firing and resolved alerts. The Alertmanagers get the same alerts. Notify may be nil.
-	Notify func(context.Context, ...model.Alert) error
+	// Notifier notifies receivers of the same alerts as the Alertmanagers. It may be nil.
+	Notifier Notifier
 
 	ResendDelay time.Duration // after which a firing alert is sent again; 0: a minute
 	Patience    time.Duration // maximum wait for Ready; 0: two minutes
@@ -66,6 +66,16 @@ type Options struct {
 	// clockStep returns how far the wall clock was set forward since a time. If nil, the package's clockStep is
 	// used. Tests replace it.
 	clockStep func(since time.Time) time.Duration
+}
+
+// Notifier notifies receivers of alerts.
+type Notifier interface {
+	// Put accepts firing and resolved alerts. It logs the error that it returns.
+	Put(ctx context.Context, alerts ...model.Alert) error
+	// Begin is called when Put has accepted the alerts that continue after a restart. Nothing is sent before. Further calls do nothing.
+	Begin()
+	// Owes reports whether a receiver waits for the resolved notification about an alert.
+	Owes(labels model.LabelSet) bool
 }
 
 // Source answers the queries of the status pages: rules with their active alerts, and PromQL over stored samples.

@@ -1,7 +1,6 @@
 package alerting
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -181,7 +180,7 @@ func TestAlertThatEndedWhileOffIsResolvedOnce(t *testing.T) {
 				var sent []string // changes of an alert, in order
 				record := func(o *Options) {
 					before := map[string]string{}
-					o.Notify = func(_ context.Context, alerts ...model.Alert) error {
+					o.Notifier = receiver(func(alerts ...model.Alert) {
 						for _, a := range alerts {
 							change := string(a.Labels["node"]) + " " + string(a.Status())
 							if before[string(a.Labels["node"])] != change {
@@ -192,8 +191,7 @@ func TestAlertThatEndedWhileOffIsResolvedOnce(t *testing.T) {
 								t.Errorf("%v", a)
 							}
 						}
-						return nil
-					}
+					})
 				}
 				w.show(`up_node{node="alpha"} 0`, `up_node{node="bravo"} 0`)
 				_, stop := w.start(record)
@@ -394,10 +392,9 @@ func TestNotificationsHaveExternalLabels(t *testing.T) {
 		var sent []model.Alert
 		_, stop := w.start(func(o *Options) {
 			o.ExternalLabels = map[string]string{"cluster": "home", "node": "external"}
-			o.Notify = func(_ context.Context, alerts ...model.Alert) error {
+			o.Notifier = receiver(func(alerts ...model.Alert) {
 				w.set(func() { sent = append(sent, alerts...) })
-				return nil
-			}
+			})
 		})
 		defer stop()
 		time.Sleep(5 * time.Minute)

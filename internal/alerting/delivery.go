@@ -44,8 +44,8 @@ func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
 
 // sender sends alerts. It first replaces the link of each alert with a link to this exporter's page /alerts.
 type sender struct {
-	alertmanagers *notifier.Manager                           // nil: none
-	notify        func(context.Context, ...model.Alert) error // nil: none
+	alertmanagers *notifier.Manager // nil: none
+	own           Notifier          // nil: none
 	external      labels.Labels
 	url           string
 }
@@ -61,7 +61,7 @@ func (s sender) Send(alerts ...*notifier.Alert) {
 	for _, a := range alerts {
 		a.GeneratorURL = s.url + "/alerts#" + url.PathEscape(a.Name())
 	}
-	if s.notify != nil {
+	if s.own != nil {
 		own := make([]model.Alert, 0, len(alerts))
 		for _, a := range alerts {
 			one := model.Alert{
@@ -72,7 +72,7 @@ func (s sender) Send(alerts ...*notifier.Alert) {
 			}
 			own = append(own, one)
 		}
-		_ = s.notify(context.Background(), own...) // notify logs its errors
+		_ = s.own.Put(context.Background(), own...) // it logs the error
 	}
 	if s.alertmanagers != nil {
 		s.alertmanagers.Send(alerts...)

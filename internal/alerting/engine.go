@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,9 +119,9 @@ func (a scrapedAppender) Commit() error {
 	return err
 }
 
-// notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notify.
+// notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notifier.
 func (a *Alerting) notify() rules.NotifyFunc {
-	send := rules.SendAlerts(sender{a.notifier, a.o.Notify, a.external, a.o.URL}, a.o.URL)
+	send := rules.SendAlerts(a.sender(), a.o.URL)
 	return func(ctx context.Context, expr string, alerts ...*rules.Alert) {
 		for _, alert := range alerts {
 			if alert.ResolvedAt.IsZero() {
@@ -130,6 +131,8 @@ func (a *Alerting) notify() rules.NotifyFunc {
 		send(ctx, expr, alerts...)
 	}
 }
+
+func (a *Alerting) sender() sender { return sender{a.notifier, a.o.Notifier, a.external, a.o.URL} }
 
 // sample starts the scrapes that c configures.
 func (e *engine) sample(c *config.Config) error {
@@ -160,7 +163,9 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 	}
 	a.loaded = time.Now()
 	if !e.evaluating {
-		e.resume(ctx, a, time.Now())
+		if !e.resume(ctx, a, time.Now()) { // otherwise, the alerts that continue must all be known first
+			a.begin()
+		}
 		e.clock.evaluated()
 		e.evaluating = true
 		e.parts.Go(e.rules.Run)
@@ -178,6 +183,11 @@ func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
 	if !e.clock.interrupted() {
 		rules.DefaultEvalIterationFunc(ctx, g, at)
 	}
+}
+
+// evaluatedAll reports whether every group of rules was evaluated, except those with a longer interval.
+func (e *engine) evaluatedAll(interval time.Duration) bool {
+	return !slices.ContainsFunc(e.rules.RuleGroups(), func(g *rules.Group) bool { return g.Interval() <= interval && g.GetLastEvaluation().IsZero() })
 }
 
 // close stops the scrapes. It does not close the store.

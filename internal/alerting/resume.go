@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -26,18 +27,19 @@ const (
 	notified = 120 * time.Hour
 )
 
-// interrupted is an alert that was active at the last evaluation before an interruption.
+// interrupted is an alert that was active at the last evaluation before an interruption, or ended before.
 type interrupted struct {
 	labels labels.Labels
 	since  time.Time // start
-	seen   time.Time // last evaluation
+	seen   time.Time // last evaluation that found it active
+	ended  time.Time // evaluation at which it ended; zero: it had not
 	sample promql.Sample
 	found  bool          // the sample is known, which may have no labels
 	kept   time.Duration // how long it was kept firing at the last evaluation, although the expression did not return the sample
 }
 
-// interruptedAlerts returns the alerts that were active at the last evaluation, by the name of their rule. Prometheus writes a stale marker
-// when an alert ends.
+// interruptedAlerts returns the alerts that were active at the last evaluation, and those that ended before, by the name of their rule. Prometheus
+// writes a stale marker when an alert ends.
 func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[string][]*interrupted, error) {
 	q, err := s.Querier(now.Add(-notified).UnixMilli(), now.UnixMilli())
 	if err != nil {
@@ -50,16 +52,16 @@ func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[strin
 	for set.Next() {
 		series := set.At()
 		it = series.Iterator(it)
-		var at int64
-		since := math.Float64frombits(value.StaleNaN)
+		one := &interrupted{labels: labels.NewBuilder(series.Labels()).Del(model.MetricNameLabel).Labels()}
 		for it.Next() == chunkenc.ValFloat {
-			at, since = it.At()
+			if at, since := it.At(); value.IsStaleNaN(since) {
+				one.ended = time.UnixMilli(at)
+			} else {
+				one.seen, one.since, one.ended = time.UnixMilli(at), time.Unix(int64(since), 0), time.Time{}
+			}
 		}
-		if value.IsStaleNaN(since) {
+		if one.seen.IsZero() {
 			continue
-		}
-		one := &interrupted{
-			labels: labels.NewBuilder(series.Labels()).Del(model.MetricNameLabel).Labels(), since: time.Unix(int64(since), 0), seen: time.UnixMilli(at),
 		}
 		name := one.labels.Get(labels.AlertName)
 		found[name] = append(found[name], one)
@@ -68,12 +70,19 @@ func (s *Store) interruptedAlerts(ctx context.Context, now time.Time) (map[strin
 }
 
 // resume continues the alerts that were active before an interruption, before the first evaluation. The duration of an interruption does
-// not count for a `for`.
-func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) {
+// not count for a `for`. After a restart, it resolves the alerts that have ended, or whose rule is gone, if receivers still take them for firing.
+// resume reports whether there are such alerts.
+func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) bool {
 	alerts, err := e.store.interruptedAlerts(ctx, now)
 	if err != nil {
 		a.log.Error("alerts not continued", "err", err)
-		return
+		return false
+	}
+	for name, ofRule := range alerts {
+		alerts[name] = slices.DeleteFunc(ofRule, func(i *interrupted) bool { return !i.ended.IsZero() && !a.owes(i) })
+		if len(alerts[name]) == 0 {
+			delete(alerts, name)
+		}
 	}
 	var all []*rules.AlertingRule
 	for _, g := range e.rules.RuleGroups() {
@@ -100,7 +109,23 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) {
 			e.restore(ctx, a, rule, claimed[rule], now, looksBack(rule.Query())+2*a.o.Interval)
 		}
 	}
+	for _, ofRule := range alerts {
+		for _, i := range ofRule {
+			if !i.found && a.owes(i) {
+				a.resolve(&rules.Alert{Labels: i.labels, FiredAt: i.since, ResolvedAt: cmp.Or(i.ended, now)})
+			}
+		}
+	}
+	return len(alerts) > 0
 }
+
+// owes reports whether a receiver takes an alert from before a restart for firing.
+func (a *Alerting) owes(i *interrupted) bool {
+	return a.o.Notifier != nil && !a.paused.Load() && a.o.Notifier.Owes(labelSet(a.sender().withExternal(i.labels)))
+}
+
+// resolve sends that an alert has ended.
+func (a *Alerting) resolve(alerts ...*rules.Alert) { a.notify()(context.Background(), "", alerts...) }
 
 // within reports whether l has all labels of a rule that are not templates.
 func within(rule, l labels.Labels) bool {
@@ -155,7 +180,7 @@ type ruleAt struct {
 func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingRule, alerts []*interrupted, now time.Time, hold time.Duration) {
 	alerts = slices.DeleteFunc(alerts, func(i *interrupted) bool {
 		off := now.Sub(i.seen)
-		return off < 0 || !a.paused.Load() && (off > notified || off > outage && !i.firing(rule))
+		return off < 0 || !a.paused.Load() && (off > notified || off > outage && i.ended.IsZero() && !i.firing(rule))
 	})
 	if len(alerts) == 0 {
 		return
@@ -178,12 +203,21 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 		return
 	}
 	held := map[uint64]promql.Sample{}
+	var over []*rules.Alert
 	rule.ForEachActiveAlert(func(alert *rules.Alert) {
 		i := byHash[alert.Labels.Hash()]
 		if i == nil {
 			return
 		}
 		off := now.Sub(i.seen)
+		if !i.ended.IsZero() {
+			ended := *alert
+			ended.State, ended.ResolvedAt = rules.StateInactive, i.ended
+			ended.FiredAt = slices.MinFunc([]time.Time{i.since.Add(rule.HoldDuration()), i.seen}, time.Time.Compare)
+			over = append(over, &ended)
+			alert.State, alert.ResolvedAt = rules.StateInactive, time.Unix(0, 0) // long ago: the first evaluation forgets it
+			return
+		}
 		if !i.firing(rule) {
 			alert.State, alert.ActiveAt = rules.StatePending, i.since.Add(off)
 			return
@@ -195,6 +229,7 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 		}
 		held[alert.Labels.Hash()] = i.sample
 	})
+	a.resolve(over...)
 	if len(held) > 0 {
 		e.holding.Store(keyOf(rules.NewRuleDetail(rule)), &holding{
 			rule: ruleOf(rule), samples: held, until: now.Add(min(hold, now.Sub(last))),

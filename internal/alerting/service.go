@@ -369,7 +369,7 @@ func (a *Alerting) resolveLost(before []*rules.Group) {
 	for _, alert := range lost {
 		alert.ResolvedAt, alert.ValidUntil = now, now
 	}
-	a.notify()(context.Background(), "", slices.Collect(maps.Values(lost))...)
+	a.resolve(slices.Collect(maps.Values(lost))...)
 }
 
 // firing returns the firing alerts of groups, by their labels.
@@ -395,12 +395,19 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 	tick := time.NewTicker(a.o.Interval)
 	defer tick.Stop()
 	dropped := time.Now()
+	first := time.NewTicker(poll) // until the first evaluations have ended
+	defer first.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-e.clock.set:
 			return true
+		case <-first.C:
+			if e.evaluatedAll(a.o.Patience) || time.Since(a.Loaded()) >= a.o.Patience {
+				a.begin()
+				first.Stop()
+			}
 		case <-tick.C:
 			if e.clock.interrupted() {
 				return true
@@ -419,6 +426,13 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 				}
 			}
 		}
+	}
+}
+
+// begin starts the notifications of this process.
+func (a *Alerting) begin() {
+	if a.o.Notifier != nil {
+		a.o.Notifier.Begin()
 	}
 }
 

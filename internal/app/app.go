@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	promcollectors "github.com/prometheus/client_golang/prometheus/collectors"
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
-	"github.com/prometheus/common/model"
 	promversion "github.com/prometheus/common/version"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
@@ -120,12 +119,14 @@ func New(ctx context.Context, o Options) (*App, error) {
 	a.handler = site.Handler()
 	registry.MustRegister(site.StopMetric())
 	go site.FollowRestarts(ctx)
-	var put func(context.Context, ...model.Alert) error
+	var own alerting.Notifier
 	if cfg.Notify.On() {
-		if a.notifier, err = notify.Start(ctx, notify.Options{Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log}); err != nil {
+		if a.notifier, err = notify.Start(ctx, notify.Options{
+			Config: cfg.Notify, State: targets.state, Registerer: registry, Log: log, Held: cfg.Alerting.On,
+		}); err != nil {
 			return nil, config.InputError{Err: err}
 		}
-		put, site.Silences, site.Notified = a.notifier.Put, a.notifier, a.notifier.Sent
+		own, site.Silences, site.Notified = a.notifier, a.notifier, a.notifier.Sent
 	}
 	alertmanagers, err := targets.requestsTo("alertmanager")
 	if err != nil {
@@ -136,7 +137,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
-			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: alertmanagers, Notify: put,
+			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: alertmanagers, Notifier: own,
 			Ready: a.ready,
 		})
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/prometheus/alertmanager/inhibit"
 	"github.com/prometheus/alertmanager/marker"
 	"github.com/prometheus/alertmanager/nflog"
+	"github.com/prometheus/alertmanager/nflog/nflogpb"
 	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/provider/mem"
 	"github.com/prometheus/alertmanager/silence"
@@ -54,13 +56,16 @@ type Notifier struct {
 	dispatched *dispatch.DispatcherMetrics
 	started    time.Time
 
-	mu         sync.Mutex // locked during a reload, a stop, or the creation of the API
-	conf       *amconfig.Config
-	api        *api.API     // nil until the first request: its description takes 2 MB
-	handler    http.Handler // of api
-	receivers  int          // number of integrations in use
-	inhibitor  atomic.Pointer[inhibit.Inhibitor]
-	dispatcher atomic.Pointer[dispatch.Dispatcher]
+	mu           sync.Mutex // locked during a reload, a stop, Begin, or the creation of the API
+	begun        bool       // whether alerts are dispatched, or were until the stop
+	conf         *amconfig.Config
+	api          *api.API     // nil until the first request: its description takes 2 MB
+	handler      http.Handler // of api
+	receivers    int          // number of integrations in use
+	routes       *dispatch.Route
+	integrations map[string][]notify.Integration // by receiver
+	inhibitor    atomic.Pointer[inhibit.Inhibitor]
+	dispatcher   atomic.Pointer[dispatch.Dispatcher]
 
 	unreadable error // why state files were not read and are not replaced
 	unsaved    bool  // whether the last write of the state files failed; only Start and run use it
@@ -73,7 +78,8 @@ type Notifier struct {
 // recorder discards events.
 var recorder eventrecorder.Recorder
 
-// Start loads the configuration and the state, and then sends notifications until ctx ends. Wait waits until it has stopped.
+// Start loads the configuration and the state, and then sends notifications until ctx ends, if Options.Held is true only after Begin. Wait waits
+// until it has stopped.
 func Start(ctx context.Context, o Options) (*Notifier, error) {
 	conf, err := load(o.Config)
 	if err != nil {
@@ -84,7 +90,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
-		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals,
+		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held,
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
@@ -198,16 +204,33 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	n.conf = conf
 	n.updateAPI()
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
-	dispatcher := dispatch.NewDispatcher(n.alerts, b.routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, b.templates)
+	n.routes, n.integrations = b.routes, receivers
+	n.inhibitor.Store(inhibitor)
+	n.dispatcher.Store(dispatch.NewDispatcher(n.alerts, b.routes, pipeline, n.groups, timeout, gcInterval, nil, log, recorder, n.dispatched, b.templates))
+	if n.begun {
+		n.dispatch()
+	}
+	return nil
+}
 
-	// The inhibitor must know the active alerts before the dispatcher sends notifications.
+// dispatch starts the parts of the active configuration. The inhibitor must know the active alerts before the dispatcher sends notifications.
+func (n *Notifier) dispatch() {
+	inhibitor, dispatcher := n.inhibitor.Load(), n.dispatcher.Load()
 	go inhibitor.Run()
 	inhibitor.WaitForLoading()
-	n.inhibitor.Store(inhibitor)
 	go dispatcher.Run(n.started)
 	dispatcher.WaitForLoading()
-	n.dispatcher.Store(dispatcher)
-	return nil
+}
+
+// Begin starts to send notifications about the alerts that Put has accepted. After a restart, Put must have accepted all alerts that continue:
+// an alert that arrives before its cause would be sent, although its cause suppresses it. Further calls do nothing.
+func (n *Notifier) Begin() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.begun {
+		n.begun = true
+		n.dispatch()
+	}
 }
 
 // halt stops the parts of the active configuration.
@@ -318,6 +341,31 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 		n.log.Error("alerts not accepted", "err", err)
 	}
 	return err
+}
+
+// Owes reports whether a receiver waits for the resolved notification about an alert: the last notification to it said that the alert fires.
+func (n *Notifier) Owes(labels model.LabelSet) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.routes.Match(labels) {
+		group := model.LabelSet{}
+		for name, value := range labels {
+			if _, by := r.RouteOpts.GroupBy[name]; by || r.RouteOpts.GroupByAll {
+				group[name] = value
+			}
+		}
+		ctx := notify.WithGroupKey(context.Background(), fmt.Sprintf("%s:%s", r.Key(), group))
+		ctx = notify.WithRepeatInterval(ctx, math.MaxInt64)
+		for _, i := range n.integrations[r.RouteOpts.Receiver] {
+			to := &nflogpb.Receiver{GroupName: r.RouteOpts.Receiver, Integration: i.Name(), Idx: uint32(i.Index())} //nolint:gosec // a small number
+			// If it fires and is no news, the receiver was notified of it.
+			_, news, err := notify.NewDedupStage(&i, n.sent, to).Exec(ctx, n.log, &alert.Alert{Alert: model.Alert{Labels: labels}})
+			if err == nil && len(news) == 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Failing returns the integrations whose last notification failed, and is tried again.
@@ -436,6 +484,7 @@ func (n *Notifier) run(ctx context.Context) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.halt()
+			n.begun = true
 			n.alerts.Close()
 			_ = n.save() // it logs the error
 			return

@@ -44,6 +44,8 @@ type Options struct {
 	State      *state.Dir
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
+	// Held says that nothing is sent before Notifier.Begin is called.
+	Held bool
 }
 
 // Outcomes of a notification, values of the label outcome.

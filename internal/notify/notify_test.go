@@ -54,6 +54,11 @@ inhibit_rules:
 // start runs a notifier until stop is called.
 func start(t *testing.T, c notify.Config) (n *notify.Notifier, stop func()) {
 	t.Helper()
+	return startAs(t, c, false)
+}
+
+func startAs(t *testing.T, c notify.Config, held bool) (n *notify.Notifier, stop func()) {
+	t.Helper()
 	c.InhibitRules, c.URL = []byte(shipped), "http://exporter.example"
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	var dir *state.Dir
@@ -65,7 +70,7 @@ func start(t *testing.T, c notify.Config) (n *notify.Notifier, stop func()) {
 		dir.Log = log
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	n, err := notify.Start(ctx, notify.Options{Config: c, State: dir, Registerer: prometheus.NewRegistry(), Log: log})
+	n, err := notify.Start(ctx, notify.Options{Config: c, State: dir, Registerer: prometheus.NewRegistry(), Log: log, Held: held})
 	if err != nil {
 		cancel()
 		t.Fatal(err)
@@ -118,6 +123,26 @@ func TestDefaultInhibitRulesApplyWithoutOnesInTheFile(t *testing.T) {
 	want(t, phone, "firing NodeDown alpha")
 	put(t, n, firing("ChainMissing", "alpha"), firing("ChainMissing", "bravo"))
 	want(t, phone, "firing NodeDown alpha", "firing ChainMissing bravo")
+}
+
+// A notifier that is held may be reloaded and stopped.
+func TestHeldNotifierSendsOnlyAfterBegin(t *testing.T) {
+	phone := testworld.Webhook(t)
+	c := notify.Config{File: configuration(t, phone.URL)}
+	n, stop := startAs(t, c, true)
+	put(t, n, firing("NodeDown", "alpha"))
+	stop()
+	n.Begin()
+	n, _ = startAs(t, c, true)
+	put(t, n, firing("ChainMissing", "bravo"))
+	must.Do(t, n.Reload())
+	put(t, n, firing("NodeDown", "bravo"))
+	n.Begin()
+	n.Begin()
+	want(t, phone, "firing NodeDown bravo")
+	must.Do(t, n.Reload())
+	put(t, n, firing("NodeDown", "carol"))
+	want(t, phone, "firing NodeDown bravo", "firing NodeDown carol")
 }
 
 func TestRestartSendsNoNotificationAgain(t *testing.T) {
