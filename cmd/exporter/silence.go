@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/web"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] WHAT... DURATION"
@@ -35,7 +36,8 @@ user and the password in --from: http://user:password@host:9865
 
 Arguments:
   WHAT                name of a node, a validator, an L1 or an alert; a node ID
-                      or validation ID; or a label, such as owner=acme
+                      or validation ID; or a label, such as owner=acme. Quote
+                      an argument with spaces.
   DURATION            duration of the silence, such as 30m or 2h
 
 Options:
@@ -53,6 +55,7 @@ Examples:
   avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
   avax-exporter silence AvaxHeadLag alpha 2h
   avax-exporter silence owner=acme 30m
+  avax-exporter silence 'owner=Acme Corp' 30m
 `
 
 // maintenance are the arguments of the command silence.
@@ -122,19 +125,45 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		exporter.address, exporter.token = strings.TrimSuffix(api, "/"), "" // the Alertmanager's API is the same
 	}
 	until := time.Now().Add(m.lasts)
+	var made []string
 	for _, set := range sets {
 		silence, err := postSilence(ctx, client, exporter, set, m.comment, until)
 		if err != nil {
-			return err
+			return errors.Join(err, endSilences(ctx, client, exporter, made))
 		}
-		fmt.Fprintf(stdout, "silenced %s until %s (silence %s)\n", strings.Trim(set.String(), "{}"), until.UTC().Format(time.RFC3339), silence)
+		made = append(made, silence)
+	}
+	for i, set := range sets {
+		fmt.Fprintf(stdout, "silenced %s until %s (silence %s)\n", strings.Trim(set.String(), "{}"), until.UTC().Format(time.RFC3339), made[i])
 	}
 	return nil
 }
 
+// endSilences ends silences that were created before an error. The error names those that remain.
+func endSilences(ctx context.Context, client *http.Client, at exporter, ids []string) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	for _, id := range ids {
+		resp, failed := at.send(ctx, client, http.MethodDelete, "/api/v2/silence/"+url.PathEscape(id), nil)
+		if failed == nil {
+			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+				failed = errors.New(resp.Status)
+			}
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("silence %s was created and cannot be ended: %w: end it on the page /alerts or with amtool", id, failed))
+		}
+	}
+	return err
+}
+
 // matchesOf returns the sets of matchers of the alerts about what the words name. The exporter knows the names.
 func matchesOf(ctx context.Context, e exporter, named []string) (sets []labels.Matchers, err error) {
-	text, err := e.answerOf(ctx, "/silence-matches?of="+url.QueryEscape(strings.Join(named, " ")))
+	var words []string
+	for _, word := range named {
+		words = append(words, web.SilenceWord(word))
+	}
+	text, err := e.answerOf(ctx, "/silence-matches?of="+url.QueryEscape(strings.Join(words, " ")))
 	var input config.InputError
 	switch {
 	case errors.As(err, &input):

@@ -51,3 +51,48 @@ func TestPasswordMissing(t *testing.T) {
 		}
 	}
 }
+
+// A command that fails leaves nothing silenced.
+func TestSilencesBeforeAnErrorAreEnded(t *testing.T) {
+	var ended []string
+	posts := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/silence-matches":
+			fmt.Fprint(w, alphaMatches+"validation_id=\"V\"\n")
+		case r.Method == http.MethodDelete && r.URL.Path == "/api/v2/silence/s2":
+			http.Error(w, "no", http.StatusInternalServerError)
+		case r.Method == http.MethodDelete:
+			ended = append(ended, r.URL.Path)
+		case posts == 2:
+			http.Error(w, "too many", http.StatusBadRequest)
+		default:
+			posts++
+			fmt.Fprintf(w, `{"silenceID":"s%d"}`, posts)
+		}
+	}))
+	t.Cleanup(s.Close)
+	var out strings.Builder
+	err := runSilence(t.Context(), []string{"--from", s.URL, "alpha", "30m"}, &out, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "too many") || !strings.Contains(err.Error(), "silence s2 was created and cannot be ended") ||
+		strings.Contains(err.Error(), "silence s1") {
+		t.Error(err)
+	}
+	if fmt.Sprint(ended) != "[/api/v2/silence/s1]" || out.Len() > 0 {
+		t.Errorf("ended %q, printed %q", ended, &out)
+	}
+}
+
+// A value with spaces stays one word.
+func TestSilenceQuotesWords(t *testing.T) {
+	var asked string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.FormValue("of")
+		http.Error(w, "unknown", http.StatusNotFound)
+	}))
+	t.Cleanup(s.Close)
+	_ = runSilence(t.Context(), []string{"--from", s.URL, "AvaxHeadLag", "owner=Acme Corp", "alpha", "30m"}, io.Discard, io.Discard)
+	if want := `AvaxHeadLag owner="Acme Corp" alpha`; asked != want {
+		t.Errorf("asked about %s, want %s", asked, want)
+	}
+}

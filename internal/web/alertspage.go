@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -111,8 +113,11 @@ func (v *view) alertCard(p *status.Problem) g.Node {
 func (v *view) subjectLinks(a *status.Active) g.Node {
 	query := url.Values{"name": {a.Rule.Name}}
 	node := cmp.Or(a.Labels["node"], v.NodeOf(a.Labels["node_id"]))
-	if target := cmp.Or(node, a.Labels["node_id"], a.Labels["chain"]); target != "" {
-		query.Set("target", target)
+	for _, target := range append([]string{node}, mapped(targetLabels, func(label string) string { return a.Labels[label] })...) {
+		if target != "" {
+			query.Set("target", target)
+			break
+		}
 	}
 	links := []g.Node{v.link("explain?"+query.Encode(), "Explain")}
 	if v.IDOf(node) != "" {
@@ -129,9 +134,28 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 		if node != "" {
 			silence(node, "Silence "+node)
 		}
-		silence(strings.TrimSpace(a.Rule.Name+" "+cmp.Or(node, a.Labels["validation_id"], a.Labels["node_id"], a.Labels["chain"])), "Silence only this")
+		if only := v.onlyThis(a); len(url.QueryEscape(only)) < maxAddress-100 { // a longer address is refused
+			silence(only, "Silence only this")
+		}
 	}
 	return g.Group(links)
+}
+
+// targetLabels are the labels of an alert that are a target of /explain, the most exact first.
+var targetLabels = []string{"target", "upstream", "address", "tx_id", "validation_id", "node_id", "subnet_id", "chain"}
+
+// onlyThis returns the words that name one alert for a silence: its name and all of its labels, but not those that are the same for all alerts of this
+// process, nor those that the user gave to its node or validator.
+func (v *view) onlyThis(a *status.Active) string {
+	all := []string{a.Rule.Name}
+	given := v.LabelsOf(a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"])
+	for _, label := range slices.Sorted(maps.Keys(a.Labels)) {
+		value := a.Labels[label]
+		if value != "" && !slices.Contains([]string{"alertname", "job", "instance", "pod"}, label) && !slices.Contains(given, label+"="+value) {
+			all = append(all, label+"="+quoted(value))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 func ruleRow(r alerting.Rule, now time.Time) tableRow {

@@ -278,19 +278,21 @@ func (v *view) pagesOfHistory(name string, page, pages, n int, filter string) g.
 }
 
 // subjectOf returns the labels that say what an alert is about.
-func subjectOf(labels map[string]string) string {
-	var about []string
+func subjectOf(labels map[string]string) string { return strings.Join(subjectLabels(labels), " ") }
+
+// subjectLabels returns the labels that say what an alert is about, as name=value.
+func subjectLabels(labels map[string]string) (about []string) {
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
 		if !slices.Contains([]string{"alertname", "alertstate", "severity", "job", "instance", "__name__"}, name) {
 			about = append(about, name+"="+labels[name])
 		}
 	}
-	return strings.Join(about, " ")
+	return about
 }
 
 // shortSubject is subjectOf with short IDs, one label in a line.
 func shortSubject(labels map[string]string) g.Node {
-	return g.Group(mapped(strings.Fields(subjectOf(labels)), func(pair string) g.Node {
+	return g.Group(mapped(subjectLabels(labels), func(pair string) g.Node {
 		name, value, _ := strings.Cut(pair, "=")
 		return h.Code(g.Text(name+"="), shortID(value), g.Text(" "))
 	}))

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,4 +104,12 @@ func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
 		}
 		demand(t, read(t, ask(t, s, http.MethodGet, "/node/a").Body), "nobody: suppressed by AvaxNodeDown", "!Page 1")
 	})
+}
+
+func TestSubjectsKeepValuesWithSpaces(t *testing.T) {
+	var b strings.Builder
+	if err := shortSubject(map[string]string{"owner": "Acme Corp", "node": "a"}).Render(&b); err != nil || strings.Count(b.String(), "=") != 2 ||
+		!strings.Contains(b.String(), "Acme Corp") {
+		t.Errorf("%s %v", &b, err)
+	}
 }

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -114,12 +116,16 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	if err != nil {
 		return err
 	}
-	return s.Silences.Silence(ctx, sets, d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+	for i := range sets { // each alone: after an error it is known which there are
+		if err := s.Silences.Silence(ctx, sets[i:i+1], d, by, cmp.Or(strings.TrimSpace(comment), "maintenance")); err != nil {
+			return fmt.Errorf("%d of %s were created, end them under Silences: %w", i, words.Plural(len(sets), "silence", "silences"), err)
+		}
+	}
+	return nil
 }
 
 // silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line.
-// The
-// command silence sends them to an Alertmanager.
+// The command silence sends them to an Alertmanager.
 func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 	sets, err := s.matchesOf(r.Context(), r.FormValue("of"))
 	if err != nil {
@@ -135,7 +141,10 @@ func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 // matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
 // sets. With several words, it is about all of them.
 func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, err error) {
-	named := strings.Fields(text)
+	named, err := wordsOf(text)
+	if err != nil {
+		return nil, err
+	}
 	if len(named) > maxWords {
 		return nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
 	}
@@ -156,7 +165,9 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 				both = append(both, append(slices.Clone(a), b...))
 			}
 		}
-		sets = both
+		if sets = both; len(sets) > maxSets {
+			return nil, fmt.Errorf("%d silences are needed, at most %d are possible: name fewer labels of nodes and validators", len(sets), maxSets)
+		}
 	}
 	if len(sets) == 0 {
 		return nil, errors.New("nothing to silence: name a node, a validator, an L1, an alert, or a label as name=value")
@@ -164,8 +175,56 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 	return sets, nil
 }
 
-// maxWords is the maximum number of words that name what a silence is about.
-const maxWords = 4
+// Limits of what a silence is about.
+const (
+	maxWords = 20 // an alert has its name and a word for each label
+	maxSets  = 200
+	// maxPattern is the maximum size of a pattern of names in bytes. A silence of this process has at most 16 KiB: three patterns fit.
+	maxPattern = 5 << 10
+)
+
+// wordsOf splits a text at spaces. A word, or the value after name=, may be quoted: SilenceWord does it.
+func wordsOf(text string) (words []string, err error) {
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		end := strings.IndexFunc(text, unicode.IsSpace)
+		if end < 0 {
+			end = len(text)
+		}
+		name, quoted, isQuoted := strings.Cut(text[:end], `"`)
+		if isQuoted = isQuoted && (name == "" || strings.Index(name, "=") == len(name)-1); !isQuoted {
+			words, text = append(words, text[:end]), text[end:]
+			continue
+		}
+		if quoted, err = strconv.QuotedPrefix(text[len(name):]); err != nil {
+			return nil, fmt.Errorf("%s: close the quotation mark", text)
+		}
+		value, _ := strconv.Unquote(quoted)
+		words, text = append(words, name+value), text[len(name)+len(quoted):]
+	}
+	return words, nil
+}
+
+// SilenceWord returns a name, or a label as name=value, as one of the words that /silence-matches gets. It quotes a value with spaces.
+func SilenceWord(word string) string {
+	name, value, isLabel := strings.Cut(word, "=")
+	if !isLabel {
+		name, value = "", word
+	} else {
+		name += "="
+	}
+	if _, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
+		return word
+	}
+	return name + quoted(value)
+}
+
+// quoted returns a value in quotation marks if it has spaces or quotation marks.
+func quoted(value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
+		return strconv.Quote(value)
+	}
+	return value
+}
 
 func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][]notify.Match, error) {
 	var alerts []string
@@ -188,7 +247,6 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 	}
 	one := func(label, value string) [][]notify.Match { return [][]notify.Match{{{Label: label, Value: value}}} }
 	label, value, isLabel := strings.Cut(word, "=")
-	value = strings.Trim(value, `"`)
 	nodeID, validationID := st.IDsOf(word)
 	chains := append(mapped(st.L1s, func(l *status.L1) string { return l.Chain }), st.ChainNames()...)
 	switch {
@@ -223,13 +281,27 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 func matchesOfLabel(st *status.Status, label, value string) [][]notify.Match {
 	nodes, nodeIDs, validationIDs := st.With(label, value)
 	sets := [][]notify.Match{{{Label: label, Value: value}}}
-	for name, of := range map[string][]string{"node": nodes, "node_id": nodeIDs, "validation_id": validationIDs} {
-		if len(of) > 0 {
-			sets = append(sets, []notify.Match{{Label: name, Value: strings.Join(mapped(of, regexp.QuoteMeta), "|"), Regex: true}})
+	for _, named := range []struct {
+		label string
+		of    []string
+	}{{"node", nodes}, {"node_id", nodeIDs}, {"validation_id", validationIDs}} {
+		for _, pattern := range patternsOf(named.of) {
+			sets = append(sets, []notify.Match{{Label: named.label, Value: pattern, Regex: true}})
 		}
 	}
-	slices.SortFunc(sets[1:], func(a, b []notify.Match) int { return strings.Compare(a[0].Label, b[0].Label) })
 	return sets
+}
+
+// patternsOf joins names to regular expressions of at most maxPattern bytes.
+func patternsOf(names []string) (all []string) {
+	for _, name := range mapped(names, regexp.QuoteMeta) {
+		if last := len(all) - 1; last >= 0 && len(all[last])+1+len(name) <= maxPattern {
+			all[last] += "|" + name
+		} else {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // userOf returns the user of the request: the user name, or the name in the client certificate.

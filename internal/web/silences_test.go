@@ -6,14 +6,19 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"errors"
+	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/alertmanager/pkg/labels"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -82,7 +87,8 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 		avax_chain_height{node="alpha",chain="C"} 5
 		avax_l1_validator_weight{chain="one",node_id="NodeID-v",validation_id="V1"} 100`)
 	s.Labels = func() map[string]map[string]string {
-		return map[string]map[string]string{"alpha": {"owner": "acme"}, "NodeID-x": {"owner": "acme", "name": "xray"}, "V1": {"name": "game", "owner": "acme"}}
+		return map[string]map[string]string{"alpha": {"owner": "acme"}, "NodeID-x": {"owner": "acme", "name": "xray"}, "V1": {"name": "game 1", "owner": "acme"},
+			"bravo": {"owner": `Big "B" Corp`}}
 	}
 	sourced(t, s, group(rule("AvaxHeadLag", "warn", alerting.Firing, map[string]string{"node": "alpha", "chain": "C", "stage": "settled"})))
 	for what, want := range map[string]string{
@@ -92,7 +98,7 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 		"NodeID-x":          "node_id=\"NodeID-x\"\n",
 		"xray":              "node_id=\"NodeID-x\"\n",
 		"NodeID-v":          "node_id=\"NodeID-v\"\n",
-		"game":              "validation_id=\"V1\"\n",
+		`"game 1"`:          "validation_id=\"V1\"\n",
 		"V1":                "validation_id=\"V1\"\n",
 		"one":               "chain=\"one\"\n",
 		"C":                 "chain=\"C\"\n",
@@ -102,6 +108,12 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 		"severity=warn":     "severity=\"warn\"\n",
 		"stage=settled":     "stage=\"settled\"\n",
 		"owner=acme":        "owner=\"acme\"\nnode=~\"alpha\"\nnode_id=~\"NodeID-a|NodeID-x\"\nvalidation_id=~\"V1\"\n",
+		`owner="acme" C`: "owner=\"acme\", chain=\"C\"\nnode=~\"alpha\", chain=\"C\"\nnode_id=~\"NodeID-a|NodeID-x\", chain=\"C\"\n" +
+			"validation_id=~\"V1\", chain=\"C\"\n",
+		SilenceWord(`owner=Big "B" Corp`):     "owner=\"Big \\\"B\\\" Corp\"\nnode=~\"bravo\"\n",
+		SilenceWord(`owner="Big \"B\" Corp"`): "owner=\"Big \\\"B\\\" Corp\"\nnode=~\"bravo\"\n",
+		SilenceWord("game 1"):                 "validation_id=\"V1\"\n",
+		SilenceWord("alpha"):                  "node=\"alpha\"\nnode_id=\"NodeID-a\"\n",
 	} {
 		if code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what)); code != 200 || got != want {
 			t.Errorf("%s: %d %s", what, code, got)
@@ -109,10 +121,124 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 	}
 	for what, want := range map[string]string{
 		"alpah": `unknown node "alpah", and no validator, L1 or alert has this name: did you mean alpha?`, "": "nothing to silence",
-		"colour=red": `no alert, node or validator has a label "colour"`, "a b c d e": "5 words", "AvaxHeadLag nobody": `unknown node "nobody"`,
+		"colour=red": `no alert, node or validator has a label "colour"`, strings.Repeat("a ", 21): "21 words", `owner="acme`: "close the quotation mark", "AvaxHeadLag nobody": `unknown node "nobody"`,
 	} {
 		if code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what)); code != 404 || !strings.Contains(got, want) {
 			t.Errorf("%s: %d %s", what, code, got)
 		}
+	}
+}
+
+// The link under an alert silences this alert and no other: not that of another severity, nor one that differs in any label.
+func TestSilenceOnlyThisSilencesOneAlert(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="alpha"} 1
+		avax_node_info{node="alpha",node_id="NodeID-a",version="v"} 1`)
+	s.Silences = laterSilences{&laterSilence{}}
+	s.Labels = func() map[string]map[string]string {
+		return map[string]map[string]string{"alpha": {"owner": "acme"}, "NodeID-x": {"owner": "beam"}}
+	}
+	rules := []alerting.Rule{
+		rule("DataTooOld", "warn", alerting.Firing, map[string]string{"collector": "admin", "target": "alpha"},
+			map[string]string{"collector": "admin", "target": "bravo"}, map[string]string{"collector": "heads", "target": "alpha/C"}),
+		rule("DataTooOld", "page", alerting.Firing, map[string]string{"collector": "admin", "target": "alpha"}),
+		rule("WalletDry", "warn", alerting.Firing, map[string]string{"address": "0x1", "chain": "C"}, map[string]string{"address": "0x2", "chain": "C"}),
+		rule("OwnerChanged", "page", alerting.Firing, map[string]string{"subnet_id": "S1"}, map[string]string{"subnet_id": "S2"}),
+		rule("HeadStale", "page", alerting.Firing, map[string]string{"node": "alpha", "chain": "C", "owner": "acme"},
+			map[string]string{"node": "alpha", "chain": "one", "owner": "acme"}),
+		rule("BalanceLow", "warn", alerting.Firing, map[string]string{"node_id": "NodeID-a", "chain": "one", "validation_id": "V1"},
+			map[string]string{"node_id": "NodeID-a", "chain": "two", "validation_id": "V2"}),
+		rule("L1Halts", "page", alerting.Firing, map[string]string{"chain": "one", "owner": "acme"}, map[string]string{"chain": "one", "owner": "beam"}),
+		rule("CheckFails", "warn", alerting.Firing, map[string]string{"node": "alpha", "check": `disk "a" full`}, map[string]string{"node": "alpha", "check": "disk b"}),
+	}
+	sourced(t, s, group(rules...))
+	page := read(t, ask(t, s, http.MethodGet, "/alerts").Body)
+	only := regexp.MustCompile(`href="explain\?([^"]*)">Explain</a>(?:[^<]|<a[^>]*>[^S]|<a[^>]*>Silence [^o]|</a>)*<a href="alerts\?silence=([^"#]*)#silences">Silence only this`)
+	var silenced, explained []string
+	for _, link := range only.FindAllStringSubmatch(page, -1) {
+		explained = append(explained, link[1])
+		_, sets := get(t, s, "/silence-matches?of="+html.UnescapeString(link[2]))
+		var these []string
+		for line := range strings.Lines(sets) {
+			matchers, err := labels.ParseMatchers(line)
+			if err != nil {
+				t.Fatalf("%s: %s", link[2], sets)
+			}
+			for _, r := range rules {
+				for _, a := range r.Alerts {
+					if labels.Matchers(matchers).Matches(notify.LabelSet(a.Labels)) {
+						these = appendNew(these, fmt.Sprint(a.Labels))
+					}
+				}
+			}
+		}
+		if len(these) != 1 {
+			t.Errorf("%s silences %d alerts: %s", link[2], len(these), sets)
+		}
+		silenced = append(silenced, these...)
+	}
+	slices.Sort(silenced)
+	if n := len(slices.Compact(silenced)); n != 15 {
+		t.Errorf("%d of 15 alerts have a link that silences only them", n)
+	}
+	for _, want := range []string{"target=alpha%2FC", "target=bravo", "target=0x2", "target=S2", "target=alpha"} {
+		if !slices.ContainsFunc(explained, func(link string) bool { return strings.HasSuffix(link, want) }) {
+			t.Errorf("no link explains %s: %q", want, explained)
+		}
+	}
+}
+
+// A label of many validators is more than one silence of this process may hold.
+func TestLabelOfManyIsSeveralSilences(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="alpha"} 1`)
+	given := map[string]map[string]string{}
+	for i := range 2000 {
+		given[fmt.Sprintf("NodeID-%033d", i)] = map[string]string{"owner": "acme", "region": "eu"}
+	}
+	s.Labels = func() map[string]map[string]string { return given }
+	for what, least := range map[string]int{"owner=acme": 17, "owner=acme region=eu AvaxNodeDown": 0} {
+		code, sets := get(t, s, "/silence-matches?of="+url.QueryEscape(what))
+		if least == 0 {
+			if code == 200 || !strings.Contains(sets, "silences are needed") {
+				t.Errorf("%s: %d", what, code)
+			}
+			continue
+		}
+		named := 0
+		for line := range strings.Lines(sets) {
+			named += strings.Count(line, "NodeID-")
+			if len(line) > 16<<10/3 {
+				t.Errorf("%s: a silence of %d bytes", what, len(line))
+			}
+		}
+		if got := strings.Count(sets, "\n"); named != 2000 || got < least {
+			t.Errorf("%s: %d names in %d silences", what, named, got)
+		}
+	}
+}
+
+// fewSilences accepts as many silences.
+type fewSilences struct {
+	laterSilences
+	left *int
+}
+
+func (f fewSilences) Silence(context.Context, [][]notify.Match, time.Duration, string, string) error {
+	if *f.left--; *f.left < 0 {
+		return errors.New("exceeded maximum number of silences")
+	}
+	return nil
+}
+
+// After an error, the answer says what was created.
+func TestSilencesBeforeAnErrorAreNamed(t *testing.T) {
+	s := siteWith(t, `
+		avax_node_up{node="alpha"} 1
+		avax_node_info{node="alpha",node_id="NodeID-a",version="v"} 1`)
+	sourced(t, s, group())
+	s.start()
+	s.Silences = fewSilences{laterSilences{&laterSilence{}}, new(1)}
+	if err := s.silence(t.Context(), "alpha", "30m", "olga", ""); err == nil || !strings.Contains(err.Error(), "1 of 2 silences were created, end them") {
+		t.Error(err)
 	}
 }

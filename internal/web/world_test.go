@@ -302,7 +302,7 @@ func TestPagesShowWhatIsSilenced(t *testing.T) {
 		const silenced = " by olga: upgrade <1.15>"
 		web.Demand(t, s.get("/"), `<h1 class="bad">alpha: few peers`, `Silenced: node="bravo" until `, silenced)
 		web.Demand(t, s.get("/node/bravo"), `Silenced: node="bravo" until `, silenced)
-		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=Few+alpha#silences"`)
+		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=Few+node%3Dalpha+severity%3Dpage#silences"`)
 		time.Sleep(time.Hour)
 		web.Demand(t, s.get("/"), `<h1 class="bad">bravo: no answer`, "!Silenced")
 		for _, what := range []string{"examplel1", "Few alpha", "severity=page"} {
