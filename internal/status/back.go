@@ -2,6 +2,7 @@ package status
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -286,6 +288,10 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 		a.Back, a.Reason = new(false), "no: "+name+": nothing has been missing for "+words.Exact(max(st.At.Sub(cmp.Or(since, st.At)), 0))+", two minutes are needed"
 		return No, a
 	}
+	if unseen := st.unseen(was, n); unseen != "" {
+		a.Reason = "not known: " + unseen
+		return Unknown, a
+	}
 	a.CompleteSince = &was.completeSince
 	chains := slices.SortedFunc(maps.Keys(was.chains), CompareChains)
 	a.Back, a.Reason = new(true), "yes: "+name+" is back: bootstrapped on "+words.Brief(chains)
@@ -296,4 +302,30 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 		a.Reason += ", connected to " + words.Percent(n.ConnectedStake.V) + " of the stake"
 	}
 	return Yes, a
+}
+
+// unseen returns what a yes says about a node and no run since the exporter's start has reported; empty if there is nothing. What the node does not offer,
+// and what no collector reads, is not missed, except for the chains.
+func (st *Status) unseen(was *presence, n *Node) string {
+	for _, c := range []struct {
+		collector, what string
+		seen, must      bool
+	}{
+		{"bootstrap", "which chains of " + n.Name + " are bootstrapped", len(was.chains) > 0, true},
+		{"health", "whether " + n.Name + " is healthy", n.Healthy.Known, false},
+		{"connected_stake", "how much stake " + n.Name + " is connected to", n.ConnectedStake.Known, false},
+	} {
+		of := func(k metric.Key) bool { return k.Collector == c.collector && k.Target.Node == n.Name }
+		fails := slices.ContainsFunc(st.Jobs, func(j *metric.Job) bool {
+			return of(j.Last.Key) && j.Last.Err != nil && !errors.Is(j.Last.Err, metric.ErrNotOffered)
+		})
+		switch starting := st.starting(); {
+		case c.seen:
+		case starting != "":
+			return strings.TrimPrefix(starting, "not known: ")
+		case c.must || fails:
+			return c.what + ": " + st.why(of)
+		}
+	}
+	return ""
 }

@@ -348,6 +348,49 @@ func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 	}
 }
 
+// A node that was up when the exporter started is back only if its chains, its health and its stake are known, as far as a collector reads them.
+func TestNodeIsBackOnlyIfItsStateIsKnown(t *testing.T) {
+	of := func(collector, lines string) metric.Run {
+		r := run(t, collector, lines)
+		r.Target.Node = "a"
+		return r
+	}
+	failing := func(collector string, err error) metric.Run {
+		r := of(collector, "")
+		r.Err = err
+		return r
+	}
+	up, chains := of("up", `avax_node_up{node="a"} 1`), of("bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} 1`)
+	healthy, stake := of("health", `avax_node_healthy{node="a"} 1`), of("connected_stake", `avax_node_connected_stake_ratio{node="a"} 0.9`)
+	errCall := errors.New("HTTP status 503")
+	late := settled
+	late.Progress = func() (int, int) { return 3, 7 }
+	for _, c := range []struct {
+		name   string
+		pool   Pool
+		runs   []metric.Run
+		want   Verdict
+		reason string
+	}{
+		{"all is known", settled, []metric.Run{up, chains, healthy, stake}, Yes, "yes: a is back: bootstrapped on P, healthy, connected to 90 % of the stake"},
+		{"only that it answers", settled, []metric.Run{up}, Unknown, "not known: which chains of a are bootstrapped: its collector has not run here"},
+		{"nothing but the version", settled, []metric.Run{up, failing("bootstrap", errCall), failing("health", errCall)}, Unknown,
+			"not known: which chains of a are bootstrapped: collector bootstrap of a fails: HTTP status 503"},
+		{"its health cannot be read", settled, []metric.Run{up, chains, failing("health", errCall), stake}, Unknown, "not known: whether a is healthy: collector health"},
+		{"its peers cannot be read", settled, []metric.Run{up, chains, healthy, failing("connected_stake", errCall)}, Unknown, "not known: how much stake a is"},
+		{"it offers no health", settled, []metric.Run{up, chains, failing("health", metric.ErrNotOffered), stake}, Yes, "yes: a is back: bootstrapped on P, connected"},
+		{"only bootstrap is enabled", settled, []metric.Run{up, chains}, Yes, "yes: a is back: bootstrapped on P"},
+		{"the collectors start", late, []metric.Run{up, chains}, Unknown, "not known: 3 of 7 collectors have run"},
+	} {
+		restarts := &Restarts{}
+		st := in(c.pool, now, nil, c.runs...)
+		restarts.See(st)
+		if verdict, answer := st.IsBack("a", time.Time{}); verdict != c.want || !strings.HasPrefix(answer.Reason, c.reason) || (answer.Back != nil) != (c.want != Unknown) {
+			t.Errorf("%s: verdict %d, %q; want %d, %q", c.name, verdict, answer.Reason, c.want, c.reason)
+		}
+	}
+}
+
 // An isolated node must not decide how much weight is connected.
 func TestConnectedWeightIsTheLowestOfWellConnectedNodes(t *testing.T) {
 	st := at(now, nil, run(t, "l1_views", `
