@@ -91,18 +91,21 @@ const (
 
 // run is the state of one evaluation of a range.
 type run struct {
-	o       Options
-	keep    bool      // whether samples are kept until the end
-	from    time.Time // begin of the range, or where an earlier run ended
-	plan    *plan
-	store   *alerting.Store
-	engine  *promql.Engine
-	loader  loader
-	before  bool                 // whether there are samples before the range
-	first   map[string]time.Time // by name: time of the oldest sample
-	open    map[string]*Incident // firing alerts, by key
-	resumed map[string]Incident  // firing alerts of an earlier run, by key
-	pending map[string]string    // name of the alert, by key
+	o      Options
+	keep   bool      // whether samples are kept until the end
+	from   time.Time // begin of the range, or where an earlier run ended
+	plan   *plan
+	store  *alerting.Store
+	engine *promql.Engine
+	loader loader
+	before bool                 // whether there are samples before the range
+	first  map[string]time.Time // by name: time of the oldest sample
+	open   map[string]*Incident // firing alerts, by key
+
+	continued bool       // whether an earlier run ended at from
+	recalled  []*results // of the earlier run
+
+	pending map[string]string // name of the alert, by key
 	errs    map[string]bool
 	texts   []func()    // expand the summaries of this window; see summary
 	ended   []*Incident // incidents of the range
@@ -120,7 +123,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := newRun(o, p, s)
-	if err := r.resume(); err != nil {
+	if err := r.resume(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return r.result, errors.Join(r.all(ctx), s.Close())
@@ -141,22 +144,25 @@ func newRun(o Options, p *plan, s *alerting.Store) *run {
 
 // all evaluates the range in windows.
 func (r *run) all(ctx context.Context) error {
-	// Rules read their own earlier results, up to an hour back, and results of others: begin twice as early.
+	// Rules read stored samples, and results of others that read stored samples: begin twice as early. An earlier run has saved the results.
 	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
+	if r.continued {
+		begin = r.oldest(r.from).Truncate(r.o.Interval)
+	}
 	length, saved := r.wholeIntervals(minWindow), time.Now()
 	for from := begin; from.Before(r.o.To); {
 		to := r.windowEnd(from, length)
 		// Half a window is not saved: the run that continues would count its incidents again.
 		before, err := r.checkpoint(from)
 		if err == nil && time.Since(saved) > time.Minute {
-			saved, err = time.Now(), r.save(before)
+			saved, err = time.Now(), r.save(ctx, before, from)
 		}
 		if err != nil {
 			return err
 		}
 		samples, err := r.window(ctx, from, to)
 		if err != nil {
-			return errors.Join(err, r.save(before))
+			return errors.Join(err, r.save(ctx, before, from))
 		}
 		if r.o.Progress != nil {
 			r.o.Progress(to, max(0, float64(to.Sub(r.o.From))/float64(r.o.To.Sub(r.o.From))))
@@ -193,11 +199,19 @@ func (r *run) window(ctx context.Context, from, to time.Time) (samples int, err 
 	if samples, err = r.load(ctx, from, to); err != nil {
 		return samples, err
 	}
-	if err := r.evaluate(ctx, from, to); err != nil || r.keep {
+	if r.continued && !to.After(r.from) {
+		err = r.recall(ctx, to)
+	} else {
+		err = r.evaluate(ctx, from, to)
+	}
+	if err != nil || r.keep {
 		return samples, err
 	}
-	return samples, r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli())
+	return samples, r.store.Truncate(r.oldest(to).UnixMilli())
 }
+
+// oldest returns the time of the oldest sample that an evaluation after a time may read.
+func (r *run) oldest(at time.Time) time.Time { return at.Add(-r.plan.reach - alerting.Lookback) }
 
 // wholeIntervals returns the length of a window with whole intervals, at least one. Otherwise a long interval would make an empty window.
 func (r *run) wholeIntervals(length time.Duration) time.Duration {
@@ -226,7 +240,7 @@ func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
 			name := string(series.Metric[model.MetricNameLabel])
 			if _, known := r.first[name]; !known && len(series.Values) > 0 {
 				r.first[name] = series.Values[0].Timestamp.Time()
-				r.before = r.before || r.first[name].Before(r.from)
+				r.before = r.before || r.first[name].Before(r.o.From)
 			}
 		}
 		n, err := r.loader.load(ctx, r.store, samples, scrapes)
@@ -312,7 +326,7 @@ func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at tim
 // note records the alerts that began to fire, and those that ended.
 func (r *run) note(ctx context.Context, rule *rule, at time.Time) {
 	// An alert of the time before the range counts only if that time has samples: without samples, absent() is true.
-	counts := func(fired time.Time) bool { return !at.Before(r.from) && (r.before || !fired.Before(r.from)) }
+	counts := func(fired time.Time) bool { return !at.Before(r.from) && (r.before || !fired.Before(r.o.From)) }
 	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
 		key := a.Labels.String()
 		incident, firing := r.open[key]
@@ -321,10 +335,6 @@ func (r *run) note(ctx context.Context, rule *rule, at time.Time) {
 			r.pending[key] = rule.name
 		case a.State == rules.StateFiring && !firing:
 			delete(r.pending, key)
-			if earlier, continues := r.resumed[key]; continues && at.Before(r.from) {
-				r.open[key] = &earlier
-				return
-			}
 			r.open[key] = &Incident{Alert: rule.name, Labels: a.Labels, Active: a.ActiveAt, Fired: at}
 			r.texts = append(r.texts, r.summary(ctx, rule, r.open[key], a.Value))
 		case a.State == rules.StateInactive && firing:
@@ -379,7 +389,7 @@ func (r *run) failed(rule *rule, err error) {
 // finish adds the alerts that still fire, sorts, and finds what could not be judged.
 func (r *run) finish() {
 	for _, incident := range r.open {
-		if r.before || !incident.Fired.Before(r.from) {
+		if r.before || !incident.Fired.Before(r.o.From) {
 			r.ended = append(r.ended, incident)
 		}
 	}

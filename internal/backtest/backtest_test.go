@@ -465,3 +465,89 @@ func usage(b *testing.B) (u syscall.Rusage) {
 	must.Do(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return u
 }
+
+// memories are rules that remember by reading their own results: a state, a time, and an alert that holds itself.
+const memories = `
+groups:
+  - name: g
+    rules:
+      - {record: 'avax:lit', expr: 'avax_event == 1 or last_over_time(avax:lit[30m]) unless avax_event == 2'}
+      - {record: 'avax:seen_timestamp_seconds', expr: 'timestamp(avax_seen) or last_over_time(avax:seen_timestamp_seconds[30m]) > time() - 86400'}
+      - {alert: Lit, expr: 'avax:lit'}
+      - {alert: LitLong, expr: 'avax:lit', for: 2h, annotations: {summary: '{{ $value }}'}}
+      - {alert: Unseen, expr: 'time() - avax:seen_timestamp_seconds > 7200', for: 10m}
+      - {alert: Holds, expr: 'avax_event == 1 or avax_event and ignoring (alertname, alertstate) ALERTS{alertname="Holds",alertstate="firing"} unless avax_event == 3', for: 10m}
+      - {alert: Flaps, expr: 'avax_flap == 1'}
+`
+
+// A run that was interrupted finds what one run finds, also with rules that remember what is long over, and whenever it was interrupted.
+func TestInterruptedRunRemembers(t *testing.T) {
+	own := history{time.Minute, map[string]func(time.Duration) (float64, bool){
+		"up": always(1),
+		`avax_event{node="alpha"}`: func(at time.Duration) (float64, bool) {
+			switch {
+			case at >= hour && at < hour+20*time.Minute:
+				return 1, true
+			case at >= 20*hour && at < 20*hour+40*time.Minute:
+				return 2, true
+			case at >= 22*hour && at < 22*hour+5*time.Minute:
+				return 3, true
+			}
+			return 0, true
+		},
+		"avax_seen": func(at time.Duration) (float64, bool) { return 1, at < 2*hour || at > 25*hour },
+		"avax_flap": func(at time.Duration) (float64, bool) { return float64(int(at.Minutes()) % 2), true },
+	}}
+	until := func(end time.Duration) func(time.Duration) (float64, bool) {
+		return func(at time.Duration) (float64, bool) { return 1, at < end }
+	}
+	lost := history{time.Minute, map[string]func(time.Duration) (float64, bool){
+		"up": between(2*hour, 30*hour, 0, 1), "avax_exporter_targets": until(2 * hour), `avax_node_up{node="alpha"}`: until(2 * hour),
+		`avax_node_identity_info{node="alpha",node_id="NodeID-1"}`: until(2 * hour),
+	}}
+	for name, test := range map[string]struct {
+		h     history
+		rules *Rules
+		fires string
+		stops [][]time.Duration
+		every time.Duration
+	}{
+		"own rules": {own, parse(t, memories), "LitLong", [][]time.Duration{
+			{hour / 2}, {9 * hour}, {14 * hour, 19 * hour}, {21 * hour},
+		}, time.Minute},
+		"an exporter that was lost": {lost, must.Get(ParseRules(alerts.Rules, nil))(t), "AvaxExporterDown", [][]time.Duration{{11 * hour}}, 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Source: test.h, From: begin, To: begin.Add(27 * hour), Interval: test.every, Groups: test.rules}
+			resultOf := func(r *Result, err error) string {
+				var b strings.Builder
+				if err = errors.Join(err, WriteJSON(&b, r)); err != nil {
+					t.Fatal(err)
+				}
+				return b.String()
+			}
+			want := resultOf(Run(t.Context(), o))
+			if !strings.Contains(want, `"alert": "`+test.fires) {
+				t.Fatalf("%s did not fire: %s", test.fires, want)
+			}
+			o.Checkpoint = filepath.Join(t.TempDir(), "checkpoint")
+			for _, stops := range test.stops {
+				for _, at := range stops {
+					ctx, stop := context.WithCancel(t.Context())
+					o.Progress = func(until time.Time, _ float64) {
+						if until.After(begin.Add(at)) {
+							stop()
+						}
+					}
+					if _, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+				}
+				o.Progress = nil
+				if diff := cmp.Diff(want, resultOf(Run(t.Context(), o))); diff != "" {
+					t.Errorf("interrupted at %v (-whole +continued):\n%s", stops, diff)
+				}
+			}
+		})
+	}
+}
