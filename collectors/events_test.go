@@ -329,8 +329,7 @@ func TestRewardsFollowTheServicesList(t *testing.T) {
 				"reward":{"assetId":"%s","symbol":"%[5]s","denomination":%d,"amount":"%s"%s}}`, id, time.Now().Unix(), utxo, index, asset, map[string]int{"AVAX": 9, "OTHER": 6}[asset], amount, price)
 		}
 		const price = `,"historicalPrice":{"currencyCode":"usd","value":2}`
-		run := func(want map[string]float64) {
-			t.Helper()
+		read := func() (samples string) {
 			w.restart(t, path)
 			w.data(func(r *http.Request) string {
 				if fails {
@@ -338,7 +337,12 @@ func TestRewardsFollowTheServicesList(t *testing.T) {
 				}
 				return `{"historicalRewards":[` + list + `]}`
 			})
-			samples, _ := w.run(t, "rewards", "alpha")
+			samples, _ = w.run(t, "rewards", "alpha")
+			return samples
+		}
+		run := func(want map[string]float64) {
+			t.Helper()
+			samples := read()
 			for family, n := range want {
 				if got := sum(t, samples, family, `"VALIDATOR`); got != n {
 					t.Errorf("%s: %v, want %v", family, got, n)
@@ -357,6 +361,9 @@ func TestRewardsFollowTheServicesList(t *testing.T) {
 		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 1})
 		fails = false
 		list = reward("a", "AVAX", "1000000000", strings.Replace(price, "2", "3", 1), 7) + "," + reward("c", "AVAX", "20000000000000000000000000000", "", 0)
+		if got := sum(t, read(), "avax_rewards_total", `"VALIDATOR`); got != 3 {
+			t.Errorf("%v rewards after one reading without b, want 3", got)
+		}
 		run(map[string]float64{"avax_rewards_total": 2, "avax_rewards_avax_total": 2e19 + 1, "avax_rewards_other_assets_total": 0, "avax_rewards_value": 3,
 			"avax_rewards_unpriced": 1})
 	})

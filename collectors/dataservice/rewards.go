@@ -238,10 +238,10 @@ func (r *rewardReader) tooLong() error {
 		"Monitor validators with fewer rewards (AVAX_VALIDATORS).")}
 }
 
-// end replaces the totals after the list was read to its end. If a list of several pages lacks rewards that it had before, two readings must agree: a
-// page may be missing. The second reading is due in the next run.
+// end replaces the totals after the list was read to its end. If the list lacks rewards that it had before, two readings must agree: a page may be
+// missing. The second reading is due in the next run.
 func (r *rewardReader) end(sums *rewardSums, began time.Time) {
-	if r.Complete != nil && len(r.Complete.known) > rewardPageSize && r.Complete.hasMore(sums) && r.Lacks != max(1, len(sums.known)) {
+	if r.Complete != nil && r.Complete.hasMore(sums) && r.Lacks != max(1, len(sums.known)) {
 		r.Lacks, r.Rescanned, r.Next, r.Place, r.Gap = max(1, len(sums.known)), time.Time{}, nil, scrape.Place{}, false
 		return
 	}

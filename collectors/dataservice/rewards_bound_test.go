@@ -176,39 +176,45 @@ func TestRejectedOrRepeatedPageOfRewardsFailsTheRun(t *testing.T) {
 
 // The totals do not fall because one reading of the list lacks a page. They fall when two readings agree, because the service removed a reward.
 func TestTotalsFallOnlyAfterTwoReadings(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		list, cut := 250, 0 // rewards that the service lists, and those that one reading lacks
-		r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
-		r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
-			from, _ := strconv.Atoi(token)
-			for n := from; n < min(from+100, list-cut); n++ {
-				p.Items = append(p.Items, reward(n))
-			}
-			if from+100 < list-cut {
-				p.NextPageToken = strconv.Itoa(from + 100)
-			}
-			return p, nil
+	for rewards, lacking := range map[int]int{250: 150, 5: 5, 2: 1} {
+		t.Run(fmt.Sprintf("%d of %d rewards are missing once", lacking, rewards), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testTotalsFallOnlyAfterTwoReadings(t, rewards, lacking) })
+		})
+	}
+}
+
+func testTotalsFallOnlyAfterTwoReadings(t *testing.T, list, lacking int) {
+	all, cut := list, 0 // rewards that the service lists, and those that one reading lacks
+	r := rewardReader{rewardTotals: &rewardTotals{}, store: func() {}, history: semaphore.NewWeighted(1)}
+	r.page = func(_ context.Context, token string) (p data.Page[data.Reward], err error) {
+		from, _ := strconv.Atoi(token)
+		for n := from; n < min(from+100, list-cut); n++ {
+			p.Items = append(p.Items, reward(n))
 		}
-		after := func(days int) int {
-			for range days * 24 {
-				must.Do(t, r.read(t.Context()))
-				time.Sleep(time.Hour)
-			}
-			return r.Complete.Sums[data.RewardValidator].Count
+		if from+100 < list-cut {
+			p.NextPageToken = strconv.Itoa(from + 100)
 		}
-		if got := after(1); got != 250 {
-			t.Fatalf("%d rewards", got)
+		return p, nil
+	}
+	after := func(days int) int {
+		for range days * 24 {
+			must.Do(t, r.read(t.Context()))
+			time.Sleep(time.Hour)
 		}
-		time.Sleep(24 * time.Hour)
-		cut = 150
-		if err := r.read(t.Context()); err != nil || r.Complete.Sums[data.RewardValidator].Count != 250 {
-			t.Errorf("after a short reading: %d rewards, %v", r.Complete.Sums[data.RewardValidator].Count, err)
-		}
-		if cut = 0; after(2) != 250 {
-			t.Errorf("%d rewards after it", r.Complete.Sums[data.RewardValidator].Count)
-		}
-		if list = 249; after(2) != 249 {
-			t.Errorf("%d rewards after the service removed one", r.Complete.Sums[data.RewardValidator].Count)
-		}
-	})
+		return r.Complete.Sums[data.RewardValidator].Count
+	}
+	if got := after(1); got != all {
+		t.Fatalf("%d rewards", got)
+	}
+	time.Sleep(24 * time.Hour)
+	cut = lacking
+	if err := r.read(t.Context()); err != nil || r.Complete.Sums[data.RewardValidator].Count != all {
+		t.Errorf("after a short reading: %d rewards, %v", r.Complete.Sums[data.RewardValidator].Count, err)
+	}
+	if cut = 0; after(2) != all {
+		t.Errorf("%d rewards after it", r.Complete.Sums[data.RewardValidator].Count)
+	}
+	if list--; after(2) != all-1 {
+		t.Errorf("%d rewards after the service removed one", r.Complete.Sums[data.RewardValidator].Count)
+	}
 }

@@ -35,7 +35,7 @@ func TestInventedNamesAddFewSeries(t *testing.T) {
 		before := series()
 		bravo := about(w.Samples(t), "bravo")
 		var hours []int
-		for range 3 {
+		for range 2 {
 			time.Sleep(time.Hour)
 			hours = append(hours, series())
 		}
