@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -16,7 +17,7 @@ import (
 type Names struct {
 	NodeNames []string                     // configured names of nodes, sorted
 	ids       map[string]string            // node IDs by configured names
-	called    map[string][]string          // configured names by node ID, sorted; two names may have the same ID
+	called    map[string][]string          // configured names by node ID, nodes that answer first; two names may have the same ID
 	given     map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
 }
 
@@ -29,7 +30,11 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	if pool.Labels != nil {
 		n.given = pool.Labels()
 	}
-	ever.each(nodeUp, func(s sample) { n.NodeNames = append(n.NodeNames, s.labels[0]) })
+	up := map[string]float64{}
+	ever.each(nodeUp, func(s sample) {
+		n.NodeNames = append(n.NodeNames, s.labels[0])
+		up[s.labels[0]] = s.V
+	})
 	slices.Sort(n.NodeNames)
 	n.NodeNames = slices.Compact(n.NodeNames)
 	ever.each(everInfo, func(s sample) {
@@ -37,8 +42,10 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 		n.ids[node] = id
 		n.called[id] = appendNew(n.called[id], node)
 	})
-	for _, names := range n.called {
-		slices.Sort(names)
+	for _, names := range n.called { // a node ID that has moved to another node is that of the node that answers
+		slices.SortFunc(names, func(a, b string) int {
+			return cmp.Or(cmp.Compare(up[b], up[a]), strings.Compare(a, b))
+		})
 	}
 	return n
 }
@@ -60,7 +67,7 @@ func (n Names) IsNode(name string) bool {
 // IDOf returns the node ID of a configured node; empty if it is not known.
 func (n Names) IDOf(node string) string { return n.ids[node] }
 
-// NodeOf returns the configured name of a node ID, or an empty string.
+// NodeOf returns the configured name of a node ID, or an empty string. Of two nodes with this ID, it is the one that answers.
 func (n Names) NodeOf(id string) string {
 	if names := n.called[id]; len(names) > 0 {
 		return names[0]

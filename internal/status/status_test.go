@@ -391,6 +391,26 @@ func TestNodeIsBackOnlyIfItsStateIsKnown(t *testing.T) {
 	}
 }
 
+// After a staking key has moved from a node that died, its ID is that of the node that answers, whichever comes first in the alphabet.
+func TestNodeIDIsThatOfTheNodeThatAnswers(t *testing.T) {
+	for dead, alive := range map[string]string{"alpha": "bravo", "bravo": "alpha"} {
+		info := run(t, "identity", `
+			avax_node_info{node="alpha",node_id="NodeID-k"} 1
+			avax_node_info{node="bravo",node_id="NodeID-k"} 1
+			avax_validator_present{node_id="NodeID-k"} 1`)
+		up := run(t, "up", `avax_node_up{node="`+dead+"\"} 0\navax_node_up{node=\""+alive+`"} 1`)
+		stop := run(t, stopCollector, "")
+		stop.Facts.ValidatorSets = testworld.ValidatorSetsOf("x", map[string]map[string]float64{alive: {"P": 0.99}})
+		st := at(now, nil, info, up, stop)
+		if st.NodeOf("NodeID-k") != alive || st.NameOf("NodeID-k", "") != alive {
+			t.Errorf("%s is dead: NodeID-k is %s", dead, st.NodeOf("NodeID-k"))
+		}
+		if verdict, answer := st.SafeToStop("NodeID-k"); verdict != Yes {
+			t.Errorf("%s is dead: %d %s", dead, verdict, answer.Reason)
+		}
+	}
+}
+
 // An isolated node must not decide how much weight is connected.
 func TestConnectedWeightIsTheLowestOfWellConnectedNodes(t *testing.T) {
 	st := at(now, nil, run(t, "l1_views", `
