@@ -43,7 +43,9 @@ Options:
                         May be repeated. Without /SEVERITY: a threshold without
                         the label severity. For other labels of a threshold,
                         write them as ALERT/within=7d=VALUE.
-  --alertmanager FILE   routes and inhibition, in Alertmanager's format
+  --alertmanager FILE   routes and inhibition, in Alertmanager's format, such as
+                        AVAX_NOTIFY_FILE. Without inhibit_rules in FILE, those
+                        of deploy/alertmanager apply, as in the exporter.
                         (default: the configuration in deploy/alertmanager)
   --list                print each alert with its time and summary
   --alert NAME          with --at: replay this alert
@@ -151,7 +153,7 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return inputError("backtest: %w", err)
 	}
-	routes, err := r.routes()
+	routes, err := r.routes(stderr)
 	if err != nil {
 		return inputError("backtest: Alertmanager's configuration: %w", err)
 	}
@@ -210,12 +212,18 @@ func (r backtestRequest) ruleFile() ([]byte, error) {
 	return os.ReadFile(r.rules)
 }
 
-// routes returns Alertmanager's configuration.
-func (r backtestRequest) routes() (*amconfig.Config, error) {
-	if r.alertmanager == "" {
-		return amconfig.Load(string(alertmanager.Config))
+// routes returns Alertmanager's configuration. Like the exporter, it adds the shipped inhibit rules to a file without any.
+func (r backtestRequest) routes(stderr io.Writer) (*amconfig.Config, error) {
+	shipped, err := amconfig.Load(string(alertmanager.Config))
+	if err != nil || r.alertmanager == "" {
+		return shipped, err
 	}
-	return amconfig.LoadFile(r.alertmanager)
+	c, err := amconfig.LoadFile(r.alertmanager)
+	if err == nil && len(c.InhibitRules) == 0 {
+		c.InhibitRules = shipped.InhibitRules
+		fmt.Fprintf(stderr, "%s has no inhibit_rules: using those of deploy/alertmanager, as the exporter does\n", r.alertmanager)
+	}
+	return c, err
 }
 
 // progress returns a function that shows on a terminal how far the evaluation is. It returns nil if stderr is no terminal.
