@@ -105,6 +105,19 @@ func TestDocumentedStatefulSetWaitsForYes(t *testing.T) {
 	}
 	must.Do(t, yaml.Unmarshal([]byte(block(t, operatingSection(t, "#### Kubernetes"), "yaml")), &set))
 	container := set.Spec.Template.Spec.Containers[0]
+	// The pod is ready when the exporter has reached it, so that its name must exist before.
+	var service struct {
+		Kind string
+		Spec struct {
+			PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses"`
+			ClusterIP                string `yaml:"clusterIP"`
+		}
+	}
+	_, after, _ := strings.Cut(operatingSection(t, "#### Kubernetes"), "```\n")
+	must.Do(t, yaml.Unmarshal([]byte(block(t, after, "yaml")), &service))
+	if service.Kind != "Service" || !service.Spec.PublishNotReadyAddresses || service.Spec.ClusterIP != "None" {
+		t.Errorf("the Service of the StatefulSet: %+v", service)
+	}
 	for path, command := range map[string][]string{"/safe-to-stop": container.Lifecycle.PreStop.Exec.Command, "/serving": container.ReadinessProbe.Exec.Command} {
 		for _, answer := range stopAnswers {
 			var asked []string
