@@ -23,6 +23,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -549,5 +550,33 @@ func TestInterruptedRunRemembers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The report counts what was sent in the range, and no alert that is no problem: the watchdog repeats its notification each minute.
+func TestReportCountsTheRangeOnly(t *testing.T) {
+	c := must.Get(config.Load(string(alertmanager.Config)))(t)
+	labelled := func(alert, severity string) labels.Labels {
+		return labels.FromStrings("alertname", alert, "node", "alpha", "severity", severity)
+	}
+	fired := begin.Add(-150 * time.Minute)
+	r := &Result{From: begin, To: begin.Add(24 * hour), Incidents: []Incident{
+		{Alert: "AvaxWatchdog", Labels: labelled("AvaxWatchdog", "none"), Fired: fired},
+		{Alert: "AvaxNodeDown", Labels: labelled("AvaxNodeDown", "page"), Fired: fired},
+		{Alert: "AvaxPeersLow", Labels: labelled("AvaxPeersLow", "warn"), Fired: fired, Resolved: begin.Add(10 * time.Minute)}, // inhibited
+	}}
+	r.Notify(c)
+	var out strings.Builder
+	must.Do(t, r.Print(&out, false))
+	if line := strings.Split(out.String(), "\n")[1]; line != "2 alerts, 24 notifications; per week: 168.0 pages, 0.0 warnings, 0.0 notes" {
+		t.Errorf("%s", line)
+	}
+	for _, s := range r.Summaries() {
+		switch want := map[string]float64{"AvaxWatchdog": 24 * 3600, "AvaxNodeDown": 24 * 3600, "AvaxPeersLow": 600}[s.Alert]; {
+		case s.Longest != want || s.Total != want:
+			t.Errorf("%s: %v of %v seconds, want %v", s.Alert, s.Longest, s.Total, want)
+		case s.Alert == "AvaxPeersLow" && (s.Inhibited != 1 || s.Brief != 0 || s.Notified != 0):
+			t.Errorf("%+v", s)
+		}
 	}
 }

@@ -21,8 +21,8 @@ type Notification struct {
 	Firing   []int     `json:"incidents"` // positions in Result.Incidents
 }
 
-// Notify adds the notifications that an Alertmanager with this configuration would have sent, and how long each incident was
-// inhibited. Silences, time intervals and messages that only report resolved alerts do not count.
+// Notify adds the notifications that an Alertmanager with this configuration would have sent in the range, and how long each incident was
+// inhibited in it. Silences, time intervals and messages that only report resolved alerts do not count.
 func (r *Result) Notify(c *config.Config) {
 	muted := r.inhibited(notify.InhibitionOf(c))
 	root := dispatch.NewRoute(c.Route, nil)
@@ -44,7 +44,7 @@ func (r *Result) Notify(c *config.Config) {
 		}
 		r.Incidents[i].Inhibited = 0
 		for _, m := range muted[i] {
-			r.Incidents[i].Inhibited += m.to.Sub(m.from)
+			r.Incidents[i].Inhibited += max(0, m.to.Sub(later(m.from, r.From)))
 		}
 	}
 	r.Notifications = []Notification{}
@@ -80,7 +80,9 @@ func (g *group) notifications(r *Result, muted map[int][]span) (sent []Notificat
 		}
 		news := slices.ContainsFunc(firing, func(i int) bool { return !told[i] })
 		if len(firing) > 0 && (news || at.Sub(last) >= o.RepeatInterval) {
-			sent = append(sent, Notification{At: at, Receiver: o.Receiver, Group: g.labels, Firing: firing, Severity: severity(r, firing)})
+			if !at.Before(r.From) {
+				sent = append(sent, Notification{At: at, Receiver: o.Receiver, Group: g.labels, Firing: firing, Severity: severity(r, firing)})
+			}
 			last = at
 			told = map[int]bool{}
 			for _, i := range firing {
@@ -103,9 +105,12 @@ func (g *group) notifications(r *Result, muted map[int][]span) (sent []Notificat
 	}
 }
 
+// none is the severity of an alert that is no problem, such as AvaxWatchdog.
+const none = "none"
+
 // severity returns the highest severity of incidents.
 func severity(r *Result, incidents []int) (highest string) {
-	for _, s := range []string{"info", "warn", "page"} {
+	for _, s := range []string{none, "info", "warn", "page"} {
 		if slices.ContainsFunc(incidents, func(i int) bool { return r.Incidents[i].Severity() == s }) {
 			highest = s
 		}
@@ -150,6 +155,18 @@ func earlier(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// during returns how long the incident lasted in the range.
+func (i Incident) during(r *Result) time.Duration {
+	return max(0, i.end(r).Sub(later(i.Fired, r.From)))
 }
 
 // end returns when the incident ended, or the end of the range.

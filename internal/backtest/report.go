@@ -26,7 +26,7 @@ type Summary struct {
 	Inhibited int `json:"inhibited"` // incidents that were inhibited from begin to end
 	Notified  int `json:"notified"`  // notifications that contain the alert
 	Pending   int `json:"pending"`   // times that the alert was pending without firing; of all severities
-	// Longest and Total are the durations of the incidents in seconds.
+	// Longest and Total are the durations of the incidents in the range, in seconds.
 	Longest float64 `json:"longest_seconds"`
 	Total   float64 `json:"total_seconds"`
 }
@@ -43,11 +43,11 @@ func (r *Result) Summaries() []Summary {
 		if rows[k] == nil {
 			rows[k] = &Summary{Alert: k.alert, Severity: k.severity, Pending: r.Pending[k.alert]}
 		}
-		s, took := rows[k], incident.end(r).Sub(incident.Fired)
+		s, took := rows[k], incident.during(r)
 		s.Fired++
 		s.Total += took.Seconds()
 		s.Longest = max(s.Longest, took.Seconds())
-		if !incident.Resolved.IsZero() && took <= briefly {
+		if !incident.Resolved.IsZero() && incident.Resolved.Sub(incident.Fired) <= briefly {
 			s.Brief++
 		}
 		if incident.Inhibited >= took {
@@ -93,7 +93,18 @@ func (r *Result) PerWeek(severity string) float64 {
 func (r *Result) Print(w io.Writer, list bool) error {
 	p := bufio.NewWriter(w)
 	fmt.Fprintf(p, "%s to %s (%s)\n", stamp(r.From), stamp(r.To), model.Duration(r.To.Sub(r.From).Round(time.Minute)))
-	fmt.Fprintf(p, "%s, %s; per week: %.1f pages, %.1f warnings, %.1f notes\n", count(len(r.Incidents), "alert"), count(len(r.Notifications), "notification"),
+	fired, sent := 0, 0 // without those that are no problem
+	for _, i := range r.Incidents {
+		if i.Severity() != none {
+			fired++
+		}
+	}
+	for _, n := range r.Notifications {
+		if n.Severity != none {
+			sent++
+		}
+	}
+	fmt.Fprintf(p, "%s, %s; per week: %.1f pages, %.1f warnings, %.1f notes\n", count(fired, "alert"), count(sent, "notification"),
 		r.PerWeek("page"), r.PerWeek("warn"), r.PerWeek("info"))
 	if rows := r.Summaries(); len(rows) > 0 {
 		fmt.Fprintln(p)
