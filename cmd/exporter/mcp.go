@@ -61,7 +61,8 @@ var tools = []tool{
 		"metric family.", path: "/explain", args: []toolArg{
 		{"name", "alert or metric family, such as AvaxNodeDown or avax_node_up", true}, {"target", "node, chain, ID or other label value", false},
 	}},
-	{name: "alert_history", about: "Which alerts fired in the last hours. Each series has the times at which the alert fired.", path: "/api/v1/query_range",
+	{name: "alert_history", about: "Which alerts fired in the last hours, in 60 steps. Each series has the times at which a step ended in which the alert " +
+		"fired.", path: "/api/v1/query_range",
 		args: []toolArg{
 			{"name", "alert, such as AvaxNodeDown; every alert without it", false}, {"hours", "1 to 24, 6 without it", false},
 		}, set: alertHistory},
@@ -85,7 +86,7 @@ var tools = []tool{
 		args: []toolArg{{"name", "alert, such as AvaxNodeDown", true}}},
 }
 
-// alertHistory replaces the parameters name and hours by a query of at most 60 steps.
+// alertHistory replaces the parameters name and hours by a query of 60 steps. Each step is about the whole time since the one before.
 func alertHistory(v url.Values) error {
 	hours, err := strconv.ParseFloat(v.Get("hours"), 64)
 	if v.Get("hours") == "" {
@@ -98,13 +99,13 @@ func alertHistory(v url.Values) error {
 	if name := v.Get("name"); name != "" {
 		query = fmt.Sprintf(`ALERTS{alertstate="firing", alertname=%q}`, name)
 	}
-	now := time.Now().Unix()
+	now, step := time.Now().Unix(), int64(hours*60)
 	v.Del("name")
 	v.Del("hours")
-	v.Set("query", query)
-	v.Set("start", strconv.FormatInt(now-int64(hours*3600), 10))
+	v.Set("query", fmt.Sprintf("max_over_time(%s[%ds])", query, step))
+	v.Set("start", strconv.FormatInt(now-59*step, 10))
 	v.Set("end", strconv.FormatInt(now, 10))
-	v.Set("step", strconv.FormatInt(int64(hours*60), 10))
+	v.Set("step", strconv.FormatInt(step, 10))
 	return nil
 }
 

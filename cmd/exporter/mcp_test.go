@@ -1,9 +1,20 @@
 package main
 
 import (
+	"fmt"
+	"math"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/util/teststorage"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -14,5 +25,34 @@ func TestAgentsPageListsEveryTool(t *testing.T) {
 		if !strings.Contains(string(page), "| `"+tool.name+"` |") {
 			t.Errorf("docs/agents.md does not list %s", tool.name)
 		}
+	}
+}
+
+// Whenever an alert fired within the hours, and however shortly, it is in the answer.
+func TestAlertHistoryHasShortAlerts(t *testing.T) {
+	store := teststorage.New(t)
+	t.Cleanup(func() { store.Close() })
+	appender, now := store.Appender(t.Context()), time.Now()
+	const alerts = 24 * 6 // one in ten minutes
+	for i := range alerts {
+		series := labels.FromStrings("__name__", "ALERTS", "alertname", fmt.Sprint("A", i), "alertstate", "firing")
+		began := now.Add(-24*time.Hour + 5*time.Minute + time.Duration(i)*10*time.Minute)
+		must.Get(appender.Append(0, series, began.UnixMilli(), 1))(t)
+		must.Get(appender.Append(0, series, began.Add(15*time.Second).UnixMilli(), math.Float64frombits(value.StaleNaN)))(t)
+	}
+	must.Do(t, appender.Commit())
+	engine := promqltest.NewTestEngine(t, false, 5*time.Minute, 1_000_000)
+	unix := func(text string) time.Time { return time.Unix(must.Get(strconv.ParseInt(text, 10, 64))(t), 0) }
+	for hours, want := range map[string]int{"": 36, "1": 6, "1.5": 9, "24": alerts} {
+		v := url.Values{"hours": {hours}}
+		must.Do(t, alertHistory(v))
+		step := must.Get(strconv.Atoi(v.Get("step")))(t)
+		query := must.Get(engine.NewRangeQuery(t.Context(), store, nil, v.Get("query"), unix(v.Get("start")), unix(v.Get("end")), time.Duration(step)*time.Second))(t)
+		result := query.Exec(t.Context())
+		must.Do(t, result.Err)
+		if n := result.Value.(promql.Matrix).Len(); n != want {
+			t.Errorf("%s hours: %d alerts, want %d", hours, n, want)
+		}
+		query.Close()
 	}
 }
