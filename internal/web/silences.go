@@ -17,6 +17,8 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/docs"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
@@ -149,10 +151,13 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 		return nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
 	}
 	st := s.statusAt(time.Now())
-	groups, _ := s.groups(ctx) // without rules, no word names an alert
+	groups, unread := s.groups(ctx)
 	for _, word := range named {
-		of, err := matchesOfWord(st, groups, word)
-		if err != nil {
+		of, err := matchesOfWord(st, groups, unread != nil, word)
+		switch {
+		case err != nil && unread != nil:
+			return nil, fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME", err, unread)
+		case err != nil:
 			return nil, err
 		}
 		if sets == nil {
@@ -226,8 +231,14 @@ func quoted(value string) string {
 	return value
 }
 
-func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][]notify.Match, error) {
+// matchesOfWord returns the sets of one word. The built-in alerts are always known: an Alertmanager may get them from somebody else. Without rules, each label
+// of a family may be one of an alert.
+func matchesOfWord(st *status.Status, groups []alerting.Group, unread bool, word string) ([][]notify.Match, error) {
 	var alerts []string
+	builtin, _ := docs.Runbooks.ReadDir("runbooks")
+	for _, file := range builtin {
+		alerts = append(alerts, strings.TrimSuffix(file.Name(), ".md"))
+	}
 	known := []string{"alertname", "severity", "job", "instance", "node", "chain", "node_id", "validation_id", "subnet_id", "collector", "target", "upstream"}
 	for _, group := range groups {
 		for _, r := range group.Rules {
@@ -240,6 +251,15 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string) ([][
 			}
 			for _, a := range r.Alerts {
 				for name := range a.Labels {
+					known = appendNew(known, name)
+				}
+			}
+		}
+	}
+	if unread {
+		for _, spec := range collectors.All() {
+			for _, f := range spec.Families {
+				for _, name := range f.Labels {
 					known = appendNew(known, name)
 				}
 			}

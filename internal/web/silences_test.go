@@ -129,6 +129,29 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 	}
 }
 
+// Where nothing evaluates rules, or the Prometheus does not answer, the built-in alerts and the labels of series have their names, and an error says what
+// is not known.
+func TestAlertsCanBeSilencedWithoutTheirRules(t *testing.T) {
+	for name, source := range map[string]alerting.Source{"no source": nil, "no answer": &stored{err: errors.New("connection refused")}} {
+		s := siteWith(t, `avax_node_up{node="alpha"} 1`)
+		s.Source = source
+		for what, want := range map[string]string{
+			"AvaxHeadLag alpha": "alertname=\"AvaxHeadLag\", node=\"alpha\"\n", "alertname=Mine": "alertname=\"Mine\"\n", "check=disk": "check=\"disk\"\n",
+		} {
+			if code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what)); code != 200 || got != want {
+				t.Errorf("%s: %s: %d %s", name, what, code, got)
+			}
+		}
+		because := map[string]string{"no source": "because alerts are not evaluated here", "no answer": "because connection refused"}[name]
+		for _, what := range []string{"Mine", "colour=red"} {
+			code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what))
+			if code != 404 || !strings.Contains(got, because) || !strings.Contains(got, "as alertname=NAME") {
+				t.Errorf("%s: %s: %d %s", name, what, code, got)
+			}
+		}
+	}
+}
+
 // The link under an alert silences this alert and no other: not that of another severity, nor one that differs in any label.
 func TestSilenceOnlyThisSilencesOneAlert(t *testing.T) {
 	s := siteWith(t, `
