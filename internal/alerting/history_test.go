@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
@@ -238,22 +239,35 @@ func TestUnreadableHistoryIsKept(t *testing.T) {
 	}
 }
 
-// After the clock was set back, the samples before the step have the times that a right clock would have given them.
+// After the clock was set back, the samples before the step have the times that a right clock would have given them, and so have the values that
+// are times of this clock: an alert on their age neither ends nor starts.
 func TestSamplesMoveWithTheClock(t *testing.T) {
 	s, at := open(t), time.Unix(1_800_000_000, 0)
+	now := float64(at.Unix())
+	want := map[string][]float64{}
 	app := s.Appender(t.Context())
 	for _, one := range []struct {
-		name  string
-		value float64
-	}{{"height", 7}, {forState, float64(at.Unix()) - 60}} {
+		name         string
+		value, after float64
+	}{
+		{"height", 7, 7},
+		{forState, now - 60, now - 3660},
+		{"avax:node_down_since_timestamp_seconds", now - 60, now - 3660},
+		{"avax:node_watched_timestamp_seconds", now, now - 3600},
+		{"avax:validator_end_timestamp_seconds", now + 60, now + 60}, // by the network's clock
+		{"avax:other_timestamp_seconds", 0, 0},
+		{"avax_chain_head_timestamp_seconds", now - 60, now - 60}, // by the network's clock
+		{"avax:node_lag_seconds", 60, 60},
+	} {
 		must.Get(app.Append(0, labels.FromStrings("__name__", one.name), at.UnixMilli(), one.value))(t)
+		want[`{__name__="`+one.name+`"}`] = []float64{one.after}
 	}
 	must.Do(t, app.Commit())
 	moved := must.Get(s.moved(slog.New(slog.DiscardHandler), at, -time.Hour))(t)
 	if moved.MaxTime() != at.Add(-time.Hour).UnixMilli() {
 		t.Errorf("newest sample at %d", moved.MaxTime())
 	}
-	if got := samplesOf(t, moved); got[`{__name__="height"}`][0] != 7 || got[`{__name__="`+forState+`"}`][0] != float64(at.Add(-time.Hour).Unix())-60 {
-		t.Errorf("%v", got)
+	if diff := cmp.Diff(want, samplesOf(t, moved)); diff != "" {
+		t.Errorf("(-want +moved):\n%s", diff)
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
@@ -109,11 +109,11 @@ func (s *Store) moved(log *slog.Logger, before time.Time, by time.Duration) (*St
 	for set.Next() {
 		app := to.Appender(context.Background())
 		l := set.At().Labels()
-		start := l.Get(model.MetricNameLabel) == forState // its value is a time
+		stamp := isStamp(l.Get(model.MetricNameLabel))
 		it = set.At().Iterator(it)
 		for ref := storage.SeriesRef(0); it.Next() == chunkenc.ValFloat; {
 			t, v := it.At()
-			if start && !value.IsStaleNaN(v) {
+			if stamp && v <= float64(t)/1000 && v > 0 { // not a stale marker, nor a time to come, such as the end of a period
 				v += by.Seconds()
 			}
 			ref, _ = app.Append(ref, l, t+by.Milliseconds(), v) // a sample that is too old is not needed
@@ -123,6 +123,12 @@ func (s *Store) moved(log *slog.Logger, before time.Time, by time.Duration) (*St
 		}
 	}
 	return to, set.Err()
+}
+
+// isStamp reports whether the values of a series are times that this machine's clock gave to what has happened: the starts of alerts, and records such
+// as avax:node_down_since_timestamp_seconds. The exporter's own families come anew with each scrape.
+func isStamp(name string) bool {
+	return name == forState || strings.Contains(name, ":") && strings.HasSuffix(name, "_timestamp_seconds")
 }
 
 // drop deletes samples older than the sum of history and Lookback.
