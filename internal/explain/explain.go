@@ -152,16 +152,15 @@ func (e *explanation) readNames() {
 // notTarget are labels that do not say what a sample is about.
 var notTarget = []model.LabelName{"__name__", "job", "instance", "pod", "alertname", "alert", "severity", "within", "needs", "scope"}
 
-// isAbout reports whether a label has one of the target's names. A label may join two names with a slash. A sample without a label that
+// isAbout reports whether a label is one of the target's names, or joins one and another name with a slash. A sample without a label that
 // says what it is about is about every target.
 func (e *explanation) isAbout(labels model.Metric) bool {
 	general := true
 	for name, v := range labels {
-		for part := range strings.SplitSeq(string(v), "/") {
-			if slices.Contains(e.names, part) && e.target != "" {
-				e.found = true
-				return true
-			}
+		is := func(name string) bool { return slices.Contains(e.names, name) }
+		if e.target != "" && (is(string(v)) || slices.ContainsFunc(strings.Split(string(v), "/"), is)) {
+			e.found = true
+			return true
 		}
 		general = general && slices.Contains(notTarget, name)
 	}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,6 +85,7 @@ avax_exporter_collector_success{collector="uptime",target="alpha"} 1
 avax_exporter_collector_success{collector="health",target="alpha"} 1
 avax_exporter_collector_success{collector="up",target="alpha"} 1
 avax_exporter_collector_success{collector="up",target="bravo"} 0
+avax_exporter_collector_success{collector="heads",target="charlie/C"} 1
 # TYPE avax_exporter_collector_last_success_timestamp_seconds gauge
 avax_exporter_collector_last_success_timestamp_seconds{collector="uptime",target="alpha"} 946685000
 `
@@ -201,4 +204,29 @@ func TestNamesOfTheConfigurationAreTargets(t *testing.T) {
 	demand(t, told[1], `avax_address_balance_tokens{address="0xa", chain="C"} 12`, "!0xb")
 	demand(t, told[2], "!unknown", "!NodeID-A")
 	demand(t, told[3], "of 0xb on C is 40")
+}
+
+// What a label in /metrics says is a target, also a target of a collector that joins a node and a chain.
+func TestEveryLabelValueIsATarget(t *testing.T) {
+	var names [][2]string
+	for line := range strings.Lines(served) {
+		name, labels, _ := strings.Cut(line, "{")
+		switch {
+		case strings.HasSuffix(name, "_labels"): // of the configuration, from no collector
+			continue
+		case strings.HasPrefix(name, "avax_exporter_collector_"):
+			name = "AvaxDataTooOld"
+		}
+		for _, m := range regexp.MustCompile(`="([^"]+)"`).FindAllStringSubmatch(labels, -1) {
+			names = append(names, [2]string{name, m[1]})
+		}
+	}
+	if !slices.Contains(names, [2]string{"AvaxDataTooOld", "charlie/C"}) {
+		t.Error("no target with a slash")
+	}
+	for i, text := range ask(t, time.Minute, names...) {
+		if strings.HasPrefix(text, "unknown") {
+			t.Errorf("%s: %s", names[i], text)
+		}
+	}
 }
