@@ -2,6 +2,7 @@ package alerting
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,6 +58,7 @@ type history struct {
 	file    *os.File // nil: the next save begins a file
 	size    int64    // of the file
 	began   time.Time
+	opened  time.Time // when the first file began
 	synced  time.Time
 	refs    map[uint64]chunks.HeadSeriesRef // by hash of the labels: the series that the file names
 	written map[uint64]int64                // by hash of the labels: time of the last written sample
@@ -82,6 +85,7 @@ func (h *history) parts() (all []string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(began(a), began(b)) })
 	return all, err
 }
 
@@ -95,7 +99,11 @@ func (h *history) load(s *Store, now time.Time) error {
 		return err
 	}
 	var errs []error
-	for _, part := range parts {
+	for i, part := range parts {
+		if began(part) > now.Add(ahead).UnixMilli() {
+			h.log.Warn("saved samples are from the future", "file", part, "files", len(parts)-i, "effect", "they are not read; is the clock right?")
+			break
+		}
 		read, err := h.read(part, s, now.Add(ahead))
 		switch {
 		case err == nil:
@@ -216,7 +224,7 @@ func (h *history) save(s *Store, keep time.Duration) error {
 		if err := h.begin(now); err != nil {
 			return h.reason(err)
 		}
-		h.expire(now.Add(-keep))
+		h.expire(now, keep)
 		maps.DeleteFunc(h.written, func(_ uint64, at int64) bool { return at < s.MinTime() }) // of series that have ended
 	}
 	err := h.append(s)
@@ -253,6 +261,9 @@ func (h *history) begin(now time.Time) (err error) {
 		}
 	}
 	h.size, h.began, h.synced, h.refs = 0, now, now, map[uint64]chunks.HeadSeriesRef{}
+	if h.opened.IsZero() {
+		h.opened = now
+	}
 	return nil
 }
 
@@ -330,13 +341,19 @@ func (h *history) append(s *Store) error {
 	return errors.Join(set.Err(), flush())
 }
 
-// expire deletes the files whose samples are all older than a time, and files from the future, which were written with a wrong clock.
-func (h *history) expire(before time.Time) {
+// expire deletes the files whose samples are all older than keep, and files from the future, which were written with a wrong clock. At a start the
+// present clock may be the wrong one, until it is synchronized: files from the future are only deleted later.
+func (h *history) expire(now time.Time, keep time.Duration) {
 	parts, _ := h.parts()
 	for i, part := range parts {
 		switch {
 		case part == h.file.Name():
-		case began(part) > began(h.file.Name()), i+1 < len(parts) && began(parts[i+1]) < before.UnixMilli():
+		case began(part) > began(h.file.Name()):
+			if now.Sub(h.opened) >= partEvery {
+				h.log.Warn("saved samples from the future removed", "file", part)
+				_ = os.Remove(part)
+			}
+		case i+1 < len(parts) && began(parts[i+1]) < now.Add(-keep).UnixMilli():
 			_ = os.Remove(part)
 		}
 	}

@@ -118,6 +118,57 @@ func TestOldFilesAreDeleted(t *testing.T) {
 	})
 }
 
+// A machine without a clock of its own starts in the past, until its time is synchronized: that start deletes nothing. What a wrong clock wrote into
+// the future is deleted by a process that runs longer.
+func TestStartInThePastDeletesNoSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, s := t.TempDir(), open(t)
+		ahead := time.Now().AddDate(3, 0, 0) // also a name with more digits
+		h := openHistory(t, path)
+		must.Do(t, os.MkdirAll(h.path, 0o700))
+		for i := range 3 {
+			must.Do(t, h.begin(ahead.Add(time.Duration(i)*partEvery)))
+			h.size = 1
+			h.close()
+		}
+		for range 3 { // processes
+			h, restored := openHistory(t, path), open(t)
+			must.Do(t, h.load(restored, time.Now()))
+			for range 50 {
+				now := time.Now()
+				fill(t, s, 1, now, now.Add(15*time.Second), 15*time.Second)
+				time.Sleep(15 * time.Second)
+				must.Do(t, h.save(s, time.Hour))
+			}
+			h.close()
+		}
+		future := func() (n int) {
+			parts, _ := h.parts()
+			for _, part := range parts {
+				if began(part) > time.Now().UnixMilli() {
+					n++
+				}
+			}
+			return n
+		}
+		if future() != 3 {
+			t.Errorf("%d of 3 files after three starts", future())
+		}
+		h = openHistory(t, path)
+		must.Do(t, h.load(open(t), time.Now()))
+		for range 3 {
+			must.Do(t, h.save(s, time.Hour))
+			now := time.Now()
+			fill(t, s, 1, now, now.Add(15*time.Second), 15*time.Second)
+			time.Sleep(partEvery)
+		}
+		must.Do(t, h.save(s, time.Hour))
+		if future() != 0 {
+			t.Errorf("%d files from the future are left", future())
+		}
+	})
+}
+
 // New versions, messages and alerts make new series, and the old ones end.
 func TestHistoryForgetsSeriesThatHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
