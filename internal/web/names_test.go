@@ -71,6 +71,28 @@ func TestPageShowsWhatHasALabel(t *testing.T) {
 	}
 }
 
+// A label with the name of a parameter of a page changes nothing of the page, and its link leads to what has the label.
+func TestLabelMayBeNamedAsAParameter(t *testing.T) {
+	for _, name := range pageParameters {
+		s := siteWith(t, `
+			avax_node_up{node="alpha"} 1
+			avax_node_up{node="bravo"} 1
+			avax_node_info{node="alpha",node_id="NodeID-a",version="v"} 1
+			avax_l1_weight{chain="one"} 100
+			avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="x"} 100`)
+		s.Labels = func() map[string]map[string]string { return map[string]map[string]string{"alpha": {name: "20"}} }
+		sourced(t, s, group(rule("Down", "page", alerting.Firing, map[string]string{"node": "bravo", "summary": "bravo: down"})))
+		demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), `<code>NodeID-a`)
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts?past=Down&page=1").Body), `id="Down"`)
+		for _, query := range []string{"?nodes=all", "?sort=name", "?l1=one", "?refresh=30"} {
+			demand(t, read(t, ask(t, s, http.MethodGet, "/"+query).Body), `id="node-alpha"`, `id="node-bravo"`)
+		}
+		link := "?filter=" + name + "%3D20"
+		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `href="`+link+`"`)
+		demand(t, read(t, ask(t, s, http.MethodGet, "/"+link).Body), `id="node-alpha"`, `!id="node-bravo"`)
+	}
+}
+
 // A filtered page lists the alerts about what it shows, and about no single node. It counts the others, and its headline is that of the
 // whole fleet: it is not green while an alert that it does not list fires.
 func TestFilteredPageCountsTheAlertsOfOthers(t *testing.T) {

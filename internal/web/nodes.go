@@ -301,6 +301,9 @@ func (v *view) nodeCard(r nodeRow, history *strip, days g.Node) g.Node {
 func (v *view) labelLinks(n *status.Node) g.Node {
 	return g.If(len(n.Labels) > 0, h.Span(h.Class("labels dim"), g.Map(n.Labels, func(label string) g.Node {
 		name, value, _ := strings.Cut(label, "=")
+		if slices.Contains(pageParameters, name) {
+			name, value = "filter", label
+		}
 		return g.Group{v.link("?"+url.Values{name: {value}}.Encode(), label), g.Text(" ")}
 	})))
 }

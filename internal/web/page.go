@@ -64,6 +64,9 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	s.servePage(w, r, among, query.Encode(), func(ctx context.Context) g.Node { return s.statusPage(ctx, query, time.Now()) })
 }
 
+// pageParameters are parameters of pages that are no labels. A label may have such a name: filter=NAME=VALUE shows what has the label.
+var pageParameters = []string{"filter", "l1", "nodes", "page", "past", "refresh", "sort"}
+
 // known returns the parameters that the status page knows. Others select no other page.
 func (s *Site) known(all url.Values) url.Values {
 	given := map[string]bool{"nodes": true, "filter": true, "sort": true, "l1": true}
@@ -187,7 +190,7 @@ func (s *Site) view(ctx context.Context, query url.Values, base string, now time
 	}
 	v.failing = status.Failures(v.Jobs)
 	for name := range query {
-		if v.IsLabel(name) {
+		if v.IsLabel(name) && !slices.Contains(pageParameters, name) {
 			v.labels = append(v.labels, name+"="+query.Get(name))
 		}
 	}
