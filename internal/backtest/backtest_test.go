@@ -403,6 +403,45 @@ inhibit_rules:
 	}
 }
 
+// At a look, an alert that ended and fires again is what the last message said. After a look at which it had ended, it is news.
+func TestFlapBetweenTwoLooksIsNoNews(t *testing.T) {
+	c := must.Get(config.Load(`
+route: {receiver: team, group_by: [alertname], group_wait: 30s, group_interval: 1h, repeat_interval: 24h}
+receivers: [{name: team}]
+`))(t)
+	for name, test := range map[string]struct {
+		on   func(minute int) bool
+		want []time.Duration
+	}{
+		"4 of 10 minutes":                       {func(m int) bool { return m%10 < 4 }, []time.Duration{0, 24 * hour}},
+		"over at a look, and again at the next": {func(m int) bool { return m/60%4 < 2 && m < 360 }, []time.Duration{0, 4 * hour, 28 * hour}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Result{From: begin, To: begin.Add(36 * hour)}
+			r.Incidents = []Incident{{Alert: "Flap", Labels: labels.FromStrings("alertname", "Flap", "node", "bravo"), Fired: begin}} // keeps the group
+			on := false
+			for m := range 36 * 60 {
+				at := begin.Add(time.Duration(m) * time.Minute)
+				if now := test.on(m); now != on {
+					if on = now; on {
+						r.Incidents = append(r.Incidents, Incident{Alert: "Flap", Labels: labels.FromStrings("alertname", "Flap", "node", "alpha"), Fired: at})
+					} else {
+						r.Incidents[len(r.Incidents)-1].Resolved = at
+					}
+				}
+			}
+			r.Notify(c)
+			var got []time.Duration
+			for _, n := range r.Notifications {
+				got = append(got, (n.At.Sub(begin) - 30*time.Second).Truncate(hour))
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Rules that read each other need the series that any of them reads.
 func TestRulesInACycleShareTheirInputs(t *testing.T) {
 	groups, err := ParseRules([]byte(`groups: [{name: g, rules: [

@@ -38,9 +38,10 @@ func (r *Result) Notify(c *config.Config) {
 			}
 			key := route.Key() + labels.String()
 			if groups[key] == nil {
-				groups[key] = &group{route: route, labels: labels.String()}
+				groups[key] = &group{route: route, labels: labels.String(), alerts: map[int]string{}}
 			}
 			groups[key].incidents = append(groups[key].incidents, i)
+			groups[key].alerts[i] = r.Incidents[i].Labels.String()
 		}
 		r.Incidents[i].Inhibited = 0
 		for _, m := range muted[i] {
@@ -58,38 +59,41 @@ func (r *Result) Notify(c *config.Config) {
 type group struct {
 	route     *dispatch.Route
 	labels    string
-	incidents []int // in the order in which they fired
+	incidents []int          // in the order in which they fired
+	alerts    map[int]string // labels, by incident
 }
 
 // notifications follows Alertmanager's dispatcher: the first message after group_wait, then a look every group_interval, which sends
-// if an alert began to fire since the last message or repeat_interval has passed. A group without firing alerts ends.
+// if an alert began to fire since the last message or repeat_interval has passed. An alert that ended and fires again between two looks is no
+// news. A group without firing alerts ends.
 func (g *group) notifications(r *Result, muted map[int][]span) (sent []Notification) {
 	o := g.route.RouteOpts
-	told := map[int]bool{}
+	told := map[string]bool{} // labels of the alerts in the last message that have fired at each look since
 	var at, last time.Time
 	for next := 0; ; {
-		firing, active := []int{}, false
+		firing, active := []int{}, map[string]bool{}
 		for _, i := range g.incidents {
 			incident := r.Incidents[i]
 			if !at.IsZero() && !incident.Fired.After(at) && (incident.Resolved.IsZero() || incident.Resolved.After(at)) {
-				active = true
+				active[g.alerts[i]] = true
 				if !slices.ContainsFunc(muted[i], func(m span) bool { return m.contains(at) }) {
 					firing = append(firing, i)
 				}
 			}
 		}
-		news := slices.ContainsFunc(firing, func(i int) bool { return !told[i] })
+		maps.DeleteFunc(told, func(alert string, _ bool) bool { return !active[alert] })
+		news := slices.ContainsFunc(firing, func(i int) bool { return !told[g.alerts[i]] })
 		if len(firing) > 0 && (news || at.Sub(last) >= o.RepeatInterval) {
 			if !at.Before(r.From) {
 				sent = append(sent, Notification{At: at, Receiver: o.Receiver, Group: g.labels, Firing: firing, Severity: severity(r, firing)})
 			}
 			last = at
-			told = map[int]bool{}
+			told = map[string]bool{}
 			for _, i := range firing {
-				told[i] = true
+				told[g.alerts[i]] = true
 			}
 		}
-		if active && at.Before(r.To) {
+		if len(active) > 0 && at.Before(r.To) {
 			at = at.Add(o.GroupInterval)
 			continue
 		}
@@ -100,7 +104,7 @@ func (g *group) notifications(r *Result, muted map[int][]span) (sent []Notificat
 		if next == len(g.incidents) || !at.IsZero() && !at.Before(r.To) {
 			return sent
 		}
-		at, told = r.Incidents[g.incidents[next]].Fired.Add(o.GroupWait), map[int]bool{}
+		at, told = r.Incidents[g.incidents[next]].Fired.Add(o.GroupWait), map[string]bool{}
 		next++
 	}
 }
