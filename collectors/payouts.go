@@ -100,11 +100,28 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.S
 	if ups.Data != nil {
 		service = &serviceReader{ups: ups, ended: ended}
 	}
+	before := collector.Load[map[string]wire.NanoAVAX](ups, settledEntry)
+	settled := map[string]wire.NanoAVAX{}
+	for _, name := range names {
+		for tx := range ended[name] {
+			if sum, there := before[tx]; there {
+				settled[tx] = sum
+			}
+		}
+	}
+	defer func() { ups.Save(out, settledEntry, settled) }() // a run that fails has also read some
 	for _, name := range names {
 		for tx, p := range ended[name] {
-			paid, known, err := paid(ctx, ups, service, name, tx)
-			if err != nil {
-				return err
+			paid, known := settled[tx]
+			if !known {
+				var final bool
+				var err error
+				if paid, known, final, err = paidFor(ctx, ups, service, name, tx); err != nil {
+					return err
+				}
+				if final && (paid > 0 || time.Since(p.End) > 24*time.Hour) {
+					settled[tx] = paid
+				}
 			}
 			if !p.Estimated || paid == 0 {
 				out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
@@ -126,9 +143,13 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.S
 	return nil
 }
 
-// paid returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, or else as the Data
-// service lists the rewards.
-func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader, name, tx string) (sum wire.NanoAVAX, known bool, err error) {
+// settledEntry names the stored rewards that nodes reported. They do not change, so that nodes are not asked for a month for the rewards of
+// what may be all validators of the network.
+const settledEntry = "payouts settled"
+
+// paidFor returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, which is final, or else as
+// the Data service lists the rewards.
+func paidFor(ctx context.Context, ups *collector.Upstreams, service *serviceReader, name, tx string) (sum wire.NanoAVAX, known, final bool, err error) {
 	if !ups.IsEmpty() {
 		sum, err := nodes.Agreed(ctx, ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
 			outputs, err := nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
@@ -138,14 +159,15 @@ func paid(ctx context.Context, ups *collector.Upstreams, service *serviceReader,
 			return sum, err
 		})
 		if err == nil || service == nil || !nodes.NotServed(err) {
-			return sum, err == nil, err
+			return sum, err == nil, err == nil, err
 		}
 	}
 	if service == nil { // neither a node nor a service can say it
-		return 0, false, nil
+		return 0, false, false, nil
 	}
 	service.validators = service.validators || name == ""
-	return service.paid(ctx, tx)
+	sum, known, err = service.paid(ctx, tx)
+	return sum, known, false, err
 }
 
 // serviceReader finds the rewards of delegations that have ended in the Data service.

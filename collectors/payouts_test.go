@@ -82,6 +82,17 @@ func TestPayoutsOfAllMonitoredValidators(t *testing.T) {
 		if strings.Count(page, `avax_payout_paid_avax{node_id="`+bravo+`"`) != 1 || expected == 0 || paid < 0.99*expected || paid > 1.01*expected {
 			t.Errorf("paid %v of %v:\n%s", paid, expected, page)
 		}
+		calls := func() (n int) {
+			for _, node := range w.ups.Nodes() {
+				n += w.callCount(node.Name(), "platform.getRewardUTXOs")
+			}
+			return n
+		}
+		asked := calls()
+		time.Sleep(time.Hour)
+		if again := w.page(t, "payouts"); asked == 0 || calls() != asked || sum(t, again, "avax_payout_paid_avax") != paid {
+			t.Errorf("asked %d times and %d times again for payouts that do not change:\n%s", asked, calls()-asked, again)
+		}
 	})
 }
 
