@@ -20,22 +20,22 @@ var chainInfo = &collector.Spec{
 	Calls:    []string{"platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
-	Bind: collector.PerBegin(collector.Chains, func() collector.Collect {
-		evm := "" // the last known EVM chain ID, which never changes; used while no node runs the chain
-		return func(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
-			b, err := ups.Blockchain(ctx, on.Chain)
-			if err != nil {
-				return err
-			}
-			id, err := collector.EVMChainID(ctx, ups, on.Chain)
-			switch {
-			case err == nil:
-				evm = strconv.FormatUint(id, 10)
-			case !errors.Is(err, metric.ErrNotOffered):
-				return err
-			}
-			out.Set(chainInfoFamily, 1, on.Chain.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
-			return nil
-		}
-	}),
+	Bind:     collector.Per(collector.Chains, collectChainInfo),
+}
+
+func collectChainInfo(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+	b, err := ups.Blockchain(ctx, on.Chain)
+	if err != nil {
+		return err
+	}
+	evm := ""
+	id, err := collector.EVMChainID(ctx, ups, on.Chain)
+	switch {
+	case err == nil:
+		evm = strconv.FormatUint(id, 10)
+	case !errors.Is(err, metric.ErrNotOffered):
+		return err
+	}
+	out.Set(chainInfoFamily, 1, on.Chain.Name, b.ID, b.SubnetID, b.VMID, b.Name, evm)
+	return nil
 }

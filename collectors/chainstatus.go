@@ -20,7 +20,7 @@ var chainStatusFamily = metric.New("avax_chain_status",
 var chainStatus = &collector.Spec{
 	Name:     "chain_status",
 	Help:     "Status of the chain on the node.",
-	Calls:    []string{"platform.getBlockchainStatus", "platform.getBlockchains", "info.getBlockchainID"},
+	Calls:    []string{"platform.getBlockchainStatus", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
 	Bind:     collector.Per(collector.Nodes, collectChainStatus),
@@ -44,14 +44,14 @@ func collectChainStatus(ctx context.Context, ups *collector.Upstreams, on collec
 	return metric.WithSamples(failed)
 }
 
-// chainStatusOf requests the status by the blockchain ID: a node may not know the alias, and a node with partial sync wrongly answers Syncing
-// if the request has one.
+// chainStatusOf requests the status by the blockchain ID, if it is known: a node may not know the alias, and a node with partial sync wrongly answers
+// Syncing if the request has one.
 func chainStatusOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain) (status string, err error) {
-	id := ""
-	if b, unknown := ups.KnownBlockchain(ctx, c); unknown == nil {
+	id := c.Ref
+	if b, err := ups.KnownBlockchain(ctx, c); err == nil {
 		id = b.ID
-	} else if id, err = n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref); err != nil {
-		return "", err
+	} else if known, err := n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref); err == nil {
+		id = known
 	}
 	return n.PlatformBlockchainStatus(ctx, id)
 }

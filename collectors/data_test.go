@@ -929,6 +929,13 @@ func TestAnswerForAnotherSubjectIsRejected(t *testing.T) {
 			if scrape.OutcomeOf(err) != scrape.Malformed || !strings.Contains(err.Error(), "requested ") || !changed {
 				t.Errorf("%s: %v, changed: %t\n%s", name, err, changed, samples)
 			}
+			for _, n := range w.network.Nodes() {
+				n.Stop()
+			}
+			time.Sleep(time.Hour)
+			if _, err := w.run(t, c.collector, c.target); strings.Contains(name, "chain's") && err == nil {
+				t.Errorf("%s is accepted while the nodes are down", name)
+			}
 		})
 	}
 }

@@ -147,8 +147,9 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				ups := upstreams(t, network.Transport(), network)
 				ups.SetNodes(append(slices.Clone(ups.Nodes()), watch(t, network.Transport())))
 				ups.Watch.Validators.IDs = []string{network.NodeID("alpha"), network.NodeID("golf")}
-				if spec.Name == "payouts" { // a delegation must end after it was seen
+				if spec.Name == "payouts" { // a delegation must end after it was seen, and a validator while nodes refuse
 					network.EndDelegations("alpha", time.Now().Add(5*time.Minute))
+					network.SetStakeEnd("alpha", time.Now().Add(10*time.Minute+3*time.Hour+3*24*time.Hour+5*time.Minute))
 					collect(t.Context(), t, collectors.All()[slices.IndexFunc(collectors.All(), func(s *collector.Spec) bool { return s.Name == "delegations" })], ups)
 					time.Sleep(10 * time.Minute)
 				}

@@ -27,9 +27,10 @@ var Collectibles = &collector.Spec{
 func collectCollectibles(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	address := on.Item.Value
 	held, err := collector.OfChain(ctx, ups, on.Chain, data.ListCollectibles.Op()+" "+address, func(chainID string) (map[string]int, error) {
-		held := map[string]int{data.ERC721: 0, data.ERC1155: 0}
+		held, checked := map[string]int{data.ERC721: 0, data.ERC1155: 0}, map[string]bool{} // chains of the items
 		for t, err := range collector.Readable(out, ups.Data.Collectibles(ctx, chainID, address, "")) {
-			if err == nil {
+			if err == nil && !checked[t.ChainID] {
+				checked[t.ChainID] = true
 				err = ups.CheckChain(ctx, data.ListCollectibles.Op(), on.Chain, t.ChainID)
 			}
 			if err != nil {

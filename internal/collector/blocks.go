@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
@@ -44,14 +45,22 @@ func NewestHeight(ctx context.Context, ups *Upstreams, c nodes.Chain) (height ui
 	return height, err
 }
 
-// EVMChainID requests the EVM chain ID from any node that runs the chain.
+// EVMChainID requests the EVM chain ID from any node that runs the chain. If none answers, it returns the ID that one reported before.
 func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, error) {
 	if ups.Data != nil && ups.IsEmpty() {
 		return ups.listedEVMChainID(ctx, c)
 	}
 	ctx = scrape.MaxAge(ctx, StaticAge)
-	return nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
+	id, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 		id, err := n.EthChainID(ctx, c.Ref)
 		return nodes.OptionalOf(ctx, n, c.Ref, id, err)
 	})
+	entry := "EVM chain ID " + c.Ref
+	if err == nil {
+		return id, ups.Memory.Save(entry, id)
+	}
+	if before, known := state.Load[uint64](&ups.Memory, entry); known {
+		return before, nil
+	}
+	return 0, err
 }
