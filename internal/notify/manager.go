@@ -124,7 +124,7 @@ func (n *Notifier) open() error {
 		return err
 	}
 	openSilences := func(snapshot io.Reader, metrics prometheus.Registerer) (err error) {
-		n.silences, err = silence.New(silence.Options{SnapshotReader: snapshot, Retention: retention, Limits: limits, Logger: log, Metrics: metrics})
+		n.silences, err = silence.New(silence.Options{SnapshotReader: snapshot, Retention: silenceRetention, Limits: limits, Logger: log, Metrics: metrics})
 		return err
 	}
 	openSent := func(snapshot io.Reader, _ prometheus.Registerer) error { return n.notified.read(snapshot) }

@@ -173,8 +173,10 @@ func (m *Metrics) rejecting() (names []string) {
 	return names
 }
 
-// Alertmanager's defaults: how long it keeps silences and the notification log, and the time between removals of old entries.
+// How long the notification log is kept, and the time between removals of old entries: Alertmanager's defaults. Silences that have ended count
+// against limits, and are kept for a shorter time: a rolling upgrade may silence each node.
 const (
-	retention  = 120 * time.Hour
-	gcInterval = 30 * time.Minute
+	retention        = 120 * time.Hour
+	silenceRetention = time.Hour
+	gcInterval       = 30 * time.Minute
 )

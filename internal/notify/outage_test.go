@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -103,6 +104,22 @@ func TestFailureEndsWithTheAlertsThatWait(t *testing.T) {
 		down.Store(false)
 		time.Sleep(time.Hour)
 		want(t, phone)
+	})
+}
+
+// Silences that have ended do not prevent others: a rolling upgrade silences each node.
+func TestRollingUpgradeSilencesEachNode(t *testing.T) {
+	inMemory(t, usualWaits, func(n *notify.Notifier, _ *testworld.Receiver, _ *atomic.Bool) {
+		for i := range 1500 {
+			if err := n.Silence(context.Background(), notify.NodeMatches(fmt.Sprint("node", i), fmt.Sprint("NodeID-", i)), 30*time.Minute, "me", "upgrade"); err != nil {
+				t.Errorf("node %d: %v", i, err)
+				break
+			}
+			time.Sleep(5 * time.Minute)
+		}
+		if active, err := n.Silences(context.Background()); err != nil || len(active) != 10 { // of five nodes
+			t.Errorf("%d silences (%v)", len(active), err)
+		}
 	})
 }
 
