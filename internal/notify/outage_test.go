@@ -115,7 +115,7 @@ func TestRollingUpgradeSilencesEachNode(t *testing.T) {
 				t.Errorf("node %d: %v", i, err)
 				break
 			}
-			time.Sleep(5 * time.Minute)
+			time.Sleep(5*time.Minute + time.Second)
 		}
 		if active, err := n.Silences(context.Background()); err != nil || len(active) != 10 { // of five nodes
 			t.Errorf("%d silences (%v)", len(active), err)
