@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,9 @@ type tool struct {
 	name, about, path string
 	args              []toolArg
 	set               func(url.Values) error // sets further parameters
+	// shorten shortens an answer that is too long. rest is how the client gets what is left out; empty: it asks for less.
+	shorten func(answer string) string
+	rest    string
 }
 
 type toolArg struct {
@@ -53,8 +57,8 @@ type toolArg struct {
 }
 
 var tools = []tool{
-	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action. AvaxWatchdog always fires.",
-		path: "/api/v1/alerts"},
+	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action, the worst first. AvaxWatchdog " +
+		"always fires.", path: "/api/v1/alerts", shorten: withoutDescriptions, rest: "query count by (alertname, severity, alertstate) (ALERTS)"},
 	{name: "causes", about: "The error texts behind the alerts: failing health checks, chains that did not start, and other tables of the collectors.",
 		path: "/api/v1/tables"},
 	{name: "explain", about: "Why an alert fires or not: its values, thresholds, the part of its expression that is true, and the samples. Also explains a " +
@@ -70,8 +74,8 @@ var tools = []tool{
 		args: []toolArg{
 			{"node", "name or node ID of the node", true},
 		}},
-	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the quorum and to who can " +
-		"build the next block.", path: "/safe-to-remove", args: []toolArg{
+	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the quorum " +
+		"and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
 		{"validation", "validation ID of the validator", true},
 	}},
 	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.",
@@ -107,6 +111,29 @@ func alertHistory(v url.Values) error {
 	v.Set("end", strconv.FormatInt(now, 10))
 	v.Set("step", strconv.FormatInt(step, 10))
 	return nil
+}
+
+// withoutDescriptions returns the alerts without their descriptions.
+func withoutDescriptions(text string) string {
+	var answer struct {
+		Status string `json:"status"`
+		Data   struct {
+			Alerts []map[string]any `json:"alerts"`
+		} `json:"data"`
+	}
+	if json.Unmarshal([]byte(text), &answer) != nil {
+		return text
+	}
+	for _, a := range answer.Data.Alerts {
+		if texts, ok := a["annotations"].(map[string]any); ok {
+			delete(texts, "description")
+		}
+	}
+	short, err := json.Marshal(answer)
+	if err != nil {
+		return text
+	}
+	return string(short)
 }
 
 // runMCP serves the tools until the client closes standard input.
@@ -195,8 +222,11 @@ func (t tool) answer(ctx context.Context, e exporter, arguments json.RawMessage)
 	if err != nil {
 		return "", err
 	}
+	if len(text) > maxToolAnswer && t.shorten != nil {
+		text = t.shorten(text)
+	}
 	if len(text) > maxToolAnswer {
-		text = strings.ToValidUTF8(text[:maxToolAnswer], "") + "\n[the answer is longer than 48 KiB, the rest is left out: ask for less]"
+		text = strings.ToValidUTF8(text[:maxToolAnswer], "") + "\n[the answer is longer than 48 KiB, the rest is left out: " + cmp.Or(t.rest, "ask for less") + "]"
 	}
 	switch resp.StatusCode {
 	case http.StatusOK, http.StatusConflict: // the node must not be stopped

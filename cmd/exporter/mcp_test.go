@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strconv"
@@ -54,5 +56,30 @@ func TestAlertHistoryHasShortAlerts(t *testing.T) {
 			t.Errorf("%s hours: %d alerts, want %d", hours, n, want)
 		}
 		query.Close()
+	}
+}
+
+// In an incident of a large fleet, the agent gets more alerts without their descriptions, and is told how to count the rest.
+func TestManyAlertsAreToldWithoutDescriptions(t *testing.T) {
+	answer := func(alerts int) string {
+		one := `{"labels":{"alertname":"AvaxNodeDown","severity":"page"},"annotations":{"summary":"` + strings.Repeat("s", 300) + `","description":"` +
+			strings.Repeat("d", 300) + `"},"state":"firing","activeAt":"2026-01-01T00:00:00Z","value":"1e+00"}`
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"status":"success","data":{"alerts":[`+strings.TrimSuffix(strings.Repeat(one+",", alerts), ",")+`]}}`)
+		}))
+		t.Cleanup(server.Close)
+		return must.Get(tools[0].answer(t.Context(), exporter{address: server.URL}, nil))(t)
+	}
+	for alerts, c := range map[int]struct{ described, cut bool }{10: {true, false}, 80: {false, false}, 1000: {false, true}} {
+		text := answer(alerts)
+		if got := strings.Contains(text, "dddd"); got != c.described {
+			t.Errorf("%d alerts: descriptions: %v", alerts, got)
+		}
+		if got := strings.Contains(text, "the rest is left out: query count by (alertname, severity, alertstate) (ALERTS)"); got != c.cut {
+			t.Errorf("%d alerts: cut: %v", alerts, got)
+		}
+		if n := strings.Count(text, "AvaxNodeDown"); !c.cut && n != alerts {
+			t.Errorf("%d of %d alerts", n, alerts)
+		}
 	}
 }

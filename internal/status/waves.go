@@ -122,20 +122,24 @@ func (st *Status) Waves(names []string) (Verdict, Waves) {
 	slices.SortFunc(a.Waves, func(a, b Wave) int {
 		return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Nodes[0], b.Nodes[0]))
 	})
-	groups := fmt.Sprintf("%s may stop in %s, if the nodes of a group are back before the next group stops",
-		words.Plural(len(together), "node", "nodes"), words.Plural(len(a.Waves), "group", "groups"))
-	away := st.restarts.away("", st)
+	var texts []string
+	away, cannot := st.restarts.away("", st), words.Plural(len(a.Cannot), "node", "nodes")
 	switch {
 	case len(away) > 0:
-		verdict, a.Reason = No, "no: "+strings.Join(away, "; ")+"; then "+groups
-	case verdict == Yes:
-		a.Reason = "yes: " + groups
-	case verdict == No && len(together) == 0:
-		a.Reason = "no: " + words.Plural(len(a.Cannot), "node", "nodes") + " cannot stop"
+		verdict, texts = No, away
 	case verdict == No:
-		a.Reason = "no: " + words.Plural(len(a.Cannot), "node", "nodes") + " cannot stop; " + groups
-	default:
-		a.Reason = "not known: of " + words.Plural(len(a.Cannot), "node", "nodes") + "; " + groups
+		texts = []string{cannot + " cannot stop"}
+	case verdict == Unknown:
+		texts = []string{"whether " + cannot + " may stop"}
 	}
+	if len(together) > 0 {
+		groups := fmt.Sprintf("%s may stop in %s, if the nodes of a group are back before the next group stops",
+			words.Plural(len(together), "node", "nodes"), words.Plural(len(a.Waves), "group", "groups"))
+		if len(away) > 0 {
+			groups = "then " + groups
+		}
+		texts = append(texts, groups)
+	}
+	a.Reason = map[Verdict]string{Yes: "yes: ", No: "no: ", Unknown: "not known: "}[verdict] + strings.Join(texts, "; ")
 	return verdict, a
 }

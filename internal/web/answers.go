@@ -126,15 +126,23 @@ type wavesAnswer struct {
 //
 //   - 200: each node is in a group.
 //   - 409: a node cannot stop now, or a node that restarted is not back.
-//   - 503: currently unknown. 404: unknown node.
+//   - 503: currently unknown. 404: unknown node. 400: an empty name.
 func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	query, ok := parameters(w, r, "node…")
 	if !ok {
 		return
 	}
 	names := query["node"]
-	a, err := s.waves.get(r.Context(), strings.Join(names, " "), s.patience(), func(context.Context) (wavesAnswer, error) {
-		verdict, found := s.statusOfNodes(time.Now()).Waves(names)
+	if slices.Contains(names, "") { // of an empty variable in a script: the answer would be about all nodes
+		http.Error(w, "node: empty name: write a name of AVAX_NODES, or no node for all", http.StatusBadRequest)
+		return
+	}
+	a, err := s.waves.get(r.Context(), query.Encode(), s.patience(), func(ctx context.Context) (wavesAnswer, error) {
+		st := s.statusOfNodes(time.Now())
+		verdict, found := st.Waves(names)
+		if silent := s.probeSilent(ctx, st, verdict); silent != "" {
+			verdict, found = status.Unknown, status.Waves{Reason: silent, Waves: []status.Wave{}}
+		}
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {

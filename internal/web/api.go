@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
@@ -227,6 +229,13 @@ func (s *Site) apiAlerts(ctx context.Context, _ string) (any, error) {
 			active = append(active, rule.Alerts...)
 		}
 	}
+	// The worst come first, for a reader that takes only a part.
+	slices.SortStableFunc(active, func(a, b alerting.Alert) int {
+		if firing := a.State == alerting.Firing; firing != (b.State == alerting.Firing) {
+			return map[bool]int{true: -1, false: 1}[firing]
+		}
+		return cmp.Compare(status.SeverityOf(b.Labels), status.SeverityOf(a.Labels))
+	})
 	return map[string]any{"alerts": active}, nil
 }
 

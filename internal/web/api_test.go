@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,5 +163,26 @@ func TestBrokenRuleIsAProblem(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, answer.Data.Groups); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A reader that takes only a part of the alerts gets the worst.
+func TestAlertsComeWorstFirst(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
+	var rules []alerting.Rule
+	for _, state := range []string{"pending", alerting.Firing} {
+		for _, severity := range []string{"none", "info", "page", "warn"} {
+			rules = append(rules, rule(state+" "+severity, severity, state, map[string]string{"node": "a"}))
+		}
+	}
+	sourced(t, s, group(rules...))
+	_, text := get(t, s, "/api/v1/alerts")
+	var got []string
+	for _, m := range regexp.MustCompile(`"alertname":\s*"([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		got = append(got, m[1])
+	}
+	want := []string{"firing page", "firing warn", "firing info", "firing none", "pending page", "pending warn", "pending info", "pending none"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -31,7 +32,8 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, target := r.FormValue("name"), r.FormValue("target")
-	answer, err := s.explanations.get(r.Context(), name+"\x00"+target, explainPatience, func(ctx context.Context) (explain.Explanation, error) {
+	key := url.Values{"name": {name}, "target": {target}}.Encode()
+	answer, err := s.explanations.get(r.Context(), key, explainPatience, func(ctx context.Context) (explain.Explanation, error) {
 		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())
 	})
 	var unknown explain.UnknownError

@@ -267,3 +267,30 @@ func TestVerdictsAcceptOnlyTheirParametersOnce(t *testing.T) {
 		t.Errorf("/waves about two nodes: %s", read(t, answer.Body))
 	}
 }
+
+// Each question of /waves gets its own answer, also within a second: two names are not one with a space, and an empty name is not all nodes.
+func TestWavesAnswerWhatIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		handler := s.Handler()
+		for _, test := range []struct {
+			query string
+			want  int
+			text  string
+		}{
+			{"?node=free%20idle", 404, "unknown node"}, {"?node=free&node=idle", 200, "yes: 2 nodes may stop in "}, {"?node=free%20idle", 404, "unknown node"},
+			{"?node=", 400, "node: empty name: write"}, {"?node=free&node=", 400, "node: empty name"}, {"", 409, "no: 4 nodes cannot stop; 2 nodes may stop in "},
+			{"?node=needed", 409, "no: 1 node cannot stop\ncannot stop: needed: one: 75 %"}, {"?node=half", 503, "not known: whether 1 node may stop\ncannot stop: half: "},
+		} {
+			if answer := answerOf(t, handler, "/waves"+test.query); answer.Code != test.want || !strings.HasPrefix(answer.Body.String(), test.text) {
+				t.Errorf("%s: %d %s, want %d %s", test.query, answer.Code, answer.Body, test.want, test.text)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		s.Probe = func(context.Context) []string { return []string{"needed"} }
+		const silent = "not known: needed did not answer within 2 s and counts as connected: retry in a few seconds\n"
+		if answer := answerOf(t, handler, "/waves?node=free"); answer.Code != 503 || answer.Body.String() != silent {
+			t.Errorf("with a node that hangs: %d %s", answer.Code, answer.Body)
+		}
+	})
+}

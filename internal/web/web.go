@@ -1,4 +1,4 @@
-// Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop and GET /safe-to-remove call
+// Package web serves the metrics, the status pages and the health endpoints. Only GET /safe-to-stop, /safe-to-remove and /waves call
 // nodes, before they answer yes.
 //
 // A page is drawn from a view. It combines the status of what is monitored, the active alerts, and the history. Package status has the facts and the
