@@ -74,8 +74,8 @@ var tools = []tool{
 		args: []toolArg{
 			{"node", "name or node ID of the node", true},
 		}},
-	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the quorum " +
-		"and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
+	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the " +
+		"quorum and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
 		{"validation", "validation ID of the validator", true},
 	}},
 	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.",

@@ -146,7 +146,8 @@ func endSilences(ctx context.Context, client *http.Client, at exporter, ids []st
 	for _, id := range ids {
 		resp, failed := at.send(ctx, client, http.MethodDelete, "/api/v2/silence/"+url.PathEscape(id), nil)
 		if failed == nil {
-			if resp.Body.Close(); resp.StatusCode != http.StatusOK {
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusOK {
 				failed = errors.New(resp.Status)
 			}
 		}

@@ -189,18 +189,19 @@ const (
 )
 
 // wordsOf splits a text at spaces. A word, or the value after name=, may be quoted: SilenceWord does it.
-func wordsOf(text string) (words []string, err error) {
+func wordsOf(text string) (words []string, _ error) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		end := strings.IndexFunc(text, unicode.IsSpace)
 		if end < 0 {
 			end = len(text)
 		}
-		name, quoted, isQuoted := strings.Cut(text[:end], `"`)
-		if isQuoted = isQuoted && (name == "" || strings.Index(name, "=") == len(name)-1); !isQuoted {
+		name, _, isQuoted := strings.Cut(text[:end], `"`)
+		if !isQuoted || name != "" && strings.Index(name, "=") != len(name)-1 {
 			words, text = append(words, text[:end]), text[end:]
 			continue
 		}
-		if quoted, err = strconv.QuotedPrefix(text[len(name):]); err != nil {
+		quoted, err := strconv.QuotedPrefix(text[len(name):])
+		if err != nil {
 			return nil, fmt.Errorf("%s: close the quotation mark", text)
 		}
 		value, _ := strconv.Unquote(quoted)
