@@ -419,15 +419,17 @@ func (s *Scheduler) run(j *job, woken bool) {
 	s.put(j, r, missing)
 }
 
-// What an upstream chooses, such as the names of health checks, may differ in each run. So few notes of one kind are logged for a job in an hour.
+// What an upstream chooses, such as the names of health checks, may differ in each run. So few notes of one kind are logged for a job in an hour,
+// or in two periods if those are longer.
 const (
 	maxNotes   = 30
 	noteWindow = time.Hour
 )
 
-// logNotes logs the notes that no run of the last hour had.
+// logNotes logs the notes that no run of the last hour, and not the last run, had.
 func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
 	now := time.Now()
+	window := max(noteWindow, 2*period(j.When, now))
 	if j.notes == nil {
 		j.notes = map[string]map[string]time.Time{}
 	}
@@ -437,7 +439,7 @@ func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
 			j.notes[kind] = map[string]time.Time{}
 		}
 		seen := j.notes[kind]
-		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return now.Sub(at) >= noteWindow })
+		maps.DeleteFunc(seen, func(_ string, at time.Time) bool { return now.Sub(at) >= window })
 		text := durations.ReplaceAllString(note, "?")
 		_, known := seen[text]
 		full := len(seen) >= maxNotes
@@ -451,7 +453,7 @@ func (s *Scheduler) logNotes(j *job, batch *metric.Batch) {
 		case full:
 			level = slog.LevelDebug
 		case len(seen) == maxNotes:
-			of = append(of, "more", "further warnings like it are at level DEBUG until "+now.Add(noteWindow).UTC().Format(time.RFC3339))
+			of = append(of, "more", "further warnings like it are at level DEBUG while these last")
 		}
 		s.log.Log(s.ctx, level, "collector warning", of...)
 	}

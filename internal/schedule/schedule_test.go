@@ -518,6 +518,26 @@ func TestNoteIsLoggedOnceWhileItPersists(t *testing.T) {
 	})
 }
 
+// A warning that lasts is logged once, also of a job that runs once an hour or a day.
+func TestLastingNoteOfARareJobIsLoggedOnce(t *testing.T) {
+	for _, every := range []time.Duration{time.Hour, 24 * time.Hour} {
+		inHarness(t, func(t *testing.T, h harness) {
+			j := job("alpha", func(_ context.Context, out *metric.Batch) error {
+				out.Note("port %d is closed", 9651)
+				return nil
+			})
+			j.When = cron.Every(every)
+			h.Set([]schedule.Job{j})
+			time.Sleep(10 * every)
+			h.stop()
+			h.Wait()
+			if n := strings.Count(h.log.String(), "port 9651 is closed"); n != 1 {
+				t.Errorf("every %s: logged %d times:\n%s", every, n, h.log)
+			}
+		})
+	}
+}
+
 // An upstream that chooses other names in each answer fills no log. What else the collector finds is logged.
 func TestNotesThatDifferInEachRunAreFewInTheLog(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
@@ -536,7 +556,7 @@ func TestNotesThatDifferInEachRunAreFewInTheLog(t *testing.T) {
 		h.stop()
 		h.Wait()
 		log := h.log.String()
-		if n := strings.Count(log, "level=WARN"); run < 30 || n != 3*10+1 || !strings.Contains(log, "the disk of alpha is full") || !strings.Contains(log, "at level DEBUG until") {
+		if n := strings.Count(log, "level=WARN"); run < 30 || n != 3*10+1 || !strings.Contains(log, "the disk of alpha is full") || !strings.Contains(log, "at level DEBUG while") {
 			t.Errorf("%d lines in %d runs:\n%s", n, run, log)
 		}
 	})
