@@ -51,11 +51,11 @@ says it. Listed are the transactions of AVAX_WATCH_DELEGATORS or --address, and
 those of L1 validators.
 
 The command waits for the compute units of AVAX_DATA_BUDGET, and says so. It
-reads each list until two readings agree. If you interrupt it, run it again
-within an hour: it continues. What could not be read is a line "incomplete:".
-The exit code is then 1, and all other lines are right. The command stores
-pages and estimates in AVAX_STATE_DIR, or else in the cache directory of the
-user.
+reads each list until two readings agree. If you interrupt it, or if the
+service does not answer, run it again within an hour: it continues. What could
+not be read is a line "incomplete:". The exit code is then 1, and all other
+lines are right. The command stores pages and estimates in AVAX_STATE_DIR, or
+else in the cache directory of the user.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
@@ -64,7 +64,8 @@ Options:
   --node ID        only this validator. May be repeated.
                    (default: AVAX_VALIDATORS, or else your nodes)
   --subnet ID      only the validators of this L1. May be repeated.
-                   (default: the L1s in AVAX_CHAINS)
+                   (default: the L1s in AVAX_CHAINS; with auto, those of your
+                   nodes too)
   --address P-…    only payments to this P-Chain address, and what its
                    transactions added to balances of L1 validators, without
                    fees. May be repeated. (default: AVAX_WATCH_DELEGATORS)
@@ -135,6 +136,7 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	q.Currency, q.Dir, q.Progress = cmp.Or(q.Currency, string(cfg.Currency)), ledgerDir(string(cfg.StateDir)), progressTo(stderr)
+	q.Auto = cfg.Chains.Auto
 	payments, err := ledger.Read(ctx, ups, q)
 	var incomplete *ledger.IncompleteError
 	if err != nil && !errors.As(err, &incomplete) {

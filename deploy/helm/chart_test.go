@@ -136,6 +136,10 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 
 func TestSeveralPodsAreShards(t *testing.T) {
 	testworld.Full(t)
+	service := func(set string) string { return render(t, chart, "--set", set, "--show-only", "templates/service.yaml") }
+	if shards, state := service("shards=3"), service("state.enabled=true"); shards != service("shards=1") || state != shards {
+		t.Errorf("a release cannot be upgraded: the API server refuses another kind of Service:\n%s\n%s", shards, state)
+	}
 	for _, c := range []struct{ set, kind, want string }{
 		{"replicas=2", "Deployment", "replicas: 2"},
 		{"shards=1", "Deployment", "replicas: 1"},
@@ -292,6 +296,8 @@ func TestInvalidChartValuesAreRejected(t *testing.T) {
 		{`{"monitor": {"interval": "30"}}`, "/monitor/interval"},
 		{`{"config": {"AVAX_CHAINS": ["C"]}}`, "/config/AVAX_CHAINS"},
 		{`{"config": {"AVAX_NOTIFY_FILE": "/x"}, "secrets": {"s": {"AVAX_NOTIFY_FILE": "n.yml"}}}`, "AVAX_NOTIFY_FILE is in config and in secrets: remove one"},
+		{`{"replicas": 2, "state": {"enabled": true}}`, "replicas has no effect"},
+		{`{"replicas": 2, "shards": 3}`, "replicas has no effect"},
 		{`{"monitor": {"kind": "Probe"}}`, "/monitor/kind"},
 	} {
 		file := filepath.Join(t.TempDir(), "values.json")

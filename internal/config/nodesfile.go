@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,7 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"go.yaml.in/yaml/v3"
 
@@ -47,7 +48,7 @@ func (r *reader) nodesFile(file string) (nodes []listedNode) {
 		return nil
 	}
 	if isURL(file) || filepath.Ext(file) == ".json" {
-		data = bytes.ReplaceAll(data, []byte(`\/`), []byte("/")) // the only escape of JSON that YAML does not have
+		data = jsonEscapes.ReplaceAllFunc(data, asYAML)
 	}
 	var groups []group
 	err = decodeYAML(data, &groups, "write a list of groups: targets: [host:port], labels: {node: name}")
@@ -149,4 +150,19 @@ func nameOf(target string) string {
 		target = rest
 	}
 	return strings.Trim(unfit.ReplaceAllString(target, "-"), "-._")
+}
+
+// jsonEscapes are the escapes of JSON that YAML does not have, and two backslashes, after which none begins.
+var jsonEscapes = regexp.MustCompile(`\\\\|\\/|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+
+func asYAML(escape []byte) []byte {
+	switch {
+	case escape[1] == '/':
+		return []byte("/")
+	case escape[1] == 'u': // a character above U+FFFF
+		high, _ := strconv.ParseUint(string(escape[2:6]), 16, 16)
+		low, _ := strconv.ParseUint(string(escape[8:12]), 16, 16)
+		return []byte(string(utf16.DecodeRune(rune(high), rune(low))))
+	}
+	return escape
 }

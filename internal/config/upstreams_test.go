@@ -86,6 +86,18 @@ func TestNodesFileInYAMLAndJSON(t *testing.T) {
 	}
 }
 
+// Each string that a JSON writer escapes is read as the writer meant it.
+func TestNodesFileHasAllEscapesOfJSON(t *testing.T) {
+	for escaped, want := range map[string]string{`\ud83d\ude80 a`: "🚀 a", `\u00e9\/`: "é/", `a\\/b`: `a\/b`, `\\ud83d\\ude80`: `\ud83d\ude80`, `\"\t`: "\"\t"} {
+		write(t, map[string]string{"nodes.json": `[{"targets": ["http://10.0.0.1:9650"], "labels": {"node": "a", "owner": "` + escaped + `"}}]`})
+		cfg := &config.Config{Values: config.Values{NodesFile: "nodes.json"}}
+		upstreams, err := cfg.ReadUpstreams()
+		if err != nil || len(upstreams.Nodes) != 1 || upstreams.Nodes[0].Labels["owner"] != want {
+			t.Errorf("%s: %v, %v", escaped, upstreams.Nodes, err)
+		}
+	}
+}
+
 // A pattern never gives the nodes' credentials to an observer or a service: those belong to other operators.
 func TestFirstEntryThatMatchesAnUpstreamCounts(t *testing.T) {
 	write(t, map[string]string{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,6 +201,24 @@ func TestInterruptedLedgerContinues(t *testing.T) {
 			if err != nil || len(payments) != 5_000 || s.requests > all-stop+3 {
 				t.Errorf("stopped after %d of %d requests: then %d requests, %d payments, %v", first, all, s.requests, len(payments), err)
 			}
+		}
+	})
+}
+
+// A ledger that lacks something is read anew by the next run, which finds what the service has repaired. Nothing of it stays on the disk.
+func TestIncompleteLedgerIsReadAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(4 * 365 * 24 * time.Hour)
+		s, owner, dir := &service{}, testworld.Wallet("avax", 7), t.TempDir()
+		q := ledger.Query{Selection: ledger.Selection{Addresses: []string{owner}}, Dir: dir}
+		if _, err := s.read(t, s.env(), q); err == nil {
+			t.Fatal("a service that lists nothing makes no complete ledger")
+		}
+		s.rewards = []map[string]any{row(1, data.RewardDelegator, id("NodeID-", 1), []string{owner}, time.Now().Add(-time.Hour), 5)}
+		time.Sleep(time.Minute)
+		payments, err := s.read(t, s.env(), q)
+		if left := must.Get(os.ReadDir(dir))(t); err != nil || len(payments) != 1 || len(left) > 0 {
+			t.Errorf("%d payments, %v, %d files left", len(payments), err, len(left))
 		}
 	})
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // Selection is the part of the ledger that concerns these addresses, validators and L1s. An empty selection stands for AVAX_VALIDATORS, or
-// else the configured nodes, for the L1s in AVAX_CHAINS, and for the P-Chain addresses in AVAX_WATCH_DELEGATORS.
+// else the configured nodes, for the L1s in AVAX_CHAINS or that the nodes track, and for the P-Chain addresses in AVAX_WATCH_DELEGATORS.
 type Selection struct {
 	Addresses, Nodes []string
 	Subnets          []string // L1s
@@ -38,7 +38,8 @@ type Query struct {
 	Currency string         // of the values, such as usd
 	Verify   bool           // compare each reward with a node
 	Location *time.Location // of months; nil: UTC
-	Dir      string         // where pages are kept until the ledger is complete; empty: nowhere
+	Dir      string         // where the pages of an interrupted ledger are kept; empty: nowhere
+	Auto     bool           // AVAX_CHAINS has auto: an empty selection includes the L1s that the nodes track
 
 	// Progress, if set, is called with what the ledger does now.
 	Progress func(string)
@@ -153,6 +154,8 @@ type reader struct {
 	own      addresses
 	operated map[string]bool // validators that the user operates, by node ID
 	missing  []string        // lines of IncompleteError
+	cut      bool            // the service did not answer, so that a list is not whole
+	assumed  addresses       // IDs of nodes and L1s that nobody wrote as a selection: they need not be known to the service
 	pages    *pages
 }
 
@@ -176,7 +179,7 @@ func Read(ctx context.Context, ups *collector.Upstreams, q Query) ([]Payment, er
 	if ups.Data == nil {
 		return nil, config.ErrNoData
 	}
-	r := &reader{Query: q, ups: ups, own: addresses{}, operated: map[string]bool{}}
+	r := &reader{Query: q, ups: ups, own: addresses{}, assumed: addresses{}, operated: map[string]bool{}}
 	if r.Location == nil {
 		r.Location = time.UTC
 	}
@@ -231,7 +234,7 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 		return nil, err
 	}
 	r.pages = openPages(r.Dir, r.network, r.Currency, selections)
-	defer func() { r.pages.close(ctx.Err() == nil && len(r.missing) == 0) }()
+	defer func() { r.pages.close(ctx.Err() == nil && !r.cut) }()
 	found := map[string]bool{}
 	var rewards, costs []Payment
 	for _, s := range selections {
@@ -306,6 +309,7 @@ func readWhole[T any](ctx context.Context, r *reader, what string, m scrape.Type
 	}
 	if list.Err != nil && ctx.Err() == nil {
 		r.lacks(what, list.Err)
+		r.cut = r.cut || slices.Contains(noAnswer, scrape.OutcomeOf(list.Err))
 	}
 	return list
 }
@@ -318,6 +322,9 @@ const (
 	maxPauses  = 80
 	waitAction = "waiting %s for %s"
 )
+
+// noAnswer are the outcomes of a call that may soon succeed.
+var noAnswer = []scrape.Outcome{scrape.Unreachable, scrape.Timeout, scrape.Unavailable, scrape.RateLimited, scrape.LocalLimit}
 
 // fetch makes a request, or returns the answer that an interrupted run has stored.
 func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, reading int) (jsontext.Value, error) {
@@ -340,8 +347,7 @@ func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, readi
 		case outcome == scrape.RateLimited && pauses < maxPauses:
 			pauses++
 			wait, reason = pauseWait, "the Data service, which limits the rate"
-		case slices.Contains([]scrape.Outcome{scrape.Unreachable, scrape.Timeout, scrape.Unavailable, scrape.Malformed, scrape.LocalLimit}, outcome) &&
-			failures < retries:
+		case (outcome == scrape.Malformed || slices.Contains(noAnswer, outcome)) && failures < retries:
 			wait, reason = firstWait<<failures, "another attempt after an error"
 			failures++
 		}
@@ -433,7 +439,7 @@ func (r *reader) divide(p *Payment) {
 
 // unknown notes the selected addresses and validators of which the service knows nothing, because they may be wrong.
 func (r *reader) unknown(ctx context.Context, s Selection, rewards, costs []Payment) {
-	known := addresses{} // and IDs
+	known := maps.Clone(r.assumed) // addresses and IDs
 	for _, p := range slices.Concat(rewards, costs) {
 		known.add(p.Node, p.Subnet)
 		known.add(p.Addresses...)
@@ -641,9 +647,16 @@ func (r *reader) configured(ctx context.Context) (found []Selection, err error) 
 				continue
 			}
 			mine.Nodes = append(mine.Nodes, id)
+			r.assumed.add(id)
 		}
 	}
 	if !ups.IsEmpty() {
+		if r.Auto {
+			chains, err := ups.Discover(ctx, ups.Chains())
+			if ups.SetChains(chains); err != nil {
+				r.lacks("L1s of your nodes", err)
+			}
+		}
 		for _, c := range ups.Chains() {
 			b, err := ups.Blockchain(ctx, c)
 			if err != nil {
@@ -652,6 +665,7 @@ func (r *reader) configured(ctx context.Context) (found []Selection, err error) 
 			}
 			if b.SubnetID != node.PrimaryNetworkID {
 				mine.Subnets = append(mine.Subnets, b.SubnetID)
+				r.assumed.add(b.SubnetID)
 			}
 		}
 	}

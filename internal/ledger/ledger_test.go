@@ -86,6 +86,31 @@ func jsonOf(t *testing.T, payments []ledger.Payment) string {
 	return string(text)
 }
 
+// A ledger without a selection has the costs of the L1s that the nodes track. A node that was never a validator, and a subnet without L1 validators,
+// make it no less complete.
+func TestLedgerOfTheConfigurationIsComplete(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.WithData()
+		w.Env["NODES"], w.Env["CHAINS"] = apptest.URLs("alpha", "bravo"), "C,examplepoa="+w.Chain("examplepoa").ID+",auto"
+		time.Sleep(40 * 24 * time.Hour)
+		noValidator := wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+			if !strings.HasPrefix(c.URL.Host, "bravo") {
+				return c.Ask()
+			}
+			return c.Rewritten(func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(w.NodeID("bravo")), []byte(id("NodeID-", 99))) })
+		})
+		fees := map[string]bool{}
+		for _, p := range must.Get(readThrough(t, w, noValidator, ledger.Query{Currency: "usd", Auto: true}))(t) {
+			if p.Kind == ledger.L1Fee {
+				fees[p.Node] = true
+			}
+		}
+		if len(fees) < 3 {
+			t.Errorf("fees of %d L1 validators, want those of all", len(fees))
+		}
+	})
+}
+
 // The ledger of a year equals what was paid, to the nAVAX, by node and by address. The service lists some payments with a wrong amount
 // and corrects them later: the ledger verified with a node names exactly these payments until then. A payment of the last day has no
 // price yet, and says so.

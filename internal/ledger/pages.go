@@ -17,8 +17,8 @@ import (
 // pagesKept is the time for which the pages of an interrupted run are used. Later the lists have changed.
 const pagesKept = time.Hour
 
-// pages stores the answers of the service until the ledger is complete, so that an interrupted run continues: one JSON object per line. Each
-// stored answer is used once, because later requests of the same page want a new one.
+// pages stores the answers of the service, so that a run continues that was interrupted or for which the service did not answer: one JSON object per
+// line. Each stored answer is used once, because later requests of the same page want a new one.
 type pages struct {
 	path   string
 	file   *os.File // nil: nothing is stored
@@ -39,6 +39,7 @@ func openPages(dir string, query ...any) *pages {
 	}
 	sum := sha256.Sum256(fmt.Append(nil, query...))
 	p.path = filepath.Join(dir, "ledger-"+hex.EncodeToString(sum[:8])+".jsonl")
+	var kept []byte // lines that are not too old
 	if f, err := os.Open(p.path); err == nil {
 		const longest = 64 << 20
 		lines := bufio.NewScanner(f)
@@ -47,11 +48,14 @@ func openPages(dir string, query ...any) *pages {
 			var page storedPage
 			if json.Unmarshal(lines.Bytes(), &page) == nil && time.Since(page.At) >= 0 && time.Since(page.At) < pagesKept {
 				p.stored[page.Key] = append(p.stored[page.Key], jsontext.Value(page.Answer))
+				kept = append(append(kept, lines.Bytes()...), '\n')
 			}
 		}
 		_ = f.Close()
 	}
-	p.file, _ = os.OpenFile(p.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if os.WriteFile(p.path, kept, 0o600) == nil {
+		p.file, _ = os.OpenFile(p.path, os.O_WRONLY|os.O_APPEND, 0o600)
+	}
 	return p
 }
 
@@ -76,13 +80,13 @@ func (p *pages) put(key string, answer jsontext.Value) {
 	}
 }
 
-// close ends the storage. After a complete ledger it removes the file.
-func (p *pages) close(complete bool) {
+// close ends the storage. It removes the file unless a run may continue.
+func (p *pages) close(ended bool) {
 	if p.file == nil {
 		return
 	}
 	err := p.file.Close()
-	if p.file = nil; complete {
+	if p.file = nil; ended {
 		err = errors.Join(err, os.Remove(p.path))
 	}
 	_ = err
