@@ -91,44 +91,29 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.S
 		}
 		names = append([]string{""}, names...) // without nodes, nobody reports what the validators were paid
 	}
-	ended := map[string]map[string]payout{} // by name and transaction
+	ended := endedPayouts{}
 	for _, name := range names {
 		ended[name] = maps.Clone(payoutsOf(ups, name))
 		maps.DeleteFunc(ended[name], func(_ string, p payout) bool { return p.End.After(time.Now()) })
 	}
-	var service *serviceReader
+	r := payoutReader{ups: ups, ended: ended, settled: map[string]wire.NanoAVAX{}}
+	maps.Copy(r.settled, collector.Load[map[string]wire.NanoAVAX](ups, settledEntry))
 	if ups.Data != nil {
-		service = &serviceReader{ups: ups, ended: ended}
+		r.service = &serviceReader{ups: ups, ended: ended}
 	}
-	before := collector.Load[map[string]wire.NanoAVAX](ups, settledEntry)
-	settled := map[string]wire.NanoAVAX{}
-	for _, name := range names {
-		for tx := range ended[name] {
-			if sum, there := before[tx]; there {
-				settled[tx] = sum
-			}
-		}
-	}
-	defer func() { ups.Save(out, settledEntry, settled) }() // a run that fails has also read some
+	defer r.save(out) // a run that fails has also read some
 	for _, name := range names {
 		for tx, p := range ended[name] {
-			paid, known := settled[tx]
-			if !known {
-				var final bool
-				var err error
-				if paid, known, final, err = paidFor(ctx, ups, service, name, tx); err != nil {
-					return err
-				}
-				if final && (paid > 0 || time.Since(p.End) > 24*time.Hour) {
-					settled[tx] = paid
-				}
+			paid, known, err := r.paid(ctx, name, tx)
+			if err != nil {
+				return err
 			}
 			if !p.Estimated || paid == 0 {
 				out.Set(payoutExpected, p.Expected.AVAX(), p.NodeID, name, tx)
 			}
 			if known {
 				out.Set(payoutPaid, paid.AVAX(), p.NodeID, name, tx)
-			} else if service != nil {
+			} else if r.service != nil {
 				out.Note("the Data service does not list the reward of %s yet, which has ended", tx)
 			}
 			out.SetTime(payoutEnd, p.End, p.NodeID, name, tx)
@@ -137,45 +122,74 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.S
 			}
 		}
 	}
-	if service != nil {
-		service.save(out)
+	if r.service != nil {
+		r.service.save(out)
 	}
 	return nil
 }
 
-// settledEntry names the stored rewards that nodes reported. They do not change, so that nodes are not asked for a month for the rewards of
-// what may be all validators of the network.
+// payoutReader finds what was paid for periods that have ended. What nodes report does not change: it is stored, so that they are not asked for
+// a month for the rewards of what may be all validators of the network.
+type payoutReader struct {
+	ups     *collector.Upstreams
+	ended   endedPayouts
+	service *serviceReader           // nil without the Data service
+	settled map[string]wire.NanoAVAX // what nodes reported, by transaction
+}
+
 const settledEntry = "payouts settled"
 
-// paidFor returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, which is final, or else as
-// the Data service lists the rewards.
-func paidFor(ctx context.Context, ups *collector.Upstreams, service *serviceReader, name, tx string) (sum wire.NanoAVAX, known, final bool, err error) {
-	if !ups.IsEmpty() {
-		sum, err := nodes.Agreed(ctx, ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
+func (r *payoutReader) save(out *metric.Batch) {
+	maps.DeleteFunc(r.settled, func(tx string, _ wire.NanoAVAX) bool { return !r.ended.has(tx) })
+	r.ups.Save(out, settledEntry, r.settled)
+}
+
+// endedPayouts are the periods that have ended, by name and transaction.
+type endedPayouts map[string]map[string]payout
+
+func (e endedPayouts) has(tx string) bool {
+	for _, of := range e {
+		if _, there := of[tx]; there {
+			return true
+		}
+	}
+	return false
+}
+
+// paid returns the reward that was paid for a period, and whether it is known: as a node or an observer reports it, or else as the Data
+// service lists the rewards.
+func (r *payoutReader) paid(ctx context.Context, name, tx string) (sum wire.NanoAVAX, known bool, err error) {
+	if sum, known := r.settled[tx]; known {
+		return sum, true, nil
+	}
+	if !r.ups.IsEmpty() {
+		sum, err := nodes.Agreed(ctx, r.ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
 			outputs, err := nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
 			for _, u := range outputs {
 				sum += wire.NanoAVAX(u.Amount)
 			}
 			return sum, err
 		})
-		if err == nil || service == nil || !nodes.NotServed(err) {
-			return sum, err == nil, err == nil, err
+		if err == nil && (sum > 0 || time.Since(r.ended[name][tx].End) > 24*time.Hour) {
+			r.settled[tx] = sum
+		}
+		if err == nil || r.service == nil || !nodes.NotServed(err) {
+			return sum, err == nil, err
 		}
 	}
-	if service == nil { // neither a node nor a service can say it
-		return 0, false, false, nil
+	if r.service == nil { // neither a node nor a service can say it
+		return 0, false, nil
 	}
-	service.validators = service.validators || name == ""
-	sum, known, err = service.paid(ctx, tx)
-	return sum, known, false, err
+	r.service.validators = r.service.validators || name == ""
+	return r.service.paid(ctx, tx)
 }
 
 // serviceReader finds the rewards of delegations that have ended in the Data service.
 type serviceReader struct {
 	ups   *collector.Upstreams
-	ended map[string]map[string]payout // by name and transaction
-	found map[string]reading           // by transaction; nil: not loaded yet
-	read  bool                         // in this run
+	ended endedPayouts
+	found map[string]reading // by transaction; nil: not loaded yet
+	read  bool               // in this run
 
 	validators bool // no node reports the rewards of the monitored validators
 }
@@ -330,9 +344,7 @@ func (s *serviceReader) save(out *metric.Batch) {
 	if !s.read {
 		return
 	}
-	maps.DeleteFunc(s.found, func(tx string, _ reading) bool {
-		return !slices.ContainsFunc(slices.Collect(maps.Values(s.ended)), func(ended map[string]payout) bool { _, there := ended[tx]; return there })
-	})
+	maps.DeleteFunc(s.found, func(tx string, _ reading) bool { return !s.ended.has(tx) })
 	s.ups.Save(out, readingEntry, s.found)
 }
 

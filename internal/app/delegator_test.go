@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 )
 
 // A delegator without a node sees its delegation and its end with an observer, with the Data service, and with both. Only an observer
@@ -102,6 +104,35 @@ func TestUnpaidRewardAlerts(t *testing.T) {
 func delegatorWithData(w *apptest.World) {
 	w.WithData()
 	w.Env["NODES"], w.Env["CHAINS"], w.Env["WATCH_DELEGATORS"] = "", "", "treasury=P-"+simnet.Delegator
+}
+
+// A delegation stays while one answer of the Data service in three lacks it.
+func TestDelegationStaysIfOneAnswerLacksIt(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		delegatorWithData(w)
+		asked := 0
+		network := w.Transport
+		w.Transport = wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+			if !strings.HasSuffix(c.URL.Path, ":listPending") {
+				return c.Ask()
+			}
+			if asked++; asked > 3 && asked%3 == 0 {
+				return wiretest.Reply(http.StatusOK, `{"pendingRewards":[]}`)
+			}
+			return c.Ask()
+		})
+		w.Start(t)
+		time.Sleep(10 * time.Minute)
+		for range 120 {
+			time.Sleep(time.Minute)
+			if len(w.Samples(t).Of("avax_delegation_stake_avax")) == 0 {
+				t.Fatalf("no delegation after %d requests", asked)
+			}
+		}
+		if asked < 20 {
+			t.Errorf("%d requests in two hours", asked)
+		}
+	})
 }
 
 // An address of which the service knows nothing may be wrong: the page and check ask whether it is correct. One with delegations is not in doubt.

@@ -24,7 +24,7 @@ type Spec struct {
 	Every time.Duration
 	// EveryFor, if set, replaces Every: the default period depends on the monitored validators.
 	EveryFor func(Validators) time.Duration
-	// ReusesAnswers sets the maximum age of answers that a run may share with other collectors: one period if true, half a
+	// ReusesAnswers sets the maximum age of answers that a run may share with other collectors: nine tenths of a period if true, half a
 	// period if false. Set it if other collectors make the same calls to every node.
 	ReusesAnswers bool
 	// Off disables the collector by default.

@@ -97,7 +97,9 @@ func TestLedgerOfTheConfigurationIsComplete(t *testing.T) {
 			if !strings.HasPrefix(c.URL.Host, "bravo") {
 				return c.Ask()
 			}
-			return c.Rewritten(func(text []byte) []byte { return bytes.ReplaceAll(text, []byte(w.NodeID("bravo")), []byte(id("NodeID-", 99))) })
+			return c.Rewritten(func(text []byte) []byte {
+				return bytes.ReplaceAll(text, []byte(w.NodeID("bravo")), []byte(id("NodeID-", 99)))
+			})
 		})
 		fees := map[string]bool{}
 		for _, p := range must.Get(readThrough(t, w, noValidator, ledger.Query{Currency: "usd", Auto: true}))(t) {

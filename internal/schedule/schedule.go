@@ -31,7 +31,7 @@ type Job struct {
 	Families []*metric.Family
 	// When is the schedule. Jobs with equal schedules run at the same time, so the value must be comparable.
 	When cron.Schedule
-	// ReusesAnswers lets a run use answers up to a whole period old, instead of half a period.
+	// ReusesAnswers lets a run use answers up to nine tenths of a period old, instead of half a period: not those of its own last run.
 	ReusesAnswers bool
 	// With Probe, CallsChanged runs the job, and the job runs before all others. With OnChange, NodeChanged runs the job.
 	Probe, OnChange bool
@@ -382,8 +382,11 @@ func (s *Scheduler) run(j *job, woken bool) {
 	// The jobs of one target tick together and share answers that are up to half a period old. A woken run may use answers up
 	// to a whole period old. In a large fleet something changes all the time, and each change wakes many jobs.
 	granted := deadline
-	if j.ReusesAnswers || woken {
+	switch {
+	case woken:
 		granted = 2 * deadline
+	case j.ReusesAnswers:
+		granted = 2 * deadline * 9 / 10
 	}
 	ctx, oldest := scrape.Sharing(ctx, granted)
 
