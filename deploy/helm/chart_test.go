@@ -136,7 +136,9 @@ func TestPlainManifestsEqualTheChart(t *testing.T) {
 
 func TestSeveralPodsAreShards(t *testing.T) {
 	testworld.Full(t)
-	service := func(set string) string { return render(t, chart, "--set", set, "--show-only", "templates/service.yaml") }
+	service := func(set string) string {
+		return render(t, chart, "--set", set, "--show-only", "templates/service.yaml")
+	}
 	if shards, state := service("shards=3"), service("state.enabled=true"); shards != service("shards=1") || state != shards {
 		t.Errorf("a release cannot be upgraded: the API server refuses another kind of Service:\n%s\n%s", shards, state)
 	}
