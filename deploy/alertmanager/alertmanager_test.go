@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +15,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/alertmanager/pkg/labels"
+	"github.com/prometheus/alertmanager/template"
+	"github.com/prometheus/alertmanager/types"
+	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -81,6 +86,27 @@ func TestAlertmanagerRendersEveryTemplate(t *testing.T) {
 		if out := amtool(t, "template", "render", "--template.glob=avax.tmpl", "--template.type="+kind, `--template.text={{ template "`+name+`" . }}`); out == "" {
 			t.Errorf("%s is empty", name)
 		}
+	}
+}
+
+// With a separate Alertmanager, a link silences one alert by all of its labels, or the node.
+func TestLinksSilenceWhatTheySay(t *testing.T) {
+	templates := must.Get(template.FromGlobs([]string{"avax.tmpl"}))(t)
+	templates.ExternalURL = must.Get(url.Parse("http://alertmanager.example"))(t)
+	all := model.LabelSet{"alertname": "CheckFails", "node": model.LabelValue("alpha" + strings.Repeat("-more", 20)), "check": `disk "a", {b} & c`, "job": "avax"}
+	data := templates.Data("pager", nil, nil, "", &types.Alert{Alert: model.Alert{Labels: all, StartsAt: time.Now()}})
+	text := must.Get(templates.ExecuteTextString(`{{ template "avax.text" . }}`, data))(t)
+	var silenced []string
+	for _, link := range regexp.MustCompile(`http://alertmanager\.example/#/silences/new\?filter=(\S+)`).FindAllStringSubmatch(text, -1) {
+		matchers := must.Get(labels.ParseMatchers(must.Get(url.QueryUnescape(link[1]))(t)))(t)
+		found := model.LabelSet{}
+		for _, m := range matchers {
+			found[model.LabelName(m.Name)] = model.LabelValue(m.Value)
+		}
+		silenced = append(silenced, found.String())
+	}
+	if want := []string{all.String(), model.LabelSet{"node": all["node"]}.String()}; !slices.Equal(silenced, want) {
+		t.Errorf("silences %q, want %q:\n%s", silenced, want, text)
 	}
 }
 

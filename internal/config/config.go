@@ -230,7 +230,9 @@ func (c *checked) validateAlerting() {
 		a.Rules, err = alerts.WithLabels(a.Rules, c.AlertLabels)
 		c.note(&c.AlertLabels, err)
 	}
-	c.Notify = notify.Config{File: c.NotifyFile, InhibitRules: alertmanager.Config, Templates: alertmanager.Templates, URL: a.URL}
+	c.Notify = notify.Config{
+		File: c.NotifyFile, InhibitRules: alertmanager.Config, Templates: alertmanager.Templates, URL: a.URL, ExternalLabels: a.ExternalLabels,
+	}
 	if c.StateDir != "" {
 		c.Notify.StateDir = filepath.Join(string(c.StateDir), "notify")
 	}

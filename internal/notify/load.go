@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	tmplhtml "html/template"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	tmpltext "text/template"
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
@@ -111,12 +113,20 @@ func (c Config) build(conf *amconfig.Config, log *slog.Logger) (b built, err err
 // pages are the pages of this exporter, in place of those of an Alertmanager.
 const pages = `
 {{ define "avax.url.page" }}{{ .ExternalURL }}/alerts{{ end }}
-{{ define "avax.url.silence" }}{{ .ExternalURL }}/alerts?silence={{ printf "%.64s" .CommonLabels.node | urlquery }}#silences{{ end }}
+{{ define "avax.url.silence" }}{{ .ExternalURL }}/alerts?silence={{ .CommonLabels.node | urlquery }}#silences{{ end }}
+{{ define "avax.url.only" -}}
+{{ $first := index .Alerts 0 }}{{ if eq .Status "firing" }}{{ $first = index .Alerts.Firing 0 }}{{ end -}}
+{{ .ExternalURL }}/alerts?silence={{ alertWords $first.Labels | urlquery }}#silences
+{{- end }}
 `
 
 // templates returns Alertmanager's templates, replaced by those of c, replaced by those in files.
 func (c Config) templates(files []string) (*template.Template, error) {
-	t, err := template.FromGlobs(nil)
+	words := map[string]any{"alertWords": func(labels map[string]string) string { return AlertWords(labels, c.ExternalLabels) }}
+	t, err := template.FromGlobs(nil, func(text *tmpltext.Template, html *tmplhtml.Template) {
+		text.Funcs(words)
+		html.Funcs(words)
+	})
 	if err != nil {
 		return nil, err
 	}

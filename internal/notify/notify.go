@@ -30,6 +30,8 @@ type Config struct {
 	StateDir string
 	// URL is the base URL of this exporter for links in notifications.
 	URL string
+	// ExternalLabels are labels of every alert. A link to a silence does not have them.
+	ExternalLabels map[string]string
 	// Dial opens the connections to receivers, in the demo and in tests. Nil means net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }

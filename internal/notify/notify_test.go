@@ -175,7 +175,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 			n, stop := start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
 			want(t, phone, "firing NodeDown alpha")
-			must.Do(t, n.Silence(t.Context(), notify.NodeMatches("bravo", ""), time.Hour, "olga", "test"))
+			must.Do(t, n.Silence(t.Context(), notify.NodeMatches("bravo", "", false), time.Hour, "olga", "test"))
 			stop()
 			for _, file := range []string{"nflog", "silences", "notified"} {
 				must.Do(t, damage(filepath.Join(c.StateDir, file)))

@@ -3,10 +3,13 @@ package notify
 import (
 	"cmp"
 	"context"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/silence"
@@ -47,14 +50,67 @@ func (m Match) String() string {
 	return m.Label + operator + strconv.Quote(m.Value)
 }
 
-// NodeMatches returns the labels that identify the alerts about a node, including alerts about its validators on the primary
-// network and L1s. Such an alert has one of these labels. Name is the configured name, id the node ID, which may be empty.
-func NodeMatches(name, id string) [][]Match {
-	matches := [][]Match{{{Label: "node", Value: name}}}
-	if id != "" {
-		matches = append(matches, []Match{{Label: "node_id", Value: id}})
+// nodeLabels are the labels that say which node an alert is about: NodeMatches and NodesOf decide by them.
+var nodeLabels = []struct {
+	name   string
+	isID   bool // its value is the node ID, else the configured name
+	isPath bool // a chain may follow the name, such as alpha/C
+}{{name: "node"}, {name: "node_id", isID: true}, {name: "upstream"}, {name: "target", isPath: true}}
+
+// NodeMatches returns the labels that identify the alerts about a node, including alerts about calling it, and about its validators on the
+// primary network and L1s. Such an alert has one of these labels. Name is the configured name, id the node ID. One of them may be empty. With
+// regex, they are regular expressions of several nodes.
+func NodeMatches(name, id string, regex bool) (sets [][]Match) {
+	for _, l := range nodeLabels {
+		m := Match{Label: l.name, Value: name, Regex: regex}
+		switch {
+		case l.isID:
+			m.Value = id
+		case name != "" && l.isPath && regex:
+			m.Value = "(" + name + ")(/.*)?"
+		case name != "" && l.isPath:
+			m.Value, m.Regex = regexp.QuoteMeta(name)+"(/.*)?", true
+		}
+		if m.Value != "" {
+			sets = append(sets, []Match{m})
+		}
 	}
-	return matches
+	return sets
+}
+
+// NodesOf returns which nodes an alert with these labels is about: their configured names and node IDs.
+func NodesOf(label func(name string) string) (found []string) {
+	for _, l := range nodeLabels {
+		value := label(l.name)
+		if l.isPath {
+			value, _, _ = strings.Cut(value, "/")
+		}
+		if value != "" {
+			found = append(found, value)
+		}
+	}
+	return found
+}
+
+// AlertWords returns the words that silence one alert on the page /alerts: all of its labels, but not those that are the same for all alerts of this
+// process. These are the external labels and some others.
+func AlertWords(of, external map[string]string) string {
+	var words []string
+	for _, label := range slices.Sorted(maps.Keys(of)) {
+		value := of[label]
+		if value != "" && external[label] != value && !slices.Contains([]string{"job", "instance", "pod"}, label) {
+			words = append(words, label+"="+Quoted(value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// Quoted returns a value in quotation marks if it has spaces or quotation marks.
+func Quoted(value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // Silences returns active and pending silences, sorted by end.

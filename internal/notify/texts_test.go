@@ -10,7 +10,9 @@ import (
 	"mime/multipart"
 	"mime/quotedprintable"
 	"net/mail"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +256,56 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+// A link silences what its text says: “Silence only this” has each label of the only alert in full, “Silence NODE” the node in full. A link that would be
+// too long is left out.
+func TestLinksSilenceWhatTheySay(t *testing.T) {
+	long := "node" + strings.Repeat("-and-more", 10)
+	alert := func(more ...string) model.Alert {
+		a := alertsOf(12, texts["plain"])[0]
+		a.Labels["job"], a.Labels["instance"], a.Labels["cluster"], a.Labels["owner"] = "avax-exporter", "exporter:9865", "home", "acme"
+		for pair := range slices.Chunk(more, 2) {
+			a.Labels[model.LabelName(pair[0])] = model.LabelValue(pair[1])
+		}
+		return a
+	}
+	const common = "alertname=AvaxL1ValidatorBalanceLow chain=X"
+	link := regexp.MustCompile(`http://exporter\.example/alerts\?silence=([^#]*)#silences`)
+	for name, test := range map[string]struct {
+		alerts []model.Alert
+		want   []string
+	}{
+		"one":            {[]model.Alert{alert()}, []string{common + " owner=acme severity=page validation_id=v0"}},
+		"spaces":         {[]model.Alert{alert("check", `disk "a" & (b) + c`)}, []string{common[:35] + ` chain=X check="disk \"a\" & (b) + c" owner=acme severity=page validation_id=v0`}},
+		"own cluster":    {[]model.Alert{alert("cluster", "away")}, []string{common + " cluster=away owner=acme severity=page validation_id=v0"}},
+		"long node":      {[]model.Alert{alert("node", long)}, []string{common + " node=" + long + " owner=acme severity=page validation_id=v0", long}},
+		"group":          {[]model.Alert{alert("node", long), alert("node", long, "validation_id", "v1")}, []string{long}},
+		"group, no node": {[]model.Alert{alert(), alert("validation_id", "v1")}, nil},
+		"too long":       {[]model.Alert{alert("node", strings.Repeat("n", 700))}, nil},
+	} {
+		for _, kind := range []string{"telegram", "slack", "discord", "teams", "email", "pushover"} {
+			o, requests := simulated(t, kind)
+			o.ExternalLabels = map[string]string{"cluster": "home"}
+			must.Do(t, notify.Send(t.Context(), o, test.alerts...))
+			r := <-requests
+			text := fmt.Sprint(string(r.Body), r.Form)
+			if kind == "email" {
+				text = must.Get(limits[kind](r))(t).rest
+			}
+			var got []string
+			for _, found := range link.FindAllStringSubmatch(html.UnescapeString(strings.ReplaceAll(text, `\u0026`, "&")), -1) {
+				got = append(got, must.Get(url.QueryUnescape(found[1]))(t))
+			}
+			want := test.want
+			if kind == "pushover" && len(want) > 1 { // it has one link
+				want = want[:1]
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %s: silences %q, want %q", kind, name, got, want)
 			}
 		}
 	}

@@ -264,6 +264,9 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswerin
 		for name, value := range a.Labels {
 			al.byLabel[[2]string{name, value}] = append(al.byLabel[[2]string{name, value}], a)
 		}
+		for _, node := range notify.NodesOf(func(name string) string { return a.Labels[name] }) {
+			al.byLabel[[2]string{ofNode, node}] = append(al.byLabel[[2]string{ofNode, node}], a)
+		}
 	}
 	suppress(al.All, inhibition)
 	sortAlerts(al.All)
@@ -413,6 +416,15 @@ func (m Urgency) Worse(o Urgency) Urgency {
 // Subject is the labels of a row or cell. An alert is about this subject if it has the first label with the same value, and
 // no other label of the subject with a different value.
 type Subject [][2]string
+
+// ofNode is the first label of the subject of all alerts about a node: its value is the name of the node, or its node ID. No alert has a label without a name.
+const ofNode = ""
+
+// AboutNode returns the worst urgency of the alerts about a node, about calling it and about what it validates. These are the alerts that its silence is
+// about.
+func (al *Alerts) AboutNode(name, id string) Urgency {
+	return al.About(Subject{{ofNode, name}}).Worse(al.About(Subject{{ofNode, id}}))
+}
 
 // About returns the worst urgency of the alerts about a subject.
 func (al *Alerts) About(s Subject) Urgency { return al.worst(s, func(*Active) bool { return true }) }

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -131,10 +130,13 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 		silence := func(what, text string) {
 			links = append(links, g.Text(" · "), v.link("alerts?silence="+url.QueryEscape(what)+"#silences", text))
 		}
-		if node != "" {
-			silence(node, "Silence "+node)
+		for _, of := range notify.NodesOf(func(label string) string { return a.Labels[label] }) {
+			if name := cmp.Or(v.NodeOf(of), of); v.IsNode(name) {
+				silence(name, "Silence "+name)
+				break
+			}
 		}
-		if only := v.onlyThis(a); len(url.QueryEscape(only)) < maxAddress-100 { // a longer address is refused
+		if only := notify.AlertWords(a.Labels, nil); len(url.QueryEscape(only)) < maxAddress-100 { // a longer address is refused
 			silence(only, "Silence only this")
 		}
 	}
@@ -143,20 +145,6 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 
 // targetLabels are the labels of an alert that are a target of /explain, the most exact first.
 var targetLabels = []string{"target", "upstream", "address", "tx_id", "validation_id", "node_id", "subnet_id", "chain"}
-
-// onlyThis returns the words that name one alert for a silence: its name and all of its labels, but not those that are the same for all alerts of this
-// process, nor those that the user gave to its node or validator.
-func (v *view) onlyThis(a *status.Active) string {
-	all := []string{a.Rule.Name}
-	given := v.LabelsOf(a.Labels["node"], a.Labels["node_id"], a.Labels["validation_id"])
-	for _, label := range slices.Sorted(maps.Keys(a.Labels)) {
-		value := a.Labels[label]
-		if value != "" && !slices.Contains([]string{"alertname", "job", "instance", "pod"}, label) && !slices.Contains(given, label+"="+value) {
-			all = append(all, label+"="+quoted(value))
-		}
-	}
-	return strings.Join(all, " ")
-}
 
 func ruleRow(r alerting.Rule, now time.Time) tableRow {
 	state, evaluated := "recording", "not yet"

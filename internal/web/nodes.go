@@ -178,17 +178,7 @@ type nodeRow struct {
 
 // rowOf combines the alerts about the node, about calling it and about what it validates, and what is known of its validator before an alert is.
 func (v *view) rowOf(n *status.Node) nodeRow {
-	about := []status.Subject{{{"node", n.Name}}, {{"upstream", n.Name}}, {{"target", n.Name}}}
-	for _, c := range n.Chains {
-		about = append(about, status.Subject{{"target", n.Name + "/" + c.Name}})
-	}
-	if n.ID != "" {
-		about = append(about, status.Subject{{"node_id", n.ID}})
-	}
-	var urgency status.Urgency
-	for _, subject := range about {
-		urgency = urgency.Worse(v.About(subject))
-	}
+	urgency := v.AboutNode(n.Name, n.ID)
 	if validator := v.ValidatorOf(n.ID); validator != nil {
 		urgency = worseOf(urgency, validator.Fact())
 	}

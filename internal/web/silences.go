@@ -141,7 +141,7 @@ func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 }
 
 // matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
-// sets. With several words, it is about all of them.
+// sets. With several words, it is about all of them. Beside alertname=NAME, each label is one of the alert itself: notify.AlertWords names one alert so.
 func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, err error) {
 	named, err := wordsOf(text)
 	if err != nil {
@@ -152,8 +152,9 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 	}
 	st := s.statusAt(time.Now())
 	groups, unread := s.groups(ctx)
+	ofAlert := slices.ContainsFunc(named, func(word string) bool { return strings.HasPrefix(word, "alertname=") })
 	for _, word := range named {
-		of, err := matchesOfWord(st, groups, unread != nil, word)
+		of, err := matchesOfWord(st, groups, word, ofAlert)
 		switch {
 		case err != nil && unread != nil:
 			return nil, fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME", err, unread)
@@ -182,8 +183,8 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 
 // Limits of what a silence is about.
 const (
-	maxWords = 20 // an alert has its name and a word for each label
-	maxSets  = 200
+	maxWords = 20  // an alert has its name and a word for each label
+	maxSets  = 250 // three labels of nodes and validators are 6³ sets
 	// maxPattern is the maximum size of a pattern of names in bytes. A silence of this process has at most 16 KiB: three patterns fit.
 	maxPattern = 5 << 10
 )
@@ -221,20 +222,12 @@ func SilenceWord(word string) string {
 	if _, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
 		return word
 	}
-	return name + quoted(value)
+	return name + notify.Quoted(value)
 }
 
-// quoted returns a value in quotation marks if it has spaces or quotation marks.
-func quoted(value string) string {
-	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
-		return strconv.Quote(value)
-	}
-	return value
-}
-
-// matchesOfWord returns the sets of one word. The built-in alerts are always known: an Alertmanager may get them from somebody else. Without rules, each label
-// of a family may be one of an alert.
-func matchesOfWord(st *status.Status, groups []alerting.Group, unread bool, word string) ([][]notify.Match, error) {
+// matchesOfWord returns the sets of one word. The built-in alerts and the labels of families are always known: an Alertmanager may get alerts from somebody
+// else, and an alert may have ended. With ofAlert, a label stands for itself, not for nodes and validators.
+func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAlert bool) ([][]notify.Match, error) {
 	var alerts []string
 	builtin, _ := docs.Runbooks.ReadDir("runbooks")
 	for _, file := range builtin {
@@ -257,12 +250,10 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, unread bool, word
 			}
 		}
 	}
-	if unread {
-		for _, spec := range collectors.All() {
-			for _, f := range spec.Families {
-				for _, name := range f.Labels {
-					known = appendNew(known, name)
-				}
+	for _, spec := range collectors.All() {
+		for _, f := range spec.Families {
+			for _, name := range f.Labels {
+				known = appendNew(known, name)
 			}
 		}
 	}
@@ -271,21 +262,21 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, unread bool, word
 	nodeID, validationID := st.IDsOf(word)
 	chains := append(mapped(st.L1s, func(l *status.L1) string { return l.Chain }), st.ChainNames()...)
 	switch {
-	case isLabel && st.IsLabel(label):
+	case isLabel && st.IsLabel(label) && !ofAlert:
 		return matchesOfLabel(st, label, value), nil
-	case isLabel && slices.Contains(known, label) && value != "":
+	case isLabel && (slices.Contains(known, label) || st.IsLabel(label)) && value != "":
 		return one(label, value), nil
 	case isLabel:
 		return nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label,
 			strings.Join(slices.Sorted(slices.Values(known)), ", "))
 	case st.IsNode(word):
-		return notify.NodeMatches(word, st.IDOf(word)), nil
+		return notify.NodeMatches(word, st.IDOf(word), false), nil
 	case slices.Contains(chains, word):
 		return one("chain", word), nil
 	case slices.Contains(alerts, word):
 		return one("alertname", word), nil
 	case nodeID != "" && st.NodeOf(nodeID) != "":
-		return notify.NodeMatches(st.NodeOf(nodeID), nodeID), nil
+		return notify.NodeMatches(st.NodeOf(nodeID), nodeID, false), nil
 	case nodeID != "":
 		return one("node_id", nodeID), nil
 	case validationID != "":
@@ -302,13 +293,14 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, unread bool, word
 func matchesOfLabel(st *status.Status, label, value string) [][]notify.Match {
 	nodes, nodeIDs, validationIDs := st.With(label, value)
 	sets := [][]notify.Match{{{Label: label, Value: value}}}
-	for _, named := range []struct {
-		label string
-		of    []string
-	}{{"node", nodes}, {"node_id", nodeIDs}, {"validation_id", validationIDs}} {
-		for _, pattern := range patternsOf(named.of) {
-			sets = append(sets, []notify.Match{{Label: named.label, Value: pattern, Regex: true}})
-		}
+	for _, pattern := range patternsOf(nodes) {
+		sets = append(sets, notify.NodeMatches(pattern, "", true)...)
+	}
+	for _, pattern := range patternsOf(nodeIDs) {
+		sets = append(sets, notify.NodeMatches("", pattern, true)...)
+	}
+	for _, pattern := range patternsOf(validationIDs) {
+		sets = append(sets, []notify.Match{{Label: "validation_id", Value: pattern, Regex: true}})
 	}
 	return sets
 }

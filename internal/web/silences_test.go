@@ -22,6 +22,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 )
 
 var form = url.Values{"node": {"bravo"}, "for": {"45m"}, "comment": {"upgrade <1.15>"}}
@@ -65,7 +66,7 @@ func TestSilenceNamesItsUser(t *testing.T) {
 				t.Fatalf("%d: %s", w.Code, w.Body)
 			}
 		}
-		if want := []string{"olga", "ops", "web"}; !slices.Equal(silences.by, want) {
+		if want := []string{"olga", "ops", "web"}; !slices.Equal(slices.Compact(silences.by), want) {
 			t.Errorf("silences by %q, want %q", silences.by, want)
 		}
 		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "3 h left, begins in 2 h")
@@ -91,29 +92,34 @@ func TestAnythingCanBeSilenced(t *testing.T) {
 			"bravo": {"owner": `Big "B" Corp`}}
 	}
 	sourced(t, s, group(rule("AvaxHeadLag", "warn", alerting.Firing, map[string]string{"node": "alpha", "chain": "C", "stage": "settled"})))
+	const (
+		ofAlpha = "node=\"alpha\"\nnode_id=\"NodeID-a\"\nupstream=\"alpha\"\ntarget=~\"alpha(/.*)?\"\n"
+		ofAcme  = "owner=\"acme\"\nnode=~\"alpha\"\nupstream=~\"alpha\"\ntarget=~\"(alpha)(/.*)?\"\nnode_id=~\"NodeID-a|NodeID-x\"\nvalidation_id=~\"V1\"\n"
+		ofBig   = "owner=\"Big \\\"B\\\" Corp\"\nnode=~\"bravo\"\nupstream=~\"bravo\"\ntarget=~\"(bravo)(/.*)?\"\n"
+	)
 	for what, want := range map[string]string{
-		"alpha":             "node=\"alpha\"\nnode_id=\"NodeID-a\"\n",
-		"bravo":             "node=\"bravo\"\n",
-		"NodeID-a":          "node=\"alpha\"\nnode_id=\"NodeID-a\"\n",
-		"NodeID-x":          "node_id=\"NodeID-x\"\n",
-		"xray":              "node_id=\"NodeID-x\"\n",
-		"NodeID-v":          "node_id=\"NodeID-v\"\n",
-		`"game 1"`:          "validation_id=\"V1\"\n",
-		"V1":                "validation_id=\"V1\"\n",
-		"one":               "chain=\"one\"\n",
-		"C":                 "chain=\"C\"\n",
-		"AvaxHeadLag":       "alertname=\"AvaxHeadLag\"\n",
-		"AvaxHeadLag alpha": "alertname=\"AvaxHeadLag\", node=\"alpha\"\nalertname=\"AvaxHeadLag\", node_id=\"NodeID-a\"\n",
-		"AvaxHeadLag C":     "alertname=\"AvaxHeadLag\", chain=\"C\"\n",
-		"severity=warn":     "severity=\"warn\"\n",
-		"stage=settled":     "stage=\"settled\"\n",
-		"owner=acme":        "owner=\"acme\"\nnode=~\"alpha\"\nnode_id=~\"NodeID-a|NodeID-x\"\nvalidation_id=~\"V1\"\n",
-		`owner="acme" C`: "owner=\"acme\", chain=\"C\"\nnode=~\"alpha\", chain=\"C\"\nnode_id=~\"NodeID-a|NodeID-x\", chain=\"C\"\n" +
-			"validation_id=~\"V1\", chain=\"C\"\n",
-		SilenceWord(`owner=Big "B" Corp`):     "owner=\"Big \\\"B\\\" Corp\"\nnode=~\"bravo\"\n",
-		SilenceWord(`owner="Big \"B\" Corp"`): "owner=\"Big \\\"B\\\" Corp\"\nnode=~\"bravo\"\n",
+		"alpha":                               ofAlpha,
+		"bravo":                               "node=\"bravo\"\nupstream=\"bravo\"\ntarget=~\"bravo(/.*)?\"\n",
+		"NodeID-a":                            ofAlpha,
+		"NodeID-x":                            "node_id=\"NodeID-x\"\n",
+		"xray":                                "node_id=\"NodeID-x\"\n",
+		"NodeID-v":                            "node_id=\"NodeID-v\"\n",
+		`"game 1"`:                            "validation_id=\"V1\"\n",
+		"V1":                                  "validation_id=\"V1\"\n",
+		"one":                                 "chain=\"one\"\n",
+		"C":                                   "chain=\"C\"\n",
+		"AvaxHeadLag":                         "alertname=\"AvaxHeadLag\"\n",
+		"AvaxHeadLag alpha":                   "alertname=\"AvaxHeadLag\", " + strings.Join(strings.SplitAfter(strings.TrimSpace(ofAlpha), "\n"), "alertname=\"AvaxHeadLag\", ") + "\n",
+		"AvaxHeadLag C":                       "alertname=\"AvaxHeadLag\", chain=\"C\"\n",
+		"severity=warn":                       "severity=\"warn\"\n",
+		"stage=settled":                       "stage=\"settled\"\n",
+		"owner=acme":                          ofAcme,
+		`owner="acme" C`:                      strings.ReplaceAll(ofAcme, "\n", ", chain=\"C\"\n"),
+		"alertname=AvaxHeadLag owner=acme":    "alertname=\"AvaxHeadLag\", owner=\"acme\"\n",
+		SilenceWord(`owner=Big "B" Corp`):     ofBig,
+		SilenceWord(`owner="Big \"B\" Corp"`): ofBig,
 		SilenceWord("game 1"):                 "validation_id=\"V1\"\n",
-		SilenceWord("alpha"):                  "node=\"alpha\"\nnode_id=\"NodeID-a\"\n",
+		SilenceWord("alpha"):                  ofAlpha,
 	} {
 		if code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what)); code != 200 || got != want {
 			t.Errorf("%s: %d %s", what, code, got)
@@ -136,7 +142,7 @@ func TestAlertsCanBeSilencedWithoutTheirRules(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="alpha"} 1`)
 		s.Source = source
 		for what, want := range map[string]string{
-			"AvaxHeadLag alpha": "alertname=\"AvaxHeadLag\", node=\"alpha\"\n", "alertname=Mine": "alertname=\"Mine\"\n", "check=disk": "check=\"disk\"\n",
+			"AvaxHeadLag severity=page": "alertname=\"AvaxHeadLag\", severity=\"page\"\n", "alertname=Mine": "alertname=\"Mine\"\n", "check=disk": "check=\"disk\"\n",
 		} {
 			if code, got := get(t, s, "/silence-matches?of="+url.QueryEscape(what)); code != 200 || got != want {
 				t.Errorf("%s: %s: %d %s", name, what, code, got)
@@ -195,8 +201,8 @@ func TestSilenceOnlyThisSilencesOneAlert(t *testing.T) {
 				}
 			}
 		}
-		if len(these) != 1 {
-			t.Errorf("%s silences %d alerts: %s", link[2], len(these), sets)
+		if len(these) != 1 || strings.Count(sets, "\n") != 1 {
+			t.Errorf("%s silences %d alerts, want one by one silence: %s", link[2], len(these), sets)
 		}
 		silenced = append(silenced, these...)
 	}
@@ -207,6 +213,64 @@ func TestSilenceOnlyThisSilencesOneAlert(t *testing.T) {
 	for _, want := range []string{"target=alpha%2FC", "target=bravo", "target=0x2", "target=S2", "target=alpha"} {
 		if !slices.ContainsFunc(explained, func(link string) bool { return strings.HasSuffix(link, want) }) {
 			t.Errorf("no link explains %s: %q", want, explained)
+		}
+	}
+}
+
+// A silence of a node is about the alerts that its page shows and that color it, whatever label names the node.
+func TestSilenceOfANodeIsAboutWhatItsPageShows(t *testing.T) {
+	for _, test := range []struct {
+		labels map[string]string
+		is     bool
+	}{
+		{map[string]string{"node": "al.pha"}, true},
+		{map[string]string{"node": "al.pha", "chain": "C"}, true},
+		{map[string]string{"node_id": "NodeID-a"}, true},
+		{map[string]string{"collector": "admin", "target": "al.pha"}, true},
+		{map[string]string{"collector": "heads", "target": "al.pha/C"}, true},
+		{map[string]string{"collector": "heads", "target": "al.pha/new"}, true},
+		{map[string]string{"upstream": "al.pha"}, true},
+		{map[string]string{"node": "alxpha"}, false},
+		{map[string]string{"node": "al.pha2"}, false},
+		{map[string]string{"node_id": "NodeID-b"}, false},
+		{map[string]string{"target": "al.pha2"}, false},
+		{map[string]string{"target": "alxpha/C"}, false},
+		{map[string]string{"target": "other/al.pha"}, false},
+		{map[string]string{"upstream": "data"}, false},
+		{map[string]string{"chain": "C"}, false},
+	} {
+		s := siteWith(t, `
+			avax_node_up{node="al.pha"} 1
+			avax_node_info{node="al.pha",node_id="NodeID-a",version="v"} 1
+			avax_chain_height{node="al.pha",chain="C"} 5`)
+		s.Labels = func() map[string]map[string]string { return map[string]map[string]string{"al.pha": {"owner": "acme"}} }
+		s.Silences = laterSilences{&laterSilence{}}
+		r := rule("Mine", "page", alerting.Firing, test.labels)
+		r.Alerts[0].Annotations["summary"] = "it is wrong"
+		sourced(t, s, group(r))
+		for _, what := range []string{"al.pha", "NodeID-a", "owner=acme"} {
+			_, sets := get(t, s, "/silence-matches?of="+what)
+			silenced := false
+			for line := range strings.Lines(sets) {
+				matchers, err := labels.ParseMatchers(line)
+				if err != nil {
+					t.Fatalf("%s: %v", line, err)
+				}
+				silenced = silenced || labels.Matchers(matchers).Matches(notify.LabelSet(r.Alerts[0].Labels))
+			}
+			if silenced != test.is {
+				t.Errorf("%v: silenced by %s: %v", test.labels, what, silenced)
+			}
+		}
+		if _, page := get(t, s, "/alerts"); strings.Contains(page, ">Silence al.pha</a>") != test.is {
+			t.Errorf("%v: a link to silence the node: %v", test.labels, !test.is)
+		}
+		v := s.view(t.Context(), nil, "", time.Now())
+		if red := v.rowOf(v.Node("al.pha")).urgency.Severity == status.Bad; red != test.is {
+			t.Errorf("%v: colors the node: %v", test.labels, red)
+		}
+		if _, page := get(t, s, "/node/al.pha"); strings.Contains(page, "it is wrong") != test.is {
+			t.Errorf("%v: on the page of the node: %v", test.labels, !test.is)
 		}
 	}
 }
@@ -261,7 +325,7 @@ func TestSilencesBeforeAnErrorAreNamed(t *testing.T) {
 	sourced(t, s, group())
 	s.start()
 	s.Silences = fewSilences{laterSilences{&laterSilence{}}, new(1)}
-	if err := s.silence(t.Context(), "alpha", "30m", "olga", ""); err == nil || !strings.Contains(err.Error(), "1 of 2 silences were created, end them") {
+	if err := s.silence(t.Context(), "alpha", "30m", "olga", ""); err == nil || !strings.Contains(err.Error(), "1 of 4 silences were created, end them") {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/avax-exporter/avax-exporter/docs"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -33,7 +34,8 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		v := s.view(ctx, nil, "../", time.Now())
 		n := v.Node(name)
 		isIts := func(label func(string) string) bool {
-			return label("node") == name || n.ID != "" && label("node_id") == n.ID
+			of := notify.NodesOf(label)
+			return slices.Contains(of, name) || n.ID != "" && slices.Contains(of, n.ID)
 		}
 		_, stop := v.SafeToStop(name)
 		return v.subjectPage(name, []g.Node{

@@ -268,8 +268,8 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 		page := s.get("/alerts")
 		web.Demand(t, page, `node="bravo"`, `node_id="NodeID-`, "olga", "upgrade <1.15>", "44 min left", "!No silences")
 		ids := regexp.MustCompile(`name="id" value="([^"]+)"`).FindAllStringSubmatch(page, -1)
-		if len(ids) != 2 {
-			t.Fatalf("%d silences with an end button, want 2", len(ids))
+		if len(ids) != 4 {
+			t.Fatalf("%d silences with an end button, want 4", len(ids))
 		}
 		for _, id := range ids {
 			if status, _, body := s.post("/alerts/end", url.Values{"id": {id[1]}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
@@ -302,7 +302,7 @@ func TestPagesShowWhatIsSilenced(t *testing.T) {
 		const silenced = " by olga: upgrade <1.15>"
 		web.Demand(t, s.get("/"), `<h1 class="bad">alpha: few peers`, `Silenced: node="bravo" until `, silenced)
 		web.Demand(t, s.get("/node/bravo"), `Silenced: node="bravo" until `, silenced)
-		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=Few+node%3Dalpha+severity%3Dpage#silences"`)
+		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=alertname%3DFew+node%3Dalpha+severity%3Dpage#silences"`)
 		time.Sleep(time.Hour)
 		web.Demand(t, s.get("/"), `<h1 class="bad">bravo: no answer`, "!Silenced")
 		for _, what := range []string{"examplel1", "Few alpha", "severity=page"} {
