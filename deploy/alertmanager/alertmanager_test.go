@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	amalert "github.com/prometheus/alertmanager/alert"
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/template"
-	"github.com/prometheus/alertmanager/types"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 
@@ -94,7 +94,7 @@ func TestLinksSilenceWhatTheySay(t *testing.T) {
 	templates := must.Get(template.FromGlobs([]string{"avax.tmpl"}))(t)
 	templates.ExternalURL = must.Get(url.Parse("http://alertmanager.example"))(t)
 	all := model.LabelSet{"alertname": "CheckFails", "node": model.LabelValue("alpha" + strings.Repeat("-more", 20)), "check": `disk "a", {b} & c`, "job": "avax"}
-	data := templates.Data("pager", nil, nil, "", &types.Alert{Alert: model.Alert{Labels: all, StartsAt: time.Now()}})
+	data := templates.Data("pager", nil, nil, "", &amalert.Alert{Alert: model.Alert{Labels: all, StartsAt: time.Now()}})
 	text := must.Get(templates.ExecuteTextString(`{{ template "avax.text" . }}`, data))(t)
 	var silenced []string
 	for _, link := range regexp.MustCompile(`http://alertmanager\.example/#/silences/new\?filter=(\S+)`).FindAllStringSubmatch(text, -1) {
