@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,7 +21,7 @@ var chainStatusFamily = metric.New("avax_chain_status",
 var chainStatus = &collector.Spec{
 	Name:     "chain_status",
 	Help:     "Status of the chain on the node.",
-	Calls:    []string{"platform.getBlockchainStatus", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
+	Calls:    []string{"platform.getBlockchainStatus", "GET /ext/health", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainStatusFamily},
 	Bind:     collector.Per(collector.Nodes, collectChainStatus),
@@ -44,14 +45,16 @@ func collectChainStatus(ctx context.Context, ups *collector.Upstreams, on collec
 	return metric.WithSamples(failed)
 }
 
-// chainStatusOf requests the status by the blockchain ID, if it is known: a node may not know the alias, and a node with partial sync wrongly answers
-// Syncing if the request has one.
-func chainStatusOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain) (status string, err error) {
-	id := c.Ref
-	if b, err := ups.KnownBlockchain(ctx, c); err == nil {
-		id = b.ID
-	} else if known, err := n.BlockchainID(scrape.MaxAge(ctx, collector.StaticAge), c.Ref); err == nil {
-		id = known
+func chainStatusOf(ctx context.Context, ups *collector.Upstreams, n *nodes.Node, c nodes.Chain) (string, error) {
+	status, err := n.PlatformBlockchainStatus(ctx, c.Ref)
+	noAlias := scrape.OutcomeOf(err) == scrape.Rejected
+	if !noAlias && (err != nil || status != "Syncing" || !omits(ctx, n, c)) {
+		return status, err
 	}
-	return n.PlatformBlockchainStatus(ctx, id)
+	// The node does not know the alias, or has partial sync, and then wrongly answers Syncing if the request has an alias.
+	b, unknown := ups.KnownBlockchain(ctx, c)
+	if unknown != nil {
+		return "", cmp.Or(err, unknown)
+	}
+	return n.PlatformBlockchainStatus(ctx, b.ID)
 }
