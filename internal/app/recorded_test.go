@@ -138,7 +138,7 @@ func TestRecordedNodesHaveTheExpectedSeries(t *testing.T) {
 					continue // as a node of a release before Granite
 				}
 				if !slices.ContainsFunc(s.unanswered, func(begin string) bool { return strings.HasPrefix(call, begin) }) {
-					t.Errorf("internal/testworld/recorded/%s.jsonl has no answer to %s: add what a real node answers in this situation", s.name, call)
+					t.Errorf("internal/testworld/recorded/%s.jsonl has no answer to %s: add what a real node answers in this situation", strings.Join(s.layers, ".jsonl or "), call)
 				}
 			}
 			served := samples(t, page)
