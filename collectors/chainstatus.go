@@ -34,9 +34,12 @@ func collectChainStatus(ctx context.Context, ups *collector.Upstreams, on collec
 			continue
 		}
 		is, err := chainStatusOf(ctx, ups, on.Node, c)
-		if err != nil {
+		if scrape.OutcomeOf(err) == scrape.Rejected { // this chain; the node answers about the others
 			failed = errors.Join(failed, collector.IfRejected(err, "AVAX_CHAINS"))
 			continue
+		}
+		if err != nil {
+			return err
 		}
 		for _, status := range []string{"Validating", "Created", "Preferred", "Syncing", "Unknown"} {
 			out.SetBool(chainStatusFamily, is == status, on.Node.Name(), c.Name, status)

@@ -122,9 +122,6 @@ func collectPayouts(ctx context.Context, ups *collector.Upstreams, _ collector.S
 			}
 		}
 	}
-	if r.service != nil {
-		r.service.save(out)
-	}
 	return nil
 }
 
@@ -142,6 +139,9 @@ const settledEntry = "payouts settled"
 func (r *payoutReader) save(out *metric.Batch) {
 	maps.DeleteFunc(r.settled, func(tx string, _ wire.NanoAVAX) bool { return !r.ended.has(tx) })
 	r.ups.Save(out, settledEntry, r.settled)
+	if r.service != nil {
+		r.service.save(out)
+	}
 }
 
 // endedPayouts are the periods that have ended, by name and transaction.

@@ -359,6 +359,10 @@ func TestChainHasAStatusOnNodesWithoutItsAlias(t *testing.T) {
 		} {
 			wantSeries(t, page, `avax_chain_status{`+series+`}`, want)
 		}
+		w.network.Node("delta").Stop() // the samples of a node that is down stay until they expire
+		if _, err := w.run(t, "chain_status", "delta"); err == nil || metric.HasSamples(err) {
+			t.Errorf("samples replaced while the node is down: %v", err)
+		}
 	})
 }
 

@@ -126,7 +126,7 @@ func (s *Store) moved(log *slog.Logger, before time.Time, by time.Duration) (*St
 }
 
 // isStamp reports whether the values of a series are times that this machine's clock gave to what has happened: the starts of alerts, and records such
-// as avax:node_down_since_timestamp_seconds. The exporter's own families come anew with each scrape.
+// as avax:node_down_since_timestamp_seconds. The exporter's own families are scraped again.
 func isStamp(name string) bool {
 	return name == forState || strings.Contains(name, ":") && strings.HasSuffix(name, "_timestamp_seconds")
 }

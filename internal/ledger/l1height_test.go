@@ -205,8 +205,8 @@ func TestInterruptedLedgerContinues(t *testing.T) {
 	})
 }
 
-// A ledger that lacks something is read anew by the next run, which finds what the service has repaired. Nothing of it stays on the disk.
-func TestIncompleteLedgerIsReadAnew(t *testing.T) {
+// After an incomplete ledger, the next run reads the lists again and finds what the service has repaired. No page stays on the disk.
+func TestIncompleteLedgerIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(4 * 365 * 24 * time.Hour)
 		s, owner, dir := &service{}, testworld.Wallet("avax", 7), t.TempDir()

@@ -166,7 +166,7 @@ func row(n int, kind, nodeID string, owners []string, end time.Time, amount uint
 	}
 }
 
-// history is three years of rewards of validators and their delegators, with what belongs to whom, computed beside the ledger.
+// history is three years of rewards of validators and their delegators, with what belongs to whom, computed without the ledger.
 type history struct {
 	service
 	operator, treasury, partner string

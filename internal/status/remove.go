@@ -65,7 +65,7 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 		return NotFound, a
 	}
 	against, unknown := st.removal(v, &a)
-	forbids, unclear := st.stopBeside(v)
+	forbids, unclear := st.stopElsewhere(v)
 	against, unknown = append(against, forbids...), append(unknown, unclear...)
 	if len(against) == 0 && len(unknown) == 0 {
 		if missed := st.uncounted(); missed != "" {
@@ -91,9 +91,9 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	return Yes, a
 }
 
-// stopBeside returns what speaks against the stop of the validator's node besides the chain that the validator leaves, and what is not known. A node that
+// stopElsewhere returns what forbids the stop of the validator's node on other chains than the one that the validator leaves, and what is not known. A node that
 // does not answer already counts as stopped. Of a node that is not configured, at most its L1s are known.
-func (st *Status) stopBeside(v *L1Validator) (against, unknown []string) {
+func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	node, facts := st.NodeOf(v.NodeID), st.validatorSets()
 	id, counted := facts.Nodes[node]
 	switch {

@@ -283,7 +283,7 @@ func TestSafeToRemove(t *testing.T) {
 	}
 }
 
-// Whoever follows a yes removes the validator and stops its node: what forbids the stop forbids the removal, except on the chain that the validator leaves.
+// After a yes, an operator removes the validator and stops its node: what forbids the stop forbids the removal, except on the chain that the validator leaves.
 func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 	const l1 = `
 		avax_l1_weight{chain="one"} 100
@@ -330,7 +330,7 @@ func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 				}
 			}
 		}, No, "no: one: 75 % of the remaining weight would be connected"},
-		{"a stranger, of whom only the L1s are known", l1, "1", shares(0.9, 0.79), nil, Yes, "yes: without it 81.25 %"},
+		{"a node that is not configured: only its L1s are known", l1, "1", shares(0.9, 0.79), nil, Yes, "yes: without it 81.25 %"},
 		{"a stranger with another L1", l1 + `
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-alpha"} 0`, "1", shares(0.9, 0.9), nil, No, "no: its node must not stop: two: less than 80 %"},
 	} {

@@ -41,7 +41,7 @@ func removing(t *testing.T) *Site {
 	return s
 }
 
-// Whoever follows a yes stops the node, as after /safe-to-stop: both call the nodes first.
+// After a yes, an operator stops the node, as after /safe-to-stop: both call the nodes first.
 func TestSafeToRemoveIsUnknownWhileANodeIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := removing(t)

@@ -141,7 +141,7 @@ func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 }
 
 // matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
-// sets. With several words, it is about all of them. Beside alertname=NAME, each label is one of the alert itself: notify.AlertWords names one alert so.
+// sets. With several words, it is about all of them. Together with alertname=NAME, each label is one of the alert itself: notify.AlertWords names one alert so.
 func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, err error) {
 	named, err := wordsOf(text)
 	if err != nil {
