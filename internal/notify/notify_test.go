@@ -384,9 +384,24 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 		}
 	}
 	must.Do(t, os.RemoveAll(c.StateDir))
-	err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "lost"}}}, time.Hour, "me", "")
+	err := n.Silence(t.Context(), notify.NodeMatches("lost", "NodeID-lost", false), time.Hour, "me", "")
 	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
 		t.Errorf("the directory is gone: %v", err)
+	}
+	if active := must.Get(n.Silences(t.Context()))(t); len(active) != 20+4 {
+		t.Errorf("%d silences in force, want those of the node too", len(active))
+	}
+}
+
+// A node or a label is silenced as a whole or not at all.
+func TestSilencesBeforeAnErrorEnd(t *testing.T) {
+	phone := testworld.Webhook(t)
+	n, stop := start(t, notify.Config{File: configuration(t, phone.URL), StateDir: t.TempDir()})
+	defer stop()
+	sets := append(notify.NodeMatches("alpha", "NodeID-a", false), []notify.Match{{Label: "node", Value: strings.Repeat("x", 20<<10)}})
+	err := n.Silence(t.Context(), sets, time.Hour, "me", "")
+	if active := must.Get(n.Silences(t.Context()))(t); err == nil || len(active) > 0 {
+		t.Errorf("%v, %d silences in force", err, len(active))
 	}
 }
 

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -153,9 +154,11 @@ var operators = map[silencepb.Matcher_Type]labels.MatchType{
 	silencepb.Matcher_REGEXP: labels.MatchRegexp, silencepb.Matcher_NOT_REGEXP: labels.MatchNotRegexp,
 }
 
-// Silence creates a silence for each set of labels: for the alerts that have all of them. It starts now and lasts for this duration.
+// Silence creates a silence for each set of labels: for the alerts that have all of them. It starts now and lasts for this duration. If one cannot be
+// created, Silence ends the others.
 func (n *Notifier) Silence(ctx context.Context, sets [][]Match, lasts time.Duration, by, comment string) error {
 	now := time.Now()
+	var created []string
 	for _, set := range sets {
 		var matchers []*silencepb.Matcher
 		for _, m := range set {
@@ -165,13 +168,17 @@ func (n *Notifier) Silence(ctx context.Context, sets [][]Match, lasts time.Durat
 			}
 			matchers = append(matchers, &silencepb.Matcher{Type: kind, Name: m.Label, Pattern: m.Value})
 		}
-		err := n.silences.Set(ctx, &silencepb.Silence{
+		one := &silencepb.Silence{
 			MatcherSets: []*silencepb.MatcherSet{{Matchers: matchers}},
 			StartsAt:    timestamppb.New(now), EndsAt: timestamppb.New(now.Add(lasts)), CreatedBy: by, Comment: comment,
-		})
-		if err != nil {
+		}
+		if err := n.silences.Set(ctx, one); err != nil {
+			for _, id := range created {
+				err = errors.Join(err, n.silences.Expire(ctx, id))
+			}
 			return err
 		}
+		created = append(created, one.Id)
 	}
 	return n.saved(ctx)
 }

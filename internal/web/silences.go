@@ -118,12 +118,7 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	if err != nil {
 		return err
 	}
-	for i := range sets { // each alone: after an error it is known which there are
-		if err := s.Silences.Silence(ctx, sets[i:i+1], d, by, cmp.Or(strings.TrimSpace(comment), "maintenance")); err != nil {
-			return fmt.Errorf("%d of %s were created, end them under Silences: %w", i, words.Plural(len(sets), "silence", "silences"), err)
-		}
-	}
-	return nil
+	return s.Silences.Silence(ctx, sets, d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
 }
 
 // silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line.

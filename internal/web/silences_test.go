@@ -303,29 +303,3 @@ func TestLabelOfManyIsSeveralSilences(t *testing.T) {
 		}
 	}
 }
-
-// fewSilences accepts as many silences.
-type fewSilences struct {
-	laterSilences
-	left *int
-}
-
-func (f fewSilences) Silence(context.Context, [][]notify.Match, time.Duration, string, string) error {
-	if *f.left--; *f.left < 0 {
-		return errors.New("exceeded maximum number of silences")
-	}
-	return nil
-}
-
-// After an error, the answer says what was created.
-func TestSilencesBeforeAnErrorAreNamed(t *testing.T) {
-	s := siteWith(t, `
-		avax_node_up{node="alpha"} 1
-		avax_node_info{node="alpha",node_id="NodeID-a",version="v"} 1`)
-	sourced(t, s, group())
-	s.start()
-	s.Silences = fewSilences{laterSilences{&laterSilence{}}, new(1)}
-	if err := s.silence(t.Context(), "alpha", "30m", "olga", ""); err == nil || !strings.Contains(err.Error(), "1 of 4 silences were created, end them") {
-		t.Error(err)
-	}
-}
