@@ -93,7 +93,7 @@ func TestTelegramIsSetUpWithThreeCommands(t *testing.T) {
 		t.Fatalf("no command for a shell: %s", said)
 	}
 	env := strings.Split(strings.TrimSpace(command("env", "-i", "sh", "-ec", "set -a; "+start[1]+"; env")), "\n")
-	check := exec.CommandContext(t.Context(), testworld.ExporterPath(t), "check")
+	check := exec.CommandContext(t.Context(), testworld.ExporterPath(t), "check", "-v")
 	check.Env = env
 	if out, err := check.CombinedOutput(); err != nil || !strings.Contains(string(out), "receiver telegram") {
 		t.Errorf("check: %v: %s", err, out)
