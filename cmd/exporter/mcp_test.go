@@ -59,7 +59,7 @@ func TestAlertHistoryHasShortAlerts(t *testing.T) {
 	}
 }
 
-// In an incident of a large fleet, the agent gets more alerts without their descriptions, and is told how to count the rest.
+// With hundreds of alerts, the answer leaves out their descriptions, and names the query that counts what is cut off.
 func TestManyAlertsAreToldWithoutDescriptions(t *testing.T) {
 	answer := func(alerts int) string {
 		one := `{"labels":{"alertname":"AvaxNodeDown","severity":"page"},"annotations":{"summary":"` + strings.Repeat("s", 300) + `","description":"` +

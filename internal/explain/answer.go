@@ -293,6 +293,9 @@ func (e *explanation) compared(values model.Vector, c *parser.BinaryExpr, unit s
 				bound = b
 			}
 		}
+		if math.IsNaN(float64(bound.Value)) { // scalar() of a threshold that was not evaluated yet
+			continue
+		}
 		value := float64(v.Value)
 		of, unit := nameAndUnit(unit, c.LHS, value)
 		found = append(found, reading{e.who(v.Metric), of, value, float64(bound.Value), unit, c.Op, holds(c.Op, value, float64(bound.Value))})

@@ -48,6 +48,17 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 	}
 }
 
+// Until thresholds were evaluated once, no answer names one.
+func TestUnknownThresholdIsNotNamed(t *testing.T) {
+	for after := range 20 {
+		for _, text := range ask(t, time.Duration(after+1)*time.Second, [2]string{"AvaxRewardStakeLow", "alpha"}, [2]string{"AvaxHeadLag", "alpha"}) {
+			if answer, _, _ := strings.Cut(text, "\n\n"); strings.Contains(answer, "NaN") {
+				t.Errorf("after %d s: %s", after+1, answer)
+			}
+		}
+	}
+}
+
 // No answer has PromQL, a date instead of a duration, or a node ID of a node with a name. Each has a state and an action.
 func TestEveryAnswerIsForAPerson(t *testing.T) {
 	var names [][2]string
