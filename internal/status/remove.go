@@ -91,8 +91,8 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	return Yes, a
 }
 
-// stopElsewhere returns what forbids the stop of the validator's node on other chains than the one that the validator leaves, and what is not known. A node that
-// does not answer already counts as stopped. Of a node that is not configured, at most its L1s are known.
+// stopElsewhere returns what forbids the stop of the validator's node on other chains than the one that the validator leaves, and what is not known.
+// A node that does not answer already counts as stopped. Of a node that is not configured, at most its L1s are known.
 func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	node, facts := st.NodeOf(v.NodeID), st.validatorSets()
 	id, counted := facts.Nodes[node]
