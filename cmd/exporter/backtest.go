@@ -38,31 +38,21 @@ Options:
   --labels MATCHERS     only series with these labels, such as job="avax"
   --rules FILE          rules to evaluate (default: the built-in rules)
   --set ALERT/SEVERITY=VALUE
-                        evaluate a second time with another threshold, and print
-                        both results and the rule file that sets the threshold.
-                        May be repeated. Without /SEVERITY: a threshold without
-                        the label severity. For other labels of a threshold,
-                        write them as ALERT/within=7d=VALUE.
+                        evaluate with another threshold. May be repeated.
+                        Without /SEVERITY: a threshold without the label
+                        severity. For other labels of a threshold, write them
+                        as ALERT/within=7d=VALUE.
   --alertmanager FILE   routes and inhibition, in Alertmanager's format, such as
                         AVAX_NOTIFY_FILE. Without inhibit_rules in FILE, those
                         of deploy/alertmanager apply, as in the exporter.
                         (default: the configuration in deploy/alertmanager)
   --list                print each alert with its time and summary
-  --alert NAME          with --at: replay this alert
-  --at TIME             print the values of each part of the alert's expression
-                        around this time, as charts
-  --target VALUE        with --at: only series with this label value, such as a
-                        node
-  --checkpoint FILE     store how far the evaluation is. An interrupted command
-                        with the same FILE continues.
   --json                print JSON
 
 Examples:
   avax-exporter backtest --prometheus http://localhost:9090 --from 30d
   avax-exporter backtest --prometheus http://localhost:9090 \
       --set AvaxHeadLag/warn=100
-  avax-exporter backtest --prometheus http://localhost:9090 \
-      --alert AvaxHeadLag --target alpha --at 2026-11-03T04:10:00Z
 `
 
 // maxBacktestAnswer is the maximum size of an answer of Prometheus in bytes. Decoded samples need about nine times as much memory.
@@ -71,8 +61,7 @@ const maxBacktestAnswer = 64 << 20
 // backtestRequest holds the arguments of the command backtest.
 type backtestRequest struct {
 	prometheus, httpConfig, rules, alertmanager string
-	alert, target, checkpoint                   string
-	from, to, at                                time.Time // at is zero without a replay
+	from, to                                    time.Time
 	interval                                    time.Duration
 	matchers                                    []string
 	thresholds                                  []backtest.Threshold
@@ -81,20 +70,16 @@ type backtestRequest struct {
 
 // parseBacktest parses the arguments. The error is flag.ErrHelp, or it contains a remedy.
 func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) {
-	var from, to, at, interval, matchers string
+	var from, to, interval, matchers string
 	err = parseFlags(args, func(flags *flag.FlagSet) {
 		flags.StringVar(&r.prometheus, "prometheus", "", "")
 		flags.StringVar(&r.httpConfig, "http-config", "", "")
 		flags.StringVar(&r.rules, "rules", "", "")
 		flags.StringVar(&r.alertmanager, "alertmanager", "", "")
-		flags.StringVar(&r.alert, "alert", "", "")
-		flags.StringVar(&r.target, "target", "", "")
-		flags.StringVar(&r.checkpoint, "checkpoint", "", "")
 		flags.BoolVar(&r.list, "list", false, "")
 		flags.BoolVar(&r.json, "json", false, "")
 		flags.StringVar(&from, "from", "30d", "")
 		flags.StringVar(&to, "to", "0s", "")
-		flags.StringVar(&at, "at", "", "")
 		flags.StringVar(&interval, "interval", "15s", "")
 		flags.StringVar(&matchers, "labels", "", "")
 		flags.Func("set", "", func(text string) error {
@@ -114,17 +99,6 @@ func parseBacktest(args []string, now time.Time) (r backtestRequest, err error) 
 	}
 	if r.from, err = timeBefore("--from", from, now); err != nil {
 		return r, err
-	}
-	if at != "" {
-		if r.at, err = timeBefore("--at", at, now); err != nil {
-			return r, err
-		}
-	}
-	if r.at.IsZero() != (r.alert == "") {
-		return r, errors.New("--at and --alert belong together: write both, or none")
-	}
-	if r.checkpoint != "" && (len(r.thresholds) > 0 || r.alert != "") {
-		return r, errors.New("--checkpoint: not with --set or --alert: evaluate one after the other")
 	}
 	if !r.from.Before(r.to) {
 		return r, errors.New("--from must be before --to")
@@ -167,41 +141,21 @@ func runBacktest(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return inputError("backtest: %w", err)
 	}
-	o := backtest.Options{
-		Source: source, Server: r.prometheus, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, Checkpoint: r.checkpoint,
-	}
-	now, err := backtest.ParseRules(rules, nil)
+	groups, err := backtest.ParseRules(rules, r.thresholds)
 	if err != nil {
 		return inputError("backtest: %w", err)
 	}
-	changed, err := backtest.ParseRules(rules, r.thresholds)
+	result, err := backtest.Run(ctx, backtest.Options{
+		Source: source, Groups: groups, From: r.from, To: r.to, Interval: r.interval, Matchers: r.matchers, Progress: progress(stderr),
+	})
 	if err != nil {
-		return inputError("backtest: %w", err)
+		return fmt.Errorf("backtest: %w", err)
 	}
-	if o.Groups = changed; !r.at.IsZero() {
-		return backtest.Replay(ctx, stdout, o, r.alert, r.target, r.at)
-	}
-	sets := []*backtest.Rules{now}
-	if len(r.thresholds) > 0 {
-		sets = append(sets, changed)
-	}
-	var results []*backtest.Result
-	for i, groups := range sets {
-		o.Groups, o.Progress = groups, progress(stderr, i, len(sets))
-		result, err := backtest.Run(ctx, o)
-		if err != nil {
-			return fmt.Errorf("backtest: %w", err)
-		}
-		result.Notify(routes)
-		results = append(results, result)
-	}
+	result.Notify(routes)
 	if r.json {
-		return backtest.WriteJSON(stdout, results...)
+		return result.WriteJSON(stdout)
 	}
-	if len(results) == 2 {
-		return backtest.PrintComparison(stdout, results[0], results[1], r.thresholds)
-	}
-	return results[0].Print(stdout, r.list)
+	return result.Print(stdout, r.list)
 }
 
 // ruleFile returns the rules to evaluate.
@@ -227,14 +181,14 @@ func (r backtestRequest) routes(stderr io.Writer) (*amconfig.Config, error) {
 }
 
 // progress returns a function that shows on a terminal how far the evaluation is. It returns nil if stderr is no terminal.
-func progress(stderr io.Writer, run, runs int) func(time.Time, float64) {
+func progress(stderr io.Writer) func(time.Time, float64) {
 	file, ok := stderr.(*os.File)
 	if !ok || !isTerminal(file) {
 		return nil
 	}
 	return func(until time.Time, share float64) {
 		end := "\r"
-		if share = (share + float64(run)) / float64(runs); share == 1 {
+		if share == 1 {
 			end = "\r\033[K"
 		}
 		fmt.Fprintf(stderr, "evaluated %.0f %%, until %s%s", 100*share, until.UTC().Format("2006-01-02 15:04"), end)

@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,9 +31,7 @@ type Source interface {
 
 // Options select what is evaluated.
 type Options struct {
-	Source Source
-	// Server is the URL of Source.
-	Server   string
+	Source   Source
 	Groups   *Rules
 	From, To time.Time
 	// Interval is the time between two evaluations.
@@ -46,10 +42,6 @@ type Options struct {
 	External labels.Labels
 	// Progress, if set, is called after each window of history, with the share of the range that is evaluated.
 	Progress func(until time.Time, share float64)
-	// Checkpoint is a file that stores how far the evaluation is, about once a minute and when it fails. A later Run with the same
-	// file continues there, with the range of the first. If other options differ, Run returns an error. It deletes the file at its
-	// end. Empty: no file.
-	Checkpoint string
 }
 
 // Result is what the rules found.
@@ -92,8 +84,6 @@ const (
 // run is the state of one evaluation of a range.
 type run struct {
 	o      Options
-	keep   bool      // whether samples are kept until the end
-	from   time.Time // begin of the range, or where an earlier run ended
 	plan   *plan
 	store  *alerting.Store
 	engine *promql.Engine
@@ -101,9 +91,6 @@ type run struct {
 	before bool                 // whether there are samples before the range
 	first  map[string]time.Time // by name: time of the oldest sample
 	open   map[string]*Incident // firing alerts, by key
-
-	continued bool       // whether an earlier run ended at from
-	recalled  []*results // of the earlier run
 
 	pending map[string]string // name of the alert, by key
 	errs    map[string]bool
@@ -123,15 +110,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := newRun(o, p, s)
-	if err := r.resume(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
 	return r.result, errors.Join(r.all(ctx), s.Close())
 }
 
 func newRun(o Options, p *plan, s *alerting.Store) *run {
 	return &run{
-		o: o, from: o.From, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
+		o: o, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
 		open: map[string]*Incident{}, pending: map[string]string{}, errs: map[string]bool{},
 		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}, Notifications: []Notification{}, Gaps: []Gap{}},
 		engine: promql.NewEngine(promql.EngineOpts{
@@ -144,25 +128,14 @@ func newRun(o Options, p *plan, s *alerting.Store) *run {
 
 // all evaluates the range in windows.
 func (r *run) all(ctx context.Context) error {
-	// Rules read stored samples, and results of others that read stored samples: begin twice as early. An earlier run has saved the results.
-	begin := r.from.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
-	if r.continued {
-		begin = r.oldest(r.from).Truncate(r.o.Interval)
-	}
-	length, saved := r.wholeIntervals(minWindow), time.Now()
+	// Rules read stored samples, and results of others that read stored samples: begin twice as early.
+	begin := r.o.From.Add(-2 * r.plan.reach).Truncate(r.o.Interval)
+	length := r.wholeIntervals(minWindow)
 	for from := begin; from.Before(r.o.To); {
 		to := r.windowEnd(from, length)
-		// Half a window is not saved: the run that continues would count its incidents again.
-		before, err := r.checkpoint(from)
-		if err == nil && time.Since(saved) > time.Minute {
-			saved, err = time.Now(), r.save(ctx, before, from)
-		}
-		if err != nil {
-			return err
-		}
 		samples, err := r.window(ctx, from, to)
 		if err != nil {
-			return errors.Join(err, r.save(ctx, before, from))
+			return err
 		}
 		if r.o.Progress != nil {
 			r.o.Progress(to, max(0, float64(to.Sub(r.o.From))/float64(r.o.To.Sub(r.o.From))))
@@ -175,19 +148,14 @@ func (r *run) all(ctx context.Context) error {
 		from = to
 	}
 	r.finish()
-	if r.o.Checkpoint != "" {
-		if err := os.Remove(r.o.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
 	return nil
 }
 
 // windowEnd returns the end of a window, which the beginning and the end of the range divide.
 func (r *run) windowEnd(from time.Time, length time.Duration) time.Time {
 	to := from.Add(length)
-	if from.Before(r.from) && to.After(r.from) {
-		if to = r.from.Truncate(r.o.Interval); !to.After(from) {
+	if from.Before(r.o.From) && to.After(r.o.From) {
+		if to = r.o.From.Truncate(r.o.Interval); !to.After(from) {
 			to = to.Add(r.o.Interval)
 		}
 	}
@@ -199,19 +167,11 @@ func (r *run) window(ctx context.Context, from, to time.Time) (samples int, err 
 	if samples, err = r.load(ctx, from, to); err != nil {
 		return samples, err
 	}
-	if r.continued && !to.After(r.from) {
-		err = r.recall(ctx, to)
-	} else {
-		err = r.evaluate(ctx, from, to)
-	}
-	if err != nil || r.keep {
+	if err = r.evaluate(ctx, from, to); err != nil {
 		return samples, err
 	}
-	return samples, r.store.Truncate(r.oldest(to).UnixMilli())
+	return samples, r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli())
 }
-
-// oldest returns the time of the oldest sample that an evaluation after a time may read.
-func (r *run) oldest(at time.Time) time.Time { return at.Add(-r.plan.reach - alerting.Lookback) }
 
 // wholeIntervals returns the length of a window with whole intervals, at least one. Otherwise a long interval would make an empty window.
 func (r *run) wholeIntervals(length time.Duration) time.Duration {
@@ -326,7 +286,7 @@ func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at tim
 // note records the alerts that began to fire, and those that ended.
 func (r *run) note(ctx context.Context, rule *rule, at time.Time) {
 	// An alert of the time before the range counts only if that time has samples: without samples, absent() is true.
-	counts := func(fired time.Time) bool { return !at.Before(r.from) && (r.before || !fired.Before(r.o.From)) }
+	counts := func(fired time.Time) bool { return !at.Before(r.o.From) && (r.before || !fired.Before(r.o.From)) }
 	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
 		key := a.Labels.String()
 		incident, firing := r.open[key]

@@ -177,16 +177,11 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// WriteJSON writes results for programs: one object for each.
-func WriteJSON(w io.Writer, results ...*Result) error {
+// WriteJSON writes the result for programs.
+func (r *Result) WriteJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	for _, r := range results {
-		if err := encoder.Encode(r.document()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return encoder.Encode(r.document())
 }
 
 // document returns the result in the format of WriteJSON.

@@ -1,20 +1,16 @@
 package backtest
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
-	"go.yaml.in/yaml/v3"
 )
 
 // Threshold replaces a threshold of the rules. It is the series avax:threshold_override.
@@ -103,44 +99,6 @@ func overrides(thresholds []Threshold) rulefmt.RuleGroup {
 		})
 	}
 	return g
-}
-
-// PrintComparison writes the rows in which two results differ, and the rule file that sets the thresholds.
-func PrintComparison(w io.Writer, now, changed *Result, thresholds []Threshold) error {
-	p := bufio.NewWriter(w)
-	fmt.Fprintf(p, "%s to %s\n\n", stamp(now.From), stamp(now.To))
-	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\tSEVERITY\tNOW\tCHANGED\t")
-	type key struct{ alert, severity string }
-	fired := func(r *Result) map[key]int {
-		n := map[key]int{}
-		for _, s := range r.Summaries() {
-			n[key{s.Alert, s.Severity}] = s.Fired
-		}
-		return n
-	}
-	before, after := fired(now), fired(changed)
-	all := maps.Clone(before)
-	maps.Copy(all, after)
-	same := 0
-	for _, k := range slices.SortedFunc(maps.Keys(all), func(a, b key) int { return strings.Compare(a.alert+a.severity, b.alert+b.severity) }) {
-		if before[k] == after[k] {
-			same++
-			continue
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t\n", k.alert, k.severity, before[k], after[k])
-	}
-	for _, severity := range []string{"page", "warn", "info"} {
-		fmt.Fprintf(t, "notifications per week\t%s\t%.1f\t%.1f\t\n", severity, now.PerWeek(severity), changed.PerWeek(severity))
-	}
-	_ = t.Flush() // p keeps the error
-	fmt.Fprintf(p, "\n%s did not change. To keep the new thresholds, load this rule file next to rules.yml:\n\n", count(same, "alert"))
-	file, err := yaml.Marshal(map[string]any{"groups": []rulefmt.RuleGroup{overrides(thresholds)}})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p, "%s", file)
-	return p.Flush()
 }
 
 // ParseMatchers parses label matchers, such as job="avax",network!="fuji", and returns each as text.
