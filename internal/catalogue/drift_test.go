@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,7 +33,7 @@ type names struct {
 
 // fromScrape are the labels that a scrape and a rule engine add.
 var fromScrape = []string{
-	"job", "instance", "alertname", "alertstate", "severity", "pod",
+	"job", "instance", "alertname", "alertstate", "alertgroup", "severity", "pod",
 	// and those of docs/alerting.md that may distinguish sites
 	"namespace", "cluster", "datacenter", "environment", "region", "site", "zone",
 }
@@ -289,9 +291,10 @@ func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 	}
 }
 
-// AvaxScrapeLabelCollision lists every label that the rules use: of the families that they read, and those that they set themselves.
+// AvaxScrapeLabelCollision lists every label that the rules use: of the families that they read, and those that they set themselves. It also lists
+// those that mark samples on the way: with each of these, a join finds nothing, or an alert is another after an upgrade.
 func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
-	used := map[string]bool{}
+	used := map[string]bool{"__type__": true, "__unit__": true, "otel_scope_version": true}
 	families := declared(t)
 	for _, r := range testworld.Rules(t, alerts.Rules) {
 		if r.Record != "avax:threshold" && r.Record != "avax:fee_config_expected" {
@@ -331,4 +334,41 @@ func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
 			t.Errorf("in the expression (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A Prometheus with type-and-unit-labels marks what it scrapes, and joins of the rules find nothing: each configuration that we ship or show leaves
+// these labels out.
+func TestScrapeConfigurationsDropTypeAndUnit(t *testing.T) {
+	shown := 0
+	for _, file := range must.Get(filepath.Glob("../../docs/*.md"))(t) {
+		shown += scrapeJobs(t, file)
+	}
+	for _, file := range []string{
+		"../../README.md", "../../deploy/compose/prometheus.yml", "../../deploy/fleet/agent.yml", "../../deploy/kubernetes/servicemonitor.yaml",
+		"../../deploy/helm/avax-exporter/templates/monitor.yaml",
+	} {
+		if scrapeJobs(t, file) == 0 {
+			t.Errorf("%s: no scrape job", file)
+		}
+	}
+	if shown < 2 {
+		t.Errorf("%d scrape jobs in docs", shown)
+	}
+}
+
+var scrapeJob = regexp.MustCompile(`(?m)^ *- job_name: avax-exporter\n|^kind: (ServiceMonitor|PodMonitor|\{\{ \.kind \}\})\n`)
+
+// scrapeJobs returns the number of jobs that scrape the exporter in a file. Each must drop the labels.
+func scrapeJobs(t *testing.T, file string) int {
+	t.Helper()
+	text := string(must.Get(os.ReadFile(file))(t))
+	jobs := scrapeJob.FindAllStringIndex(text, -1)
+	for _, at := range jobs {
+		job, _, _ := strings.Cut(text[at[1]:], "job_name:")
+		job, _, _ = strings.Cut(job, "```")
+		if !strings.Contains(job, "labeldrop") || !strings.Contains(job, "__type__|__unit__") {
+			t.Errorf("%s: a scrape job keeps __type__ and __unit__: add metric_relabel_configs", file)
+		}
+	}
+	return len(jobs)
 }

@@ -27,8 +27,8 @@ const (
 
 // identifying are the labels of series and alerts that no user may give to a node or validator.
 var identifying = []string{
-	"about", "alertname", "alertstate", "chain", "day", "digest", "exporter", "instance", "job", "label", "namespace", "needs", "node_id", "of", "pod", "scope",
-	"severity", "validation_id", "value", "within",
+	"about", "alertgroup", "alertname", "alertstate", "cause", "chain", "day", "digest", "exporter", "instance", "job", "label", "namespace", "needs",
+	"node_id", "of", "pod", "reason", "scope", "severity", "validation_id", "value", "within",
 }
 
 // checkLabelName returns an error if a label cannot be given to nodes, validators and alerts.
