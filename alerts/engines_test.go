@@ -18,8 +18,8 @@ var ofVMAlert = []string{"alertgroup", "alertname"}
 
 var sites = regexp.MustCompile("range \\$k, \\$v := \\$labels }}{{ if not \\(match \"([^\"]+)\" \\$k\\)")
 
-// A query of a text selects with the labels of the alert's series: they are the site. The $labels of vmalert 1.151 also have the alert's name, its
-// group and the labels of its rule, with which such a query finds nothing, and the text loses the validator or the reward. Prometheus has none of these.
+// A query of a text selects with the labels of the series: they are the site. The $labels of vmalert 1.151 also have the alert's name, its group and
+// the labels of its rule, with which such a query finds nothing, and the text loses the validator or the reward. Prometheus has none of these.
 func TestTextsSelectWithLabelsOfTheSeries(t *testing.T) {
 	all, _ := parseRules(t, Rules, Companion)
 	added := map[string]bool{}
