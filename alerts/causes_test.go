@@ -482,7 +482,7 @@ var causes = []cause{
 	{"an observer is away", 1, func(f *fleet) {
 		f.observer()
 		f.is(`avax_observer_up{node="pub"}`, "0")
-	}, sends("info AvaxObserverDown: pub")},
+	}, sends()},
 	{"a signature probe fails", 1, func(f *fleet) {
 		f.is(`avax_signature_aggregation_up{probe="p"}`, "0")
 	}, sends("warn AvaxSignatureAggregationFailing: p")},
