@@ -259,9 +259,9 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}()
 	server := newServer(a.handler, log)
-	limitConnections(server, maxConnections(int(cfg.Concurrency), a.nodes(), descriptors(), log))
+	limited := &limitedListener{Listener: listener, max: maxConnections(int(cfg.Concurrency), a.nodes(), descriptors(), log)}
 	served := make(chan error, 1)
-	go func() { served <- serve(listener, server, cfg, log) }()
+	go func() { served <- serve(limited, server, cfg, log) }()
 	log.Info("serving", "metrics", OwnURL(listener.Addr().String(), cfg.TLS)+"/metrics", "nodes", len(a.targets.ups.Nodes()), "version", Version())
 	if o.Started != nil {
 		o.Started(listener.Addr())

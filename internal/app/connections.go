@@ -1,22 +1,15 @@
 package app
 
 import (
-	"context"
-	"crypto/tls"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
-	"time"
 )
 
 // keptDescriptors is the number of file descriptors that are reserved for files, Alertmanagers, receivers, services and DNS.
 const keptDescriptors = 64
-
-// firstRequest is how long a new connection is protected while it sends its first request. A client that opens connections faster
-// waits in the backlog of the system, and cannot displace a scraper that has just connected.
-const firstRequest = 100 * time.Millisecond
 
 // clientLimit is the maximum number of client connections.
 const clientLimit = 256
@@ -40,120 +33,81 @@ func maxConnections(concurrency, nodes int, descriptors uint64, log *slog.Logger
 	return limit
 }
 
-// connections limits the number of connections of a server. A new connection beyond the maximum displaces the connection that has
-// waited longest without a complete request, or, if all have one, the connection whose request has lasted longest.
-type connections struct {
+// limitedListener accepts at most max connections at a time, and from other hosts at most three quarters of them, so that these cannot keep a
+// client on this machine from the page. It closes a connection beyond a limit at once.
+type limitedListener struct {
+	net.Listener
 	max int
 
-	mu   sync.Mutex
-	open map[net.Conn]*connection
+	mu           sync.Mutex
+	open, remote int
 }
 
-// connection is a client's connection. Its fields are guarded by connections.mu.
-type connection struct {
-	requests int       // complete requests in progress
-	since    time.Time // last change from or to no complete request
-}
-
-// limitConnections sets the maximum number of connections of a server.
-func limitConnections(server *http.Server, limit int) *connections {
-	l := &connections{max: limit, open: map[net.Conn]*connection{}}
-	server.ConnState = l.changed
-	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, connectionKey{}, c)
-	}
-	inner := server.Handler
-	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, _ := r.Context().Value(connectionKey{}).(net.Conn)
-		complete := sync.OnceFunc(func() { l.request(c, 1) })
-		if r.ContentLength == 0 {
-			complete()
-		} else {
-			r.Body = &body{r.Body, complete}
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
 		}
-		defer func() {
-			complete()
-			l.request(c, -1)
-		}()
-		inner.ServeHTTP(w, r)
+		remote := 1
+		if onThisMachine(c.RemoteAddr().String()) {
+			remote = 0
+		}
+		if l.add(1, remote) {
+			return &countedConn{c, sync.OnceFunc(func() { l.add(-1, -remote) })}, nil
+		}
+		_ = c.Close()
+	}
+}
+
+// add adds to the numbers of connections, unless one of them is then too large.
+func (l *limitedListener) add(open, remote int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if open > 0 && (l.open+open > l.max || remote > 0 && l.remote+remote > l.max-l.max/4) {
+		return false
+	}
+	l.open += open
+	l.remote += remote
+	return true
+}
+
+// countedConn is a connection that calls closed at its first Close.
+type countedConn struct {
+	net.Conn
+	closed func()
+}
+
+func (c *countedConn) Close() error {
+	defer c.closed()
+	return c.Conn.Close()
+}
+
+// onThisMachine reports whether a client's address is a loopback address, or that of a Unix socket.
+func onThisMachine(address string) bool {
+	client, err := netip.ParseAddrPort(address)
+	return err != nil || client.Addr().Unmap().IsLoopback()
+}
+
+// maxGuesses is the maximum number of requests with a password from other hosts at a time. exporter-toolkit compares one password at a time,
+// which takes some hundredths of a second: so many a client on this machine may have to wait for.
+const maxGuesses = 16
+
+// limitPasswords answers 429 to requests of other hosts beyond maxGuesses.
+func limitPasswords(h http.Handler) http.Handler {
+	slots := make(chan struct{}, maxGuesses)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" || onThisMachine(r.RemoteAddr) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			h.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests with a password: retry later", http.StatusTooManyRequests)
+		}
 	})
-	return l
-}
-
-type connectionKey struct{}
-
-// changed is called for a connection that the server accepted or closed. At the maximum, a new connection first waits until another
-// one may be closed. Meanwhile the server accepts none.
-func (l *connections) changed(c net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		for wait := l.add(c); wait > 0; wait = l.add(c) {
-			time.Sleep(wait)
-		}
-	case http.StateClosed, http.StateHijacked:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.open, c)
-	}
-}
-
-// add adds a connection, and closes another one at the maximum. If wait is not 0, it added nothing: call add again after this time.
-func (l *connections) add(c net.Conn) (wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) >= l.max {
-		var displaced net.Conn
-		for o := range l.open {
-			if displaced == nil || l.open[o].before(l.open[displaced]) {
-				displaced = o
-			}
-		}
-		if wait = time.Until(l.open[displaced].since.Add(firstRequest)); wait > 0 {
-			return wait
-		}
-		delete(l.open, displaced)
-		if secure, ok := displaced.(*tls.Conn); ok {
-			displaced = secure.NetConn() // without the last message of TLS, for which a slow client would let the server wait
-		}
-		_ = displaced.Close()
-	}
-	l.open[c] = &connection{since: time.Now()}
-	return 0
-}
-
-// before reports whether c must be closed rather than o.
-func (c *connection) before(o *connection) bool {
-	if (c.requests == 0) != (o.requests == 0) {
-		return c.requests == 0
-	}
-	return c.since.Before(o.since)
-}
-
-// request counts a request that is complete (1), or that has been answered (-1).
-func (l *connections) request(of net.Conn, n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := l.open[of]
-	if c == nil {
-		return // displaced
-	}
-	before := c.requests
-	c.requests += n
-	if before == 0 || c.requests == 0 {
-		c.since = time.Now()
-	}
-}
-
-// body is the body of a request. It calls complete at its end. The server itself waits for a body that the handler does not read.
-type body struct {
-	io.ReadCloser
-	complete func()
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF {
-		b.complete()
-	}
-	return n, err
 }

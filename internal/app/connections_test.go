@@ -2,14 +2,16 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,108 +19,108 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// client is a connection that records whether it was closed.
-type client struct {
+// arriving is a listener with clients of these addresses.
+type arriving struct {
+	net.Listener
+	from chan string
+}
+
+type arrived struct {
 	net.Conn
+	from   string
 	closed bool
 }
 
-func (c *client) Close() error { c.closed = true; return nil }
-
-// arrive connects clients, one per second.
-func arrive(l *connections, n int) (clients []*client) {
-	for range n {
-		time.Sleep(time.Second)
-		c := &client{}
-		clients = append(clients, c)
-		l.changed(c, http.StateNew)
+func (l arriving) Accept() (net.Conn, error) {
+	if from, ok := <-l.from; ok {
+		return &arrived{from: from}, nil
 	}
-	return clients
+	return nil, net.ErrClosed
 }
 
-func closed(clients []*client) (indices []int) {
-	for i, c := range clients {
-		if c.closed {
-			indices = append(indices, i)
-		}
-	}
-	return indices
+func (c *arrived) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(c.from))
 }
+func (c *arrived) Close() error { c.closed = true; return nil }
 
-func TestNewConnectionDisplacesTheOneThatWaitedLongest(t *testing.T) {
-	for name, c := range map[string]struct {
-		come     int
-		requests []int // of these connections, in this order, a request is in progress
-		answered []int // of these connections, a request was answered
-		closed   []int
-	}{
-		"within the limit":      {4, nil, nil, nil},
-		"idle":                  {6, nil, nil, []int{0, 1}},
-		"request in progress":   {6, []int{0, 2}, nil, []int{1, 3}},
-		"request answered":      {6, nil, []int{0, 1}, []int{2, 3}},
-		"all have requests":     {5, []int{1, 0, 2, 3}, nil, []int{1}},
-		"request, then another": {5, []int{0, 0, 1, 2, 3}, nil, []int{0}},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			l := limitConnections(&http.Server{}, 4)
-			all := arrive(l, 4)
-			time.Sleep(time.Second)
-			for _, i := range c.requests {
-				l.request(all[i], 1)
-				time.Sleep(time.Second)
-			}
-			for _, i := range c.answered {
-				l.request(all[i], 1)
-				l.request(all[i], -1)
-				time.Sleep(time.Second)
-			}
-			all = append(all, arrive(l, c.come-4)...)
-			if got := closed(all); !slices.Equal(got, c.closed) || len(l.open) != 4 {
-				t.Errorf("%s: closed %v, want %v; %d open", name, got, c.closed, len(l.open))
-			}
-			for _, c := range all {
-				l.changed(c, http.StateClosed)
-				l.request(c, -1)
-			}
-			if len(l.open) != 0 {
-				t.Errorf("%s: %d counted after all closed", name, len(l.open))
-			}
-		})
+// However many connections other hosts hold, a quarter of the limit is left to clients on this machine. A closed connection counts once.
+func TestConnectionsOfOtherHostsLeaveRoomForThisMachine(t *testing.T) {
+	clients := arriving{from: make(chan string, 1000)}
+	l := &limitedListener{Listener: clients, max: 8}
+	for n := range 500 {
+		clients.from <- fmt.Sprintf("192.0.2.1:%d", n+1)
+	}
+	var open []net.Conn
+	accept := func() { open = append(open, must.Get(l.Accept())(t)) }
+	for range 6 {
+		accept()
+	}
+	for _, from := range []string{"[::1]:1", "[::ffff:127.0.0.1]:1"} {
+		clients.from <- from
+	}
+	accept()
+	accept()
+	if got := []string{open[6].RemoteAddr().String(), open[7].RemoteAddr().String()}; !slices.Equal(got, []string{"[::1]:1", "127.0.0.1:1"}) {
+		t.Errorf("accepted %q, want the clients on this machine", got)
+	}
+	for range 2 {
+		must.Do(t, open[0].Close())
+	}
+	clients.from <- "[2001:db8::1]:1"
+	close(clients.from)
+	if accept(); open[8].RemoteAddr().String() != "[2001:db8::1]:1" {
+		t.Errorf("accepted %v in place of a closed connection", open[8].RemoteAddr())
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) || l.open != 8 || l.remote != 6 {
+		t.Errorf("%v; %d open, %d of other hosts", err, l.open, l.remote)
 	}
 }
 
-// A request is complete when its body has arrived, with or without TLS.
-func TestRequestWithoutItsBodyIsIncomplete(t *testing.T) {
-	for _, start := range []func(*httptest.Server){(*httptest.Server).Start, (*httptest.Server).StartTLS} {
-		var l *connections
-		requests := func() (n int) {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			for _, c := range l.open {
-				n += c.requests
-			}
-			return n
+// compared simulates exporter-toolkit: it compares one password at a time, in a tenth of a second.
+func compared(password string) http.Handler {
+	one := make(chan struct{}, 1)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		one <- struct{}{}
+		time.Sleep(100 * time.Millisecond)
+		<-one
+		if _, got, _ := r.BasicAuth(); got != password {
+			w.WriteHeader(http.StatusUnauthorized)
 		}
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			before := requests()
-			_, _ = io.Copy(io.Discard, r.Body)
-			fmt.Fprintf(w, "%d %d", before, requests())
-		}))
-		l = limitConnections(server.Config, 4)
-		start(server)
-		for body, want := range map[string]string{"": "1 1", "x": "0 1"} {
-			response := must.Get(server.Client().Post(server.URL, "text/plain", strings.NewReader(body)))(t)
-			answer, _ := io.ReadAll(response.Body)
-			_ = response.Body.Close()
-			if string(answer) != want {
-				t.Errorf("body %q: complete requests %s, want %s", body, answer, want)
-			}
+	})
+}
+
+// While strangers guess passwords, a scraper on this machine waits for a bounded number of them, and afterwards other hosts have access again.
+func TestGuessesOfStrangersDoNotStopAScrapeFromThisMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := limitPasswords(compared("right"))
+		send := func(from, password string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+			r.RemoteAddr = net.JoinHostPort(from, "1")
+			r.SetBasicAuth("me", password)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Code
 		}
-		server.Close()
-		if len(l.open) != 0 {
-			t.Errorf("%d connections after the end", len(l.open))
+		var refused atomic.Int64
+		for n := range 2000 {
+			go func() {
+				if send(fmt.Sprintf("2001:db8::%x", n), fmt.Sprint("guess", n)) == http.StatusTooManyRequests {
+					refused.Add(1)
+				}
+			}()
 		}
-	}
+		synctest.Wait()
+		began := time.Now()
+		if status := send("127.0.0.1", "right"); status != http.StatusOK || time.Since(began) > (maxGuesses+1)*100*time.Millisecond {
+			t.Errorf("status %d after %v", status, time.Since(began))
+		}
+		if n := refused.Load(); n != 2000-maxGuesses {
+			t.Errorf("%d requests rejected, want all but %d", n, maxGuesses)
+		}
+		if status := send("192.0.2.1", "right"); status != http.StatusOK {
+			t.Errorf("another host afterwards: status %d", status)
+		}
+	})
 }
 
 func TestNodesKeepFileDescriptors(t *testing.T) {
@@ -138,16 +140,4 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 			t.Errorf("%d descriptors, %d nodes: %d connections, want %d; %s", c.descriptors, c.nodes, got, c.want, &log)
 		}
 	}
-}
-
-func TestNewConnectionHasTimeForItsFirstRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := limitConnections(&http.Server{}, 1)
-		first, second := arrive(l, 1)[0], &client{}
-		began := time.Now()
-		l.changed(second, http.StateNew)
-		if waited := time.Since(began); waited != firstRequest || !first.closed || second.closed {
-			t.Errorf("after %v, first closed: %v, second closed: %v", waited, first.closed, second.closed)
-		}
-	})
 }

@@ -19,19 +19,12 @@ func serve(listener net.Listener, server *http.Server, cfg *config.Config, log *
 	log = logs.AtLeast(slog.LevelWarn, slog.New(valuesHidden{log.Handler()})) // Run logs the address
 	server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	if cfg.WebConfigFile != "" {
-		limitPasswords(server)
+		server.BaseContext = func(net.Listener) context.Context { // called when exporter-toolkit has set its handler, before any request
+			server.Handler = limitPasswords(server.Handler)
+			return context.Background()
+		}
 	}
 	return web.Serve(listener, server, &web.FlagConfig{WebConfigFile: &cfg.WebConfigFile}, log)
-}
-
-// limitPasswords adds the limits of passwords to the server.
-func limitPasswords(server *http.Server) {
-	limits := newPasswords()
-	server.Handler = limits.inside(server.Handler)
-	server.BaseContext = func(net.Listener) context.Context { // called when the server starts, before any request
-		limits.compare, server.Handler = server.Handler, limits
-		return context.Background()
-	}
 }
 
 // valuesHidden removes values from the log records of exporter-toolkit and net/http about an invalid web configuration.
