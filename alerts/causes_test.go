@@ -557,15 +557,16 @@ func evaluatedEvery(t *testing.T, every, length, interval time.Duration, rules [
 	t.Helper()
 	slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
 	e := must.Get(testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules)))(t)
-	defer e.Close(t)
+	must.Do(t, e.Run(0, length-every))
 	firing := map[string]model.Alert{}
 	for after := time.Duration(0); after < length; after += every {
-		must.Do(t, e.Eval(after))
 		now, sent := map[string]model.Alert{}, step{}
-		for _, r := range e.Alerts {
-			for _, a := range r.ActiveAlerts() {
+		for _, r := range e.Alerts() {
+			for _, a := range e.Active(r, after) {
 				if a.State == promrules.StateFiring && a.Labels.Get("severity") != "none" {
-					now[a.Labels.String()] = model.Alert{Labels: labelSet(a.Labels), Annotations: labelSet(a.Annotations), StartsAt: a.FiredAt}
+					now[a.Labels.String()] = model.Alert{
+						Labels: labelSet(a.Labels), Annotations: labelSet(labels.FromMap(e.Texts(t, r, a))), StartsAt: a.FiredAt,
+					}
 				}
 			}
 		}

@@ -96,18 +96,17 @@ func pagesOf(t *testing.T, input []testworld.Series, length time.Duration) (all 
 		given = append(given, r.Rule)
 	}
 	e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), lifeStep, input, 30*time.Second, given))(t)
-	defer e.Close(t)
+	must.Do(t, e.Run(7*time.Second, length))
 	for at := 7 * time.Second; at <= length; at += 30 * time.Second {
-		must.Do(t, e.Eval(at))
-		firing := map[string]*promrules.Alert{}
-		for _, r := range e.Alerts {
-			for _, a := range r.ActiveAlerts() {
+		firing := map[string]map[string]string{}
+		for _, r := range e.Alerts() {
+			for _, a := range e.Active(r, at) {
 				if a.State == promrules.StateFiring && a.Labels.Get("severity") == "page" {
-					firing[a.Labels.Get("alertname")+" "+a.Labels.Get("node")] = a
+					firing[a.Labels.Get("alertname")+" "+a.Labels.Get("node")] = e.Texts(t, r, a)
 				}
 			}
 		}
-		for key, a := range firing {
+		for key, texts := range firing {
 			name, node, _ := strings.Cut(key, " ")
 			if name != "AvaxNodeDown" && firing["AvaxNodeDown "+node] != nil {
 				continue
@@ -117,7 +116,7 @@ func pagesOf(t *testing.T, input []testworld.Series, length time.Duration) (all 
 				all = append(all, page{alert: key, from: at})
 				last = len(all) - 1
 			}
-			all[last].to, all[last].summary = at, a.Annotations.Get("summary")+" "+a.Annotations.Get("description")
+			all[last].to, all[last].summary = at, texts["summary"]+" "+texts["description"]
 		}
 	}
 	return all

@@ -19,7 +19,8 @@ func TestPromtoolAcceptsTheRules(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "companion.yml", "digest.yml")
 }
 
-// promtool gets each case with only the rules on which its results depend, because it evaluates every rule at every step.
+// Promtool plays each case, with only the rules on which its results depend, because it evaluates every rule at every step.
+// TestCasesOfTheRulesPass plays them faster: in short, promtool plays one case of twenty.
 func TestPromtoolTestsPass(t *testing.T) {
 	t.Parallel()
 	for _, rules := range []string{"rules.yml", "companion.yml"} {
@@ -29,9 +30,13 @@ func TestPromtoolTestsPass(t *testing.T) {
 				t.Parallel()
 				dir, args := t.TempDir(), []string{"test", "rules"}
 				for i, c := range tests.Tests {
-					args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, suite.needed(t, c, false)))
+					if !testing.Short() || i%20 == 0 && c.last() < 2*time.Hour {
+						args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, suite.needed(t, c, false)))
+					}
 				}
-				promtool(t, args...)
+				if len(args) > 2 {
+					promtool(t, args...)
+				}
 			})
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
 	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/evaluation"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -207,23 +207,21 @@ func TestSitesWithEqualNodeNamesAreToldApart(t *testing.T) {
 				}
 				slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
 				e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), time.Minute, input, time.Minute, rules))(t)
-				defer e.Close(t)
-				for at := time.Duration(0); at <= h.at; at += time.Minute {
-					must.Do(t, e.Eval(at))
-				}
-				h.judge(t, s, e.Alerts, inhibition)
+				must.Do(t, e.Run(0, h.at))
+				h.judge(t, s, e, inhibition)
 			})
 		}
 	}
 }
 
 // judge compares what fires with what happened.
-func (h happening) judge(t *testing.T, s setUp, given []*promrules.AlertingRule, inhibition notify.Inhibition) {
+func (h happening) judge(t *testing.T, s setUp, e *testworld.Engine, inhibition notify.Inhibition) {
 	t.Helper()
 	var sets []map[string]string
-	var mine []*promrules.Alert
-	for _, r := range given {
-		for _, a := range r.ActiveAlerts() {
+	var mine []evaluation.Alert
+	var texts []string
+	for _, r := range e.Alerts() {
+		for _, a := range e.Active(r, h.at) {
 			about := a.Labels.Map()
 			// A ruler over a store that keeps both copies drops this label when it sends an alert (docs/alerting.md): the second is the same alert.
 			if about["prometheus_replica"] == "1" {
@@ -233,6 +231,7 @@ func (h happening) judge(t *testing.T, s setUp, given []*promrules.AlertingRule,
 				sets = append(sets, about)
 				if about["alertname"] == h.alert {
 					mine = append(mine, a)
+					texts = slices.Collect(maps.Values(e.Texts(t, r, a)))
 				}
 				for name, value := range s.eu {
 					if !slices.Contains([]string{"instance", "pod"}, name) && about[name] != value {
@@ -256,8 +255,6 @@ func (h happening) judge(t *testing.T, s setUp, given []*promrules.AlertingRule,
 	if len(mine) != 1 {
 		t.Fatalf("%s fires %d times: %v", h.alert, len(mine), sets)
 	}
-	var texts []string
-	mine[0].Annotations.Range(func(l labels.Label) { texts = append(texts, l.Value) })
 	whole := strings.Join(texts, "\n")
 	if !strings.Contains(whole, h.says) || h.not != "" && strings.Contains(whole, h.not) {
 		t.Errorf("the texts do not contain %q, or contain %q:\n%s", h.says, h.not, whole)

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/prometheus/model/rulefmt"
-	promrules "github.com/prometheus/prometheus/rules"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -119,27 +117,18 @@ func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts
 		given = append(given, r.Rule)
 	}
 	e := must.Get(c.engine(t, given))(t)
-	defer e.Close(t)
-	names := map[*promrules.AlertingRule]string{}
-	i := 0
-	for _, r := range needed {
-		if r.Alert != "" {
-			names[e.Alerts[i]] = r.name
-			i++
-		}
-	}
 	found := map[string]map[string]map[string]texts{} // by name, labels and state
-	for at := time.Duration(0); at <= c.last(); at += c.every {
-		if err := e.Eval(at); err != nil {
-			t.Fatalf("%s: %v", c.Name, err)
-		}
-		for _, r := range e.Alerts {
-			for _, a := range r.ActiveAlerts() {
+	if err := e.Run(0, c.last()); err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
+	for i, r := range e.Rules {
+		for _, moment := range r.History() {
+			for _, a := range moment.Alerts {
 				state := a.State.String()
 				if !a.KeepFiringSince.IsZero() {
 					state = "kept"
 				}
-				name, of := names[r], a.Labels.String()
+				name, of := needed[i].name, a.Labels.String()
 				if found[name] == nil {
 					found[name] = map[string]map[string]texts{}
 				}
@@ -147,8 +136,8 @@ func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts
 					found[name][of] = map[string]texts{}
 				}
 				if found[name][of][state] == nil {
-					found[name][of][state] = a.Annotations.Map()
-					for of, text := range a.Annotations.Map() {
+					found[name][of][state] = e.Texts(t, r, a)
+					for of, text := range found[name][of][state] {
 						if strings.Contains(text, "no value") || strings.Contains(text, "no+value") {
 							t.Errorf("%s: %s reads a label that the alert does not have: %s", name, of, text)
 						}

@@ -231,30 +231,38 @@ func (s story) play(t *testing.T, p pace, f fault) map[string][]span {
 		input = append(input, testworld.Series{Series: seq.labels.String(), Values: values.String()})
 	}
 	e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), p.scrape, input, p.evaluate, s.rules))(t)
-	defer e.Close(t)
-	found, wasOff, since := map[string][]span{}, false, 0
 	// Prometheus evaluates a group at a phase of its own: not in the same second as a scrape.
-	for at := 7 * time.Second; at <= s.horizon; at += p.evaluate {
-		if f.off(at) {
-			wasOff = true
+	const phase = 7 * time.Second
+	for from := phase; from <= s.horizon; from += p.evaluate {
+		if f.off(from) {
 			continue
 		}
-		if wasOff && f.restart {
-			must.Do(t, e.Restart())
+		to := from
+		for next := to + p.evaluate; next <= s.horizon && !f.off(next); next += p.evaluate {
+			to = next
+		}
+		if from > phase && f.restart {
+			e.Restart()
+			must.Do(t, e.Run(from, min(from+p.evaluate, to)))
+			e.Restore(min(from+p.evaluate, to))
+			must.Do(t, e.Run(from+2*p.evaluate, to))
+		} else {
+			must.Do(t, e.Run(from, to))
+		}
+		from = to
+	}
+	found, since := map[string][]span{}, 0 // evaluations since a restart
+	for at := phase; at <= s.horizon; at += p.evaluate {
+		if f.off(at) {
 			since = 1
+			continue
 		}
-		wasOff = false
-		if err := e.Eval(at); err != nil {
-			t.Fatalf("%s: %v", s.name, err)
-		}
-		if since++; since == 3 {
-			e.Restore(at)
-		}
-		for i, r := range e.Alerts {
-			if given := s.alert(i); given.Alert != s.of.Alert || fmt.Sprint(given.Labels) != fmt.Sprint(s.of.Labels) {
+		since++
+		for i, r := range e.Rules {
+			if given := s.rules[i]; given.Alert != s.of.Alert || fmt.Sprint(given.Labels) != fmt.Sprint(s.of.Labels) {
 				continue
 			}
-			for _, active := range r.ActiveAlerts() {
+			for _, active := range e.Active(r, at) {
 				if active.State != promrules.StateFiring {
 					continue
 				}
@@ -262,7 +270,7 @@ func (s story) play(t *testing.T, p pace, f fault) map[string][]span {
 				spans := found[key]
 				last := len(spans) - 1
 				quiet := p.evaluate // no evaluation says that it is over
-				if since > 0 && since <= 4 && f.restart {
+				if since <= 4 && f.restart {
 					quiet = f.span + 4*p.evaluate // restored after the second evaluation
 				}
 				if last >= 0 && (at-spans[last].to <= quiet || s.silent(f, spans[last].to, at, p)) {
@@ -285,19 +293,6 @@ func (s story) silent(f fault, from, to time.Duration, p pace) bool {
 		}
 	}
 	return true
-}
-
-func (s story) alert(n int) rulefmt.Rule {
-	for _, r := range s.rules {
-		if r.Alert == "" {
-			continue
-		}
-		if n == 0 {
-			return r
-		}
-		n--
-	}
-	panic("no such alert")
 }
 
 // deadline reports whether somebody must be notified of the alert within a time.

@@ -107,12 +107,7 @@ func simulate(t *testing.T, s situation) *prometheus {
 	if p.Engine, err = testworld.NewEngine(t, at.Add(-p.lasted), time.Minute, series, 2*time.Minute, rules); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close(t) })
-	for since := p.lasted % (2 * time.Minute); since <= p.lasted; since += 2 * time.Minute {
-		if err := p.Eval(since); err != nil {
-			t.Error(err)
-		}
-	}
+	must.Do(t, p.Run(p.lasted%(2*time.Minute), p.lasted))
 	return p
 }
 

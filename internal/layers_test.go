@@ -22,7 +22,7 @@ const module = "github.com/avax-exporter/avax-exporter/"
 // layers. Packages of the lowest layer may also import each other.
 var layers = [][]string{
 	{
-		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/files", "internal/logs", "internal/metric", "internal/secret",
+		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/evaluation", "internal/files", "internal/logs", "internal/metric", "internal/secret",
 		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
 		"internal/section", "internal/testworld/recorded", "internal/testworld/must", "internal/testworld/wiretest", // for tests only
 	},

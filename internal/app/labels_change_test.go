@@ -125,9 +125,8 @@ func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
 			}
 		}
 		e := must.Get(testworld.NewEngine(t, time.Unix(0, 0).UTC(), 30*time.Second, input, 30*time.Second, given))(t)
-		defer e.Close(t)
 		for _, at := range []time.Duration{8 * time.Minute, 540 * time.Second, 10 * time.Minute, 630 * time.Second, 13 * time.Minute, 18 * time.Minute} {
-			if err := e.Eval(at); err != nil {
+			if err := e.Run(at, at); err != nil {
 				return err
 			}
 		}
