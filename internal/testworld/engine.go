@@ -84,7 +84,9 @@ func (e *Engine) Alerts() (all []*evaluation.Rule) {
 }
 
 // Active returns the alerts of a rule that are pending or firing after the evaluation at a time.
-func (e *Engine) Active(r *evaluation.Rule, at time.Duration) []evaluation.Alert { return r.Active(e.start.Add(at)) }
+func (e *Engine) Active(r *evaluation.Rule, at time.Duration) []evaluation.Alert {
+	return r.Active(e.start.Add(at))
+}
 
 // Texts returns the annotations of an alert.
 func (e *Engine) Texts(t testing.TB, r *evaluation.Rule, a evaluation.Alert) map[string]string {
