@@ -112,7 +112,7 @@ func TestEvaluationEqualsPrometheus(t *testing.T) {
 		suite := readSuite(t, file)
 		for _, tests := range suite.tests {
 			for i, c := range tests.Tests {
-				if testing.Short() && (i%29 != 0 || c.last() > time.Hour) {
+				if steps := c.last() / c.every; steps > 1000 || testing.Short() && (i%29 != 0 || steps > 100) {
 					continue
 				}
 				t.Run(strings.TrimSuffix(tests.name, "_test.yml")+"/"+c.Name, func(t *testing.T) {
