@@ -52,6 +52,7 @@ type engine struct {
 	stored     atomic.Bool // whether the samples of a scrape are in the store
 
 	query     rules.QueryFunc // evaluates an expression
+	leftovers *leftovers      // set before the first evaluation
 	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
 	evaluated map[ruleAt]map[uint64]promql.Sample
 }
@@ -163,6 +164,10 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 	}
 	a.loaded = time.Now()
 	if !e.evaluating {
+		e.leftovers = newLeftovers(e.sampling, e.rules.RuleGroups())
+		if a.o.Ready == nil || a.o.Ready(a.since()) { // otherwise, a collector that has not run may renew its series later
+			e.scrapedBefore(ctx, a)
+		}
 		if !e.resume(ctx, a, time.Now()) { // otherwise, the alerts that continue must all be known first
 			a.begin()
 		}
@@ -174,14 +179,17 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 }
 
 func (e *engine) update(a *Alerting, name string) error {
-	return e.rules.Update(a.o.Interval, []string{name}, a.external, a.o.URL, e.iteration)
+	return e.rules.Update(a.o.Interval, []string{name}, a.external, a.o.URL, e.iteration(a))
 }
 
-// iteration evaluates a group of rules. It does nothing after an interruption: the samples are old then, and the time of the interruption
+// iteration returns a function that evaluates a group of rules. It does nothing after an interruption: the samples are old then, and the time of the interruption
 // would count for each `for`. A new engine continues.
-func (e *engine) iteration(ctx context.Context, g *rules.Group, at time.Time) {
-	if !e.clock.interrupted() {
-		rules.DefaultEvalIterationFunc(ctx, g, at)
+func (e *engine) iteration(a *Alerting) rules.GroupEvalIterationFunc {
+	return func(ctx context.Context, g *rules.Group, at time.Time) {
+		if !e.clock.interrupted() {
+			rules.DefaultEvalIterationFunc(ctx, g, at)
+			e.alerted(ctx, a, g, at)
+		}
 	}
 }
 

@@ -54,6 +54,8 @@ type history struct {
 	dir  *state.Dir
 	path string        // empty: nothing is written
 	part time.Duration // after which it continues in a new file
+	// instance is the present name of this exporter; empty: the samples keep the name that they have.
+	instance string
 
 	file    *os.File // nil: the next save begins a file
 	size    int64    // of the file
@@ -148,7 +150,7 @@ func (h *history) read(part string, s *Store, until time.Time) (read int, err er
 				return read, fmt.Errorf("%s: %w", part, err)
 			}
 			for _, n := range named {
-				known[n.Ref] = &series{labels: n.Labels}
+				known[n.Ref] = &series{labels: h.own(n.Labels)}
 			}
 		case record.Samples:
 			if samples, err = decoder.Samples(content, samples[:0]); err != nil {
@@ -172,6 +174,17 @@ func (h *history) read(part string, s *Store, until time.Time) (read int, err er
 			return read, fmt.Errorf("%s: unknown record", part)
 		}
 	}
+}
+
+// own returns the labels of a series under this exporter's name. The stored samples are its own: under another name, such as that of a container before
+// it was created again, they would be those of a replica, and what this replica saw last would count for minutes. Alerts keep the labels that were
+// sent, so that they can be resolved.
+func (h *history) own(l labels.Labels) labels.Labels {
+	name := l.Get(model.MetricNameLabel)
+	if h.instance == "" || !l.Has(model.InstanceLabel) || name == "ALERTS" || name == forState {
+		return l
+	}
+	return labels.NewBuilder(l).Set(model.InstanceLabel, h.instance).Labels()
 }
 
 // A record in a file is its length and its checksum, each of four bytes, and the compressed record.

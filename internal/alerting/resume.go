@@ -291,6 +291,10 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 		if err != nil || rule.Query != expr {
 			return result, err
 		}
+		if rule.Kind == rules.KindRecording {
+			e.recorded(ctx, a, rule, result, at)
+			return result, nil
+		}
 		found, ok := e.holding.Load(keyOf(rule))
 		if !ok {
 			return result, nil

@@ -87,7 +87,9 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.saver = newSaver(newHistory(a.o.State, a.log, "history", partEvery), ofWeek, a.metrics)
+	stored := newHistory(a.o.State, a.log, "history", partEvery)
+	stored.instance = o.Instance
+	a.saver = newSaver(stored, ofWeek, a.metrics)
 	a.metrics.reloaded.Set(1)
 
 	var block config.AlertingConfig
@@ -212,10 +214,7 @@ func (a *Alerting) evaluate(ctx context.Context, e *engine) (interrupted bool) {
 
 // waitUntilReady waits until Options.Ready returns true, at most for Options.Patience. It returns false if ctx ends first.
 func (a *Alerting) waitUntilReady(ctx context.Context) bool {
-	began, since := time.Now(), time.Time{}
-	if gap := a.gap.Load(); gap != nil {
-		since = gap.to
-	}
+	began, since := time.Now(), a.since()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
 	for a.o.Ready != nil && !a.o.Ready(since) && time.Since(began) < a.o.Patience {
@@ -226,6 +225,12 @@ func (a *Alerting) waitUntilReady(ctx context.Context) bool {
 		}
 	}
 	return ctx.Err() == nil
+}
+
+// since returns the end of the last interruption, or zero.
+func (a *Alerting) since() time.Time {
+	_, to, _ := a.Gap()
+	return to
 }
 
 // restart replaces the engine after an interruption. Alerts keep their state: no alert is resolved, and each `for` continues. restart

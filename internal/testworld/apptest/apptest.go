@@ -36,6 +36,7 @@ type World struct {
 	Yield     func()            // see app.Options
 	Log       testworld.Log
 	Receiver  *testworld.Receiver // of Notify
+	Stop      func()              // after Start: stops the exporter. Start starts another one, with the same state directory
 }
 
 // Run runs a test in synthetic time.
@@ -126,11 +127,12 @@ func (w *World) StartNow(t *testing.T) {
 		cancel()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	w.Stop = sync.OnceFunc(func() {
 		cancel()
 		w.Wait()
 		time.Sleep(time.Second) // for what ends later: the synthetic time stops with the test
 	})
+	t.Cleanup(w.Stop)
 }
 
 // Interval is the interval of rule evaluations. The shipped group wait is as long. Here it is half as long again: otherwise a group would
