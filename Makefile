@@ -48,8 +48,8 @@ test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the 
 	@$(report) -- $(short)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
-# These have targets of their own: check-rules, watching, check-logs, incidents, sharded, fleet.
-apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestLokiEvaluatesRulesAndDashboard|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
+# These have targets of their own: check-rules, watching, incidents, sharded, fleet.
+apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestAllIncidents|TestShardsWriteToOneStore|TestAnyPartOfAFleetMayBeLost|TestAShardIsAddedWithoutAGap)$$
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
@@ -81,7 +81,7 @@ museum: ## Run the public incidents in synthetic time, and write the table in do
 	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
 
 .PHONY: check
-check: vet lint fresh test-full ## Run everything except check-rules, watching, check-logs, incidents, sharded, fleet and the measurements
+check: vet lint fresh test-full ## Run everything except check-rules, watching, incidents, sharded, fleet and the measurements
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
@@ -92,10 +92,6 @@ check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' d
 	@mkdir -p .tools/$* && cp $^ .tools/$*/
 	cd .tools/$* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
-
-.PHONY: check-logs
-check-logs: .tools/bin/loki ## Let a real Loki evaluate deploy/logs/rules.yml (the first run builds it: ten minutes)
-	go test -count=1 ./deploy/logs
 
 .PHONY: check-deploy
 check-deploy: tools deploy-tools ## Check chart, units, packages; build and run the image

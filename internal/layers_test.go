@@ -128,3 +128,31 @@ func TestPagesNameNoFamily(t *testing.T) {
 		}
 	}
 }
+
+// beside are packages of commands beside the daemon, as promtool is beside Prometheus.
+var beside = []string{"internal/backtest", "internal/ledger"}
+
+// No package that the daemon needs imports those of other commands, so that these could become a second binary.
+func TestDaemonNeedsNoPackageOfOtherCommands(t *testing.T) {
+	imports := sources(t)
+	needed := map[string]bool{}
+	for next := []string{"internal/app"}; len(next) > 0; {
+		pkg := next[0]
+		if next = next[1:]; needed[pkg] {
+			continue
+		}
+		needed[pkg] = true
+		next = append(next, imports[pkg]...)
+		if slices.Contains(beside, pkg) {
+			t.Errorf("the daemon needs %s", pkg)
+		}
+	}
+	for _, pkg := range beside {
+		if len(imports[pkg]) == 0 {
+			t.Errorf("no package %s", pkg)
+		}
+	}
+	if len(needed) < 10 {
+		t.Errorf("the daemon needs only %d packages", len(needed))
+	}
+}
