@@ -73,11 +73,11 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoop' -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/alerting.md (more than half an hour)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (more than half an hour)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
-museum: ## Run the public incidents in synthetic time, and write the table in docs/alerting.md (two minutes)
+museum: ## Run the public incidents in synthetic time, and write the table in docs/rules.md (two minutes)
 	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
 
 .PHONY: check

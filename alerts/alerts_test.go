@@ -383,7 +383,7 @@ func withoutReplica(e parser.Node, free map[string]bool) bool {
 }
 
 func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
-	page := must.Get(os.ReadFile("../docs/alerting.md"))(t)
+	page := must.Get(os.ReadFile("../docs/paging.md"))(t)
 	_, alerts := rules(t)
 	names := map[string]bool{}
 	for _, r := range alerts {
@@ -396,7 +396,7 @@ func TestFewAlertsPageAndEachHasAnAction(t *testing.T) {
 	}
 	for name := range names {
 		if line := "| [" + name + "](runbooks/" + name + ".md) | "; strings.Count(string(page), line) != 1 {
-			t.Errorf("docs/alerting.md: want exactly one line %q, with an action for the next ten minutes", line)
+			t.Errorf("docs/paging.md: want exactly one line %q, with an action for the next ten minutes", line)
 		}
 	}
 }

@@ -280,7 +280,7 @@ func sentFor(t *testing.T, files []string, all map[string]*incident) map[string]
 	return sent
 }
 
-// Each public incident causes its notification in time, which says what it must. The table in docs/alerting.md is what was sent.
+// Each public incident causes its notification in time, which says what it must. The table in docs/rules.md is what was sent.
 func TestPublicIncidentsNotify(t *testing.T) {
 	t.Parallel()
 	files, all := museum(t)
@@ -339,10 +339,10 @@ func (in *incident) row(e notification) string {
 	return fmt.Sprintf("| %s | %s | %s | %s, %v | %s | %s |", in.Date, source, in.Saw, about, after, strings.ReplaceAll(e.summary, "|", "\\|"), left)
 }
 
-// checkTable compares the rows of the incidents with the table in docs/alerting.md, or writes them.
+// checkTable compares the rows of the incidents with the table in docs/rules.md, or writes them.
 func checkTable(t *testing.T, files []string, rows map[string]string) {
 	t.Helper()
-	const page = "../docs/alerting.md"
+	const page = "../docs/rules.md"
 	if testworld.Update() && !testing.Short() {
 		var b strings.Builder
 		b.WriteString("\n| date | source | what was seen | notification, after | it says | left to find |\n|---|---|---|---|---|---|\n")

@@ -357,7 +357,7 @@ func TestFaultsOfMonitoringChangeNoAlert(t *testing.T) {
 				}
 				want := reference[key][0]
 				for j, f := range faults(p, want.from, want.to) {
-					if f.span > hold { // docs/alerting.md: nobody knows more after such a time
+					if f.span > hold { // docs/rules.md: nobody knows more after such a time
 						continue
 					}
 					if testing.Short() && some.IntN(60) != 0 || i > 0 && j%len(paces) != i {

@@ -20,7 +20,9 @@ func TestRulesSelectLabelsThatTheAgentsSet(t *testing.T) {
 	decoder.KnownFields(true)
 	must.Do(t, decoder.Decode(&rules))
 	var vector struct {
-		Sinks struct{ Loki struct{ Labels map[string]string } }
+		Sinks struct {
+			Loki struct{ Labels map[string]string }
+		}
 	}
 	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("vector.yaml"))(t), &vector))
 	alloy := string(must.Get(os.ReadFile("alloy.alloy"))(t))

@@ -18,7 +18,7 @@ func incidents() []incident {
 // majority are validators that have most of the stake. The monitored nodes are not among them.
 var majority = append([]string{"delta", "golf"}, large...)
 
-// slack is the time that is added to the time budget of docs/alerting.md: the test evaluates the rules every 30 s, not every 15 s, and its groups
+// slack is the time that is added to the time budget of docs/rules.md: the test evaluates the rules every 30 s, not every 15 s, and its groups
 // wait 15 s longer.
 const slack = 45 * time.Second
 

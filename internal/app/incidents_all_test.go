@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// TestAllIncidents runs all incidents, and compares the tables of docs/alerting.md with the notifications and the status page.
+// TestAllIncidents runs all incidents, and compares the tables of docs/rules.md with the notifications and the status page.
 func TestAllIncidents(t *testing.T) {
 	testworld.Full(t)
 	all := incidents()
@@ -36,7 +36,7 @@ func TestAllIncidents(t *testing.T) {
 // it writes the rows to the docs.
 func compareTable(t *testing.T, name string, columns []string, rows [][]string, differ func(was, is []string) string) {
 	t.Helper()
-	const file = "../../docs/alerting.md"
+	const file = "../../docs/rules.md"
 	old := must.Get(section.Read(file, name))(t)
 	written := map[string][]string{}
 	for line := range strings.Lines(old) {

@@ -344,7 +344,7 @@ func TestScrapeConfigurationsDropTypeAndUnit(t *testing.T) {
 		shown += scrapeJobs(t, file)
 	}
 	for _, file := range []string{
-		"../../README.md", "../../deploy/compose/prometheus.yml", "../../deploy/fleet/agent.yml", "../../deploy/kubernetes/servicemonitor.yaml",
+		"../../docs/start.md", "../../deploy/compose/prometheus.yml", "../../deploy/fleet/agent.yml", "../../deploy/kubernetes/servicemonitor.yaml",
 		"../../deploy/helm/avax-exporter/templates/monitor.yaml",
 	} {
 		if scrapeJobs(t, file) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// The time budget of docs/alerting.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the
+// The time budget of docs/rules.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the
 // file that `notify init` prints, and once of an Alertmanager with the shipped configuration.
 func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 	testworld.Full(t)

@@ -29,7 +29,7 @@ func TestQuickStartsWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ page, heading string }{
 		{"README.md", "## Try it"},
-		{"README.md", "## Use it"},
+		{"docs/start.md", "## Without files"},
 		{"docs/operating.md", "## Quick start"},
 	} {
 		t.Run(strings.Trim(c.page+" "+c.heading, "# "), func(t *testing.T) {
