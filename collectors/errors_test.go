@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // proposers returns a function that runs l1_proposers of a chain and returns its samples.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // runway binds the collector once, so that its measurements stay between runs. run runs the job for examplel1. The

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // paidTo returns what was paid for the delegations of the delegators, and whether it is known.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // A change of the source must not look like a change of the owner.

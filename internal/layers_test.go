@@ -23,7 +23,7 @@ const module = "github.com/avax-exporter/avax-exporter/"
 var layers = [][]string{
 	{
 		"alerts", "dashboards", "deploy/alertmanager", "docs", "internal/evaluation", "internal/files", "internal/logs", "internal/metric", "internal/secret",
-		"internal/simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
+		"simnet", "internal/spelling", "internal/staking", "internal/state", "internal/words", "scrape",
 		"internal/section", "internal/testworld/recorded", "internal/testworld/must", "internal/testworld/wiretest", // for tests only
 	},
 	{"internal/nodes"},
@@ -54,7 +54,7 @@ func TestImportsFollowTheLayers(t *testing.T) {
 			switch {
 			case !known:
 				t.Errorf("%s imports %s, which has no layer", pkg, imported)
-			case pkg == "internal/simnet":
+			case pkg == "simnet":
 				t.Errorf("%s imports %s: client and simulated server must not share types", pkg, imported)
 			case to > from || to == from && from > 0:
 				t.Errorf("%s (layer %d) imports %s (layer %d)", pkg, from, imported, to)

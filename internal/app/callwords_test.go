@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // An error of call is about what the user asked: a chain that AVAX_CHAINS=auto finds is known, and a node without a chain has another error

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // The command check predicts the number of calls to observers if no node answers. The prediction equals the number that it counts when

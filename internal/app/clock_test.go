@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // For the exporter, a step of the network's clock is the same as a step of its own clock. Samples from before the step expire as usual,

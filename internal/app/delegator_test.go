@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // A delegator without a node sees its delegation and its end with an observer, with the Data service, and with both. Only an observer

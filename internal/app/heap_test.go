@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // The heap does not grow while a node and the Data service fail repeatedly: a half-hour needs no more memory than the half-hour before,

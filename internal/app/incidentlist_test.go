@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/demo"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // incidents are the incidents, and the situations without any expected alert.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // One incident is one line, and so is its end, whatever the failure of the node and however many nodes there are.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // lie changes the result of a method. about is the subnet of the request, if it names one.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/section"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // observedCollectors are the collectors of a quick incident that detect faults of one node.

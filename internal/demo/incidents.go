@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // Incident is a temporary fault of the simulated network.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // The time budget of docs/rules.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the

@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // TestQuickStartsWorkAsWritten runs the commands of the quick starts, line by line. It changes only two addresses: that of the node,

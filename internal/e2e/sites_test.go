@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // Two sites have nodes of the same names, each with an exporter. Four Prometheus servers tell them apart in different ways. alpha of one site

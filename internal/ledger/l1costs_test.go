@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // avax is one AVAX in nAVAX.

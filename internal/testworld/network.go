@@ -3,8 +3,8 @@ package testworld
 import (
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // Serve lets a simulated network listen until the test ends, and returns the URLs of its nodes and services by name.

@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 func TestMain(m *testing.M) {

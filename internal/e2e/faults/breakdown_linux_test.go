@@ -15,9 +15,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 func TestSIGTERMDuringARunExitsWithCode0(t *testing.T) {

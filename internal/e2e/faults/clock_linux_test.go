@@ -12,9 +12,9 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // A real clock is set in another kernel, User-Mode Linux, so that the clock of this machine keeps its time. The test starts itself there

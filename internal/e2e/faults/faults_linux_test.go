@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // fault is a fault of a node. Each applies to a separate node of one exporter, all at the same time: it must affect only that node.

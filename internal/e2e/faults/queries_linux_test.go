@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // expensiveQueries are short queries that need much: time, samples, stack, regular expressions, labels. Only clients with access may

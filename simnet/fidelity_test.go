@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // recording is one call to a real node of a release, on a network like this one. Long hexadecimal values and long lists are

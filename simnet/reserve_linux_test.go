@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/internal/simnet"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // If another program got the port of a stopped upstream, it would answer in its place.
