@@ -59,6 +59,9 @@ type Options struct {
 	// Notifier notifies receivers of the same alerts as the Alertmanagers. It may be nil.
 	Notifier Notifier
 
+	// Inhibitors returns, for each alert, the index of the alert that inhibits it at the Alertmanagers, or -1. It may be nil.
+	Inhibitors func(alerts []map[string]string) []int
+
 	ResendDelay time.Duration // after which a firing alert is sent again; 0: a minute
 	Patience    time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport sends the requests to the Alertmanagers. If nil, they carry the credentials in HTTP.

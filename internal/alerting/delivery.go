@@ -1,9 +1,11 @@
 package alerting
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -27,8 +29,10 @@ type delivery struct {
 	log       *slog.Logger
 	transport http.RoundTripper // nil: the notifier's own transport
 	stopping  context.Context   // when it ends, requests in progress are cancelled
+	outbox    *outbox
 
 	mu        sync.Mutex
+	requests  int // in progress
 	receivers map[string]Receiver
 	// accepted holds the alerts that at least one Alertmanager has accepted. unsent holds the alerts that no Alertmanager has
 	// accepted. The key is the labels as JSON, the value is EndsAt of the last notification.
@@ -36,16 +40,18 @@ type delivery struct {
 }
 
 func newDelivery(o Options, m *Metrics, stopping context.Context) *delivery {
-	return &delivery{
+	d := &delivery{
 		metrics: m, log: o.Log, transport: o.Transport, stopping: stopping,
 		receivers: map[string]Receiver{}, accepted: map[string]time.Time{}, unsent: map[string]time.Time{},
 	}
+	d.outbox = newOutbox(o, d)
+	return d
 }
 
 // sender sends alerts. It first replaces the link of each alert with a link to this exporter's page /alerts.
 type sender struct {
-	alertmanagers *notifier.Manager // nil: none
-	own           Notifier          // nil: none
+	alertmanagers *outbox  // nil: none
+	own           Notifier // nil: none
 	external      labels.Labels
 	url           string
 }
@@ -75,7 +81,10 @@ func (s sender) Send(alerts ...*notifier.Alert) {
 		_ = s.own.Put(context.Background(), own...) // it logs the error
 	}
 	if s.alertmanagers != nil {
-		s.alertmanagers.Send(alerts...)
+		for _, a := range alerts {
+			a.Labels = s.withExternal(a.Labels)
+		}
+		s.alertmanagers.put(alerts...)
 	}
 }
 
@@ -111,12 +120,15 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		own := *client
 		own.Transport, client = d.transport, &own
 	}
-	var batch []post
-	if body, err := req.GetBody(); err == nil {
-		if err := json.NewDecoder(body).Decode(&batch); err != nil {
-			d.log.Error("notification not decoded", "err", err)
-		}
+	batch, err := d.withoutAccepted(req)
+	switch {
+	case err != nil:
+		d.log.Error("notification not decoded", "err", err)
+	case len(batch) == 0:
+		return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: http.NoBody, Request: req}, nil
 	}
+	d.inProgress(1)
+	defer d.inProgress(-1)
 	resp, err := client.Do(req.WithContext(ctx))
 	err = secret.Values{}.Wrap(err)
 	trouble := err
@@ -132,6 +144,55 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}
 	return resp, err //nolint:bodyclose // the notifier closes it
+}
+
+// withoutAccepted removes the resolved alerts from a request that its Alertmanager has accepted before, and returns the others.
+func (d *delivery) withoutAccepted(req *http.Request) (batch []post, err error) {
+	body, err := req.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	var all, left []json.RawMessage
+	if err := json.NewDecoder(body).Decode(&all); err != nil {
+		return nil, err
+	}
+	for _, raw := range all {
+		var a post
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return nil, err
+		}
+		if resolved := !a.EndsAt.After(time.Now()); !resolved || !d.outbox.accepted(req.URL.Host, keyOfAlert(a.Labels)) {
+			batch, left = append(batch, a), append(left, raw)
+		}
+	}
+	if len(left) == len(all) {
+		return batch, nil
+	}
+	text, err := json.Marshal(left)
+	if err != nil {
+		return nil, err
+	}
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
+	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return batch, nil
+}
+
+func (d *delivery) inProgress(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.requests += n
+}
+
+// retry reports whether an Alertmanager did not accept the last request, and no request is in progress.
+func (d *delivery) retry() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.receivers {
+		if !r.Up {
+			return d.requests == 0
+		}
+	}
+	return false
 }
 
 // maxAnswer is the maximum number of bytes that the notifier reads of an Alertmanager's answer. The answer is not used.
@@ -165,6 +226,9 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 	d.metrics.notifications.WithLabelValues(outcome).Add(float64(len(batch)))
 	for _, a := range batch {
 		d.follow(a, err == nil, now)
+		if err == nil && !a.EndsAt.After(now) {
+			d.outbox.accepts(name, keyOfAlert(a.Labels))
+		}
 	}
 	outdated := func(_ string, until time.Time) bool { return now.Sub(until) > time.Hour } // such as an alert of a deleted rule
 	maps.DeleteFunc(d.accepted, outdated)
@@ -174,8 +238,7 @@ func (d *delivery) note(name string, batch []post, err error, now time.Time) {
 // follow updates accepted and unsent for one alert. taken is true if the Alertmanager accepted the notification. If an alert
 // ended before any Alertmanager accepted it, the alert counts as missed.
 func (d *delivery) follow(a post, taken bool, now time.Time) {
-	raw, _ := json.Marshal(a.Labels) // sorted by label name
-	key := string(raw)
+	key := keyOfAlert(a.Labels)
 	_, accepted := d.accepted[key]
 	_, unsent := d.unsent[key]
 	switch resolved := !a.EndsAt.After(now); {

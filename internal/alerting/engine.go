@@ -133,7 +133,13 @@ func (a *Alerting) notify() rules.NotifyFunc {
 	}
 }
 
-func (a *Alerting) sender() sender { return sender{a.notifier, a.o.Notifier, a.external, a.o.URL} }
+func (a *Alerting) sender() sender {
+	s := sender{own: a.o.Notifier, external: a.external, url: a.o.URL}
+	if a.notifier != nil {
+		s.alertmanagers = a.delivery.outbox
+	}
+	return s
+}
 
 // sample starts the scrapes that c configures.
 func (e *engine) sample(c *config.Config) error {

@@ -31,7 +31,7 @@ const (
 	dropEvery = 10 * time.Minute // time between two deletions of samples older than the history
 	// drainFor is how long a shutdown waits until queued notifications are sent.
 	drainFor = 5 * time.Second
-	// queueCapacity is the maximum number of queued alerts: Prometheus' default.
+	// queueCapacity is the maximum number of queued alerts: Prometheus' default. One request may have all of them.
 	queueCapacity = 10_000
 	poll          = 100 * time.Millisecond // time between two looks whether a start may go on
 )
@@ -126,13 +126,13 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 // newNotifier returns Prometheus' notifier.
 func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, error) {
 	n := notifier.NewManager(&notifier.Options{
-		QueueCapacity: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
+		QueueCapacity: queueCapacity, MaxBatchSize: queueCapacity, DrainOnShutdown: true, Registerer: prometheus.NewRegistry(), Do: a.delivery.do,
 	}, model.UTF8Validation, logs.AtLeast(slog.LevelError+1, a.log))
 	cfg, err := a.scrapeConfig()
 	if err != nil {
 		return nil, err
 	}
-	cfg.AlertingConfig = block
+	cfg.AlertingConfig, a.delivery.outbox.manager = block, n
 	return n, n.ApplyConfig(cfg)
 }
 
@@ -140,11 +140,12 @@ func (a *Alerting) newNotifier(block config.AlertingConfig) (*notifier.Manager, 
 func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block config.AlertingConfig) {
 	defer close(a.stopped)
 	defer stop()
-	var notifying sync.WaitGroup
+	var notifying, sending sync.WaitGroup
 	if a.notifier != nil {
 		receivers := make(chan map[string][]*targetgroup.Group, 1)
 		receivers <- targets(block)
 		notifying.Go(func() { a.notifier.Run(receivers) })
+		sending.Go(a.delivery.outbox.run)
 	}
 
 	e := a.engine
@@ -159,6 +160,8 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	a.stopRules(e)
 	if a.notifier != nil {
 		drained := time.AfterFunc(drainFor, stop)
+		close(a.delivery.outbox.stop)
+		sending.Wait()
 		a.notifier.Stop()
 		notifying.Wait()
 		drained.Stop()

@@ -139,6 +139,10 @@ func New(ctx context.Context, o Options) (*App, error) {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
 			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: alertmanagers, Notifier: own,
 			Ready: a.ready,
+			Inhibitors: func(alerts []map[string]string) []int {
+				rules, _ := site.Inhibition() // the pages show the error
+				return rules.Inhibitors(alerts)
+			},
 		})
 		if err != nil {
 			return nil, config.InputError{Err: err}
