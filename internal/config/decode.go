@@ -489,10 +489,16 @@ type itemForm struct {
 func (f itemForm) parse(before []collector.Item, list string) (items []collector.Item, err error) {
 	items = before
 	err = each(list, ",", func(text string) error {
-		item := collector.Item{Name: text, Value: text}
 		name, value, named := strings.Cut(text, "=")
-		if named {
-			item = collector.Item{Name: name, Value: value}
+		if !named {
+			name, value = text, text
+		}
+		if capitals := strings.ToUpper(value); value == capitals && len(value) > 2 && primaryForm.MatchString(value[:2]+strings.ToLower(value[2:])) {
+			value = value[:2] + strings.ToLower(value[2:]) // bech32 may be in capitals, and AvalancheGo accepts it: the series have the usual form
+		}
+		item := collector.Item{Name: name, Value: value}
+		if !named {
+			item.Name = value
 		}
 		twice := slices.ContainsFunc(items, func(other collector.Item) bool { return same(other.Value, item.Value) })
 		renamed := named && slices.ContainsFunc(items, func(other collector.Item) bool { return other.Name == name })
