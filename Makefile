@@ -101,6 +101,10 @@ check-deploy: tools deploy-tools ## Check chart, units, packages; build and run 
 dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bills of materials and checksums into dist/
 	internal/tools/dist
 
+.PHONY: newest
+newest: ## Compare the versions that are tested with the newest ones, and build with the newest libraries
+	@internal/tools/newest
+
 .PHONY: release-check
 release-check: .tools/bin/actionlint ## List what is missing for a release
 	.tools/bin/actionlint
