@@ -56,6 +56,7 @@ func testOf(t *testing.T, file string, c testCase, rules []*rule) string {
 }
 
 func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
+	testworld.Full(t) // days
 	t.Parallel()
 	promtool(t, "test", "rules", "testdata/digest_test.yml")
 }

@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -67,35 +68,39 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 // Data service.
 func TestUnpaidRewardAlerts(t *testing.T) {
 	for _, c := range []struct{ fromService, refused bool }{{false, true}, {false, false}, {true, true}, {true, false}} {
-		apptest.Run(t, func(t *testing.T, w *apptest.World) {
-			w.EndDelegations("hotel", time.Now().Add(30*time.Minute))
-			if c.refused {
-				w.RefuseReward("hotel")
-			}
-			w.Env["NODES"], w.Env["CHAINS"] = "", ""
-			w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
-			cause := "The last known uptime of the validator was "
-			if c.fromService {
-				w.WithData()
-				cause = "The uptime of the validator is not known."
-			} else {
-				w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
-			}
-			w.Notify(t)
-			w.Start(t)
-			time.Sleep(185 * time.Minute) // two hours, and 25 minutes until two readings agree
-			var texts []string
-			for _, a := range w.Alerts(t) {
-				if a.Labels["alertname"] == "AvaxRewardNotPaid" {
-					texts = append(texts, a.Annotations["action"])
+		t.Run(fmt.Sprintf("from the service %v, refused %v", c.fromService, c.refused), func(t *testing.T) {
+			t.Parallel()
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.EndDelegations("hotel", time.Now().Add(30*time.Minute))
+				if c.refused {
+					w.RefuseReward("hotel")
 				}
-			}
-			if c.refused != (len(texts) == 1 && strings.Contains(texts[0], cause)) {
-				t.Errorf("%+v: %v", c, texts)
-			}
-			if paid := w.Samples(t).Sum("avax_payout_paid_avax"); (paid > 0.4) == c.refused {
-				t.Errorf("%+v: paid %v AVAX", c, paid)
-			}
+				w.Env["NODES"], w.Env["CHAINS"] = "", ""
+				w.Env["WATCH_DELEGATORS"] = "treasury=P-" + simnet.Delegator
+				cause := "The last known uptime of the validator was "
+				if c.fromService {
+					w.WithData()
+					cause = "The uptime of the validator is not known."
+				} else {
+					w.Env["OBSERVERS"], w.Env["VALIDATORS"] = "public=http://observer.sim", w.NodeID("hotel")
+				}
+				w.Notify(t)
+				w.Env["ALERTING_INTERVAL"] = "1m"
+				w.Start(t)
+				time.Sleep(185 * time.Minute) // two hours, and 25 minutes until two readings agree
+				var texts []string
+				for _, a := range w.Alerts(t) {
+					if a.Labels["alertname"] == "AvaxRewardNotPaid" {
+						texts = append(texts, a.Annotations["action"])
+					}
+				}
+				if c.refused != (len(texts) == 1 && strings.Contains(texts[0], cause)) {
+					t.Errorf("%+v: %v", c, texts)
+				}
+				if paid := w.Samples(t).Sum("avax_payout_paid_avax"); (paid > 0.4) == c.refused {
+					t.Errorf("%+v: paid %v AVAX", c, paid)
+				}
+			})
 		})
 	}
 }
