@@ -188,8 +188,8 @@ func (e *engine) update(a *Alerting, name string) error {
 	return e.rules.Update(a.o.Interval, []string{name}, a.external, a.o.URL, e.iteration(a))
 }
 
-// iteration returns a function that evaluates a group of rules. It does nothing after an interruption: the samples are old then, and the time of the interruption
-// would count for each `for`. A new engine continues.
+// iteration returns a function that evaluates a group of rules. It does nothing after an interruption: the samples are old then, and the time of
+// the interruption would count for each `for`. A new engine continues.
 func (e *engine) iteration(a *Alerting) rules.GroupEvalIterationFunc {
 	return func(ctx context.Context, g *rules.Group, at time.Time) {
 		if !e.clock.interrupted() {

@@ -170,23 +170,11 @@ func (r *Rule) record(vector promql.Vector, put func(labels.Labels, float64) err
 // judge changes the states of the alerts of a rule as rules.AlertingRule.Eval does, and returns their series.
 func (e *Evaluator) judge(ctx context.Context, r *Rule, s *state, vector promql.Vector, at time.Time, put func(labels.Labels, float64) error) error {
 	found := make(map[uint64]bool, len(vector))
-	b := labels.NewBuilder(labels.EmptyLabels())
-	for _, sample := range vector {
-		b.Reset(sample.Metric)
-		b.Del(model.MetricNameLabel)
-		var err error
-		r.fixed.Range(func(l labels.Label) {
-			if strings.Contains(l.Value, "{{") {
-				var failed error
-				l.Value, failed = e.expand(ctx, r, l.Value, sample.Metric, sample.F, at)
-				err = errors.Join(err, failed)
-			}
-			b.Set(l.Name, l.Value)
-		})
+	for _, one := range vector {
+		ls, err := e.labelsOf(ctx, r, one, at)
 		if err != nil {
 			return err
 		}
-		ls := b.Labels()
 		hash := ls.Hash()
 		if found[hash] {
 			return rules.ErrDuplicateAlertLabelSet
@@ -196,38 +184,16 @@ func (e *Evaluator) judge(ctx context.Context, r *Rule, s *state, vector promql.
 		if !known || a.State == rules.StateInactive {
 			a = Alert{Alert: rules.Alert{Labels: ls, ActiveAt: at, State: rules.StatePending}}
 		}
-		a.Value, a.Seen, a.metric = sample.F, at, sample.Metric
+		a.Value, a.Seen, a.metric = one.F, at, one.Metric
 		s.alerts[hash] = a
 	}
-	hold, keep := time.Duration(r.For), time.Duration(r.KeepFiringFor)
 	for hash, a := range s.alerts {
-		if found[hash] {
-			a.KeepFiringSince = time.Time{}
-		} else {
-			if a.State == rules.StateFiring && keep > 0 && a.KeepFiringSince.IsZero() {
-				a.KeepFiringSince = at
-			}
-			kept := a.State == rules.StateFiring && keep > 0 && at.Sub(a.KeepFiringSince) < keep
-			if a.State == rules.StatePending || !a.ResolvedAt.IsZero() && at.Sub(a.ResolvedAt) > resolvedFor {
-				delete(s.alerts, hash)
-				continue
-			}
-			if !kept {
-				if a.State != rules.StateInactive {
-					a.State, a.ResolvedAt = rules.StateInactive, at
-				}
-				s.alerts[hash] = a
-				continue
-			}
-		}
-		switch held := at.Sub(a.ActiveAt) >= hold; {
-		case a.State == rules.StatePending && held:
-			a.State, a.FiredAt = rules.StateFiring, at
-		case a.State == rules.StateFiring && !held: // restored
-			a.State, a.FiredAt, a.KeepFiringSince = rules.StatePending, time.Time{}, time.Time{}
+		if !a.next(found[hash], at, time.Duration(r.For), time.Duration(r.KeepFiringFor)) {
+			delete(s.alerts, hash)
+			continue
 		}
 		s.alerts[hash] = a
-		if s.restore {
+		if s.restore || a.State == rules.StateInactive {
 			continue
 		}
 		with := labels.NewBuilder(a.Labels)
@@ -240,6 +206,46 @@ func (e *Evaluator) judge(ctx context.Context, r *Rule, s *state, vector promql.
 		}
 	}
 	return nil
+}
+
+// labelsOf returns the labels of the alert of a result.
+func (e *Evaluator) labelsOf(ctx context.Context, r *Rule, result promql.Sample, at time.Time) (labels.Labels, error) {
+	b := labels.NewBuilder(result.Metric)
+	b.Del(model.MetricNameLabel)
+	var err error
+	r.fixed.Range(func(l labels.Label) {
+		if strings.Contains(l.Value, "{{") {
+			var failed error
+			l.Value, failed = e.expand(ctx, r, l.Value, result.Metric, result.F, at)
+			err = errors.Join(err, failed)
+		}
+		b.Set(l.Name, l.Value)
+	})
+	return b.Labels(), err
+}
+
+// next changes the state of an alert after an evaluation, whose result has the alert or not. It reports whether Prometheus remembers it.
+func (a *Alert) next(found bool, at time.Time, hold, keep time.Duration) bool {
+	if found {
+		a.KeepFiringSince = time.Time{}
+	} else {
+		if a.State == rules.StatePending || !a.ResolvedAt.IsZero() && at.Sub(a.ResolvedAt) > resolvedFor {
+			return false
+		}
+		if a.State == rules.StateFiring && keep > 0 && a.KeepFiringSince.IsZero() {
+			a.KeepFiringSince = at
+		}
+		if a.State == rules.StateFiring && (keep == 0 || at.Sub(a.KeepFiringSince) >= keep) {
+			a.State, a.ResolvedAt = rules.StateInactive, at
+		}
+	}
+	switch held := at.Sub(a.ActiveAt) >= hold; {
+	case a.State == rules.StatePending && held:
+		a.State, a.FiredAt = rules.StateFiring, at
+	case a.State == rules.StateFiring && !held: // restored
+		a.State, a.FiredAt, a.KeepFiringSince = rules.StatePending, time.Time{}, time.Time{}
+	}
+	return true
 }
 
 // active returns the active alerts, ordered by their labels.
