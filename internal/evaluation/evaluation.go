@@ -1,14 +1,11 @@
 // Package evaluation evaluates rules over a span of time at once. Each rule is one range query, and rules that read each other are queried
-// until nothing changes. The results are those of Prometheus, which evaluates all rules of a file in order, time after time, but cost
-// between a tenth and a hundredth of the processor time.
+// until nothing changes. The results are those of Prometheus, which evaluates all rules of a file in order, time after time.
 package evaluation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -25,8 +22,6 @@ type Options struct {
 	Lookback       time.Duration // how old the sample of a selector without a range may be
 	ForGracePeriod time.Duration // Prometheus' --rules.alert.for-grace-period
 	External       labels.Labels // of the server
-	// Failed, if set, is called with the error of a rule, which then has no results in this span. Without it, Run returns the error.
-	Failed func(*Rule, error)
 }
 
 // Evaluator evaluates rules over the samples that it stores.
@@ -64,18 +59,6 @@ func (e *Evaluator) Append(ls labels.Labels, points ...promql.FPoint) {
 	s := e.stored[name].of(ls)
 	for _, p := range points {
 		s.samples = append(s.samples, sample{p.T, p.F})
-	}
-}
-
-// Truncate removes what is older than a time.
-func (e *Evaluator) Truncate(before time.Time) {
-	t := before.UnixMilli()
-	for _, set := range e.stored {
-		set.truncate(t)
-	}
-	for _, r := range e.Rules {
-		r.results.truncate(t)
-		r.history = slices.DeleteFunc(r.history, func(m Moment) bool { return m.At.Before(before) })
 	}
 }
 
@@ -130,11 +113,7 @@ func (e *Evaluator) pass(ctx context.Context, set ruleSet, from, to time.Time) (
 			r.fresh = true
 		}
 		if outcomes[i], err = e.apply(ctx, r, from, to); err != nil {
-			if err = e.failed(r, err); err != nil {
-				return until, err
-			}
-			r.answer = nil
-			outcomes[i] = outcome{results: seriesSet{}, state: r.state.clone()}
+			return until, err
 		}
 		if !set.cyclic {
 			r.results.replace(outcomes[i].results, from)
@@ -228,21 +207,13 @@ func (e *Evaluator) queryRange(ctx context.Context, r *Rule, from, to time.Time)
 	defer query.Close()
 	matrix, err := query.Exec(ctx).Matrix()
 	if err != nil {
-		return nil, errors.Join(ctx.Err(), e.failed(r, fmt.Errorf("rule %s: %w", r.Name, err)))
+		return nil, fmt.Errorf("rule %s: %w", r.Name, err)
 	}
 	own := make(promql.Matrix, len(matrix)) // the engine uses the samples again after Close
 	for i, s := range matrix {
 		own[i] = promql.Series{Metric: s.Metric, Floats: slices.Clone(s.Floats)}
 	}
 	return own, nil
-}
-
-func (e *Evaluator) failed(r *Rule, err error) error {
-	if e.o.Failed == nil {
-		return err
-	}
-	e.o.Failed(r, err)
-	return nil
 }
 
 // Query evaluates an expression at a time that is not after the last evaluation.
@@ -302,6 +273,3 @@ func (e *Evaluator) With(ctx context.Context, number int, other rulefmt.Rule, fr
 	}
 	return changed, nil
 }
-
-// Stored returns the names of the series that are stored, sorted.
-func (e *Evaluator) Stored() []string { return slices.Sorted(maps.Keys(e.stored)) }

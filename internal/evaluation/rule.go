@@ -92,7 +92,7 @@ func (r *Rule) Active(at time.Time) []Alert {
 	return r.history[i].Alerts
 }
 
-// History returns the evaluations after which an alert was active, since the last Truncate.
+// History returns the evaluations after which an alert was active.
 func (r *Rule) History() []Moment { return r.history }
 
 // outcome is what a rule returns for a span of evaluations.

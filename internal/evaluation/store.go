@@ -42,15 +42,6 @@ func (set seriesSet) of(ls labels.Labels) *series {
 	return set[hash]
 }
 
-// truncate removes the samples before t.
-func (set seriesSet) truncate(t int64) {
-	for hash, s := range set {
-		if s.samples = slices.Delete(s.samples, 0, s.from(t)); len(s.samples) == 0 {
-			delete(set, hash)
-		}
-	}
-}
-
 // Querier implements storage.Queryable: queries read the stored samples and the results of the rules.
 func (e *Evaluator) Querier(mint, maxt int64) (storage.Querier, error) {
 	return &querier{e, mint, maxt}, nil
