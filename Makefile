@@ -38,7 +38,7 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (two minutes)
+test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (five minutes)
 	go test $(short)
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json

@@ -208,3 +208,24 @@ func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 		}
 	})
 }
+
+// A delegator who has no node is notified when the only observer does not answer: everything that the exporter reports comes from it.
+func TestDelegatorIsAlertedOfAnObserverThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
+	inWorld(t, delegator(of), func(t *testing.T, w *world) {
+		w.wait(t, 15*time.Minute, nil)
+		began := time.Now()
+		w.Observer().Stop()
+		w.wait(t, 50*time.Minute, nil)
+		fired := map[string]time.Duration{}
+		for _, e := range w.episodes {
+			fired[e.labels["alertname"]+" "+e.labels["severity"]] = e.began.Sub(began)
+		}
+		for alert, within := range map[string]time.Duration{"AvaxDataTooOld warn": 31 * time.Minute, "AvaxDataTooOld page": 42 * time.Minute} {
+			if after, is := fired[alert]; !is || after > within {
+				t.Errorf("%s: %v", alert, fired)
+			}
+		}
+	})
+}
