@@ -69,7 +69,7 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 	CGO_ENABLED=0 go test -trimpath -run "Mut|CasesOfTheRules" -count=1 -timeout=60m -v ./alerts
 
 .PHONY: watching
-watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (ten minutes)
+watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (a minute)
 	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoop' -count=1 -timeout=60m -v ./alerts
 
 .PHONY: incidents
