@@ -81,7 +81,7 @@ museum: ## Run the public incidents in synthetic time, and write the table in do
 	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
 
 .PHONY: check
-check: vet lint fresh test-full ## Run everything except check-rules, watching, incidents, sharded, fleet and the measurements
+check: vet lint fresh check-rules watching test-full ## Run everything except incidents, sharded, fleet and the measurements
 
 # The descriptions in testdata, or those in the directory OPENAPI: data.json and metrics.json, as the services publish them.
 .PHONY: check-openapi
