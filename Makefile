@@ -13,8 +13,7 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
-# Fewer garbage collections in compiler, linker, promtool and tests. The exporters that tests start have Go's own setting, and so have the
-# tests that start processes.
+# Fewer garbage collections in compiler, linker, promtool and tests. The exporters that tests start have Go's own setting.
 test test-times rules: export GOGC = 400
 
 # The tests start the binary that `make build` has built.
