@@ -1,0 +1,227 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+var promQL = parser.NewParser(parser.Options{})
+
+const (
+	// newest is how old the newest sample of a family may be. A failed scrape ends every series until the next scrape, and no alert may end or
+	// wait for that reason.
+	newest = 7 * time.Minute
+
+	families = "avax_"  // begin of the names of families
+	raw      = "raw:"   // before a family: its series, which ends with the last scrape
+	owned    = "owned:" // before a record: joined with the labels that the operator gives to nodes
+	bar      = "bar"    // the threshold of the rule
+	used     = "avax:threshold_used"
+)
+
+// replica are the labels that distinguish replicas of an exporter, and alerts those that Prometheus adds to the series of alerts.
+var (
+	replica = []string{"instance", "pod"}
+	alerts  = []string{"alertname", "alertstate", "severity", "alertgroup"}
+)
+
+// expression translates an expression of the source into PromQL.
+type expression struct {
+	bar    []*labels.Matcher // of the threshold that bar means
+	owners []string          // labels that the operator gives to nodes and validators
+}
+
+// translate returns the PromQL of an expression of the source. If merge is true, replicas of an exporter raise one alert, not several.
+func (x expression) translate(text string, merge func(parser.Expr) bool) (parser.Expr, error) {
+	expr, err := promQL.ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	if expr, err = x.rewrite(expr); err != nil {
+		return nil, err
+	}
+	if merge(expr) {
+		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
+	}
+	// The tree is printed and parsed, so that what the rules get is checked as Prometheus checks it.
+	return promQL.ParseExpr(expr.String())
+}
+
+func (x expression) rewrite(expr parser.Expr) (_ parser.Expr, err error) {
+	each := func(in ...*parser.Expr) {
+		for _, e := range in {
+			if err == nil {
+				*e, err = x.rewrite(*e)
+			}
+		}
+	}
+	switch e := expr.(type) {
+	case *parser.VectorSelector:
+		return x.selector(e)
+	case *parser.AggregateExpr:
+		e.Grouping = x.labels(e.Grouping)
+		each(&e.Expr)
+		if e.Param != nil {
+			each(&e.Param)
+		}
+	case *parser.BinaryExpr:
+		if m := e.VectorMatching; m != nil {
+			m.MatchingLabels, m.Include = x.labels(m.MatchingLabels), x.labels(m.Include)
+		}
+		each(&e.LHS, &e.RHS)
+	case *parser.Call:
+		if e.Func.Name == "scalar" && isBar(e.Args[0]) {
+			return x.rewrite(e.Args[0])
+		}
+		for i := range e.Args {
+			each(&e.Args[i])
+		}
+	case *parser.ParenExpr:
+		each(&e.Expr)
+	case *parser.UnaryExpr:
+		each(&e.Expr)
+	case *parser.SubqueryExpr:
+		each(&e.Expr)
+	}
+	return expr, err
+}
+
+func isBar(expr parser.Expr) bool {
+	v, is := expr.(*parser.VectorSelector)
+	return is && v.Name == bar
+}
+
+// selector returns what a selector means that is not in a range.
+func (x expression) selector(v *parser.VectorSelector) (parser.Expr, error) {
+	name, isRaw := strings.CutPrefix(v.Name, raw)
+	record, isOwned := strings.CutPrefix(v.Name, owned)
+	switch {
+	case v.Name == bar:
+		return x.threshold(v)
+	case isOwned:
+		rename(v, record)
+		if len(x.owners) == 0 {
+			return v, nil
+		}
+		each, err := promQL.ParseExpr("avax:labels_of_each_node")
+		return &parser.BinaryExpr{Op: parser.MUL, LHS: each, RHS: v, VectorMatching: &parser.VectorMatching{
+			Card: parser.CardOneToMany, MatchingLabels: []string{"job", "node"}, On: true, Include: x.owners,
+		}}, err
+	case isRaw:
+		rename(v, name)
+	case strings.HasPrefix(v.Name, families):
+		return &parser.Call{Func: parser.Functions["last_over_time"], Args: parser.Expressions{&parser.MatrixSelector{VectorSelector: v, Range: newest}}}, nil
+	}
+	return v, nil
+}
+
+// rename gives a selector another name.
+func rename(v *parser.VectorSelector, name string) {
+	v.Name = name
+	for i, m := range v.LabelMatchers {
+		if m.Name == model.MetricNameLabel {
+			v.LabelMatchers[i] = labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, name)
+		}
+	}
+}
+
+// threshold returns the number with which a rule compares. The matchers of bar replace those of the rule, except for its alert.
+func (x expression) threshold(v *parser.VectorSelector) (parser.Expr, error) {
+	own := slices.DeleteFunc(slices.Clone(v.LabelMatchers), func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })
+	switch {
+	case len(own) == 0:
+		own = x.bar
+	case len(x.bar) > 0 && !slices.ContainsFunc(own, func(m *labels.Matcher) bool { return m.Name == "alert" }):
+		own = slices.Concat(x.bar[:1], own)
+	}
+	if len(own) == 0 {
+		return nil, fmt.Errorf(`bar: whose? Write bar{alert="NAME"}, or give the alert a bar`)
+	}
+	rename(v, used)
+	v.LabelMatchers = slices.Concat(own, []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, used)})
+	return &parser.Call{Func: parser.Functions["scalar"], Args: parser.Expressions{&parser.AggregateExpr{Op: parser.MAX, Expr: v}}}, nil
+}
+
+// labels replaces words for lists of labels by the labels.
+func (x expression) labels(names []string) (all []string) {
+	for _, name := range names {
+		switch name {
+		case "replica":
+			all = append(all, replica...)
+		case "owner":
+			all = append(all, x.owners...)
+		case "ALERTS":
+			all = append(all, alerts...)
+			all = append(all, x.owners...)
+		default:
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// replicaRecords returns, by record, whether its series have the labels of a replica.
+func replicaRecords(records map[string][]parser.Expr) map[string]bool {
+	found := make(map[string]bool, len(records))
+	for name := range records {
+		found[name] = false
+	}
+	for grown := true; grown; { // records read each other and themselves
+		grown = false
+		for name, all := range records {
+			if !found[name] && slices.ContainsFunc(all, func(e parser.Expr) bool { return distinguishesReplicas(e, found) }) {
+				found[name], grown = true, true
+			}
+		}
+	}
+	return found
+}
+
+// distinguishesReplicas reports whether the results have the labels of a replica. records says it of records.
+func distinguishesReplicas(expr parser.Expr, records map[string]bool) bool {
+	of := func(e parser.Expr) bool { return distinguishesReplicas(e, records) }
+	switch e := expr.(type) {
+	case *parser.VectorSelector:
+		if is, known := records[e.Name]; known {
+			return is
+		}
+		return !strings.HasPrefix(e.Name, "ALERTS")
+	case *parser.MatrixSelector:
+		return of(e.VectorSelector)
+	case *parser.SubqueryExpr:
+		return of(e.Expr)
+	case *parser.ParenExpr:
+		return of(e.Expr)
+	case *parser.UnaryExpr:
+		return of(e.Expr)
+	case *parser.AggregateExpr:
+		if e.Op == parser.TOPK || e.Op == parser.BOTTOMK {
+			return of(e.Expr)
+		}
+		return slices.Contains(e.Grouping, replica[0]) != e.Without && of(e.Expr)
+	case *parser.Call:
+		return slices.ContainsFunc(e.Args, func(arg parser.Expr) bool { return e.Func.Name != "absent" && e.Func.Name != "scalar" && of(arg) })
+	case *parser.BinaryExpr:
+		m := e.VectorMatching
+		switch {
+		case m == nil:
+			return of(e.LHS) || of(e.RHS)
+		case e.Op == parser.LOR:
+			return of(e.LHS) || of(e.RHS)
+		case e.Op == parser.LAND || e.Op == parser.LUNLESS, m.Card == parser.CardManyToOne:
+			return of(e.LHS)
+		case m.Card == parser.CardOneToMany:
+			return of(e.RHS)
+		case e.Op.IsComparisonOperator() && !e.ReturnBool:
+			return of(e.LHS)
+		}
+		return slices.Contains(m.MatchingLabels, replica[0]) == m.On && of(e.LHS)
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/rulefmt"
+)
+
+// labelsOf is the record with the labels of nodes and validators.
+const labelsOf = "avax:labels"
+
+// notOwner are the labels of alerts, besides those of the site, by which the owner of a node or validator is not found.
+var notOwner = []string{
+	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "collector", "fact", "instance", "ip", "level", "node", "node_id", "output", "pod",
+	"reason", "requirement", "scope", "severity", "stage", "subject", "subnet_id", "target", "upstream", "validation_id", "within",
+}
+
+// ownerOf is the value of a label that the operator gives to nodes and validators: that of the alert, of its validator or node, or of the only owner
+// of the chain's validators. It is none otherwise, not empty: the series ALERTS would then have the template as its value.
+func (c *compiler) ownerOf(name string) string {
+	template := `{{ if $labels.LABEL }}{{ $labels.LABEL }}{{ else }}{{ if $labels.label }}{{ if eq $labels.label "LABEL" }}{{ $labels.value }}` +
+		`{{ else }}none{{ end }}{{ else }}` + site(notOwner) +
+		"{{ with query (printf `avax:labels{LABEL!=\"\",validation_id=%q} or on () avax:labels{LABEL!=\"\",node_id=%q} or on () " +
+		"avax:labels{%sLABEL!=\"\",node=%q}` (or $labels.validation_id \"-\") (or $labels.node_id \"-\") $site (or $labels.node \"-\")) }}" +
+		`{{ . | sortByLabel "LABEL" | first | label "LABEL" }}{{ else }}` +
+		"{{ $of := query (printf `count by (LABEL) (avax:labels{%sLABEL!=\"\"} and on (job, node_id) " +
+		"last_over_time(avax_l1_validator_weight{%schain=%q}[20m]))` $site $site (or $labels.chain \"-\")) }}" +
+		`{{ if and (eq (len $of) 1) (or $labels.parameter $labels.upgrade $labels.address) }}{{ $of | first | label "LABEL" }}{{ else }}none{{ end }}` +
+		`{{ end }}{{ end }}{{ end }}`
+	return strings.ReplaceAll(template, "LABEL", name)
+}
+
+// ownerRules returns, for each label of the operator, the series of nodes and validators with the label, and the number of their alerts.
+func (c *compiler) ownerRules() (rules []Rule) {
+	for _, name := range slices.Clone(c.Owners) {
+		expr := strings.NewReplacer("LABEL", name).Replace
+		rules = append(rules,
+			Rule{Rule: rulefmt.Rule{
+				Record: "avax:label", Labels: map[string]string{"label": name},
+				Expr: expr(`max by (job, node, node_id, validation_id, value) (label_replace(avax:labels{LABEL!=""}, "value", "$1", "LABEL", "(.+)"))`),
+			}},
+			Rule{Rule: rulefmt.Rule{
+				Record: "avax:label_alerts", Labels: map[string]string{"label": name},
+				Expr: expr(`count by (job, severity, value) ` +
+					`(label_replace(ALERTS{alertstate="firing", severity=~"page|warn", LABEL!~"|none"}, "value", "$1", "LABEL", "(.+)"))`),
+			}})
+	}
+	return rules
+}

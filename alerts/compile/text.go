@@ -1,0 +1,128 @@
+package compile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// words are what a text may contain between < and >. Every other word is a label of the alert.
+var words = map[string]string{
+	"value":    `{{ $value }}`,
+	"number":   `{{ $value | printf "%.0f" }}`,
+	"percent":  `{{ $value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
+	"duration": `{{ $value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
+	"time":     `{{ $value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
+
+	// Of the first result of a query; <its LABEL> is a label of one result.
+	"its number":        `{{ . | first | value | printf "%.0f" }}`,
+	"its exact percent": `{{ . | first | value | humanizePercentage | reReplaceAll "%" " %" }}`,
+	"its percent":       `{{ . | first | value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
+	"its duration":      `{{ . | first | value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
+	"its time":          `{{ . | first | value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
+
+	// Names, by node ID, validation ID and address.
+	"validator": `<with avax:validator_name{node_id}><first node><else><node_id><end>`,
+	"validation": "{{ with query (printf `avax:validator_name{validation_id=%q} or on () avax:validator_name{node_id=%q}` (or $labels.validation_id \"-\") $labels.node_id) }}" +
+		`<first node><else><node_id><end>`,
+	"wallet": `<with avax_watch_labels{address}><first name><else><address><end>`,
+
+	"reward of node":      `<with avax:reward_at_risk_avax{node}> of <its number> AVAX<end>`,
+	"reward of validator": `<with avax:reward_at_risk_avax{node_id}> of <its number> AVAX<end>`,
+	"first node":          `{{ . | sortByLabel "node" | first | label "node" }}`,
+	"first name":          `{{ . | sortByLabel "name" | first | label "name" }}`,
+	"first symbol":        `{{ . | first | label "symbol" }}`,
+
+	"else": `{{ else }}`,
+	"end":  `{{ end }}`,
+}
+
+// unique are labels whose values no two sites share: a query by one of them needs no labels of the site.
+var unique = []string{"node_id", "validation_id", "tx_id", "address"}
+
+var (
+	word      = regexp.MustCompile(`<([a-z][^<>]*)>`)
+	condition = regexp.MustCompile(`^if ([a-z_]+)$`)
+	its       = regexp.MustCompile(`^its ([a-z_]+)$`)
+	query     = regexp.MustCompile(`^(if|with|range) (.+?)(?: by ([a-z_]+))?$`)
+	filled    = regexp.MustCompile(`\{([a-z_]+(?:, ?[a-z_]+)*)(?:; ([^}]*))?\}`)
+	label     = regexp.MustCompile(`^[a-z_]+$`)
+)
+
+// notSite are the labels of alerts that do not say on which site a node is.
+var notSite = []string{"__name__", "alertgroup", "alertname", "cause", "chain", "check", "node", "reason", "scope", "severity", "stage", "within"}
+
+// site sets $site to the matchers of the labels that distinguish sites.
+func site(except []string) string {
+	return `{{ $site := "" }}{{ range $k, $v := $labels }}{{ if not (match "^(` + strings.Join(except, "|") + `)$" $k) }}` +
+		`{{ $site = printf "%s%s=%q," $site $k $v }}{{ end }}{{ end }}`
+}
+
+// text translates a text of the source into a template of Prometheus.
+func (x expression) text(text string) (string, error) {
+	var failed error
+	for depth := 0; word.MatchString(text); depth++ {
+		if depth > 4 {
+			return "", fmt.Errorf("%s: words that contain themselves", text)
+		}
+		text = word.ReplaceAllStringFunc(text, func(found string) string {
+			inner := found[1 : len(found)-1]
+			if known, is := words[inner]; is {
+				return known
+			}
+			if m := condition.FindStringSubmatch(inner); m != nil {
+				return "{{ if $labels." + m[1] + " }}"
+			}
+			if m := its.FindStringSubmatch(inner); m != nil {
+				return "{{ . | label \"" + m[1] + "\" }}"
+			}
+			if m := query.FindStringSubmatch(inner); m != nil {
+				sorted := ""
+				if m[3] != "" {
+					sorted = " | sortByLabel \"" + m[3] + "\""
+				}
+				return "{{ " + m[1] + " " + ask(m[2]) + sorted + " }}"
+			}
+			if !label.MatchString(inner) {
+				failed = fmt.Errorf("<%s>: no such word; write a label, or one of %s", inner, strings.Join(sortedKeys(words), ", "))
+				return ""
+			}
+			return "{{ $labels." + inner + " }}"
+		})
+	}
+	if strings.Contains(text, "$site") {
+		text = site(slices.Concat(x.owners, notSite)) + text
+	}
+	return text, failed
+}
+
+// ask returns the template of a query, in which {node} stands for the label of the alert, on its site.
+func ask(promql string) string {
+	var values []string
+	promql = filled.ReplaceAllStringFunc(promql, func(found string) string {
+		m := filled.FindStringSubmatch(found)
+		var matchers []string
+		where := ""
+		names := strings.Split(strings.ReplaceAll(m[1], " ", ""), ",")
+		if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(unique, name) }) {
+			where = "%s"
+			values = append(values, "$site")
+		}
+		for _, name := range names {
+			if name == "site" {
+				continue
+			}
+			matchers = append(matchers, name+"=%q")
+			values = append(values, "$labels."+name)
+		}
+		if m[2] != "" {
+			matchers = append(matchers, m[2])
+		}
+		return "{" + where + strings.Join(matchers, ",") + "}"
+	})
+	if len(values) == 0 {
+		return "query `" + promql + "`"
+	}
+	return "query (printf `" + promql + "` " + strings.Join(values, " ") + ")"
+}
