@@ -724,7 +724,7 @@ var causesPlayed = flag.String("causes", "", "play only causes whose names conta
 // five and thirty nodes, with and without labels of owners, and the built-in Alertmanager routes them as shipped.
 func TestEachCauseSendsOneNotification(t *testing.T) {
 	t.Parallel()
-	withOwners := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
+	withOwners := must.Get(alerts.With(alerts.Options{Labels: []string{"owner"}}))(t)
 	for _, set := range []struct {
 		name  string
 		rules []byte

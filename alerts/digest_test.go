@@ -10,7 +10,7 @@ import (
 // The alerts of the digest have the severity of the watchdog, so that status pages do not show them as problems.
 func TestDigestIsAddedWithoutProblems(t *testing.T) {
 	t.Parallel()
-	both := must.Get(WithDigest(Rules))(t)
+	both := must.Get(With(Options{Digest: true}))(t)
 	before, _ := parseRules(t, Rules)
 	after, _ := parseRules(t, both)
 	all, digest := parseRules(t, Digest)

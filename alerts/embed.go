@@ -1,10 +1,17 @@
 // Package alerts holds the alert rules. rules.yml is for a Prometheus server and for alerting in the exporter. companion.yml is for
-// metrics of other programs that a Prometheus server scrapes. digest.yml is for a weekly digest.
+// metrics of other programs that a Prometheus server scrapes. Both are compiled from the files in source. digest.yml is for a weekly digest.
 //
 // Each file has its tests in files that end in _test.yml, for promtool test rules. docs/runbooks has a page for each alert.
 package alerts
 
-import _ "embed"
+import "embed"
+
+//go:generate go run ./generate
+
+// Source are the files from which rules.yml and companion.yml are compiled: a directory for each.
+//
+//go:embed source
+var Source embed.FS
 
 // Rules is rules.yml, in the format of Prometheus 2.42 and later. The recording rules at the top are the thresholds.
 //
@@ -16,22 +23,6 @@ var Rules []byte
 //
 //go:embed companion.yml
 var Companion []byte
-
-// labelTemplate is the value of a label that WithLabels adds to alerts. LABEL stands for its name. The value is not empty, because the
-// series ALERTS would then have the template as its value.
-//
-//go:embed label.tmpl
-var labelTemplate string
-
-// labelRules are the recording rules that WithLabels adds for a label. LABEL stands for its name.
-//
-//go:embed label.yml
-var labelRules string
-
-// labelChanges are the changes of the rules' text that WithLabels makes.
-//
-//go:embed label_changes.yml
-var labelChanges []byte
 
 // Digest is digest.yml, in the same format: alerts that always fire. Together they are the weekly digest.
 //

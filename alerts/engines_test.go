@@ -2,7 +2,6 @@ package alerts
 
 import (
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"testing"
@@ -26,7 +25,13 @@ func TestTextsSelectWithLabelsOfTheSeries(t *testing.T) {
 	for _, name := range ofVMAlert {
 		added[name] = true
 	}
-	texts := []string{string(must.Get(os.ReadFile("label.tmpl"))(t))}
+	var texts []string
+	labelled, _ := parseRules(t, must.Get(With(Options{Labels: []string{"owner"}}))(t))
+	for _, r := range labelled {
+		if value := r.Labels["owner"]; value != "" {
+			texts = append(texts, value)
+		}
+	}
 	for _, r := range all {
 		if r.Alert == "" {
 			continue

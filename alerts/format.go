@@ -2,87 +2,222 @@ package alerts
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/avax-exporter/avax-exporter/alerts/compile"
 )
 
-// PrometheusRule returns rules, a rule file, as a resource of the Prometheus operator.
-func PrometheusRule(name string, rules []byte) []byte {
+// The names of the rule files.
+const (
+	RulesFile     = "rules"
+	CompanionFile = "companion"
+)
+
+// Options select what is added to a rule file.
+type Options struct {
+	Labels []string // labels of nodes and validators, such as owner, that each alert gets. Without a value it is none.
+	Digest bool     // the rules of the weekly digest
+}
+
+// Compiled returns a rule file, compiled from its source.
+func Compiled(name string, o Options) (*compile.File, error) {
+	source, err := fs.Sub(Source, "source/"+name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := compile.Rules(source, compile.Options{Owners: o.Labels})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if o.Digest {
+		var digest struct {
+			Groups []struct {
+				rulefmt.RuleGroup `yaml:",inline"`
+			}
+		}
+		if err := yaml.Unmarshal(Digest, &digest); err != nil {
+			return nil, fmt.Errorf("digest: %w", err)
+		}
+		for _, g := range digest.Groups {
+			added := compile.Group{Name: g.Name, Interval: g.Interval}
+			for _, r := range g.Rules {
+				added.Rules = append(added.Rules, compile.Rule{Rule: r})
+			}
+			compile.Own([]compile.Group{added}, o.Labels)
+			f.Groups = append(f.Groups, added)
+		}
+	}
+	return f, nil
+}
+
+// With returns rules.yml with what the options add.
+func With(o Options) ([]byte, error) {
+	f, err := Compiled(RulesFile, o)
+	if err != nil {
+		return nil, err
+	}
+	return f.YAML()
+}
+
+// objectSize is the largest size of a group that is one object, as YAML. kubectl apply keeps a copy of an object as JSON in an annotation, of 262144
+// bytes at most, and the Prometheus operator writes no rules of an object above 524288 bytes. JSON needs up to a tenth more than YAML.
+const objectSize = 220_000
+
+// PrometheusRules returns a rule file as objects of the Prometheus operator: one for each group, below the limits of Kubernetes.
+func PrometheusRules(name string, f *compile.File) ([]byte, error) {
+	groups, err := forObjects(f.Groups, objectSize)
+	if err != nil {
+		return nil, err
+	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `apiVersion: monitoring.coreos.com/v1
+	for i, g := range groups {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		fmt.Fprintf(&out, `apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
 metadata:
-  name: %s
+  name: %s-%s
   labels:
     app.kubernetes.io/name: avax-exporter
 spec:
-`, name)
-	for line := range bytes.Lines(rules) {
-		if len(bytes.TrimSpace(line)) > 0 {
-			out.WriteString("  ")
+`, name, strings.TrimPrefix(strings.TrimPrefix(g.Name, "avax-"), "companion-"))
+		text, err := (&compile.File{Groups: []compile.Group{g}}).YAML()
+		if err != nil {
+			return nil, err
 		}
-		out.Write(line)
+		for line := range bytes.Lines(text) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				out.WriteString("  ")
+			}
+			out.Write(line)
+		}
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
-// GrafanaManaged returns rules, a rule file, with annotations for Grafana-managed alerting: there, $value is a text, and query returns nothing.
-func GrafanaManaged(rules []byte) []byte {
-	return bytes.ReplaceAll(rules, []byte("$value"), []byte("$.Values.query.Value"))
+// forObjects returns the groups, of which those are split that are larger than a size.
+func forObjects(groups []compile.Group, size int) (small []compile.Group, err error) {
+	for _, g := range groups {
+		text, err := (&compile.File{Groups: []compile.Group{g}}).YAML()
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > size {
+			small = append(small, smaller([]compile.Group{g})...)
+		} else {
+			small = append(small, g)
+		}
+	}
+	return small, nil
+}
+
+// owner stands in the rules of the chart for the labels that its values list.
+const owner = "OWNER"
+
+// Chart returns the rules for the Helm chart, which makes an object of each group, and what it adds for each label: the value that alerts get, and rules
+// after avax:labels. OWNER stands for the labels.
+func Chart() (rules, label []byte, err error) {
+	f, err := Compiled(RulesFile, Options{Labels: []string{owner}})
+	if err != nil {
+		return nil, nil, err
+	}
+	var added struct {
+		Value string         `yaml:"value"`
+		Rules []rulefmt.Rule `yaml:"rules"`
+	}
+	for i, g := range f.Groups {
+		f.Groups[i].Rules = slices.DeleteFunc(g.Rules, func(r compile.Rule) bool {
+			its := r.Labels["label"] == owner
+			if its {
+				added.Rules = append(added.Rules, r.Rule)
+			}
+			return its
+		})
+		for _, r := range g.Rules {
+			if r.Alert != "" {
+				added.Value = r.Labels[owner]
+				delete(r.Labels, owner)
+			}
+		}
+	}
+	if f.Groups, err = forObjects(f.Groups, objectSize/4); err != nil { // three labels make a group four times as large
+		return nil, nil, err
+	}
+	f.Head = "# Compiled from alerts/source by `make docs`."
+	if rules, err = f.YAML(); err != nil {
+		return nil, nil, err
+	}
+	label, err = yaml.Marshal(added)
+	return rules, label, err
+}
+
+// GrafanaManaged returns a rule file with annotations for Grafana-managed alerting: there, $value is a text, and query returns nothing.
+func GrafanaManaged(f *compile.File) *compile.File {
+	groups := slices.Clone(f.Groups)
+	for i, g := range groups {
+		groups[i].Rules = slices.Clone(g.Rules)
+		for j, r := range g.Rules {
+			texts := maps.Clone(r.Annotations)
+			for name, text := range texts {
+				texts[name] = strings.ReplaceAll(text, "$value", "$.Values.query.Value")
+			}
+			groups[i].Rules[j].Annotations = texts
+		}
+	}
+	return &compile.File{Head: f.Head, Groups: groups}
 }
 
 // mimirGroup is the number of rules that a group may have by Mimir's default limit (ruler_max_rules_per_rule_group).
 const mimirGroup = 20
 
-var recorded = regexp.MustCompile(`avax:[a-z0-9_]+`)
+// Mimir returns a rule file with groups that Mimir and Cortex accept by default.
+func Mimir(f *compile.File) *compile.File {
+	return &compile.File{Head: f.Head, Groups: smaller(f.Groups)}
+}
 
-// Mimir returns rules, a rule file, with groups that Mimir and Cortex accept by default. An alert is in one group with the records that it reads,
-// as far as they fit, and follows them. A record of another group may be one evaluation old.
-func Mimir(rules []byte) ([]byte, error) {
-	var file yaml.Node
-	if err := yaml.Unmarshal(rules, &file); err != nil {
-		return nil, err
-	}
-	groups := field(file.Content[0], "groups")
-	var all []*yaml.Node
+// smaller returns groups of at most 20 rules. An alert is in one group with the records that it reads, as far as they fit, and follows them. A
+// record of another group may be one evaluation old.
+func smaller(groups []compile.Group) (split []compile.Group) {
+	var all []compile.Rule
 	var names []string // of the group of each rule
 	records := map[string][]int{}
-	for _, g := range groups.Content {
-		for _, r := range field(g, "rules").Content {
-			if name := field(r, "record"); name != nil {
-				records[name.Value] = append(records[name.Value], len(all))
+	for _, g := range groups {
+		for _, r := range g.Rules {
+			if r.Record != "" {
+				records[r.Record] = append(records[r.Record], len(all))
 			}
-			all, names = append(all, r), append(names, field(g, "name").Value)
+			all, names = append(all, r), append(names, g.Name)
 		}
 	}
 	placed := map[int]bool{}
 	var closure func(i int, found map[int]bool)
 	closure = func(i int, found map[int]bool) {
 		found[i] = true
-		for _, name := range recorded.FindAllString(field(all[i], "expr").Value, -1) {
+		for _, name := range all[i].Reads() {
 			for _, j := range records[name] {
-				if !placed[j] && !found[j] && !strings.HasPrefix(name, "avax:threshold") {
+				if !placed[j] && !found[j] && !strings.HasPrefix(name, compile.Threshold) {
 					closure(j, found)
 				}
 			}
 		}
 	}
-	var split []*yaml.Node
 	room, number := 0, map[string]int{}
 	open := func(of string) {
 		number[of]++
-		split = append(split, mapping("name", scalar(fmt.Sprintf("%s-%d", of, number[of])), "rules", &yaml.Node{Kind: yaml.SequenceNode}))
+		split = append(split, compile.Group{Name: fmt.Sprintf("%s-%d", of, number[of])})
 		room = mimirGroup
 	}
-	for _, kind := range []string{"alert", "record"} {
+	for _, alerts := range []bool{true, false} {
 		for i, r := range all {
-			if placed[i] || field(r, kind) == nil {
+			if placed[i] || (r.Alert != "") != alerts {
 				continue
 			}
 			together := map[int]bool{}
@@ -94,100 +229,11 @@ func Mimir(rules []byte) ([]byte, error) {
 				if room == 0 {
 					open(names[i])
 				}
-				rules := field(split[len(split)-1], "rules")
-				rules.Content, placed[j] = append(rules.Content, all[j]), true
+				last := &split[len(split)-1]
+				last.Rules, placed[j] = append(last.Rules, all[j]), true
 				room--
 			}
 		}
 	}
-	groups.Content = split
-	return write(&file)
-}
-
-func scalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
-
-func mapping(key1 string, value1 *yaml.Node, key2 string, value2 *yaml.Node) *yaml.Node {
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{scalar(key1), value1, scalar(key2), value2}}
-}
-
-// WithDigest adds the rules of the weekly digest to rules. Rules and result are in the format of rules.yml.
-func WithDigest(rules []byte) ([]byte, error) {
-	var file, digest yaml.Node
-	if err := errors.Join(yaml.Unmarshal(rules, &file), yaml.Unmarshal(Digest, &digest)); err != nil {
-		return nil, err
-	}
-	groups := field(file.Content[0], "groups")
-	groups.Content = append(groups.Content, field(digest.Content[0], "groups").Content...)
-	return write(&file)
-}
-
-// WithLabels adds labels of nodes and validators, such as owner, to the alerts of rules, and the rules of label.yml for each of them.
-// In an alert without such a label its value is none. Rules and result are in the format of rules.yml.
-func WithLabels(rules []byte, names []string) ([]byte, error) {
-	var changes []struct{ From, To string }
-	if err := yaml.Unmarshal(labelChanges, &changes); err != nil {
-		return nil, fmt.Errorf("label_changes.yml: %w", err)
-	}
-	listed := strings.NewReplacer("COMMAS", strings.Join(names, ", "), "BARS", strings.Join(names, "|"))
-	for _, c := range changes {
-		if len(names) > 0 {
-			rules = bytes.ReplaceAll(rules, []byte(c.From), []byte(listed.Replace(c.To)))
-		}
-	}
-	var file yaml.Node
-	if err := yaml.Unmarshal(rules, &file); err != nil {
-		return nil, err
-	}
-	var added []*yaml.Node
-	for _, name := range names {
-		var of yaml.Node
-		if err := yaml.Unmarshal([]byte(strings.ReplaceAll(labelRules, "LABEL", name)), &of); err != nil {
-			return nil, fmt.Errorf("label.yml: %w", err)
-		}
-		added = append(added, of.Content[0].Content...)
-	}
-	for _, g := range field(file.Content[0], "groups").Content {
-		rules := field(g, "rules")
-		before := slices.IndexFunc(rules.Content, func(r *yaml.Node) bool {
-			record := field(r, "record")
-			return record != nil && record.Value == "avax:labels"
-		})
-		if before >= 0 {
-			rules.Content = slices.Insert(rules.Content, before+1, added...)
-		}
-		for _, r := range rules.Content {
-			labels := field(r, "labels")
-			if field(r, "alert") == nil || labels == nil {
-				continue
-			}
-			for _, name := range names {
-				value := strings.ReplaceAll(strings.TrimSpace(labelTemplate), "LABEL", name)
-				labels.Content = append(labels.Content, scalar(name), &yaml.Node{Kind: yaml.ScalarNode, Value: value, Style: yaml.SingleQuotedStyle})
-			}
-		}
-	}
-	return write(&file)
-}
-
-func write(file *yaml.Node) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(file); err != nil {
-		return nil, fmt.Errorf("rules: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-// field returns the value of a key of a mapping; nil if there is no such key.
-func field(mapping *yaml.Node, key string) *yaml.Node {
-	if mapping == nil {
-		return nil
-	}
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return mapping.Content[i+1]
-		}
-	}
-	return nil
+	return split
 }

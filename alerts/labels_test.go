@@ -12,7 +12,7 @@ import (
 // networks with a node of the same name (jobs a and b), double no alert and miss none.
 func TestAlertsHaveTheLabelsOfTheirNodeOrValidator(t *testing.T) {
 	t.Parallel()
-	rules := must.Get(WithLabels(Rules, []string{"owner", "region"}))(t)
+	rules := must.Get(With(Options{Labels: []string{"owner", "region"}}))(t)
 	cases := must.Get(os.ReadFile("testdata/labels_test.yml"))(t)
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"rules.yml": rules, "labels_test.yml": cases} {

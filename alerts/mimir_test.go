@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/avax-exporter/avax-exporter/alerts/compile"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -27,9 +28,13 @@ func textOf(r rulefmt.Rule) string {
 
 func TestMimirsGroupsHaveTheSameRules(t *testing.T) {
 	t.Parallel()
-	labelled := must.Get(WithLabels(Rules, []string{"owner", "team"}))(t)
-	for name, file := range map[string][]byte{"rules": Rules, "rules with labels": labelled, "companion": Companion} {
-		split := must.Get(Mimir(file))(t)
+	compiled := func(name string, labels ...string) *compile.File {
+		return must.Get(Compiled(name, Options{Labels: labels}))(t)
+	}
+	for name, f := range map[string]*compile.File{
+		"rules": compiled(RulesFile), "rules with labels": compiled(RulesFile, "owner", "team"), "companion": compiled(CompanionFile),
+	} {
+		file, split := must.Get(f.YAML())(t), must.Get(Mimir(f).YAML())(t)
 		want, names := map[string]int{}, map[string]bool{}
 		for _, g := range groupsOf(t, file) {
 			for _, r := range g.Rules {
@@ -60,7 +65,7 @@ func TestMimirsGroupsHaveTheSameRules(t *testing.T) {
 // begins and ends at most three evaluations later than with the groups of rules.yml.
 func TestMimirsGroupsHaveTheSameAlerts(t *testing.T) {
 	t.Parallel()
-	split := must.Get(Mimir(Rules))(t)
+	split := must.Get(Mimir(must.Get(Compiled(RulesFile, Options{}))(t)).YAML())(t)
 	place := map[string]int{} // a later group, which is evaluated earlier, has a lower number
 	groups := groupsOf(t, split)
 	slices.Reverse(groups)

@@ -177,7 +177,7 @@ func withLabels(series string, more map[string]string) string {
 // the other site, and it suppresses nothing there.
 func TestSitesWithEqualNodeNamesAreToldApart(t *testing.T) {
 	t.Parallel()
-	text := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
+	text := must.Get(alerts.With(alerts.Options{Labels: []string{"owner"}}))(t)
 	rules := testworld.Rules(t, text)
 	inhibition := must.Get(notify.ParseInhibition(alertmanager.Config))(t)
 	for i, s := range setUps() {

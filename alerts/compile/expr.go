@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +21,6 @@ const (
 	raw      = "raw:"   // before a family: its series, which ends with the last scrape
 	owned    = "owned:" // before a record: joined with the labels that the operator gives to nodes
 	bar      = "bar"    // the threshold of the rule
-	used     = "avax:threshold_used"
 )
 
 // replica are the labels that distinguish replicas of an exporter, and alerts those that Prometheus adds to the series of alerts.
@@ -37,17 +35,14 @@ type expression struct {
 	owners []string          // labels that the operator gives to nodes and validators
 }
 
-// translate returns the PromQL of an expression of the source. If merge is true, replicas of an exporter raise one alert, not several.
-func (x expression) translate(text string, merge func(parser.Expr) bool) (parser.Expr, error) {
+// translate returns the PromQL of an expression of the source.
+func (x expression) translate(text string) (parser.Expr, error) {
 	expr, err := promQL.ParseExpr(text)
 	if err != nil {
 		return nil, err
 	}
 	if expr, err = x.rewrite(expr); err != nil {
 		return nil, err
-	}
-	if merge(expr) {
-		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
 	}
 	// The tree is printed and parsed, so that what the rules get is checked as Prometheus checks it.
 	return promQL.ParseExpr(expr.String())
@@ -131,23 +126,6 @@ func rename(v *parser.VectorSelector, name string) {
 	}
 }
 
-// threshold returns the number with which a rule compares. The matchers of bar replace those of the rule, except for its alert.
-func (x expression) threshold(v *parser.VectorSelector) (parser.Expr, error) {
-	own := slices.DeleteFunc(slices.Clone(v.LabelMatchers), func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })
-	switch {
-	case len(own) == 0:
-		own = x.bar
-	case len(x.bar) > 0 && !slices.ContainsFunc(own, func(m *labels.Matcher) bool { return m.Name == "alert" }):
-		own = slices.Concat(x.bar[:1], own)
-	}
-	if len(own) == 0 {
-		return nil, fmt.Errorf(`bar: whose? Write bar{alert="NAME"}, or give the alert a bar`)
-	}
-	rename(v, used)
-	v.LabelMatchers = slices.Concat(own, []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, used)})
-	return &parser.Call{Func: parser.Functions["scalar"], Args: parser.Expressions{&parser.AggregateExpr{Op: parser.MAX, Expr: v}}}, nil
-}
-
 // labels replaces words for lists of labels by the labels.
 func (x expression) labels(names []string) (all []string) {
 	for _, name := range names {
@@ -224,4 +202,19 @@ func distinguishesReplicas(expr parser.Expr, records map[string]bool) bool {
 		return slices.Contains(m.MatchingLabels, replica[0]) == m.On && of(e.LHS)
 	}
 	return false
+}
+
+// Reads returns the names of the series that the rule reads.
+func (r Rule) Reads() (names []string) {
+	expr, err := promQL.ParseExpr(r.Expr)
+	if err != nil {
+		return nil
+	}
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if v, is := n.(*parser.VectorSelector); is && !slices.Contains(names, v.Name) {
+			names = append(names, v.Name)
+		}
+		return nil
+	})
+	return names
 }

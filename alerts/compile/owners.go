@@ -1,11 +1,27 @@
 package compile
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
+
+// Own adds labels that the operator gives to nodes and validators to the alerts of groups that have no source.
+func Own(groups []Group, owners []string) {
+	for _, g := range groups {
+		for i := range g.Rules {
+			g.Rules[i].own(owners)
+		}
+	}
+}
+
+func (r *Rule) own(owners []string) {
+	for _, name := range owners {
+		if r.Alert != "" {
+			r.Labels[name] = ownerOf(name)
+		}
+	}
+}
 
 // labelsOf is the record with the labels of nodes and validators.
 const labelsOf = "avax:labels"
@@ -18,7 +34,7 @@ var notOwner = []string{
 
 // ownerOf is the value of a label that the operator gives to nodes and validators: that of the alert, of its validator or node, or of the only owner
 // of the chain's validators. It is none otherwise, not empty: the series ALERTS would then have the template as its value.
-func (c *compiler) ownerOf(name string) string {
+func ownerOf(name string) string {
 	template := `{{ if $labels.LABEL }}{{ $labels.LABEL }}{{ else }}{{ if $labels.label }}{{ if eq $labels.label "LABEL" }}{{ $labels.value }}` +
 		`{{ else }}none{{ end }}{{ else }}` + site(notOwner) +
 		"{{ with query (printf `avax:labels{LABEL!=\"\",validation_id=%q} or on () avax:labels{LABEL!=\"\",node_id=%q} or on () " +
@@ -32,8 +48,8 @@ func (c *compiler) ownerOf(name string) string {
 }
 
 // ownerRules returns, for each label of the operator, the series of nodes and validators with the label, and the number of their alerts.
-func (c *compiler) ownerRules() (rules []Rule) {
-	for _, name := range slices.Clone(c.Owners) {
+func ownerRules(owners []string) (rules []Rule) {
+	for _, name := range owners {
 		expr := strings.NewReplacer("LABEL", name).Replace
 		rules = append(rules,
 			Rule{Rule: rulefmt.Rule{

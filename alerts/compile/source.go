@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
@@ -25,16 +22,23 @@ type Options struct {
 	Owners []string
 }
 
+// File is a rule file of Prometheus.
+type File struct {
+	Head   string // comment
+	Groups []Group
+}
+
 // Group is a group of rules, which are evaluated in order.
 type Group struct {
-	Name  string
-	Rules []Rule
+	Name     string
+	Interval model.Duration // 0: that of the server
+	Rules    []Rule
 }
 
 // Rule is a rule of Prometheus.
 type Rule struct {
 	rulefmt.Rule
-	About    string // kind of what an alert is about: one of the keys of boards
+	About    string // kind of what an alert is about: one of the keys of kinds
 	Comment  string // lines above the rule
 	KeepNote string // why it keeps firing
 }
@@ -43,101 +47,103 @@ type Rule struct {
 type file struct {
 	Group string
 	Rules []entry
+	head  string
 }
 
-// entry is an entry of a file: a record, or an alert with one rule for each tier.
+// entry is a record, or an alert with a rule for each of its tiers. A tier has the fields of its alert, unless it has its own.
 type entry struct {
-	Record, Alert string
-	About         string
-	fields        `yaml:",inline"`
-	Bars          map[string]string // more thresholds, by severity or the label needs
-	Tiers         []fields
-
-	comment string
-	notes   map[string]string // by threshold
-}
-
-// fields are those of an alert that a tier may replace.
-type fields struct {
-	Severity, Within string
-	Labels           map[string]string
-	Expr             string
-	Bar              string
-	For              string
-	Keep             string `yaml:"keep_firing_for"`
-	Board            string
+	Record, Alert, About, Expr string
+	Severity, Within           string
+	Labels                     map[string]string
+	For, Board                 string
+	Keep                       string            `yaml:"keep_firing_for"`
+	Bar                        string            // threshold
+	Bars                       map[string]string // more thresholds, by severity, the label needs, or both
 
 	Summary, Description, Impact, Action string
 
-	comment, keepNote, barNote string
+	Tiers []entry
+
+	comment, barNote, keepNote string
+	notes                      map[string]string // by key of Bars
 }
 
-// Read reads the files of the source, in the order of their names.
+// read reads the files of the source, in the order of their names.
 func read(source fs.FS) (all []file, err error) {
 	names, err := fs.Glob(source, "*.yml")
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		text, err := fs.ReadFile(source, name)
-		if err != nil {
-			return nil, err
-		}
 		var f file
-		d := yaml.NewDecoder(strings.NewReader(string(text)))
-		d.KnownFields(true)
-		if err := d.Decode(&f); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Base(name), err)
-		}
 		var node yaml.Node
-		if err := yaml.Unmarshal(text, &node); err != nil {
-			return nil, fmt.Errorf("%s: %w", path.Base(name), err)
+		text, err := fs.ReadFile(source, name)
+		if err == nil {
+			d := yaml.NewDecoder(strings.NewReader(string(text)))
+			d.KnownFields(true)
+			err = d.Decode(&f)
 		}
+		if err == nil {
+			err = yaml.Unmarshal(text, &node)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		f.head = strings.TrimSpace(node.HeadComment)
 		for i, n := range value(node.Content[0], "rules").Content {
-			f.Rules[i].readComments(n)
+			if err := f.Rules[i].read(n); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 		}
 		all = append(all, f)
 	}
 	return all, nil
 }
 
-func (e *entry) readComments(n *yaml.Node) {
+// read reads the comments of an entry, and gives its tiers the fields that they do not have.
+func (e *entry) read(n *yaml.Node) error {
 	e.comment, e.notes = n.HeadComment, map[string]string{}
-	e.fields.readComments(n)
-	if bars := value(n, "bars"); bars != nil {
-		for i := 0; i < len(bars.Content); i += 2 {
-			e.notes[bars.Content[i].Value] = cmp.Or(bars.Content[i+1].LineComment, bars.Content[i].HeadComment)
+	if v := value(n, "keep_firing_for"); v.LineComment != "" {
+		e.keepNote = v.LineComment
+	}
+	if v := value(n, "bar"); v.LineComment != "" {
+		e.barNote = v.LineComment
+	}
+	bars := value(n, "bars").Content
+	for i := 0; i < len(bars); i += 2 {
+		e.notes[bars[i].Value] = bars[i+1].LineComment
+	}
+	for i, of := range value(n, "tiers").Content {
+		tier := *e
+		tier.Bar, tier.Tiers, tier.Labels = "", nil, maps.Clone(e.Labels)
+		if i > 0 {
+			tier.barNote = e.Tiers[0].barNote
+		}
+		if err := of.Decode(&tier); err != nil {
+			return err
+		}
+		if err := tier.read(of); err != nil {
+			return err
+		}
+		if e.Tiers[i] = tier; i == 0 {
+			e.Tiers[i].comment = strings.TrimSpace(e.comment + "\n" + tier.comment)
 		}
 	}
-	if tiers := value(n, "tiers"); tiers != nil {
-		for i, t := range tiers.Content {
-			e.Tiers[i].comment = t.HeadComment
-			e.Tiers[i].readComments(t)
-		}
-	}
+	return nil
 }
 
-func (f *fields) readComments(n *yaml.Node) {
-	if v := value(n, "keep_firing_for"); v != nil {
-		f.keepNote = v.LineComment
-	}
-	if v := value(n, "bar"); v != nil {
-		f.barNote = v.LineComment
-	}
-}
-
-// value returns the value of a key of a mapping; nil if there is no such key.
+// value returns the value of a key of a mapping; an empty node if there is no such key.
 func value(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
 			return mapping.Content[i+1]
 		}
 	}
-	return nil
+	return &yaml.Node{}
 }
 
-// Rules compiles the source.
-func Rules(source fs.FS, o Options) ([]Group, error) {
+// Rules compiles the files of a directory. The comment at the head of the first one is that of the rules.
+func Rules(source fs.FS, o Options) (*File, error) {
 	files, err := read(source)
 	if err != nil {
 		return nil, err
@@ -146,19 +152,17 @@ func Rules(source fs.FS, o Options) ([]Group, error) {
 	byName := map[string][]parser.Expr{}
 	for _, f := range files {
 		for i := range f.Rules {
-			e := &f.Rules[i]
-			if e.Record == "" {
-				continue
+			if e := &f.Rules[i]; e.Record != "" {
+				expr, err := expression{owners: o.Owners}.translate(e.Expr)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", e.Record, err)
+				}
+				c.records[e], byName[e.Record] = expr, append(byName[e.Record], expr)
 			}
-			expr, err := expression{nil, o.Owners}.translate(e.Expr, func(parser.Expr) bool { return false })
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", e.Record, err)
-			}
-			c.records[e], byName[e.Record] = expr, append(byName[e.Record], expr)
 		}
 	}
 	c.replicas = replicaRecords(byName)
-	var groups []Group
+	compiled := &File{Head: files[0].head}
 	for _, f := range files {
 		g := Group{Name: f.Group}
 		for i := range f.Rules {
@@ -168,14 +172,14 @@ func Rules(source fs.FS, o Options) ([]Group, error) {
 				return nil, fmt.Errorf("%s: %w", cmp.Or(e.Alert, e.Record), err)
 			}
 			g.Rules = append(g.Rules, rules...)
-			if e.Record == labelsOf && len(o.Owners) > 0 {
-				g.Rules = append(g.Rules, c.ownerRules()...)
+			if e.Record == labelsOf {
+				g.Rules = append(g.Rules, ownerRules(o.Owners)...)
 			}
 		}
-		groups = append(groups, g)
+		compiled.Groups = append(compiled.Groups, g)
 	}
-	groups[0].Rules = slices.Concat(c.thresholds, groups[0].Rules)
-	return groups, nil
+	compiled.Groups[0].Rules = slices.Concat(c.thresholds, compiled.Groups[0].Rules)
+	return compiled, nil
 }
 
 // compiler compiles entries in their order.
@@ -188,167 +192,107 @@ type compiler struct {
 
 func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 	if expr := c.records[e]; expr != nil {
-		return []Rule{{Rule: rulefmt.Rule{Record: e.Record, Labels: e.Labels, Expr: parser.Prettify(expr)}, Comment: e.comment}}, nil
+		return []Rule{{Rule: rulefmt.Rule{Record: e.Record, Labels: e.Labels, Expr: layout(expr)}, Comment: e.comment}}, nil
 	}
-	c.bar(e.Alert, e.fields, nil)
+	own := map[string]string{"alert": e.Alert}
+	c.threshold(own, e.Bar, e.barNote)
 	for _, which := range sortedKeys(e.Bars) {
-		label := "needs"
-		if slices.Contains(severities, which) {
-			label = "severity"
+		with := maps.Clone(own)
+		for word := range strings.FieldsSeq(which) {
+			if slices.Contains(severities, word) {
+				with["severity"] = word
+			} else {
+				with["needs"] = word
+			}
 		}
-		c.threshold(map[string]string{"alert": e.Alert, label: which}, e.Bars[which], e.notes[which])
+		c.threshold(with, e.Bars[which], e.notes[which])
 	}
 	tiers := e.Tiers
 	if len(tiers) == 0 {
-		tiers = []fields{{}}
+		tiers = []entry{*e}
 	}
-	for i, t := range tiers {
-		if i > 0 {
-			t.barNote = cmp.Or(t.barNote, tiers[0].barNote)
+	for _, t := range tiers {
+		bar := own
+		if len(e.Tiers) > 0 && t.Bar != "" { // the labels of the threshold are those that distinguish the tier
+			bar = map[string]string{"alert": e.Alert, "severity": t.Severity}
+			if t.Within != "" {
+				bar = map[string]string{"alert": e.Alert, "within": t.Within}
+			}
+			c.threshold(bar, t.Bar, t.barNote)
 		}
-		r, err := c.alert(e, t)
+		r, err := c.alert(t, expression{matchers(bar), c.Owners})
 		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", cmp.Or(t.Severity, e.Severity), t.Within, err)
-		}
-		if r.Comment = t.comment; i == 0 {
-			r.Comment = strings.TrimSpace(e.comment + "\n" + t.comment)
+			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(t.Severity+" "+t.Within), err)
 		}
 		rules = append(rules, r)
 	}
 	return rules, nil
 }
 
-// bar adds the threshold of an alert or of one of its tiers. The labels of the threshold are those that distinguish the tier.
-func (c *compiler) bar(alert string, f fields, tier *fields) map[string]string {
-	with := map[string]string{"alert": alert}
-	if tier != nil {
-		f = *tier
-		switch {
-		case f.Within != "":
-			with["within"] = f.Within
-		default:
-			with["severity"] = f.Severity
-		}
-	}
-	if f.Bar != "" {
-		c.threshold(with, f.Bar, f.barNote)
-	}
-	return with
-}
-
-// threshold adds a threshold: a number, or a duration in seconds.
-func (c *compiler) threshold(with map[string]string, value, note string) {
-	if m := span.FindStringSubmatch(value); m != nil {
-		value = m[1] + " * " + seconds[m[2]]
-	}
-	c.thresholds = append(c.thresholds, Rule{
-		Rule: rulefmt.Rule{Record: threshold, Labels: with, Expr: "vector(" + value + ")"}, Comment: note,
-	})
-}
-
 // alert returns the rule of one tier.
-func (c *compiler) alert(e *entry, t fields) (r Rule, err error) {
-	x := expression{owners: c.Owners}
-	with := map[string]string{"alert": e.Alert}
-	if t.Bar != "" {
-		with = c.bar(e.Alert, e.fields, &t)
+func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
+	kind, known := kinds[t.About]
+	if !known {
+		return r, fmt.Errorf("about: %q: write one of %s", t.About, strings.Join(sortedKeys(kinds), ", "))
 	}
-	for _, name := range slices.Sorted(maps.Keys(with)) { // alert comes first
-		x.bar = append(x.bar, labels.MustNewMatcher(labels.MatchEqual, name, with[name]))
-	}
-	f := t.or(e.fields)
-	expr, err := x.translate(f.Expr, func(expr parser.Expr) bool { return e.About != "exporter" && distinguishesReplicas(expr, c.replicas) })
+	expr, err := x.translate(t.Expr)
 	if err != nil {
 		return r, err
 	}
-	r = Rule{About: e.About, KeepNote: f.keepNote}
-	r.Alert, r.Expr = e.Alert, parser.Prettify(expr)
-	r.Labels = maps.Clone(f.Labels)
-	if r.Labels == nil {
-		r.Labels = map[string]string{}
+	if !kind.replicas && distinguishesReplicas(expr, c.replicas) {
+		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
 	}
-	r.Labels["severity"] = f.Severity
-	if f.Within != "" {
-		r.Labels["within"] = f.Within
+	r = Rule{About: t.About, Comment: t.comment, KeepNote: t.keepNote}
+	r.Alert, r.Expr, r.Labels = t.Alert, layout(expr), map[string]string{"severity": t.Severity}
+	maps.Copy(r.Labels, t.Labels)
+	if t.Within != "" {
+		r.Labels["within"] = t.Within
 	}
-	for _, owner := range c.Owners {
-		r.Labels[owner] = c.ownerOf(owner)
+	r.own(c.Owners)
+	if t.For != "" {
+		r.For, err = model.ParseDuration(t.For)
 	}
-	for _, d := range []struct {
-		text string
-		of   *model.Duration
-	}{{f.For, &r.For}, {f.Keep, &r.KeepFiringFor}} {
-		if d.text != "" {
-			if *d.of, err = model.ParseDuration(d.text); err != nil {
-				return r, err
-			}
+	if t.Keep != "" && err == nil {
+		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
+	}
+	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
+	for name, text := range map[string]string{"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action} {
+		if text != "" && err == nil {
+			r.Annotations[name], err = x.text(text)
 		}
 	}
-	board, known := boards[e.About]
-	if !known {
-		return r, fmt.Errorf("about: %q: write one of %s", e.About, strings.Join(sortedKeys(boards), ", "))
+	if err == nil {
+		err = c.check(t, expr)
 	}
-	r.Annotations = map[string]string{"runbook_url": runbooks + e.Alert + ".md", "dashboard_url": dashboard(cmp.Or(f.Board, board))}
-	for name, text := range map[string]string{"summary": f.Summary, "description": f.Description, "impact": f.Impact, "action": f.Action} {
-		if text == "" {
-			continue
-		}
-		if r.Annotations[name], err = x.text(text); err != nil {
-			return r, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return r, nil
+	return r, err
 }
-
-// or returns the fields with those of the alert where the tier has none.
-func (f fields) or(of fields) fields {
-	f.Severity, f.Within, f.Expr, f.For = cmp.Or(f.Severity, of.Severity), cmp.Or(f.Within, of.Within), cmp.Or(f.Expr, of.Expr), cmp.Or(f.For, of.For)
-	f.Keep, f.keepNote, f.Board = cmp.Or(f.Keep, of.Keep), cmp.Or(f.keepNote, of.keepNote), cmp.Or(f.Board, of.Board)
-	f.Summary, f.Description = cmp.Or(f.Summary, of.Summary), cmp.Or(f.Description, of.Description)
-	f.Impact, f.Action = cmp.Or(f.Impact, of.Impact), cmp.Or(f.Action, of.Action)
-	f.Labels = maps.Clone(f.Labels)
-	for name, value := range of.Labels {
-		if _, has := f.Labels[name]; !has {
-			if f.Labels == nil {
-				f.Labels = map[string]string{}
-			}
-			f.Labels[name] = value
-		}
-	}
-	return f
-}
-
-var (
-	span    = regexp.MustCompile(`^([0-9]+)([mhd])$`)
-	seconds = map[string]string{"m": "60", "h": "3600", "d": "86400"}
-)
-
-// threshold is the record with the thresholds.
-const threshold = "avax:threshold"
 
 const runbooks = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"
 
-// boards are the dashboards of what alerts are about.
-var boards = map[string]string{
-	"exporter": "exporter", "node": "overview?node", "validator": "validators?node_id", "chain": "chains?chain", "l1": "l1?chain", "network": "network",
-	"delegation": "delegator",
+// kinds are the kinds of what alerts are about.
+var kinds = map[string]struct {
+	board    string
+	replicas bool // whether each replica of an exporter, or each target of another job, has an alert of its own
+}{
+	"exporter":   {"exporter", true},
+	"node":       {"overview?node", false},
+	"validator":  {"validators?node_id", false},
+	"chain":      {"chains?chain", false},
+	"l1":         {"l1?chain", false},
+	"network":    {"network", false},
+	"delegation": {"delegator", false},
+	"host":       {"overview?node", true},
+	"relayer":    {"chains", true},
 }
 
 // dashboard returns the address of a dashboard: chains?chain&node is the dashboard of chains for the alert's chain and node, and
 // chains?chain=destination that of the alert's destination.
 func dashboard(board string) string {
 	name, variables, _ := strings.Cut(board, "?")
-	url := "/d/avax-" + name
-	separator := "?"
-	for v := range strings.SplitSeq(variables, "&") {
-		if v == "" {
-			continue
-		}
-		variable, from, is := strings.Cut(v, "=")
-		if !is {
-			from = variable
-		}
-		url += separator + "var-" + variable + "={{ $labels." + from + " | urlquery }}"
+	url, separator := "/d/avax-"+name, "?"
+	for v := range strings.FieldsFuncSeq(variables, func(r rune) bool { return r == '&' }) {
+		variable, from, _ := strings.Cut(v, "=")
+		url += separator + "var-" + variable + "={{ $labels." + cmp.Or(from, variable) + " | urlquery }}"
 		separator = "&"
 	}
 	return url

@@ -1,10 +1,14 @@
 package compile
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/prometheus/template"
 )
 
 // words are what a text may contain between < and >. Every other word is a label of the alert.
@@ -24,7 +28,8 @@ var words = map[string]string{
 
 	// Names, by node ID, validation ID and address.
 	"validator": `<with avax:validator_name{node_id}><first node><else><node_id><end>`,
-	"validation": "{{ with query (printf `avax:validator_name{validation_id=%q} or on () avax:validator_name{node_id=%q}` (or $labels.validation_id \"-\") $labels.node_id) }}" +
+	"validation": "{{ with query (printf `avax:validator_name{validation_id=%q} or on () avax:validator_name{node_id=%q}` " +
+		`(or $labels.validation_id "-") $labels.node_id) }}` +
 		`<first node><else><node_id><end>`,
 	"wallet": `<with avax_watch_labels{address}><first name><else><address><end>`,
 
@@ -47,7 +52,7 @@ var (
 	its       = regexp.MustCompile(`^its ([a-z_]+)$`)
 	query     = regexp.MustCompile(`^(if|with|range) (.+?)(?: by ([a-z_]+))?$`)
 	filled    = regexp.MustCompile(`\{([a-z_]+(?:, ?[a-z_]+)*)(?:; ([^}]*))?\}`)
-	label     = regexp.MustCompile(`^[a-z_]+$`)
+	label     = regexp.MustCompile(`^[a-zA-Z_]+$`)
 )
 
 // notSite are the labels of alerts that do not say on which site a node is.
@@ -93,6 +98,10 @@ func (x expression) text(text string) (string, error) {
 	}
 	if strings.Contains(text, "$site") {
 		text = site(slices.Concat(x.owners, notSite)) + text
+	}
+	if failed == nil {
+		const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
+		failed = template.NewTemplateExpander(context.Background(), variables+text, "text", nil, 0, nil, &url.URL{}, nil).ParseTest()
 	}
 	return text, failed
 }

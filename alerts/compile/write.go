@@ -13,14 +13,21 @@ import (
 // order are the keys of labels and annotations in the order in which people read them. Others come after them.
 var order = []string{"alert", "severity", "within", "needs", "scope", "reason", "summary", "description", "impact", "action", "runbook_url", "dashboard_url"}
 
-// Write returns groups as a rule file of Prometheus, below a comment.
-func Write(head string, groups []Group) ([]byte, error) {
+// YAML returns the file as Prometheus reads it.
+func (f *File) YAML() ([]byte, error) {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%s\n\ngroups:\n", strings.TrimSpace(head))
-	for _, g := range groups {
-		fmt.Fprintf(&out, "- name: %s\n  rules:\n", g.Name)
+	if f.Head != "" {
+		out.WriteString(f.Head + "\n\n")
+	}
+	out.WriteString("groups:\n")
+	for _, g := range f.Groups {
+		fmt.Fprintf(&out, "- name: %s\n", g.Name)
+		if g.Interval > 0 {
+			fmt.Fprintf(&out, "  interval: %s\n", g.Interval)
+		}
+		out.WriteString("  rules:\n")
 		for i, r := range g.Rules {
-			again := i > 0 && r.Record == threshold && g.Rules[i-1].Comment == r.Comment
+			again := i > 0 && r.Record == Threshold && g.Rules[i-1].Comment == r.Comment
 			if again {
 				r.Comment = ""
 			}
@@ -46,7 +53,7 @@ func (r Rule) node() *yaml.Node {
 	var n *yaml.Node
 	if r.Record != "" {
 		n = mapping("record", scalar(r.Record), "labels", ordered(r.Labels), "expr", scalar(r.Expr))
-		if n.HeadComment = r.Comment; !strings.Contains(r.Expr, "\n") && len(r.Labels) > 0 {
+		if n.HeadComment = r.Comment; len(r.Labels) > 0 && len(r.Expr) < lineLength/2 {
 			n.Style = yaml.FlowStyle
 		}
 		return n
@@ -68,7 +75,7 @@ func (r Rule) node() *yaml.Node {
 func scalar(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if strings.Contains(text, "\n") {
-		n.Style = yaml.LiteralStyle
+		n.Style, n.Value = yaml.LiteralStyle, text+"\n"
 	}
 	return n
 }
@@ -76,9 +83,9 @@ func scalar(text string) *yaml.Node {
 // mapping returns a mapping of keys to nodes. It leaves out empty mappings.
 func mapping(pairs ...any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	for i := 0; i < len(pairs); i += 2 {
-		if v := pairs[i+1].(*yaml.Node); v.Kind != yaml.MappingNode || len(v.Content) > 0 {
-			n.Content = append(n.Content, scalar(pairs[i].(string)), v)
+	for pair := range slices.Chunk(pairs, 2) {
+		if v := pair[1].(*yaml.Node); v.Kind != yaml.MappingNode || len(v.Content) > 0 {
+			n.Content = append(n.Content, scalar(pair[0].(string)), v)
 		}
 	}
 	return n

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
@@ -70,31 +72,31 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if err := names.Decode(labels); err != nil {
 		return inputError("rules: %v", err)
 	}
-	files := builtIn{{"rules.yml", alerts.Rules}, {"companion.yml", alerts.Companion}}
-	for i, resource := range []string{"avax-exporter", "avax-exporter-companion"} {
-		var err error
-		rules := files[i].content
-		if len(names) > 0 {
-			if rules, err = alerts.WithLabels(rules, names); err != nil {
-				return err
-			}
+	var files builtIn
+	for name, resource := range map[string]string{alerts.RulesFile: "avax-exporter", alerts.CompanionFile: "avax-exporter-companion"} {
+		compiled, err := alerts.Compiled(name, alerts.Options{Labels: names})
+		if err != nil {
+			return err
 		}
+		var text []byte
 		switch format {
 		case "prometheus":
+			text, err = compiled.YAML()
 		case "prometheusrule":
-			rules = alerts.PrometheusRule(resource, rules)
+			text, err = alerts.PrometheusRules(resource, compiled)
 		case "mimir":
-			rules, err = alerts.Mimir(rules)
+			text, err = alerts.Mimir(compiled).YAML()
 		case "grafana":
-			rules = alerts.GrafanaManaged(rules)
+			text, err = alerts.GrafanaManaged(compiled).YAML()
 		default:
 			err = inputError("rules: unknown format %q: use prometheus, prometheusrule, mimir or grafana", format)
 		}
 		if err != nil {
 			return err
 		}
-		files[i].content = rules
+		files = append(files, builtInFile{name + ".yml", text})
 	}
+	slices.SortFunc(files, func(a, b builtInFile) int { return strings.Compare(b.name, a.name) }) // rules.yml first
 	return files.print(out, stdout)
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,6 @@ func TestEveryExampleIsValid(t *testing.T) {
 
 func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	testworld.Full(t)
-	rules := rulesOf(t)
 	want := map[string]any{}
 	files := must.Get(fs.Glob(dashboards.Files, "*.json"))(t)
 	for _, name := range files {
@@ -62,22 +62,17 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 		t.Fatalf("%v, %v", archives, err)
 	}
 	for _, from := range []string{chart, archives[0]} {
-		got, found := map[string]any{}, false
-		for _, m := range manifests(t, render(t, from, "--set", "prometheusRule.enabled=true,dashboards.enabled=true")) {
-			switch m["kind"] {
-			case "PrometheusRule":
-				if diff := cmp.Diff(rules, m["spec"]); diff != "" {
-					t.Errorf("%s: other rules than alerts/rules.yml:\n%s", from, diff)
-				}
-				found = true
-			case "ConfigMap":
+		rendered := manifests(t, render(t, from, "--set", "prometheusRule.enabled=true,dashboards.enabled=true"))
+		if diff := cmp.Diff(rulesOf(t), rulesIn(t, rendered)); diff != "" {
+			t.Errorf("%s: other rules than alerts/rules.yml:\n%s", from, diff)
+		}
+		got := map[string]any{}
+		for _, m := range rendered {
+			if m["kind"] == "ConfigMap" {
 				for name, text := range m["data"].(map[string]any) {
 					got[name] = parse(t, text.(string))
 				}
 			}
-		}
-		if !found {
-			t.Errorf("%s: no rules", from)
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: other dashboards than dashboards/*.json", from)
@@ -85,25 +80,48 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 	}
 }
 
+// Each object is below the limit of the annotation in which kubectl apply keeps a copy of it.
 func TestChartAddsLabelsToAlerts(t *testing.T) {
 	testworld.Full(t)
-	rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={owner,region}", "--show-only=templates/rules.yaml"))
-	if diff := cmp.Diff(rulesOf(t, "owner", "region"), rendered[0]["spec"]); diff != "" {
-		t.Errorf("other rules than alerts.WithLabels:\n%s", diff)
+	for _, labels := range [][]string{{"owner"}, {"owner", "region"}, {"owner", "region", "team"}} {
+		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={"+strings.Join(labels, ",")+"}",
+			"--show-only=templates/rules.yaml"))
+		if diff := cmp.Diff(rulesOf(t, labels...), rulesIn(t, rendered)); diff != "" {
+			t.Errorf("%v: other rules than alerts.With:\n%s", labels, diff)
+		}
+		for _, m := range rendered {
+			if size := len(must.Get(json.Marshal(m))(t)); size > 262_144 {
+				t.Errorf("%v: %v has %d bytes", labels, m["metadata"], size)
+			}
+		}
 	}
 }
 
-// rulesOf returns the rules, with labels.
-func rulesOf(t *testing.T, labels ...string) (rules any) {
+// rulesOf returns the rules, with labels, sorted as text.
+func rulesOf(t *testing.T, labels ...string) []string {
 	t.Helper()
-	text, err := alerts.WithLabels(alerts.Rules, labels)
-	if err == nil {
-		err = yaml.Unmarshal(text, &rules)
+	var spec any
+	must.Do(t, yaml.Unmarshal(must.Get(alerts.With(alerts.Options{Labels: labels}))(t), &spec))
+	return rulesIn(t, []map[string]any{{"kind": "PrometheusRule", "spec": spec}})
+}
+
+// rulesIn returns the rules of all objects, sorted as text.
+func rulesIn(t *testing.T, objects []map[string]any) (all []string) {
+	t.Helper()
+	for _, m := range objects {
+		if m["kind"] != "PrometheusRule" {
+			continue
+		}
+		for _, g := range m["spec"].(map[string]any)["groups"].([]any) {
+			for _, r := range g.(map[string]any)["rules"].([]any) {
+				rule := r.(map[string]any)
+				rule["expr"] = must.Get(testworld.PromQL.ParseExpr(rule["expr"].(string)))(t).String() // without line breaks
+				all = append(all, string(must.Get(json.Marshal(rule))(t)))
+			}
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rules
+	slices.Sort(all)
+	return all
 }
 
 // The resources of the Prometheus operator are in a file of their own, because a cluster may not know their types.

@@ -50,7 +50,7 @@ func spoken(t *testing.T) names {
 			n.labelsOf[r.Name+"_sum"], n.labelsOf[r.Name+"_count"] = r.Labels, r.Labels
 		}
 	}
-	labelled := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
+	labelled := must.Get(alerts.With(alerts.Options{Labels: []string{"owner"}}))(t)
 	for _, r := range testworld.Rules(t, labelled, alerts.Companion) {
 		if r.Record != "" {
 			n.labelsOf[r.Record] = nil

@@ -215,19 +215,16 @@ func (c *checked) validateAlerting() {
 		c.note(&c.ExternalLabels, fmt.Errorf("instance=%q is no host and port for links in notifications: set AVAX_EXTERNAL_URL too", a.Instance))
 	}
 	a.Rules = alerts.Rules
-	var err error
-	switch {
-	case bool(c.Digest) && a.RulesFile != "":
-		c.note(&c.Digest, errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
-	case bool(c.Digest):
-		a.Rules, err = alerts.WithDigest(a.Rules)
-		c.note(&c.Digest, err)
-	}
-	switch {
-	case len(c.AlertLabels) > 0 && a.RulesFile != "":
-		c.note(&c.AlertLabels, errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
-	case len(c.AlertLabels) > 0 && err == nil:
-		a.Rules, err = alerts.WithLabels(a.Rules, c.AlertLabels)
+	if a.RulesFile != "" {
+		if c.Digest {
+			c.note(&c.Digest, errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
+		}
+		if len(c.AlertLabels) > 0 {
+			c.note(&c.AlertLabels, errors.New("not used with AVAX_RULES_FILE: use a file of avax-exporter rules --labels"))
+		}
+	} else if bool(c.Digest) || len(c.AlertLabels) > 0 {
+		var err error
+		a.Rules, err = alerts.With(alerts.Options{Labels: c.AlertLabels, Digest: bool(c.Digest)})
 		c.note(&c.AlertLabels, err)
 	}
 	c.Notify = notify.Config{
@@ -258,7 +255,7 @@ func (c *checked) validateAlerting() {
 		c.note(&c.AlertingInterval, fmt.Errorf("%q: write at most %s: rules see a sample for %s", a.Interval, maxAlertingInterval, alerting.Lookback))
 	}
 	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
-		_, err = alerting.CheckRules(*a)
+		_, err := alerting.CheckRules(*a)
 		c.note(&c.RulesFile, err)
 	}
 	if c.Notify.File != "" {

@@ -34,7 +34,7 @@ func TestAlertsAreRoutedByOwner(t *testing.T) {
 	for i := range validators {
 		fmt.Fprintf(&labelled, "%s: {name: validator-%d, owner: %s}\n", network.NodeID(peer(i)), i, owner(i))
 	}
-	labelledRules := must.Get(alerts.WithLabels(alerts.Rules, []string{"owner"}))(t)
+	labelledRules := must.Get(alerts.With(alerts.Options{Labels: []string{"owner"}}))(t)
 	rules := testworld.File(t, string(testworld.ShortenRules(t, labelledRules, func(d time.Duration) time.Duration { return min(d, 5*time.Second) })))
 
 	own, others := testworld.Webhook(t), testworld.Webhook(t)

@@ -1,0 +1,50 @@
+package compile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// maxRange is the longest range of a rule: the exporter's own engine has the samples of two hours.
+const maxRange = 2 * time.Hour
+
+// check returns what an author of an alert often gets wrong.
+func (c *compiler) check(t entry, expr parser.Expr) error {
+	switch {
+	case !slices.Contains(severities, t.Severity):
+		return fmt.Errorf("severity: %q: write one of %s", t.Severity, strings.Join(severities, ", "))
+	case t.Summary == "" || t.Description == "":
+		return errors.New("write summary, which a phone shows, and description")
+	case t.Severity == "page" && t.Impact == "":
+		return errors.New("impact: say what is lost: this wakes somebody")
+	case (t.Severity == "page" || t.Severity == "warn") && t.Action == "":
+		return errors.New("action: say what to do first")
+	case t.Keep != "" && t.keepNote == "":
+		return errors.New("keep_firing_for: add the reason as a comment: what recovers later than this alert?")
+	}
+	return checkExpr(expr)
+}
+
+// checkExpr returns what is wrong in an expression, whatever it means.
+func checkExpr(expr parser.Expr) (err error) {
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		switch e := n.(type) {
+		case *parser.MatrixSelector:
+			if e.Range > maxRange && strings.HasPrefix(e.VectorSelector.(*parser.VectorSelector).Name, "avax") {
+				err = fmt.Errorf("%s: longer than %s: record what is needed again at each evaluation, and read the record", e, model.Duration(maxRange))
+			}
+		case *parser.AggregateExpr:
+			if e.Op == parser.TOPK || e.Op == parser.BOTTOMK {
+				err = fmt.Errorf("%s: among equal values it takes a different one after each restart: compare with max without (…) instead", e.ShortString())
+			}
+		}
+		return nil
+	})
+	return err
+}

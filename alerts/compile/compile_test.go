@@ -1,0 +1,165 @@
+package compile
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+)
+
+const alertAround = `group: g
+rules:
+  - record: avax:merged
+    expr: max without (replica) (avax_node_up)
+  - record: avax:own
+    expr: avax:own or avax:merged
+  - alert: AvaxExample
+    about: node
+    summary: '<node>: down'
+    description: It is down.
+    action: Start it.
+    severity: warn
+`
+
+func compiled(t *testing.T, source string, owners ...string) (*File, error) {
+	t.Helper()
+	return Rules(fstest.MapFS{"0.yml": {Data: []byte(source)}}, Options{Owners: owners})
+}
+
+// last returns the rule at the end of the source.
+func last(t *testing.T, source string, owners ...string) Rule {
+	t.Helper()
+	rules := must.Get(compiled(t, source, owners...))(t).Groups[0].Rules
+	return rules[len(rules)-1]
+}
+
+func TestExpressionsMean(t *testing.T) {
+	for source, want := range map[string]string{
+		// A family means its newest sample.
+		`avax_node_up == 0`:               `max without (instance, pod) (last_over_time(avax_node_up[7m]) == 0)`,
+		`avax_node_up offset 2m`:          `max without (instance, pod) (last_over_time(avax_node_up[7m] offset 2m))`,
+		`raw:avax_node_up == 0`:           `max without (instance, pod) (avax_node_up == 0)`,
+		`increase(avax_calls_total[5m])`:  `max without (instance, pod) (increase(avax_calls_total[5m]))`,
+		`timestamp(raw:avax_node_up) > 5`: `max without (instance, pod) (timestamp(avax_node_up) > 5)`,
+		// What has no label of a replica is not merged again.
+		`avax:merged == 0`:            `avax:merged == 0`,
+		`avax:own`:                    `avax:own`,
+		`avax:merged and avax:own`:    `avax:merged and avax:own`,
+		`avax:merged or avax_node_up`: `max without (instance, pod) (avax:merged or last_over_time(avax_node_up[7m]))`,
+		`avax:merged unless ignoring (replica) avax_node_up`: `avax:merged unless ignoring (instance, pod) last_over_time(avax_node_up[7m])`,
+		`count by (job) (avax_node_up)`:                      `count by (job) (last_over_time(avax_node_up[7m]))`,
+		`avax_a / on (job, node) avax_b`:                     `last_over_time(avax_a[7m]) / on (job, node) last_over_time(avax_b[7m])`,
+		// Labels with names for lists of them.
+		`avax:merged unless ignoring (ALERTS, node) ALERTS`: `avax:merged unless ignoring (alertname, alertstate, severity, alertgroup, node) ALERTS`,
+		// Thresholds.
+		`avax:merged < bar`:                                      `avax:merged < scalar(max(avax:threshold_used{alert="AvaxExample"}))`,
+		`avax:merged < bar{needs="views"}`:                       `avax:merged < scalar(max(avax:threshold_used{alert="AvaxExample",needs="views"}))`,
+		`clamp_min(avax:merged, scalar(bar{alert="AvaxOther"}))`: `clamp_min(avax:merged, scalar(max(avax:threshold_used{alert="AvaxOther"})))`,
+		// Without labels of the operator, an alert about several nodes is one.
+		`count without (node) (owned:avax:merged)`: `count without (node) (avax:merged)`,
+	} {
+		if got := last(t, alertAround+"    expr: '"+source+"'\n").Expr; got != want {
+			t.Errorf("%s means\n%s, want\n%s", source, got, want)
+		}
+	}
+}
+
+func TestLabelsOfTheOperator(t *testing.T) {
+	r := last(t, alertAround+"    expr: count without (node) (owned:avax:merged unless ignoring (ALERTS) ALERTS)\n    impact: <with avax:merged{node}>x<end>\n", "owner", "team")
+	want := "count without (node) (\n" +
+		"  avax:labels_of_each_node * on (job, node) group_right (owner, team) avax:merged\n" +
+		"  unless ignoring (alertname, alertstate, severity, alertgroup, owner, team) ALERTS\n)"
+	if r.Expr != want {
+		t.Errorf("%s, want\n%s", r.Expr, want)
+	}
+	if !strings.Contains(r.Labels["team"], "$labels.team") || !strings.Contains(r.Annotations["impact"], "^(owner|team|__name__|") {
+		t.Errorf("labels %v, impact %s", r.Labels, r.Annotations["impact"])
+	}
+}
+
+func TestTextsMean(t *testing.T) {
+	inSite := func(text string) string { return site(notSite) + text }
+	for source, want := range map[string]string{
+		"<node>: <percent>":                `{{ $labels.node }}: ` + words["percent"],
+		"a < b":                            "a < b",
+		"<if chain>on <chain><else>x<end>": `{{ if $labels.chain }}on {{ $labels.chain }}{{ else }}x{{ end }}`,
+		// A query by an ID finds its validator on every site. A query by a name has the labels of the site.
+		"<with avax:name{node_id}><its number><end>":            "{{ with query (printf `avax:name{node_id=%q}` $labels.node_id) }}" + words["its number"] + "{{ end }}",
+		"<range avax:name{node, chain; x=\"y\"} by node>.<end>": inSite("{{ range query (printf `avax:name{%snode=%q,chain=%q,x=\"y\"}` $site $labels.node $labels.chain) | sortByLabel \"node\" }}.{{ end }}"),
+		"<if avax:name{site}>x<end>":                            inSite("{{ if query (printf `avax:name{%s}` $site) }}x{{ end }}"),
+		"<with avax:all>x<end>":                                 "{{ with query `avax:all` }}x{{ end }}",
+	} {
+		if got := last(t, alertAround+"    expr: avax:merged\n    impact: '"+source+"'\n").Annotations["impact"]; got != want {
+			t.Errorf("%s means\n%s, want\n%s", source, got, want)
+		}
+	}
+}
+
+// A tier has the fields of its alert, unless it has its own, and a threshold with the label that distinguishes it.
+func TestTiers(t *testing.T) {
+	file := must.Get(compiled(t, `group: g
+rules:
+  - alert: AvaxExample
+    about: validator
+    expr: avax_x < time() + bar
+    summary: s
+    description: d
+    action: a
+    for: 5m
+    tiers:
+      - {severity: warn, within: 7d, bar: 7d} # no comment
+      - severity: page
+        bar: 0.5 # share
+        impact: i
+        action: other
+        for: 1m
+        keep_firing_for: 2m # its effects are over later
+`))(t)
+	text := string(must.Get(file.YAML())(t))
+	for _, want := range []string{
+		"  - {record: 'avax:threshold', labels: {alert: AvaxExample, within: 7d}, expr: vector(7 * 86400)}\n",
+		"  # share\n  - {record: 'avax:threshold', labels: {alert: AvaxExample, severity: page}, expr: vector(0.5)}\n",
+		`time() + scalar(max(avax:threshold_used{alert="AvaxExample",severity="page"}))`,
+		"    for: 5m\n    labels:\n      severity: warn\n      within: 7d\n",
+		"    for: 1m\n    keep_firing_for: 2m # its effects are over later\n    labels:\n      severity: page\n",
+		"      impact: i\n      action: other\n",
+		"docs/runbooks/AvaxExample.md\n      dashboard_url: /d/avax-validators?var-node_id={{ $labels.node_id | urlquery }}\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Each error says what to write.
+func TestMistakesAreRefused(t *testing.T) {
+	for source, want := range map[string]string{
+		"expr: avax:merged ==":                                    "parse error",
+		"expr: avax:merged\n    severity: urgent":                 "write one of page, warn, info, none",
+		"expr: avax:merged\n    severity: page":                   "impact: say what is lost",
+		"expr: avax:merged\n    action: ''":                       "action: say what to do first",
+		"expr: avax:merged\n    about: thing":                     "write one of chain, delegation",
+		"expr: avax:merged\n    keep_firing_for: 5m":              "add the reason as a comment",
+		"expr: avax:merged\n    impact: <nodes gone>":             "no such word",
+		"expr: avax:merged\n    impact: <with avax:merged{node}>": "unexpected EOF",
+		"expr: max_over_time(avax_x[3h])":                         "longer than 2h",
+		"expr: topk without (replica) (1, avax_x)":                "among equal values",
+		"expr: avax:merged\n    fro: 5m":                          "field fro not found",
+		"expr: avax:merged + on (node) group_left (x) avax:merged\n  - record: avax:bar\n    expr: avax_x < bar": `bar{alert="NAME"}`,
+	} {
+		source = strings.Replace(alertAround, "    severity: warn\n", "", 1) + "    " + source + "\n"
+		if !strings.Contains(source, "    severity: ") {
+			source = strings.Replace(source, "    about: node\n", "    about: node\n    severity: warn\n", 1)
+		}
+		for _, field := range []string{"about: ", "action: "} { // the first one is that of the example
+			if strings.Count(source, field) > 1 {
+				i := strings.Index(source, "    "+field)
+				source = source[:i] + source[i+strings.IndexByte(source[i:], '\n')+1:]
+			}
+		}
+		if _, err := compiled(t, source); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in the error of\n%s", err, want, source)
+		}
+	}
+}
