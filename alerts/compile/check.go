@@ -25,6 +25,8 @@ func (c *compiler) check(t entry, expr parser.Expr) error {
 		return errors.New("impact: say what is lost: this wakes somebody")
 	case (t.Severity == "page" || t.Severity == "warn") && t.Action == "":
 		return errors.New("action: say what to do first")
+	case t.Forecast != "" && t.Forecast != "at" && t.Forecast != "in":
+		return fmt.Errorf("forecast: %q: write at, if the value is the time of the loss, or in, if it is the time until then", t.Forecast)
 	case t.Keep != "" && t.keepNote == "":
 		return errors.New("keep_firing_for: add the reason as a comment: what recovers later than this alert?")
 	}

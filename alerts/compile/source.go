@@ -61,6 +61,7 @@ type entry struct {
 	Bars                       map[string]string // more thresholds, by severity, the label needs, or both
 
 	Summary, Description, Impact, Action string
+	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 
 	Tiers []entry
 
@@ -256,7 +257,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
 	}
 	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
-	for name, text := range map[string]string{"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action} {
+	for name, text := range map[string]string{"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)
 		}

@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -75,18 +74,19 @@ const (
 	together = 10 * time.Minute
 )
 
-// atValue and inValue find the rules whose value is the time of a loss, or the time until then: their summaries say so.
-var (
-	atValue = regexp.MustCompile(`\$value \| humanizeTimestamp`)
-	inValue = regexp.MustCompile(`\b(in|only) \{\{ *\$value \| humanizeDuration`)
+// A rule says in the annotation forecast that its value is the time of a loss to come, or the time until then.
+const (
+	forecast   = "forecast"
+	forecastAt = "at"
+	forecastIn = "in"
 )
 
 // deadline returns the time of the loss that an alert forecasts; zero if the alert is about the present, or the time is past.
 func deadline(r *alerting.Rule, value float64, now time.Time) (at time.Time) {
-	switch summary := r.Annotations["summary"]; {
-	case atValue.MatchString(summary):
+	switch kind := r.Annotations[forecast]; {
+	case kind == forecastAt:
 		at = words.UnixTime(value)
-	case inValue.MatchString(summary) && value < math.MaxInt64/1e9:
+	case kind == forecastIn && value < math.MaxInt64/1e9:
 		at = now.Add(time.Duration(value * float64(time.Second)))
 	}
 	if !at.After(now) {
@@ -107,7 +107,7 @@ func (a *Active) Urgency() Urgency {
 }
 
 // ShowsTime reports whether the summary shows the deadline as a time, not as what is left until then.
-func (a *Active) ShowsTime() bool { return atValue.MatchString(a.Rule.Annotations["summary"]) }
+func (a *Active) ShowsTime() bool { return a.Rule.Annotations[forecast] == forecastAt }
 
 // Fires returns when a pending alert will fire if its expression stays true.
 func (a *Active) Fires() time.Time { return a.ActiveAt.Add(a.Rule.For.Duration()) }
@@ -220,7 +220,7 @@ func sortAlerts(all []*Active) {
 
 // promote ranks a present loss as high as a forecast about the same subject: the forecast does not lead while its subject already loses.
 func promote(all []*Active) {
-	forecast := map[[2]string]Severity{}
+	forecasts := map[[2]string]Severity{}
 	subjects := func(a *Active, do func(subject [2]string)) {
 		for _, name := range []string{"chain", "node", "node_id", "validation_id"} {
 			if value := a.Labels[name]; value != "" {
@@ -230,12 +230,12 @@ func promote(all []*Active) {
 	}
 	for _, a := range all {
 		if a.sortSeverity = a.Severity; !a.Deadline.IsZero() {
-			subjects(a, func(s [2]string) { forecast[s] = max(forecast[s], a.Severity) })
+			subjects(a, func(s [2]string) { forecasts[s] = max(forecasts[s], a.Severity) })
 		}
 	}
 	for _, a := range all {
 		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Acknowledged {
-			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecast[s]) })
+			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecasts[s]) })
 		}
 	}
 }

@@ -24,9 +24,9 @@ func since(r alerting.Rule, ago time.Duration) alerting.Rule {
 	return r
 }
 
-// until makes a rule a forecast: its value is the time of a loss, which its summary shows.
+// until makes a rule a forecast: its value is the time of a loss.
 func until(r alerting.Rule, left time.Duration) alerting.Rule {
-	r.Annotations = map[string]string{"summary": "ends at {{ $value | humanizeTimestamp }}"}
+	r.Annotations = map[string]string{"forecast": "at"}
 	for i := range r.Alerts {
 		r.Alerts[i].Value = model.SampleValue(time.Now().Add(left).Unix())
 	}
