@@ -15,7 +15,9 @@ const checkArgs = "[-v]"
 const checkHelp = `
 Calls every node and service once. Prints first what needs a person and what to
 do: failing calls, failing health checks, a low disk, certificates that expire
-within 14 days, inactive validators. Then prints one line about all that is
+within 14 days, inactive validators. Routes an alert of each severity, renders
+the texts of each receiver, and asks the heartbeat URL, the Alertmanagers and
+the Prometheus. It notifies nobody. Then prints one line about all that is
 well, and for each node its version, network, node ID, bootstrapped chains and
 validator status. Uses the same environment variables as run.
 

@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/notifier"
 
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
@@ -138,12 +139,28 @@ func (d *delivery) do(ctx context.Context, client *http.Client, req *http.Reques
 		trouble = fmt.Errorf("answers %s: redirects are not followed: configure the final address", resp.Status)
 	case resp.StatusCode/100 != 2:
 		trouble = fmt.Errorf("answers %s", resp.Status)
+	default:
+		trouble = refused(resp)
 	}
 	d.note(req.URL.Host, batch, trouble, time.Now())
 	if err == nil { // the notifier reads the body to its end
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswer)
 	}
 	return resp, err //nolint:bodyclose // the notifier closes it
+}
+
+// refused returns an error if an answer with a status of success is none of an Alertmanager, such as a form to log in. It leaves the body readable.
+func refused(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if err != nil {
+		return nil // the status was read
+	}
+	if err := remedy.Refusal(body); err != nil {
+		return fmt.Errorf("answers %s with %w", resp.Status, err)
+	}
+	return nil
 }
 
 // withoutAccepted removes the resolved alerts from a request that its Alertmanager has accepted before, and returns the others.

@@ -148,6 +148,9 @@ func (p *Prometheus) allGroups(ctx context.Context) ([]Group, error) {
 		Error  string                   `json:"error"`
 		Data   struct{ Groups []Group } `json:"data"`
 	}
+	if err := success(resp, body); err != nil {
+		return nil, err
+	}
 	err = json.Unmarshal(body, &answer, json.MatchCaseInsensitiveNames(true))
 	if err != nil || answer.Status != "success" {
 		return nil, fmt.Errorf("status %d: %w", resp.StatusCode, cmp.Or(err, errors.New(answer.Error)))

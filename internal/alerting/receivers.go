@@ -1,10 +1,12 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
@@ -70,20 +73,33 @@ func AlertmanagerConfig(c Config, transport http.RoundTripper) (func(context.Con
 	}, nil
 }
 
+// AskAlertmanager returns the configuration in force of the Alertmanager at an address, in YAML without secrets, and sends it an empty list of
+// alerts as this process sends alerts. An error has a remedy, and no secret.
+func AskAlertmanager(ctx context.Context, client *http.Client, base string) (config string, err error) {
+	if config, err = configOf(ctx, client, base); err != nil {
+		return "", err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(base, "/")+"/api/v2/alerts", strings.NewReader("[]"))
+	if err != nil {
+		return "", errors.New("invalid URL")
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if _, err := answer(client, r); err != nil {
+		return "", fmt.Errorf("an empty list of alerts: %w", err)
+	}
+	return config, nil
+}
+
 func configOf(ctx context.Context, client *http.Client, base string) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/api/v2/status", nil)
 	if err != nil {
 		return "", err
 	}
 	var status struct{ Config struct{ Original string } }
-	resp, err := client.Do(r)
-	if err == nil {
-		defer resp.Body.Close()
-		if err = json.NewDecoder(resp.Body).Decode(&status); resp.StatusCode != http.StatusOK {
-			err = fmt.Errorf("answers %s", resp.Status)
-		}
+	body, err := answer(client, r)
+	if err == nil && json.Unmarshal(body, &status) != nil {
+		err = fmt.Errorf("answers %q, which is none of an Alertmanager: correct the address", remedy.Brief(body))
 	}
-	err = secret.Values{}.Wrap(err)
 	if err == nil && status.Config.Original == "" {
 		err = errors.New("the answer has no configuration")
 	}
@@ -91,6 +107,37 @@ func configOf(ctx context.Context, client *http.Client, base string) (string, er
 		return "", fmt.Errorf("status of Alertmanager %s: %w", r.URL.Host, err)
 	}
 	return status.Config.Original, nil
+}
+
+// answer returns the body of an answer that means success. Its error has a remedy, and no secret.
+func answer(client *http.Client, r *http.Request) ([]byte, error) {
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, secret.Values{}.Wrap(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return body, cmp.Or(success(resp, body), err)
+}
+
+// success returns an error with a remedy if an answer means no success.
+func success(resp *http.Response, body []byte) error {
+	if resp.StatusCode/100 == 2 {
+		if err := remedy.Refusal(body); err != nil {
+			return fmt.Errorf("answers %s with %w", resp.Status, err)
+		}
+		return nil
+	}
+	do := "correct the address, and read the log of the server"
+	switch {
+	case resp.StatusCode/100 == 3:
+		do = "redirects are not followed: configure the final address"
+	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
+		do = "add credentials to AVAX_HTTP_CONFIG_FILE"
+	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusMethodNotAllowed:
+		do = "no such API at this address: correct its port and path"
+	}
+	return fmt.Errorf("answers %s: %s", resp.Status, do)
 }
 
 // targets returns the addresses of each entry in the format of the notifier.

@@ -270,6 +270,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Started != nil {
 		o.Started(listener.Addr())
 	}
+	go a.warn(ctx)
 
 	select {
 	case err = <-served:

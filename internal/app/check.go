@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +18,6 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
-	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -53,12 +50,20 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	}
 	observers := observe(t)
 	planned := t.jobs()
-	jobs, err := tryAll(ctx, cfg, planned, observers)
-	if err != nil {
-		return config.InputError{Err: err}
+	asked := &trial{cfg: cfg, targets: t}
+	jobs := make([]*metric.Job, len(planned))
+	var running sync.WaitGroup
+	running.Go(func() { asked.ask(ctx) })
+	for i, j := range planned {
+		running.Go(func() { jobs[i] = runOnce(observers.with(ctx, j), j) })
 	}
+	running.Wait()
+	if asked.invalid != nil {
+		return config.InputError{Err: asked.invalid}
+	}
+	jobs = append(jobs, asked.passed...)
 
-	found := status.Findings(jobs)
+	found := append(status.Findings(jobs), asked.failures...)
 	about, failures := status.Check(jobs, nodes.Names(ups.Nodes()))
 	failed, series := 0, 0
 	for _, j := range jobs {
@@ -88,8 +93,8 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 		fmt.Fprintf(out, "FAILS  %s: %s\n       %s\n", f.About, f.Text, f.Do)
 	}
 	fmt.Fprint(out, rulesCost(cfg, series))
-	if err := notify.Exposed(cfg.Notify); err != nil {
-		fmt.Fprintf(out, "WARNS  %v\n", err)
+	for _, f := range asked.warnings {
+		fmt.Fprintf(out, "WARNS  %s: %s\n       %s\n", f.About, f.Text, f.Do)
 	}
 	passed := plural(len(jobs)-failed, "check") + " passed"
 	switch without := withoutData(jobs); {
@@ -108,7 +113,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 			return err
 		}
 	}
-	for _, line := range about {
+	for _, line := range append(about, asked.facts...) {
 		fmt.Fprintln(out, line)
 	}
 	if err := spent.print(out); err != nil {
@@ -125,29 +130,6 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 		return errors.New(plural(len(found), "finding"))
 	}
 	return nil
-}
-
-// tryAll runs every collector once, and connects to each Alertmanager and receiver. Its error is one of the configuration.
-func tryAll(ctx context.Context, cfg *config.Config, planned []schedule.Job, observers *observations) (jobs []*metric.Job, err error) {
-	jobs = make([]*metric.Job, len(planned)+len(cfg.Alerting.Alertmanagers))
-	var wg sync.WaitGroup
-	for i, j := range planned {
-		wg.Go(func() { jobs[i] = runOnce(observers.with(ctx, j), j) })
-	}
-	for i, address := range cfg.Alerting.Alertmanagers {
-		wg.Go(func() { // named by its number, because the address may contain a password
-			jobs[len(planned)+i] = tried("alerting", fmt.Sprintf("Alertmanager %d", i+1), "connected", dial(ctx, address))
-		})
-	}
-	var receivers []notify.ProbeResult
-	if cfg.Notify.On() {
-		wg.Go(func() { receivers, err = notify.Probe(ctx, cfg.Notify) })
-	}
-	wg.Wait()
-	for _, r := range receivers {
-		jobs = append(jobs, tried("notify", "receiver "+r.Receiver+", "+r.Integration, "reachable; avax-exporter notify test sends a test", r.Err))
-	}
-	return jobs, err
 }
 
 // listWell prints a line about each check that passed.
@@ -278,20 +260,4 @@ func rulesCost(cfg *config.Config, series int) string {
 	return fmt.Sprintf("WARNS  rules over %d series take about %.2f cores and %.0f MB of heap in this process\n"+
 		"       Set AVAX_ALERTING=off and let a Prometheus evaluate them, raise AVAX_ALERTING_INTERVAL, or divide the nodes among shards.\n",
 		series, cores, bytes/1e6)
-}
-
-// dial connects to the address of an Alertmanager.
-func dial(ctx context.Context, address string) error {
-	at, err := url.Parse(address)
-	if err != nil {
-		return err
-	}
-	port := cmp.Or(at.Port(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), port))
-	if err != nil {
-		return fmt.Errorf("connect: %w: start it, or correct AVAX_ALERTMANAGERS", err)
-	}
-	return conn.Close()
 }

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"net"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -62,22 +61,6 @@ func TestCheckHasASummaryPerNode(t *testing.T) {
 	printed, _ = checked(t, "healthy", func(env config.Environment) { env["CHAINS"] = "C" })
 	_, summaries, _ = strings.Cut(printed, "\n")
 	has(t, summaries, "bootstrapped: P, X, C", "votes for reward: ", "period ends 2027-11-15")
-}
-
-func TestCheckConnectsToAlertmanagers(t *testing.T) {
-	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	address := "http://" + listener.Addr().String()
-	printed, err := checked(t, "partial_sync", func(env config.Environment) { env["ALERTMANAGERS"] = address })
-	if err != nil {
-		t.Errorf("%v\n%s", err, printed)
-	}
-	has(t, printed, " checks passed")
-	_ = listener.Close()
-	printed, err = checked(t, "partial_sync", func(env config.Environment) { env["ALERTMANAGERS"] = address })
-	if err == nil {
-		t.Error("check succeeds without a listener")
-	}
-	has(t, printed, "FAILS  alerting of Alertmanager 1: connect: ", "correct AVAX_ALERTMANAGERS")
 }
 
 func TestCheckFindsDuplicateNodes(t *testing.T) {

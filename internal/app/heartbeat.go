@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -13,10 +12,9 @@ import (
 
 // heartbeat returns the heartbeat of this exporter, which is sent while working returns nil.
 func (a *App) heartbeat() *notify.Heartbeat {
-	return &notify.Heartbeat{
-		URL: string(a.cfg.HeartbeatURL), Healthy: a.working, Log: a.log,
-		Client: &http.Client{Transport: a.cfg.Transport},
-	}
+	h := heartbeatOf(a.cfg, a.log)
+	h.Healthy = a.working
+	return h
 }
 
 // staleAfter is the maximum age of the latest run of any collector, and of the last evaluation of each rule group.

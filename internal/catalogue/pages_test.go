@@ -47,7 +47,7 @@ runs once per period. A sample that is not updated for three periods disappears:
 	}
 	p.WriteString("\n## The exporter itself\n\nIn addition to `go_*`, `process_*` and `avax_exporter_build_info`:\n\n")
 	table(&p)
-	for _, r := range own(t) {
+	for _, r := range own() {
 		line(&p, r)
 	}
 	return p.String()

@@ -105,6 +105,7 @@ func (r *reader) credentials(u *Upstreams, entries []httpEntry) {
 			}
 		}
 	}
+	u.Unused = unused(entries, u.Nodes)
 	if key := r.key(r.DataAPIKeyFile); key != "" {
 		service := u.Services["data"]
 		if service.Header = service.Header.Clone(); service.Header == nil {
@@ -113,6 +114,37 @@ func (r *reader) credentials(u *Upstreams, entries []httpEntry) {
 		service.Header.Set(data.KeyHeader, key)
 		u.Services["data"] = service
 	}
+}
+
+// unused returns the names and patterns of the entries that are the first to match no upstream. A service that is not configured counts as one.
+func unused(entries []httpEntry, nodes []Node) (patterns []string) {
+	used := map[string]bool{} // by entry and pattern
+	use := func(name string, own bool) {
+		for i, e := range entries {
+			for _, pattern := range e.Upstreams {
+				if match, _ := path.Match(pattern, name); pattern == name || own && match {
+					used[fmt.Sprint(i, pattern)] = true
+				}
+			}
+			if e.matches(name, own) {
+				return
+			}
+		}
+	}
+	for _, n := range nodes {
+		use(n.Name, !n.Observer)
+	}
+	for name := range services {
+		use(name, false)
+	}
+	for i, e := range entries {
+		for _, pattern := range e.Upstreams {
+			if !used[fmt.Sprint(i, pattern)] {
+				patterns = append(patterns, pattern)
+			}
+		}
+	}
+	return patterns
 }
 
 // key reads the API key of the Data service. Errors contain neither the content nor the name of the file, because an operator may

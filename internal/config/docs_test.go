@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -69,6 +70,22 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 			fmt.Fprintf(&p, "\n### %s\n\n%s", subject, head)
 		}
 		row(v)
+	}
+	p.WriteString(`
+## What check asks
+
+` + "`avax-exporter check` asks the following questions before an outage does. A finding is exit code 1, a warning is not. A start logs both as warnings. It sends" + `
+no notification.
+
+| variable | key of its file | what check asks |
+|---|---|---|
+`)
+	for _, q := range app.Questions {
+		key := "–"
+		if q.Key != "" {
+			key = q.Key
+		}
+		fmt.Fprintf(&p, "| `AVAX_%s` | %s | %s |\n", q.Variable, key, code.ReplaceAllStringFunc(q.Asks, markdown))
 	}
 	testworld.Golden(t, "../../docs/configuration.md", p.String(), "make docs")
 }

@@ -65,7 +65,11 @@ type Upstreams struct {
 	Services   map[string]Access                       // data and metrics
 	Watch      collector.Watchlist                     // what is monitored in addition to nodes
 	HTTP       map[string]*httpconfig.HTTPClientConfig // alertmanager, prometheus and discovery, if configured
+	Unused     []string                                // names and patterns of AVAX_HTTP_CONFIG_FILE that no upstream uses
 }
+
+// ServiceNames returns the names of the upstreams that are no nodes, for AVAX_HTTP_CONFIG_FILE.
+func ServiceNames() []string { return slices.Sorted(maps.Keys(services)) }
 
 // ReadUpstreams reads all files of nodes, validators, the watch list and credentials. The error joins all problems, each with its place and a remedy.
 // No error contains the content of a file with credentials.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	amconfig "github.com/prometheus/alertmanager/config"
 	httpconfig "github.com/prometheus/common/config"
@@ -19,8 +19,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
-// Probe checks every integration that a route uses, without sending a notification. It builds the integration, reads its files,
-// and connects to its address unless a proxy is configured. No error contains a secret.
+// Probe checks every integration that a route uses, without sending a notification. It reads the files of the integration, renders its texts for
+// each kind of alert, connects to the address that a notification would use, and asks the service what is harmless to ask. No error contains a secret.
 func Probe(ctx context.Context, c Config) ([]ProbeResult, error) {
 	conf, err := load(c)
 	if err != nil {
@@ -30,7 +30,8 @@ func Probe(ctx context.Context, c Config) ([]ProbeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	var trials []ProbeResult
+	var trials []*ProbeResult
+	var probing sync.WaitGroup
 	for _, r := range b.receivers {
 		fields := reflect.ValueOf(r.Receiver)
 		for i := range fields.NumField() {
@@ -39,39 +40,33 @@ func Probe(ctx context.Context, c Config) ([]ProbeResult, error) {
 				continue
 			}
 			for k := range fields.Field(i).Len() {
-				t := ProbeResult{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
-				if t.Err = r.err; t.Err == nil {
-					t.Err = probe(ctx, fields.Field(i).Index(k))
-				}
-				t.Err = hide(t.Err, r.Receiver)
+				t := &ProbeResult{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
 				trials = append(trials, t)
+				if t.Err = r.err; t.Err != nil {
+					continue
+				}
+				probing.Go(func() {
+					one := rehearsed{Config: c, receiver: r.Receiver, kind: kind, index: k, config: fields.Field(i).Index(k), templates: b.templates}
+					t.Err = one.probe(ctx, b.routes)
+				})
 			}
 		}
 	}
-	return trials, nil
+	probing.Wait()
+	results := make([]ProbeResult, len(trials))
+	for i, t := range trials {
+		results[i] = ProbeResult{t.Receiver, t.Integration, hide(t.Err, receiverNamed(b.receivers, t.Receiver))}
+	}
+	return results, nil
+}
+
+func receiverNamed(all []builtReceiver, name string) amconfig.Receiver {
+	return all[slices.IndexFunc(all, func(r builtReceiver) bool { return r.Name == name })].Receiver
 }
 
 func yamlName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
-}
-
-func probe(ctx context.Context, config reflect.Value) error {
-	var needs dependencies
-	needs.of(config)
-	if needs.err != nil || needs.proxy {
-		return needs.err
-	}
-	for _, address := range needs.addresses {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-		cancel()
-		if err != nil {
-			return fmt.Errorf("connect: %w: correct the address, or allow connections to it in the firewall", err)
-		}
-		_ = conn.Close()
-	}
-	return nil
 }
 
 // hide removes from an error the secrets of the receiver's configuration.
@@ -81,14 +76,12 @@ func hide(err error, of amconfig.Receiver) error {
 	return needs.secrets.Wrap(err)
 }
 
-// dependencies are the files and addresses that a receiver's configuration needs.
+// dependencies are the files and secrets of a receiver's configuration.
 type dependencies struct {
-	addresses []string // as host:port
-	proxy     bool
-	secrets   secret.Values
-	inline    bool  // whether the configuration itself contains a secret
-	err       error // error of the first unusable file
-	unfit     error // error of the first file that is no regular file, or too large
+	secrets secret.Values
+	inline  bool  // whether the configuration itself contains a secret
+	err     error // error of the first unusable file or placeholder
+	unfit   error // error of the first file that is no regular file, or too large
 }
 
 // read reads a file that the configuration names.
@@ -100,7 +93,7 @@ func (n *dependencies) read(path string) ([]byte, error) {
 	return text, err
 }
 
-// of adds the files and addresses that a value of the configuration needs. It also reads these files.
+// of adds the secrets of a value of the configuration. It also reads the files that the value names.
 func (n *dependencies) of(v reflect.Value) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -136,11 +129,6 @@ func (n *dependencies) of(v reflect.Value) {
 	case url.URL:
 		n.address(&at)
 		return
-	case amconfig.HostPort:
-		if at.Host != "" {
-			n.addresses = append(n.addresses, at.String())
-		}
-		return
 	case httpconfig.BasicAuth:
 		password := string(at.Password)
 		n.inline = n.inline || password != ""
@@ -148,9 +136,6 @@ func (n *dependencies) of(v reflect.Value) {
 			password = strings.TrimSpace(string(text))
 		}
 		n.secrets.AddUser(at.Username, password)
-	case httpconfig.ProxyConfig:
-		n.proxy = n.proxy || at.ProxyURL.URL != nil || at.ProxyFromEnvironment
-		return
 	}
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -179,6 +164,8 @@ func (n *dependencies) file(name, path string) {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s_file: %w", name, err)
+	case unfilled.MatchString(content):
+		err = fmt.Errorf("%s_file: %s contains a placeholder such as ${NAME}: write the secret into the file", name, path)
 	case content == "":
 		err = fmt.Errorf("%s_file: %s is empty: write the secret into the file", name, path)
 	case !strings.HasSuffix(name, "url"):
@@ -203,12 +190,4 @@ func (n *dependencies) address(at *url.URL) {
 		n.secrets.AddUser(at.User.Username(), password)
 	}
 	n.secrets.Add(at.EscapedPath(), at.RawQuery)
-	port := at.Port()
-	if port == "" {
-		port = map[string]string{"http": "80"}[at.Scheme]
-	}
-	if port == "" {
-		port = "443"
-	}
-	n.addresses = append(n.addresses, net.JoinHostPort(at.Hostname(), port))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
@@ -57,7 +58,7 @@ func (h *Heartbeat) Run(ctx context.Context, r prometheus.Registerer) {
 		outcome, why := delivered, ""
 		if err := h.Healthy(); err != nil {
 			outcome, why = omitted, err.Error()
-		} else if err := h.send(ctx); err != nil {
+		} else if err := h.Send(ctx); err != nil {
 			outcome, why = failed, err.Error()
 		}
 		if ctx.Err() != nil {
@@ -96,8 +97,8 @@ func newHeartbeatCounter(r prometheus.Registerer) *prometheus.CounterVec {
 	return sent
 }
 
-// send requests the URL once. Its error does not contain the URL.
-func (h *Heartbeat) send(ctx context.Context) error {
+// Send requests the URL once. An answer that means no success is an error, also with status 200. No error contains the URL.
+func (h *Heartbeat) Send(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeatInterval/2)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.URL, nil)
@@ -111,12 +112,17 @@ func (h *Heartbeat) send(ctx context.Context) error {
 		return secret.Values{h.URL}.Wrap(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<10))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	var hidden secret.Values
+	hidden.Add(h.URL, req.URL.EscapedPath(), req.URL.RawQuery)
+	refused := hidden.Wrap(remedy.Refusal(body))
 	switch {
 	case resp.StatusCode/100 == 3:
 		return fmt.Errorf("the heartbeat service answers %s: redirects are not followed: configure the final address", resp.Status)
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("the heartbeat service answers %s", resp.Status)
+		return fmt.Errorf("the heartbeat service answers %s: correct the URL", resp.Status)
+	case refused != nil:
+		return fmt.Errorf("the heartbeat service answers %w: it does not accept the heartbeat: correct AVAX_HEARTBEAT_URL", refused)
 	}
 	return nil
 }

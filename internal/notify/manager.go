@@ -34,6 +34,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/route"
+	"gopkg.in/telebot.v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/logs"
 	"github.com/avax-exporter/avax-exporter/internal/state"
@@ -290,6 +291,9 @@ func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) 
 	}()
 	select {
 	case o := <-outcomes:
+		if group, moved := errors.AsType[telebot.GroupError](o.err); moved {
+			o.err = fmt.Errorf("the service answers %w", migrated(group.MigratedTo))
+		}
 		return o.retry, o.err
 	case <-ctx.Done():
 		return true, fmt.Errorf("no answer: %w", context.Cause(ctx))
@@ -329,12 +333,17 @@ func (n *Notifier) Files() []string {
 	return files
 }
 
-// Put accepts active and resolved alerts. It logs the error that it returns.
+// Put accepts active and resolved alerts. It sends an alert for a dead man's switch only by a route of its own. It logs the error that it returns.
 func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	now := time.Now()
 	taken := make([]*alert.Alert, 0, len(alerts))
+	n.mu.Lock()
+	routing := Routing{root: n.routes}
+	n.mu.Unlock()
 	for _, a := range alerts {
-		taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
+		if !routing.unintended(a.Labels) {
+			taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
+		}
 	}
 	err := n.alerts.Put(ctx, taken...)
 	if err != nil {

@@ -1,0 +1,170 @@
+package app_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+)
+
+// A variable that nobody asks about would be wrong until the first outage.
+func TestEveryVariableHasAQuestion(t *testing.T) {
+	asked := map[string]bool{}
+	for _, q := range app.Questions {
+		asked[q.Variable] = true
+		if !strings.HasSuffix(q.Asks, ".") && !strings.HasSuffix(q.Asks, "?") {
+			t.Errorf("%s: what check asks is no sentence: %q", q.Variable, q.Asks)
+		}
+	}
+	for _, v := range config.Variables() {
+		if !asked[v.Name] {
+			t.Errorf("AVAX_%s has no line in Questions", v.Name)
+		}
+		delete(asked, v.Name)
+	}
+	if len(asked) > 0 {
+		t.Errorf("questions about no variable: %v", asked)
+	}
+}
+
+// serving serves one answer to every request, and returns its URL.
+func serving(t *testing.T, status int, body string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// named writes a file with this name.
+func named(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// Each is what the first outage would find out.
+func TestCheckFindsWhatTheFirstOutageWould(t *testing.T) {
+	hook := serving(t, 200, "ok")
+	receiver := func(receivers string) func(*testing.T) config.Environment {
+		return func(t *testing.T) config.Environment {
+			return config.Environment{"NOTIFY_FILE": testworld.File(t, strings.ReplaceAll(receivers, "HOOK", hook))}
+		}
+	}
+	set := func(name string, value func(*testing.T) string, more ...string) func(*testing.T) config.Environment {
+		return func(t *testing.T) config.Environment {
+			env := config.Environment{name: value(t)}
+			for i := 0; i+1 < len(more); i += 2 {
+				env[more[i]] = more[i+1]
+			}
+			return env
+		}
+	}
+	answers := func(status int, body string) func(*testing.T) string {
+		return func(t *testing.T) string { return serving(t, status, body) }
+	}
+	rules := func(expr string) func(*testing.T) string {
+		return func(t *testing.T) string {
+			return testworld.File(t, "groups: [{name: mine, rules: [{alert: Few, expr: '"+expr+"', labels: {severity: page}}]}]")
+		}
+	}
+	for name, test := range map[string]struct {
+		env  func(*testing.T) config.Environment
+		want []string // in what check prints; with none, all is well
+	}{
+		"a heartbeat": {set("HEARTBEAT_URL", answers(200, "OK")), nil},
+		"a heartbeat of a deleted check": {set("HEARTBEAT_URL", answers(200, "OK (not found)")),
+			[]string{"FAILS  heartbeat of AVAX_HEARTBEAT_URL", "OK (not found)"}},
+		"a heartbeat that is not ok":    {set("HEARTBEAT_URL", answers(200, `{"ok":false,"msg":"Monitor not found"}`)), []string{"Monitor not found"}},
+		"a heartbeat behind a login":    {set("HEARTBEAT_URL", answers(200, "<!doctype html><title>Log in</title>")), []string{"a web page"}},
+		"a heartbeat of an unknown URL": {set("HEARTBEAT_URL", answers(404, "")), []string{"answers 404 Not Found"}},
+
+		"Prometheus without rules": {set("PROMETHEUS_URL", answers(200, `{"status":"success","data":{"groups":[]}}`), "ALERTING", "off"),
+			[]string{"FAILS  AVAX_PROMETHEUS_URL: the server answers, but it has none of the alert rules", "ruleSelector"}},
+		"Prometheus with the rules of others": {set("PROMETHEUS_URL",
+			answers(200, `{"status":"success","data":{"groups":[{"name":"g","rules":[{"name":"X","type":"alerting","query":"up"}]}]}}`), "ALERTING", "off"),
+			[]string{"none of the alert rules"}},
+		"Prometheus without access": {set("PROMETHEUS_URL", answers(401, ""), "ALERTING", "off"), []string{"401", "AVAX_HTTP_CONFIG_FILE"}},
+		"no Prometheus":             {set("PROMETHEUS_URL", answers(404, "not found"), "ALERTING", "off"), []string{"404", "correct its port and path"}},
+		"Prometheus behind a login": {set("PROMETHEUS_URL", answers(200, "<html><title>Log in"), "ALERTING", "off"), []string{"a web page"}},
+		"Prometheus with broken rules": {set("PROMETHEUS_URL", answers(200, `{"status":"success","data":{"groups":[{"name":"g","rules":[`+
+			`{"name":"AvaxNodeDown","type":"alerting","query":"avax_node_up","lastError":"bad"}]}]}}`), "ALERTING", "off"),
+			[]string{"it cannot evaluate AvaxNodeDown"}},
+
+		"an Alertmanager behind a login": {set("ALERTMANAGERS", answers(200, "<html><title>Log in")), []string{"FAILS  alerting of Alertmanager 1", "a web page"}},
+		"an Alertmanager without access": {set("ALERTMANAGERS", answers(403, "")), []string{"answers 403", "AVAX_HTTP_CONFIG_FILE"}},
+		"no Alertmanager":                {set("ALERTMANAGERS", answers(200, `{"status":"ok"}`)), []string{"the answer has no configuration"}},
+		"an Alertmanager that pages nobody": {set("ALERTMANAGERS", answers(200, `{"config":{"original":"route: {receiver: none}\nreceivers: [{name: none}]"}}`)),
+			[]string{"FAILS  Alertmanager 1: alerts with severity=\"page\" reach nobody"}},
+		"an Alertmanager that is down": {set("ALERTMANAGERS", func(t *testing.T) string {
+			server := httptest.NewServer(nil)
+			server.Close()
+			return server.URL
+		}), []string{"FAILS  alerting of Alertmanager 1: ", "connection refused: start it, or correct AVAX_ALERTMANAGERS"}},
+		"an Alertmanager": {set("ALERTMANAGERS",
+			answers(200, `{"config":{"original":"route: {receiver: r}\nreceivers: [{name: r, webhook_configs: [{url: <secret>}]}]"}}`)), nil},
+
+		"a receiver for all": {receiver("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url: HOOK}]}]"), nil},
+		"severities of others": {receiver(`
+route:
+  receiver: "null"
+  routes: [{matchers: ['severity="critical"'], receiver: phone}, {matchers: ['severity="warning"'], receiver: phone}]
+receivers: [{name: "null"}, {name: phone, webhook_configs: [{url: HOOK}]}]`),
+			[]string{`FAILS  AVAX_NOTIFY_FILE: alerts with severity="page" reach nobody`, "Routes match severity critical, warning. The rules have page, warn, info, none."}},
+		"a template that is not defined": {receiver(`
+route: {receiver: phone}
+receivers: [{name: phone, telegram_configs: [{bot_token: 1:x, chat_id: 1, api_url: HOOK, message: '{{ template "telegram.custom" . }}'}]}]`),
+			[]string{"FAILS  notify of receiver phone, telegram[0]: telegram.message: ", `"telegram.custom" not defined`}},
+		"a template of Slack that is not defined": {receiver(`
+route: {receiver: phone}
+receivers: [{name: phone, slack_configs: [{api_url: HOOK, channel: '#a', title: '{{ template "slack.monzo.title" . }}'}]}]`),
+			[]string{"slack.title: ", "not defined"}},
+		"a field that alerts do not have": {receiver(`
+route: {receiver: phone}
+receivers: [{name: phone, slack_configs: [{api_url: HOOK, channel: '#a', text: '{{ .CommonLabels.node.name }}'}]}]`), []string{"slack.text: "}},
+		"a placeholder": {receiver(`
+route: {receiver: phone}
+receivers: [{name: phone, telegram_configs: [{bot_token: '${TELEGRAM_TOKEN}', chat_id: 1, api_url: HOOK}]}]`),
+			[]string{"FAILS  notify of receiver phone, telegram[0]: telegram.bot_token: the value is a placeholder"}},
+		"only what is configured": {receiver(`
+route: {receiver: chat}
+receivers: [{name: chat, slack_configs: [{api_url: HOOK, channel: '#ops'}]}]`), nil},
+
+		"rules about other programs": {set("RULES_FILE", rules("avalanche_network_peers < 10")),
+			[]string{"FAILS  AVAX_RULES_FILE: Few of group mine: unknown family avalanche_network_peers"}},
+		"rules with a misspelt family":     {set("RULES_FILE", rules("avax_node_upp == 0")), []string{"unknown family avax_node_upp: did you mean avax_node_up?"}},
+		"rules with a misspelt label":      {set("RULES_FILE", rules(`avax_node_up{nod="local"} == 0`)), []string{`family avax_node_up has no label "nod"`}},
+		"rules that need the built-in":     {set("RULES_FILE", rules("avax:node_down == 1")), []string{"which this file replaces"}},
+		"rules of a collector that is off": {set("RULES_FILE", rules("avax_node_up == 0 or avax_chain_fee_config_gas_limit < 1"), "COLLECTORS", "up"), []string{"is off"}},
+		"rules":                            {set("RULES_FILE", rules(`avax_node_up{node="local", job="avax-exporter"} == 0 unless on () up == 0`)), nil},
+
+		"credentials of no upstream": {set("HTTP_CONFIG_FILE", func(t *testing.T) string {
+			return named(t, "http.yml", "- {upstreams: [locl], http_config: {basic_auth: {username: a, password: b}}}")
+		}), []string{`FAILS  AVAX_HTTP_CONFIG_FILE: no upstream is named "locl"`, "Did you mean local?"}},
+		"a label that nobody has":       {set("ALERT_LABELS", func(*testing.T) string { return "owner" }), []string{`no node and no validator has the label "owner"`}},
+		"a schedule of a collector off": {set("SCHEDULES", func(*testing.T) string { return "peers=@every 1m" }, "COLLECTORS", "up"), []string{"the collector peers is off"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			printed, err := checked(t, "partial_sync", func(env config.Environment) {
+				for name, value := range test.env(t) {
+					env[name] = value
+				}
+			})
+			if (err != nil) != (test.want != nil) {
+				t.Errorf("error %v\n%s", err, printed)
+			}
+			has(t, printed, test.want...)
+		})
+	}
+}

@@ -1,0 +1,181 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	amconfig "github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/alertmanager/notify/discord"
+	"github.com/prometheus/alertmanager/notify/telegram"
+	httpconfig "github.com/prometheus/common/config"
+
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
+)
+
+const (
+	askTimeout = 10 * time.Second
+	maxRead    = 16 << 10 // bytes of an answer that are read
+)
+
+// question is a request to a service that notifies nobody, and whose answer says whether notifications would be accepted.
+type question struct {
+	method, url, body, kind string
+	// means returns why notifications would be refused.
+	means func(status int, body []byte) error
+}
+
+// ask asks the service of an integration, if there is a question that notifies nobody.
+func (r rehearsed) ask(ctx context.Context) error {
+	q, err := r.question()
+	if q == nil || err != nil {
+		return err
+	}
+	access, _ := r.config.Elem().FieldByName("HTTPConfig").Interface().(*httpconfig.HTTPClientConfig)
+	if access == nil {
+		access = &httpconfig.DefaultHTTPClientConfig
+	}
+	client, err := httpconfig.NewClientFromConfig(*access, "check", httpconfig.WithDialContextFunc(r.dial))
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, q.method, q.url, strings.NewReader(q.body))
+	if err != nil {
+		return errors.New("invalid URL")
+	}
+	if q.kind != "" {
+		req.Header.Set("Content-Type", q.kind)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask the service: %w", err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	if err := q.means(resp.StatusCode, body); err != nil {
+		return fmt.Errorf("the service answers %w", err)
+	}
+	return nil
+}
+
+// question returns the question for the kind of integration; nil if there is none.
+func (r rehearsed) question() (*question, error) {
+	switch c := r.config.Interface().(type) {
+	case *telegram.TelegramConfig:
+		token, err := valueOr(string(c.BotToken), c.BotTokenFile)
+		if err != nil {
+			return nil, err
+		}
+		chat, err := valueOr(strconv.FormatInt(c.ChatID, 10), c.ChatIDFile)
+		if err != nil {
+			return nil, err
+		}
+		return &question{method: http.MethodGet, means: telegramRefusal, url: strings.TrimSuffix(c.APIUrl.String(), "/") + "/bot" + token + "/getChat?chat_id=" +
+			url.QueryEscape(chat)}, nil
+	case *discord.DiscordConfig:
+		var hook string
+		if c.WebhookURL != nil {
+			hook = c.WebhookURL.String()
+		}
+		hook, err := valueOr(hook, c.WebhookURLFile)
+		if at, parseErr := url.Parse(hook); err != nil || parseErr != nil || !strings.HasPrefix(at.Hostname(), "discord") {
+			return nil, err
+		}
+		return &question{method: http.MethodGet, url: hook, means: statusRefusal}, nil // the description of the webhook
+	case *amconfig.SlackConfig:
+		var hook string
+		if c.APIURL != nil {
+			hook = c.APIURL.String()
+		}
+		hook, err := valueOr(hook, c.APIURLFile)
+		if at, parseErr := url.Parse(hook); err != nil || parseErr != nil || at.Hostname() != "hooks.slack.com" {
+			return nil, err
+		}
+		return &question{method: http.MethodPost, url: hook, body: "{}", kind: "application/json", means: slackRefusal}, nil
+	case *amconfig.PushoverConfig:
+		token, err := valueOr(string(c.Token), c.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		user, err := valueOr(string(c.UserKey), c.UserKeyFile)
+		if err != nil {
+			return nil, err
+		}
+		return &question{
+			method: http.MethodPost, url: "https://api.pushover.net/1/users/validate.json", means: statusRefusal,
+			body: url.Values{"token": {token}, "user": {user}}.Encode(), kind: "application/x-www-form-urlencoded",
+		}, nil
+	}
+	return nil, nil
+}
+
+// valueOr returns the value, or the content of the file.
+func valueOr(value, file string) (string, error) {
+	if file == "" {
+		return value, nil
+	}
+	text, err := os.ReadFile(file) //nolint:gosec // the configuration names it
+	return strings.TrimSpace(string(text)), err
+}
+
+// statusRefusal returns the error of a client's mistake, such as an unknown webhook.
+func statusRefusal(status int, body []byte) error {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest, http.StatusGone:
+		return fmt.Errorf("%d %s: correct the URL, the key or the token", status, remedy.Brief(body))
+	}
+	return remedy.Refusal(body)
+}
+
+// slackRefusal returns why Slack would refuse a message. An empty message, which Slack does not post, is refused for its text if the webhook exists.
+func slackRefusal(status int, body []byte) error {
+	switch text := string(bytes.TrimSpace(body)); text {
+	case "no_text", "invalid_payload", "missing_text_or_fallback_or_attachments", "ok":
+		return nil
+	default:
+		return statusRefusal(status, body)
+	}
+}
+
+// telegramRefusal returns why Telegram would refuse a message to the chat.
+func telegramRefusal(status int, body []byte) error {
+	var answer struct {
+		OK          bool   `json:"ok"`
+		Description string `json:"description"`
+		Parameters  struct {
+			MigrateTo int64 `json:"migrate_to_chat_id"`
+		} `json:"parameters"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return statusRefusal(status, body)
+	}
+	switch text := answer.Description; {
+	case answer.OK || status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		return nil
+	case answer.Parameters.MigrateTo != 0:
+		return migrated(answer.Parameters.MigrateTo)
+	case strings.Contains(text, "chat not found"):
+		return fmt.Errorf("%q: correct chat_id, and write to the bot once or add it to the group. The ID of a group begins with -", text)
+	case status == http.StatusUnauthorized || status == http.StatusNotFound:
+		return fmt.Errorf("%q: correct bot_token: @BotFather shows it", text)
+	default:
+		return fmt.Errorf("%q", text)
+	}
+}
+
+// migrated is the error of a group whose ID has changed.
+func migrated(to int64) error {
+	return fmt.Errorf("that the group became a supergroup with another ID: write chat_id: %d", to)
+}
