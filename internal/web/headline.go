@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -117,11 +118,11 @@ func (v *view) alertHeadline() headline {
 	case v.site.Empty != nil && v.site.Empty():
 		return headline{status.Note, "No node configured here now", "Add nodes to AVAX_NODES_FILE. The exporter reads it within ten seconds."}
 	case v.ran < v.jobCount || v.jobCount == 0:
-		return headline{status.Note, "Starting", fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)}
+		return v.startingHeadline()
 	case len(v.Broken) > 0:
 		return headline{status.Bad, words.Plural(len(v.Broken), "alert rule", "alert rules") + " cannot be evaluated", "See the rules on the alerts page."}
 	case !v.Evaluated:
-		return headline{status.Note, "Starting", "The alert rules have not been evaluated yet."}
+		return v.unevaluatedHeadline()
 	}
 	if quiet, least := v.Quiet(func(string) bool { return true }); len(quiet) > 0 {
 		return quietHeadline(words.Brief(quiet)+": no new block", least)
@@ -131,6 +132,35 @@ func (v *view) alertHeadline() headline {
 		return headline{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
 	return headline{severity: status.Well, title: "No active alerts"}
+}
+
+// A start ends. What it still lacks after these times is a fault.
+const (
+	rulesPatience     = time.Minute     // until a Prometheus has the rules
+	evaluatedPatience = 5 * time.Minute // until rules are evaluated: their groups may have long intervals
+	firstRunPatience  = 5 * time.Minute // until each collector has run
+)
+
+// startingHeadline is the headline until every collector has run.
+func (v *view) startingHeadline() headline {
+	ran := fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)
+	if since := v.site.unfinished.Load(); since != nil && v.At.Sub(*since) > firstRunPatience {
+		return headline{status.Warn, words.Plural(v.jobCount-v.ran, "collector has", "collectors have") + " not run for " + words.Span(v.At.Sub(*since)),
+			ran + " Read the log of the exporter. It may lack CPU, or an upstream does not answer."}
+	}
+	return headline{status.Note, "Starting", ran}
+}
+
+// unevaluatedHeadline is the headline until rules are evaluated.
+func (v *view) unevaluatedHeadline() headline {
+	ago := v.At.Sub(v.site.began)
+	switch {
+	case v.site.remote() && len(v.Groups) == 0 && ago > rulesPatience:
+		return headline{status.Bad, "The server of AVAX_PROMETHEUS_URL has none of the alert rules: nothing can alert", alerting.NoRules}
+	case ago > evaluatedPatience:
+		return headline{status.Bad, "The alert rules have not been evaluated for " + words.Span(ago) + ": nothing can alert", "To see alerts, " + v.remedy()}
+	}
+	return headline{status.Note, "Starting", "The alert rules have not been evaluated yet."}
 }
 
 // worstHeadline is about the worst alert.

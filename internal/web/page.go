@@ -163,12 +163,22 @@ func (s *Site) statusOfNodes(now time.Time) *status.Status {
 // seeEvery is how often restarts of nodes are looked for.
 const seeEvery = 5 * time.Second
 
-// FollowRestarts remembers which nodes restart, until ctx ends.
+// noteProgress remembers since when collectors have not run.
+func (s *Site) noteProgress(now time.Time) {
+	if ran, of := s.Progress(); ran < of {
+		s.unfinished.CompareAndSwap(nil, &now)
+	} else {
+		s.unfinished.Store(nil)
+	}
+}
+
+// FollowRestarts remembers which nodes restart, and since when collectors have not run, until ctx ends.
 func (s *Site) FollowRestarts(ctx context.Context) {
 	every := time.NewTicker(seeEvery)
 	defer every.Stop()
 	for {
 		s.restarts.See(status.OfNodes(s.Store.Jobs(), time.Now(), s.Pool))
+		s.noteProgress(time.Now())
 		select {
 		case <-every.C:
 		case <-ctx.Done():

@@ -4,8 +4,10 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
@@ -188,6 +190,37 @@ func TestStatusIsStartingUntilAllCollectorsHaveRun(t *testing.T) {
 	sourced(t, s, group())
 	s.Progress = func() (ran, of int) { return 12, 60 }
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "<title>Starting – avax-exporter</title>", "12 of 60 collectors have run.", "No collector has run yet")
+}
+
+// A start that does not end is a fault.
+func TestStartingEnds(t *testing.T) {
+	s := newSite()
+	sourced(t, s, group())
+	s.Progress = func() (ran, of int) { return 12, 60 }
+	s.noteProgress(time.Now().Add(-6 * time.Minute))
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "48 collectors have not run for 6 min", "!Starting")
+
+	s = siteWith(t, `avax_node_up{node="a"} 1`)
+	sourced(t, s, alerting.Group{Name: "g"})
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Starting", "have not been evaluated yet")
+	s.began = s.began.Add(-6 * time.Minute)
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">The alert rules have not been evaluated for 6 min`, "!Starting")
+}
+
+func TestPrometheusWithoutRulesIsAFaultAfterAMinute(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data := `{"resultType":"vector","result":[]}`
+		if r.URL.Path == "/api/v1/rules" {
+			data = `{"groups":[{"name":"of others","rules":[{"name":"Up","type":"alerting","query":"up == 0","lastEvaluation":"2026-01-01T00:00:00Z"}]}]}`
+		}
+		fmt.Fprintf(w, `{"status":"success","data":%s}`, data)
+	}))
+	t.Cleanup(server.Close)
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
+	s.Source = must.Get(alerting.NewPrometheus(alerting.PrometheusConfig{URL: server.URL, Timeout: time.Minute}, nil))(t)
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "Starting", "!none of the alert rules")
+	s.began = s.began.Add(-61 * time.Second)
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="bad">The server of AVAX_PROMETHEUS_URL has none of the alert rules`, "!Starting")
 }
 
 // Without alerts the page still shows every fact.

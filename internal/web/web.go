@@ -63,6 +63,8 @@ type Site struct {
 	Version        string
 	Log            *slog.Logger
 
+	began          time.Time                 // when the site was created
+	unfinished     atomic.Pointer[time.Time] // since when collectors have not run for the first time; nil: all have
 	wasReady       atomic.Bool
 	readyAskedAt   atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
@@ -100,6 +102,9 @@ const maxAddress = 2000
 
 // start creates what requests share, and the limits of requests.
 func (s *Site) start() {
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
 	s.limits = newLimits()
 	s.fixedPages, s.namedPages = newShared[[]byte](s.limits.fixed, kept), newShared[[]byte](s.limits.named, kept)
 	s.filteredPages, s.explanations = newShared[[]byte](s.limits.filtered, kept), newShared[explain.Explanation](s.limits.explain, kept)
