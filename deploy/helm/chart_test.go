@@ -2,6 +2,7 @@ package helm
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -95,6 +96,68 @@ func TestChartAddsLabelsToAlerts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Two engines would send each alert twice.
+func TestOneEngineEvaluatesTheRules(t *testing.T) {
+	testworld.Full(t)
+	for values, want := range map[string]string{
+		"prometheusRule.enabled=false":                                                    "",
+		"prometheusRule.enabled=true":                                                     "off",
+		"prometheusRule.enabled=true,config.AVAX_ALERTING=on":                             "on",
+		"prometheusRule.enabled=true,config.AVAX_ALERTING=off":                            "off",
+		"prometheusRule.enabled=true,config.AVAX_ALERTMANAGERS=http://a:9093":             "",
+		"prometheusRule.enabled=true,secrets.notify.AVAX_NOTIFY_FILE=notify.yml":          "",
+		"prometheusRule.enabled=true,extraEnv[0].name=AVAX_ALERTING,extraEnv[0].value=on": "on",
+	} {
+		got := ""
+		if m := regexp.MustCompile(`name: AVAX_ALERTING\n\s+value: "?([a-z]+)"?`).FindAllStringSubmatch(render(t, chart, "--set", values), -1); len(m) > 1 {
+			t.Errorf("%s: AVAX_ALERTING is set twice", values)
+		} else if len(m) == 1 {
+			got = m[0][1]
+		}
+		if got != want && !(want == "on" && got == "true") {
+			t.Errorf("%s: AVAX_ALERTING=%s, want %q", values, got, want)
+		}
+		if notes := run(t, "", "helm", "install", "x", chart, "--dry-run=client", "--set", values); strings.Contains(notes, "TWO ENGINES") != (want != "off" && values != "prometheusRule.enabled=false") {
+			t.Errorf("%s: %s", values, notes[strings.Index(notes, "NOTES:"):])
+		}
+	}
+}
+
+// Kubernetes stores an object of 1 MiB at most. A release is one: Helm compresses chart and manifests, and encodes them twice.
+func TestReleaseAndConfigMapsFitIntoKubernetes(t *testing.T) {
+	testworld.Full(t)
+	const limit = 1 << 20
+	for _, labels := range []string{"", "owner", "owner,region,team"} {
+		rendered := render(t, chart, "--set", "dashboards.enabled=true,prometheusRule.enabled=true,monitor.enabled=true,prometheusRule.alertLabels={"+labels+"}")
+		packed := t.TempDir()
+		run(t, "", "helm", "package", chart, "--destination", packed)
+		archives := must.Get(filepath.Glob(filepath.Join(packed, "*.tgz")))(t)
+		archive := must.Get(os.Stat(archives[0]))(t)
+		var compressed bytes.Buffer
+		w := gzip.NewWriter(&compressed)
+		must.Get(w.Write([]byte(rendered)))(t)
+		must.Do(t, w.Close())
+		release := (int(archive.Size()) + compressed.Len()) * 16 / 9
+		if release > limit {
+			t.Errorf("labels %q: a release of about %d bytes", labels, release)
+		}
+		t.Logf("labels %q: manifests %d bytes, release about %d", labels, len(rendered), release)
+		for _, m := range manifests(t, rendered) {
+			if size := len(must.Get(json.Marshal(m))(t)); size > limit {
+				t.Errorf("labels %q: %v has %d bytes", labels, m["metadata"], size)
+			}
+		}
+	}
+	boards := 0 // docs/operating.md creates one ConfigMap of all
+	for _, name := range must.Get(fs.Glob(dashboards.Files, "*.json"))(t) {
+		boards += len(must.Get(dashboards.Files.ReadFile(name))(t))
+	}
+	if boards > limit {
+		t.Errorf("a ConfigMap of all dashboards has %d bytes", boards)
+	}
+	t.Logf("all dashboards: %d bytes", boards)
 }
 
 // rulesOf returns the rules, with labels, sorted as text.

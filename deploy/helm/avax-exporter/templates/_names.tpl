@@ -41,3 +41,15 @@ app.kubernetes.io/version: {{ include "version" . | quote }}
 {{- define "value" -}}
 {{ if and (kindIs "float64" .) (eq (floor .) .) }}{{ printf "%.0f" . }}{{ else }}{{ toString . }}{{ end }}
 {{- end -}}
+
+{{- /* Who evaluates the rules: prometheus with prometheusRule, unless a variable is set that only the exporter's own evaluation uses; both if one is. */ -}}
+{{- define "engine" -}}
+{{- $set := keys (.Values.config | default dict) }}
+{{- range .Values.extraEnv }}{{ $set = append $set .name }}{{ end }}
+{{- range $secret, $variables := .Values.secrets }}{{ $set = concat $set (keys $variables) }}{{ end }}
+{{- $own := false }}
+{{- range list "AVAX_ALERTING" "AVAX_NOTIFY_FILE" "AVAX_ALERTMANAGERS" "AVAX_RULES_FILE" "AVAX_DIGEST" }}{{ if has . $set }}{{ $own = true }}{{ end }}{{ end }}
+{{- if not .Values.prometheusRule.enabled }}exporter{{ else if not $own }}prometheus
+{{- else if and (hasKey .Values.config "AVAX_ALERTING") (has (include "value" (get .Values.config "AVAX_ALERTING")) (list "off" "false" "no" "0")) }}prometheus
+{{- else }}both{{ end }}
+{{- end -}}
