@@ -1,17 +1,24 @@
 package app_test
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
 )
 
 // A variable that nobody asks about would be wrong until the first outage.
@@ -165,6 +172,48 @@ receivers: [{name: chat, slack_configs: [{api_url: HOOK, channel: '#ops'}]}]`), 
 				t.Errorf("error %v\n%s", err, printed)
 			}
 			has(t, printed, test.want...)
+		})
+	}
+}
+
+// check says for each configuration who gets which severity.
+func TestCheckSaysWhoIsNotified(t *testing.T) {
+	shapes := must.Get(txtar.ParseFile("testdata/alertmanager.txtar"))(t).Files
+	if len(shapes) < 20 {
+		t.Errorf("%d configurations, want 20", len(shapes))
+	}
+	for _, shape := range shapes {
+		t.Run(shape.Name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(must.Get(recorded.NewNode("partial_sync"))(t))
+			t.Cleanup(server.Close)
+			env := config.Environment{"NODES": "local=" + server.URL, "CHAINS": "auto", "NOTIFY_FILE": testworld.File(t, string(shape.Data))}
+			c := must.Get(env.Parse())(t)
+			c.Notify.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("offline") }
+			var out strings.Builder
+			_ = app.Check(t.Context(), c, &out, false) // no receiver can be reached
+			findings := map[string]bool{"FAILS": false, "WARNS": false}
+			for line := range strings.Lines(string(shape.Data)) {
+				text, isWant := strings.CutPrefix(strings.TrimSpace(line), "# ")
+				switch kind, rest, _ := strings.Cut(text, " "); {
+				case !isWant:
+				case kind == "fails" || kind == "warns":
+					findings[strings.ToUpper(kind)] = true
+					has(t, out.String(), rest)
+				case !regexp.MustCompile("AVAX_NOTIFY_FILE: " + strings.NewReplacer("(", `\(`, ")", `\)`).Replace(text)).MatchString(out.String()):
+					t.Errorf("want %s\n%s", text, &out)
+				}
+			}
+			for kind, want := range findings {
+				if strings.Contains(out.String(), kind+"  AVAX_NOTIFY_FILE: ") != want {
+					t.Errorf("finding %s: want %v\n%s", kind, want, &out)
+				}
+			}
+			for _, mistake := range []string{"template", "placeholder"} {
+				if strings.Contains(out.String(), mistake) {
+					t.Errorf("%s\n%s", mistake, &out)
+				}
+			}
 		})
 	}
 }

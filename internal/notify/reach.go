@@ -155,19 +155,35 @@ func (r Routing) Unmatched(alerts []map[string]string) (values []string) {
 	return slices.Compact(values)
 }
 
-// unintended reports whether an alert that always fires reaches people only because its route is one for every alert. Such an alert is for a
-// dead man's switch, and its notifications would never end.
+// unintended reports whether an alert that always fires reaches people only because no route on its way asks for it. Such an alert is for a dead
+// man's switch, and its notifications would never end.
 func (r Routing) unintended(set model.LabelSet) bool {
 	if set["severity"] != "none" || set["digest"] != "" {
 		return false
 	}
-	taken := map[*dispatch.Route]bool{}
+	var others []model.LabelSet
 	for _, severity := range severities[:len(severities)-1] {
 		other := set.Clone()
 		other["alertname"], other["severity"] = "AvaxNodeDown", model.LabelValue(severity)
-		for _, route := range r.root.Match(other) {
-			taken[route] = true
+		others = append(others, other)
+	}
+	return !askedFor(r.root, set, others, false)
+}
+
+// askedFor reports whether a route that takes an alert, or one on the way to it, takes none of the other alerts. It goes the way of dispatch.Route.Match.
+func askedFor(route *dispatch.Route, set model.LabelSet, others []model.LabelSet, before bool) bool {
+	asks := before || !slices.ContainsFunc(others, func(other model.LabelSet) bool { return route.Matchers.Matches(other) })
+	last := true
+	for _, child := range route.Routes {
+		if !child.Matchers.Matches(set) {
+			continue
+		}
+		if last = false; askedFor(child, set, others, asks) {
+			return true
+		}
+		if !child.Continue {
+			break
 		}
 	}
-	return !slices.ContainsFunc(r.root.Match(set), func(route *dispatch.Route) bool { return !taken[route] })
+	return last && asks
 }
