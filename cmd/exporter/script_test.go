@@ -97,7 +97,10 @@ func startNetwork(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Setenv(strings.ToUpper(name), url)
 	}
 	for _, chain := range []string{"examplel1", "examplepoa"} {
-		ts.Setenv(strings.ToUpper(chain), of(ts).network.Chain(chain).ID)
+		c := of(ts).network.Chain(chain)
+		ts.Setenv(strings.ToUpper(chain), c.ID)
+		ts.Setenv(strings.ToUpper(chain)+"_SUBNET", c.SubnetID)
+		ts.Setenv(strings.ToUpper(chain)+"_VM", c.VMID)
 	}
 }
 

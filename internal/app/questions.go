@@ -55,7 +55,7 @@ var Questions = []Question{
 	{"NETWORK", "", "Do the nodes report this network?", nil},
 	{"OBSERVERS", "", called + " What of it is left for the budget?", nil},
 	{"OBSERVER_BUDGET", "", "How many calls does each observer get?", nil},
-	{"CHAINS", "", "Does the P-Chain know the blockchain, and which node runs it?", nil},
+	{"CHAINS", "", "Does the P-Chain know the blockchain? If it is the ID of a subnet or a VM, a name or an EVM chain ID: which blockchain is meant?", nil},
 	{"VALIDATORS", "", "Is it a validator now?", nil},
 	{"VALIDATORS_FILE", "", "Do the IDs have valid check digits, and are all names of labels free?", nil},
 	{"HTTP_CONFIG_FILE", "upstreams", "Does each name or pattern match an upstream that no earlier entry matches?", (*trial).unusedCredentials},

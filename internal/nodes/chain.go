@@ -125,8 +125,11 @@ func (p *Pool) Blockchain(ctx context.Context, c Chain) (node.Blockchain, error)
 				return node.Blockchain{}, err
 			}
 		}
-		return node.Blockchain{}, &SettingError{"AVAX_CHAINS", &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound,
-			Err: fmt.Errorf("the P-Chain has no chain %q", c.Ref)}}
+		why := fmt.Errorf("the P-Chain has no chain %q", c.Ref)
+		if instead := meant(ctx, n, c.Ref); instead != "" {
+			why = fmt.Errorf("%w: %s", why, instead)
+		}
+		return node.Blockchain{}, &SettingError{"AVAX_CHAINS", &scrape.Error{Op: "platform.getBlockchains", Outcome: scrape.NotFound, Err: why}}
 	})
 }
 

@@ -158,6 +158,14 @@ func (st *Status) findFaults() {
 	})
 }
 
+// misnamed reports whether the P-Chain does not have a chain: another failure says so, and which chain is meant.
+func (st *Status) misnamed(chain string) bool {
+	return slices.ContainsFunc(st.Jobs, func(j *metric.Job) bool {
+		setting, is := errors.AsType[*nodes.SettingError](j.Last.Err)
+		return is && j.Last.Target.Chain == chain && setting.Variable == "AVAX_CHAINS"
+	})
+}
+
 // notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it either.
 func (st *Status) notRunning(node, chain string, others bool) string {
 	switch validates := slices.ContainsFunc(st.L1(chain).Validators, func(v *L1Validator) bool { return v.NodeID == st.IDOf(node) }); {
@@ -166,7 +174,7 @@ func (st *Status) notRunning(node, chain string, others bool) string {
 	case validates:
 		return fmt.Sprintf("node %s validates %s, but does not run it: start the node with --track-subnets for the subnet of the chain, or read its log if it does",
 			node, chain)
-	case !others:
+	case !others && !st.misnamed(chain):
 		return fmt.Sprintf("no node runs chain %s: correct AVAX_CHAINS, or start a node with --track-subnets for the subnet of the chain", chain)
 	}
 	return ""
