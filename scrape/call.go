@@ -73,7 +73,7 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	if outcome == Unreachable && ctx.Err() != nil {
 		err = &Error{r.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}
 	}
-	err = blame(err)
+	err = u.viaProxy(blame(err))
 	outcome = OutcomeOf(err)
 	u.metrics.ended(r.op, outcome, took)
 	if outcome != LocalLimit {

@@ -61,6 +61,8 @@ var rules = []rule{
 
 	{statuses: []int{401}, outcome: Forbidden, say: "credentials missing or wrong: check the headers and the key"},
 	{statuses: []int{403, 451}, outcome: Forbidden, say: "not allowed"},
+	{statuses: []int{400}, words: text(`http request (was sent )?to (an )?https (server|port)`), outcome: Malformed,
+		say: "the server speaks TLS: write https:// in its address"},
 	{statuses: []int{404}, words: text(`^(404 page not found)?$`), outcome: NotFound,
 		say: "no such path: the chain is not tracked or not created yet, or the API is disabled"},
 	{statuses: []int{404}, outcome: NotFound},
@@ -112,6 +114,8 @@ func (u *Upstream) refusal(asked request, r *http.Response) error {
 	case outcome == NotFound && u.limiter.onlyThis(asked, asked.path):
 		outcome, say = NotOffered, "this method is not offered, others at this path are"
 		words = ""
+	case outcome == NotFound && say != "" && (!strings.Contains(asked.path, "/bc/") || strings.HasSuffix(asked.path, "/bc/P")):
+		say, words = "no such path: no node answers at this address, or the API is disabled", ""
 	case outcome == Bootstrapping, outcome == NotFound && say != "":
 		words = ""
 	}
@@ -144,6 +148,9 @@ func (u *Upstream) target(r *http.Response) string {
 // text.
 func wordsOf(body []byte) (words string, code int) {
 	body = bytes.TrimSpace(body)
+	if len(body) > 0 && body[0] == '<' && bytes.Contains(body, []byte("plain HTTP request was sent to HTTPS port")) {
+		return "plain HTTP request was sent to HTTPS port", 0
+	}
 	if len(body) > 0 && body[0] == '<' {
 		return "an HTML page of a proxy", 0
 	}
@@ -190,6 +197,8 @@ func (u *Upstream) broken(op string, err error) error {
 		text = "the connection was closed before an answer"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed in the middle of the answer"
+	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
+		text = "the server speaks TLS: write https:// in its address, or the port of the API (9650) instead of that of staking (9651)"
 	case errors.As(err, &name):
 		text += ": use a host name for which the certificate is valid"
 	case errors.As(err, &authority):
@@ -198,6 +207,36 @@ func (u *Upstream) broken(op string, err error) error {
 		text += ": replace the certificate of the upstream"
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
+}
+
+// viaProxy adds to the error of a request that the upstream did not answer itself that the environment sends it through a proxy.
+func (u *Upstream) viaProxy(err error) error {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || u.proxy == "" {
+		return err
+	}
+	text := e.Error()
+	switch {
+	case e.Outcome == Unreachable, e.Outcome == Timeout, e.Outcome == Unavailable, e.Outcome == Malformed:
+	case strings.Contains(text, "HTML page") || strings.Contains(text, "HTTP 407"):
+	default:
+		return err
+	}
+	return &Error{e.Op, e.Outcome, Advise(fmt.Errorf("%w (through the proxy of %s)", e.Err, u.proxy),
+		fmt.Sprintf("The environment variable %s sends the requests through a proxy. If the upstream is in your own network, add %s to NO_PROXY.",
+			u.proxy, u.base.Hostname()))}
+}
+
+// proxyVariable returns the variable that names the proxy for an address; empty without one.
+func proxyVariable(o Options, base *url.URL) string {
+	if o.Transport != nil {
+		return ""
+	}
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
+	if proxy == nil && err == nil {
+		return ""
+	}
+	return strings.ToUpper(base.Scheme) + "_PROXY"
 }
 
 // longestText is the maximum number of characters of external text in an error.

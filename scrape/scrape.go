@@ -15,6 +15,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -80,6 +81,7 @@ type Upstream struct {
 	options   Options // with defaults in place of zero values
 	base      *url.URL
 	user      *url.Userinfo // of Options.URL
+	proxy     string        // the environment variable that sends requests through a proxy; empty: none does
 	metrics   *measure
 	limiter   limiter
 	answers   answers
@@ -115,6 +117,7 @@ func New(o Options) (*Upstream, error) {
 		answers: newAnswers(),
 	}
 	base.User = nil
+	u.proxy = proxyVariable(o, base)
 	first, err := u.newAccess(o.Header, o.TLS)
 	if err != nil {
 		return nil, err
@@ -262,6 +265,11 @@ func CheckURLLike(s, example string) error {
 	return err
 }
 
+func hasPort(host string) bool {
+	_, _, err := net.SplitHostPort(host)
+	return err == nil
+}
+
 // parse parses an upstream's address. Its errors contain no user, password, path or query.
 func parse(s, example string) (*url.URL, error) {
 	like := "write one like " + example
@@ -278,6 +286,9 @@ func parse(s, example string) (*url.URL, error) {
 		host, _, _ = strings.Cut(host, "/")
 		if _, err := url.Parse("http://" + host); err != nil || host == "" || host[0] == ':' || host[len(host)-1] == ':' || strings.ContainsAny(host, " ?#%") {
 			return nil, errors.New("invalid URL: " + like)
+		}
+		if at, err := url.Parse(example); err == nil && at.Port() != "" && !hasPort(host) {
+			return nil, fmt.Errorf("invalid URL: write http://%s:%s, or https://%[1]s for a proxy with TLS", host, at.Port())
 		}
 		return nil, fmt.Errorf("invalid URL: write http://%s or https://%[1]s", host)
 	}

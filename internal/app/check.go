@@ -113,7 +113,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 			return err
 		}
 	}
-	for _, line := range append(about, asked.facts...) {
+	for _, line := range slices.Concat(about, t.others(ctx, jobs), asked.facts) {
 		fmt.Fprintln(out, line)
 	}
 	if err := spent.print(out); err != nil {

@@ -176,6 +176,47 @@ receivers: [{name: chat, slack_configs: [{api_url: HOOK, channel: '#ops'}]}]`), 
 	}
 }
 
+// An address of another program is named.
+func TestCheckNamesWhatAnswersInsteadOfANode(t *testing.T) {
+	for name, test := range map[string]struct {
+		serve http.HandlerFunc
+		want  []string
+	}{
+		"Prometheus": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/-/healthy" {
+				_, _ = w.Write([]byte("Prometheus Server is Healthy.\n"))
+				return
+			}
+			http.NotFound(w, r)
+		}, []string{"local: Prometheus Server answers at this address, not a node", "no node answers at this address, or the API is disabled"}},
+		"Grafana": {func(w http.ResponseWriter, r *http.Request) {
+			switch r.URL.Path {
+			case "/":
+				http.Redirect(w, r, "/login", http.StatusFound)
+			case "/login":
+				_, _ = w.Write([]byte("<!DOCTYPE html><title>Grafana</title>"))
+			default:
+				w.WriteHeader(http.StatusNotFound)
+				_, _ = w.Write([]byte(`{"message":"Not found"}`))
+			}
+		}, []string{"local: Grafana answers at this address"}},
+		"TLS": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
+		}, []string{"the server speaks TLS: write https:// in its address", "Write https:// instead of http://"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(test.serve)
+			t.Cleanup(server.Close)
+			printed, err := checked(t, "healthy", func(env config.Environment) { env["NODES"] = "local=" + server.URL })
+			if err == nil || strings.Contains(printed, "is not tracked") {
+				t.Errorf("%v\n%s", err, printed)
+			}
+			has(t, printed, test.want...)
+		})
+	}
+}
+
 // check says for each configuration who gets which severity.
 func TestCheckSaysWhoIsNotified(t *testing.T) {
 	shapes := must.Get(txtar.ParseFile("testdata/alertmanager.txtar"))(t).Files

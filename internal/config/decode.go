@@ -345,7 +345,7 @@ func (c *Chains) Decode(s string) error {
 		}
 		switch {
 		case !ValidName(name) || !ValidName(ref):
-			return fmt.Errorf("%q: write an alias such as C, or name=blockchainID", item)
+			return errors.New(spelling.Wrong(item, "write an alias such as C, or name=blockchainID"))
 		case ref == "P" || ref == "X" || name == "P" || name == "X":
 			return fmt.Errorf("%q: P and X are always monitored: remove this entry, or rename the chain if it is another one", item)
 		case name == "network":
@@ -505,7 +505,7 @@ func (f itemForm) parse(before []collector.Item, list string) (items []collector
 		items = append(items, item)
 		switch {
 		case !f.value.MatchString(item.Value) || f.named && !named:
-			return fmt.Errorf("%q: %s", item.Value, f.remedy)
+			return errors.New(spelling.Wrong(item.Value, f.remedy))
 		case named && !ValidName(name):
 			return fmt.Errorf("%q: %s", name, nameRule)
 		case twice:

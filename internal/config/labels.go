@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -100,7 +101,7 @@ func (r *reader) validatorsFile(file string) (all []labelled) {
 		case validationIDForm.MatchString(id):
 			v.kind = "validation_id"
 		case !nodeIDForm.MatchString(id):
-			err = fmt.Errorf("%q: write a node ID, such as NodeID-7Xh…, or a validation ID", id)
+			err = errors.New(spelling.Wrong(id, "write a node ID, such as NodeID-7Xh…, or a validation ID"))
 		}
 		if err == nil {
 			err = data.CheckDigits(id)

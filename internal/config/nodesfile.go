@@ -84,6 +84,11 @@ func resolved(n yaml.Node) string {
 	return n.Value
 }
 
+// isScalar reports whether a YAML node, or the node that it refers to, is one value.
+func isScalar(n yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode || n.Kind == yaml.AliasNode && n.Alias.Kind == yaml.ScalarNode
+}
+
 // notOurs matches labels that only a Prometheus server uses. They are allowed, because both may read the same file.
 var notOurs = regexp.MustCompile(`^__(address|metrics_path|scrape_interval|scrape_timeout|name)__$|^__(param|meta|tmp)_`)
 
@@ -94,6 +99,8 @@ func (g group) node(target string) (n Node, err error) {
 	for _, label := range slices.Sorted(maps.Keys(g.Labels)) {
 		value := resolved(g.Labels[label])
 		switch {
+		case !isScalar(g.Labels[label]):
+			wrong("label %q: its value is a list or a map: write one text, such as %s: a, or one label for each value", label, label)
 		case !strings.HasPrefix(label, "__") && label != "node":
 			if n.Labels == nil {
 				n.Labels = Labels{}

@@ -156,6 +156,8 @@ func TestFileErrorsNamePlaceAndRemedy(t *testing.T) {
 		"old setting": {"nodes.yml", "- targets: [a:1]\n  labels: {__bearer_file__: canary}",
 			`nodes.yml, line 1: unknown setting "__bearer_file__": the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host ` +
 				`header`},
+		"list of values": {"nodes.json", `[{"targets": ["a:1"], "labels": {"owner": ["canary", "beam"]}}]`,
+			`nodes.json, line 1: label "owner": its value is a list or a map: write one text, such as owner: a, or one label for each value`},
 		"role":   {"nodes.yml", "- targets: [a:1]\n  labels: {__role__: canary}", `nodes.yml, line 1: __role__: write node or observer`},
 		"scheme": {"nodes.yml", "- targets: [a:1]\n  labels: {__scheme__: ftp}", `nodes.yml, line 1: __scheme__: write http or https`},
 		"scheme of a URL": {"nodes.yml", "- targets: ['http://a:1']\n  labels: {__scheme__: http}",

@@ -64,7 +64,7 @@ func TestWatchFileErrorsHaveTheirLine(t *testing.T) {
 		"addresses:\n  a: " + watchedP + "\n  b: " + watchedP: "line 3: addresses: duplicate " + watchedP + ": remove one",
 		"addresses:\n  first: " + watchedP:                    "line 2: addresses: duplicate name \"first\": rename one of them",
 		"addresses:\n  a: " + anotherOne:                      "line 2: addresses: duplicate " + anotherOne + ": remove one",
-		"delegators:\n  a: " + watchedEVM:                     "line 2: delegators: \"" + watchedEVM + "\": write P-Chain addresses",
+		"delegators:\n  a: " + watchedEVM:                     "line 2: delegators: \"" + watchedEVM + "\" is an EVM address: write P-Chain addresses",
 		"contracts:\n  a: '" + watchedEVM + "'":               "contracts: needs the Data service: set AVAX_DATA_URL",
 		"signatures:\n  a: " + watchedID:                      "signatures: needs the Data service",
 		"assets:\n  a: x":                                     "line 2: assets: \"x\": write asset IDs",

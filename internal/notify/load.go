@@ -24,7 +24,6 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
-	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
 
 // Check validates the file. It sends nothing. No error contains a secret.
@@ -40,7 +39,8 @@ func load(c Config) (*amconfig.Config, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", c.File, secret.HideQuoted(err.Error()))
+		text, _ := c.text()
+		return nil, fmt.Errorf("%s: %s", c.File, mistake(err, text))
 	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
 		shipped, err := ParseInhibition(c.InhibitRules)
@@ -50,6 +50,14 @@ func load(c Config) (*amconfig.Config, error) {
 		conf.InhibitRules = shipped.rules
 	}
 	return conf, nil
+}
+
+// text returns the configuration itself.
+func (c Config) text() ([]byte, error) {
+	if c.Text != nil {
+		return c.Text, nil
+	}
+	return files.Read(c.File)
 }
 
 // read returns the configuration without changes. Alertmanager reads the files that the configuration names at any time, without a

@@ -133,3 +133,20 @@ func TestReceiversFollowRedirectsOnlyIfTheFileSaysSo(t *testing.T) {
 		}
 	}
 }
+
+// An error names the field and what to write, and no value.
+func TestErrorsNameTheField(t *testing.T) {
+	const route = "route: {receiver: phone}\nreceivers:\n"
+	for text, want := range map[string]string{
+		route + `- {name: phone, telegram_configs: [{bot_token: c4n4ry, chat_id: "-100123"}]}`:      "line 3: chat_id: write a number without quotation marks",
+		route + `- {name: phone, webhook_configs: [{url: "http://c4n4ry/", send_resolved: maybe}]}`: "line 3: send_resolved: write true or false",
+		route + "- {name: phone}\n- {name: phone}":                                                  `receiver "phone" is there twice: rename one`,
+		route + "- {name: phone, slack_config: [{api_url: 'http://c4n4ry/'}]}":                      "unknown field slack_config: did you mean slack_configs?",
+		"route: {receiver: phone, group_wait: 30}\nreceivers: [{name: phone}]":                      "line 1: group_wait: write a duration with its unit, such as 30s",
+	} {
+		err := notify.Check(notify.Config{Text: []byte(text)})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c4n4ry") {
+			t.Errorf("%s\n%v, want %s", text, err, want)
+		}
+	}
+}

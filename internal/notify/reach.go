@@ -12,8 +12,6 @@ import (
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
 // Routing is what decides who is notified: the routes, and which receivers have integrations.
@@ -51,12 +49,9 @@ func ParseRouting(config []byte) (r Routing, err error) {
 
 // RoutingOf returns the routes and receivers of a file that Check accepts.
 func RoutingOf(c Config) (Routing, error) {
-	text := c.Text
-	if text == nil {
-		var err error
-		if text, err = files.Read(c.File); err != nil {
-			return Routing{}, err
-		}
+	text, err := c.text()
+	if err != nil {
+		return Routing{}, err
 	}
 	return ParseRouting(text)
 }

@@ -3,6 +3,8 @@ package remedy
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -130,6 +132,11 @@ func Of(err error) Remedy {
 	case outcome == scrape.Unreachable && strings.Contains(err.Error(), "first record does not look like a TLS handshake"),
 		outcome == scrape.Unreachable && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		r = Remedy{What: "No TLS at this address", Do: "Write http:// instead of https:// in the address."}
+	case strings.Contains(err.Error(), "the server speaks TLS: "):
+		r = Remedy{What: "TLS at this address", Do: "Write https:// instead of http:// in the address. The API of a node is on port 9650, not 9651."}
+	case known && outcome == scrape.Unreachable && defaultPort(err) != "":
+		r.Do = fmt.Sprintf("The address has no port, so the exporter calls port %s. A node listens on 9650: write the address as http://HOST:9650. "+
+			"If a proxy serves the node, check the proxy.", defaultPort(err))
 	case known && outcome == scrape.NotFound && strings.HasPrefix(call.Op, "info."):
 		r = noNode
 	case errors.Is(err, metric.ErrTooMany):
@@ -138,6 +145,19 @@ func Of(err error) Remedy {
 		r = mistake
 	}
 	return r
+}
+
+// defaultPort returns the port of a failed connection, if it is the default of a scheme.
+func defaultPort(err error) string {
+	failed, ok := errors.AsType[*net.OpError](err)
+	if !ok || failed.Addr == nil {
+		return ""
+	}
+	_, port, _ := net.SplitHostPort(failed.Addr.String())
+	if port == "80" || port == "443" {
+		return port
+	}
+	return ""
 }
 
 // isOfMetrics reports whether an operation is one of the Metrics service.
