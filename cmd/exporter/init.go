@@ -214,7 +214,7 @@ func (s *setup) tryNode(ctx context.Context, cfg *config.Config) error {
 	var checks bytes.Buffer
 	err := app.Check(ctx, cfg, &checks, false)
 	for line := range strings.Lines(checks.String()) {
-		if !strings.HasPrefix(line, "ok ") {
+		if !strings.HasPrefix(line, "ok ") && !strings.HasPrefix(line, app.NobodyNotified) { // init asks for the receiver next
 			fmt.Fprint(s.out, line)
 		}
 	}

@@ -158,11 +158,14 @@ func (t *trial) tried(j *metric.Job) {
 	t.passed = append(t.passed, j)
 }
 
+// NobodyNotified begins the line of check about a configuration without a receiver.
+const NobodyNotified = "Nobody is notified"
+
 // nobody asks whether anybody is notified at all.
 func (t *trial) nobody(context.Context) {
 	switch c := t.cfg; {
 	case c.Alerting.On && !c.Notify.On() && !c.Alerting.Notifies():
-		t.says("Nobody is notified: set AVAX_NOTIFY_FILE or AVAX_ALERTMANAGERS. The status page shows the alerts.")
+		t.says(NobodyNotified + ": set AVAX_NOTIFY_FILE or AVAX_ALERTMANAGERS. The status page shows the alerts.")
 	case !c.Alerting.On && c.Prometheus.URL == "":
 		t.says("AVAX_ALERTING=off: a Prometheus must evaluate the rules. Set AVAX_PROMETHEUS_URL, so that check asks it and the status page shows its alerts.")
 	}

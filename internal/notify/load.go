@@ -40,7 +40,7 @@ func load(c Config) (*amconfig.Config, error) {
 	}
 	if err != nil {
 		text, _ := c.text()
-		return nil, fmt.Errorf("%s: %s", c.File, mistake(err, text))
+		return nil, errors.New(strings.TrimPrefix(c.File+": "+mistake(err, text), ": "))
 	}
 	if len(conf.InhibitRules) == 0 && c.InhibitRules != nil {
 		shipped, err := ParseInhibition(c.InhibitRules)
