@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"time"
 
@@ -56,8 +57,16 @@ func upgradeTimes(config node.ChainConfig) map[string]time.Time {
 			precompile(name, p)
 		}
 	}
+	for i, s := range config.StateUpgrades {
+		if s.BlockTimestamp != nil {
+			add(stateUpgradeName(i), s.BlockTimestamp.Time)
+		}
+	}
 	return last
 }
+
+// stateUpgradeName names a state upgrade by its place in the list of all, because it has no name.
+func stateUpgradeName(i int) string { return fmt.Sprintf("stateUpgrade%d", i+1) }
 
 // evmRules returns the rules and precompiles that are active in the newest block.
 func evmRules(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.Rules, error) {

@@ -3,6 +3,8 @@ package collectors
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,7 +21,7 @@ import (
 var fleetVariants = metric.New("avax_fleet_variants",
 	"Number of different values of a fact that should be equal on all nodes. 1 if all nodes have the same value. Only the nodes of this exporter count. Facts "+
 		"about the nodes (subject=network): version, RPC protocol of VMs, known upgrades. Fact about a VM: vm_version. Facts about a chain: chain_config, "+
-		"precompiles.",
+		"precompiles (with state upgrades).",
 	"fact", "subject").AtMost(10 * collector.MaxNamed) // each of up to MaxChains chains has two series
 
 var nodeContradicted = metric.New("avax_node_contradicted",
@@ -132,7 +134,7 @@ func valuesOf(ctx context.Context, n *nodes.Node, chains []nodes.Chain) (nodeVal
 }
 
 // precompileValues returns one part for each precompile: whether it is active, and the last times at which the node's
-// configuration enables and disables it.
+// configuration enables and disables it. It returns one part for each state upgrade too.
 func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	switches := upgradeTimes(config)
 	v := value{}
@@ -146,6 +148,14 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 		}
 		if at, known := switches[name+":disable"]; known {
 			v[name] += ", off at " + at.UTC().Format(time.RFC3339)
+		}
+	}
+	for i, s := range config.StateUpgrades { // the same time with other balances is a fork too
+		name := stateUpgradeName(i)
+		hash := sha256.Sum256([]byte(s.Text))
+		v[name] = "content " + hex.EncodeToString(hash[:4])
+		if at, known := switches[name]; known {
+			v[name] += ", at " + at.UTC().Format(time.RFC3339)
 		}
 	}
 	return v

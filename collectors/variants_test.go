@@ -3,6 +3,7 @@ package collectors_test
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,27 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 		if _, rows = w.variants(t); !strings.Contains(rows[2], "feeManagerConfig inactive") || !strings.Contains(rows[2], "txAllowListConfig active") {
 			t.Errorf("one hour after the upgrades: %q", rows)
 		}
+	})
+}
+
+// A state upgrade that one node lacks is a fork, as a precompile is.
+func TestStateUpgradeOfOneNodeIsDetected(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo", "charlie")
+		at := time.Now().Add(2 * time.Hour)
+		w.network.Node("bravo").SetStateUpgrade("examplel1", at)
+		page, rows := w.variants(t)
+		wantSeries(t, page, variantsOf("precompiles", "examplel1"), "2")
+		if when := ", at " + at.UTC().Format(time.RFC3339); len(rows) != 4 || !strings.Contains(rows[2], "stateUpgrade1 content ") || !strings.Contains(rows[2], when) {
+			t.Errorf("%q", rows)
+		}
+		wantSeries(t, w.page(t, "chain_config"), `avax_chain_upgrade_timestamp_seconds{node="bravo",chain="examplel1",upgrade="stateUpgrade1"}`,
+			strconv.FormatFloat(float64(at.Unix()), 'g', -1, 64))
+		w.network.Node("alpha").SetStateUpgrade("examplel1", at)
+		w.network.Node("charlie").SetStateUpgrade("examplel1", at)
+		time.Sleep(10 * time.Minute)
+		page, _ = w.variants(t)
+		wantSeries(t, page, variantsOf("precompiles", "examplel1"), "1")
 	})
 }
 

@@ -117,6 +117,14 @@ func (n *Node) SetPrecompile(chain, name string, on bool, at time.Time) {
 	})
 }
 
+// SetStateUpgrade adds a state upgrade of a Subnet-EVM chain, which changes a balance, to the configuration of this node only.
+func (n *Node) SetStateUpgrade(chain string, at time.Time) {
+	n.net.change(func(time.Time) {
+		c := n.net.mustChain(chain)
+		n.stateUpgrades[c] = append(n.stateUpgrades[c], at.UTC())
+	})
+}
+
 // SetVMVersion sets the version of a loaded VM, by its ID or name as in info.getNodeVersion. A plugin may be of another
 // release than the node.
 func (n *Node) SetVMVersion(vm, version string) {

@@ -60,6 +60,13 @@ func (e evm) config([]json.RawMessage) (any, error) {
 		}
 		upgrades["precompileUpgrades"] = list
 	}
+	var state []any
+	for _, at := range e.node.stateUpgrades[e.chain] {
+		state = append(state, map[string]any{"blockTimestamp": at.Unix(), "accounts": map[string]any{evmAccount: map[string]any{"balanceChange": "0x1"}}})
+	}
+	if state != nil {
+		upgrades["stateUpgrades"] = state
+	}
 	c["upgrades"] = upgrades
 	return c, nil
 }

@@ -13,24 +13,25 @@ type Node struct {
 	endpoint
 	member *member
 
-	stopped      bool
-	started      time.Time // start of the process; zero: long before the origin
-	isolated     bool      // whether the node has no connection to peers
-	disconnected bool
-	hung         bool
-	adminOff     bool
-	partial      bool // syncs only P of the primary network
-	disk         disk
-	chains       map[*chain]chainFate
-	stuck        map[*chain]time.Time // time since which the node accepts no blocks of a chain
-	forked       map[*chain]uint64    // height from which the node has its own blocks of a chain
-	benched      map[*member][]string
-	levels       map[string]logLevel
-	aliases      map[string]*chain              // set by admin.aliasChain
-	endpoints    map[string]string              // set by admin.alias
-	unexecuted   map[*chain]bool                // chains in stuck whose blocks the node accepts but does not execute
-	vmVersions   map[string]string              // of plugins that differ from the node's release
-	upgrades     map[*chain][]precompileUpgrade // in the configuration of this node only
+	stopped       bool
+	started       time.Time // start of the process; zero: long before the origin
+	isolated      bool      // whether the node has no connection to peers
+	disconnected  bool
+	hung          bool
+	adminOff      bool
+	partial       bool // syncs only P of the primary network
+	disk          disk
+	chains        map[*chain]chainFate
+	stuck         map[*chain]time.Time // time since which the node accepts no blocks of a chain
+	forked        map[*chain]uint64    // height from which the node has its own blocks of a chain
+	benched       map[*member][]string
+	levels        map[string]logLevel
+	aliases       map[string]*chain              // set by admin.aliasChain
+	endpoints     map[string]string              // set by admin.alias
+	unexecuted    map[*chain]bool                // chains in stuck whose blocks the node accepts but does not execute
+	vmVersions    map[string]string              // of plugins that differ from the node's release
+	upgrades      map[*chain][]precompileUpgrade // in the configuration of this node only
+	stateUpgrades map[*chain][]time.Time         // in the configuration of this node only
 }
 
 // disk is the volume that holds the node's database.
@@ -74,10 +75,11 @@ func newNode(net *Network, m *member) *Node {
 		aliases:   make(map[string]*chain),
 		endpoints: make(map[string]string),
 
-		unexecuted: make(map[*chain]bool),
-		disk:       disk{free: 0.18 * diskSize},
-		vmVersions: make(map[string]string),
-		upgrades:   make(map[*chain][]precompileUpgrade),
+		unexecuted:    make(map[*chain]bool),
+		disk:          disk{free: 0.18 * diskSize},
+		vmVersions:    make(map[string]string),
+		upgrades:      make(map[*chain][]precompileUpgrade),
+		stateUpgrades: make(map[*chain][]time.Time),
 	}
 	n.endpoint = endpoint{
 		net:     net,

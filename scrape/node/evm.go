@@ -163,7 +163,32 @@ type ChainConfig struct {
 	Times              map[string]time.Time    // time of an upgrade, by member, such as etnaTimestamp or cancunTime
 	Precompiles        map[string]Precompile   // of the genesis, by member, such as feeManagerConfig
 	PrecompileUpgrades []map[string]Precompile // in order; nil if there are none
+	StateUpgrades      []StateUpgrade          // in order; nil if there are none
 	Canonical          string                  // the whole configuration as JSON with sorted members and no spaces: equal configurations have equal texts
+}
+
+// StateUpgrade is a change of balances, code or storage at a time. The rest of it is only in Text.
+type StateUpgrade struct {
+	BlockTimestamp *wire.UnixTime
+	Text           string // as JSON with sorted members and no spaces
+}
+
+// UnmarshalJSONFrom decodes the time, if there is a valid one.
+func (s *StateUpgrade) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	text, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	s.Text = string(text)
+	var upgrade struct {
+		At *wire.UnixTime `json:"blockTimestamp"`
+	}
+	in := wire.NewDecoder(strings.NewReader(s.Text))
+	defer wire.Free(in)
+	if wire.Decode(in, &upgrade) == nil {
+		s.BlockTimestamp = upgrade.At
+	}
+	return nil
 }
 
 // EthChainConfig calls eth_getChainConfig.
@@ -230,10 +255,11 @@ func (c *ChainConfig) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		case name == "upgrades":
 			var upgrades *struct {
 				Precompiles []map[string]Precompile `json:"precompileUpgrades,omitzero"`
+				State       []StateUpgrade          `json:"stateUpgrades,omitzero"`
 			}
 			err := wire.Decode(in, &upgrades)
 			if upgrades != nil {
-				c.PrecompileUpgrades = upgrades.Precompiles
+				c.PrecompileUpgrades, c.StateUpgrades = upgrades.Precompiles, upgrades.State
 			}
 			return err
 		case strings.HasSuffix(name, "Config") && name != "feeConfig":
