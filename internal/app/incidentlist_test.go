@@ -151,6 +151,11 @@ var nodeIncidents = []incident{
 		pages: []string{"AvaxChainConfigDrift"}, within: 20 * time.Minute, heals: -1,
 	},
 	{
+		what:  "only one node of an L1 has a state upgrade scheduled, in two hours",
+		begin: func(w *world) { w.Node("alpha").SetStateUpgrade("examplel1", time.Now().Add(2*time.Hour)) },
+		pages: []string{"AvaxChainConfigDrift"}, within: 20 * time.Minute, heals: -1,
+	},
+	{
 		what:  "one node runs a newer version than the others",
 		begin: func(w *world) { w.SetVersion("alpha", "1.16.0") },
 		end:   func(w *world) { w.SetVersion("alpha", "1.15.0") },
