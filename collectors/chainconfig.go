@@ -16,7 +16,8 @@ var (
 		"node", "chain", "evm_chain_id", "hash")
 	chainUpgradeTimestamp = metric.New("avax_chain_upgrade_timestamp_seconds",
 		"Activation time of an upgrade of the chain in Unix seconds, as configured on the node. Upgrades are network upgrades (etna), the activation of a "+
-			"precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable), and state upgrades by their place in upgrade.json (stateUpgrade1). If a precompile is activated several times, the last time counts. Absent "+
+			"precompile (feeManagerConfig) and its deactivation (feeManagerConfig:disable), and state upgrades by their place in "+
+			"upgrade.json (stateUpgrade1). If a precompile is activated several times, the last time counts. Absent "+
 			"if the upgrade is not scheduled.",
 		"node", "chain", "upgrade").AtMost(collector.MaxNamed)
 )
