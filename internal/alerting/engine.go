@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/storage"
@@ -52,8 +53,9 @@ type engine struct {
 	stored     atomic.Bool // whether the samples of a scrape are in the store
 
 	query     rules.QueryFunc // evaluates an expression
-	leftovers *leftovers      // set before the first evaluation
-	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
+	present   present
+	leftovers *leftovers // set before the first evaluation
+	holding   sync.Map   // by keyOf: alerts that continue although the expression of their rule does not return them
 	evaluated map[ruleAt]map[uint64]promql.Sample
 }
 
@@ -66,7 +68,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	// As in Prometheus without tracing. OpenTelemetry's default allocates each span.
 	otel.SetTracerProvider(noop.NewTracerProvider())
 	log := logs.AtLeast(slog.LevelError, a.log)
-	e := &engine{clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set}}
+	e := &engine{clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set}, present: present{exprs: map[string]parser.Expr{}}}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return e.listener.DialContext(ctx) }
 	var err error

@@ -286,9 +286,12 @@ func (e *engine) alertLabels(ctx context.Context, r alertRule, result promql.Vec
 // ruleQuery returns the function with which rules are evaluated.
 func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 	return func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-		result, err := e.query(ctx, expr, at)
 		rule := rules.FromOriginContext(ctx)
-		if err != nil || rule.Query != expr {
+		if rule.Query != expr { // of a text
+			return e.query(ctx, expr, at)
+		}
+		result, err := e.evaluateRule(ctx, rule, at)
+		if err != nil {
 			return result, err
 		}
 		if rule.Kind == rules.KindRecording {
@@ -318,6 +321,22 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 		}
 		return result, nil
 	}
+}
+
+// evaluateRule evaluates the expression of a rule, if it can have a result.
+func (e *engine) evaluateRule(ctx context.Context, rule rules.RuleDetail, at time.Time) (promql.Vector, error) {
+	if !e.present.canHaveResult(ctx, e.store, rule.Query, at) {
+		return nil, nil
+	}
+	result, err := e.query(ctx, rule.Query, at)
+	if len(result) > 0 {
+		if rule.Kind == rules.KindRecording {
+			e.present.recorded(rule.Name)
+		} else {
+			e.present.recorded("ALERTS", forState)
+		}
+	}
+	return result, err
 }
 
 // lookBacks returns a function that returns how far an expression looks back by ranges and offsets, including those of the recorded series
