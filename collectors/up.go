@@ -11,6 +11,8 @@ import (
 var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
+	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
+		"Time at which the node last answered a probe, in Unix seconds. Absent until the node has answered this exporter once.", "node")
 	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
 		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
@@ -24,7 +26,7 @@ var up = &collector.Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,
-	Families: []*metric.Family{nodeUp, nodeProbeDuration},
+	Families: []*metric.Family{nodeUp, nodeAnswered, nodeProbeDuration},
 	Bind:     collector.Per(collector.Nodes, collectUp),
 }
 
@@ -34,6 +36,9 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 		return err
 	}
 	out.SetBool(nodeUp, answers, on.Node.Name())
+	if at := on.Node.LastUp(); !at.IsZero() {
+		out.SetTime(nodeAnswered, at, on.Node.Name())
+	}
 	if answers {
 		out.Set(nodeProbeDuration, took.Seconds(), on.Node.Name())
 	}

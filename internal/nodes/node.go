@@ -34,6 +34,7 @@ type Node struct {
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
+	lastUp       time.Time         // when it last answered an up probe
 	failed       map[string]int    // failed calls of a chain in a row, by its reference
 	states       map[string]string // what may change which methods the node offers: see noteState
 	// waiters ends when the node does not answer an up probe, and with it the calls that wait for the node.
@@ -136,6 +137,13 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
+// LastUp returns when the node last answered a probe; zero if it never did.
+func (n *Node) LastUp() time.Time {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lastUp
+}
+
 // Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took. If it did
 // not answer, Probe cancels the calls that wait for the node while others could answer. err is not about the node: the exporter's host lacks a
 // resource for the call, such as CPU, and nothing is stored.
@@ -156,7 +164,9 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 func (n *Node) setProbed(answers bool) {
 	n.mu.Lock()
 	changed := answers == n.down // down was the opposite
-	n.probed, n.down = true, !answers
+	if n.probed, n.down = true, !answers; answers {
+		n.lastUp = time.Now()
+	}
 	if !answers {
 		n.cancelWaiters()
 		n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
