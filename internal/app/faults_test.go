@@ -11,11 +11,12 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// about returns the series with the label node=name, without avax_node_up.
+// about returns the series with the label node=name, without those that say that the node does not answer.
 func about(page map[string]float64, name string) []string {
 	var found []string
 	for series := range page {
-		if strings.Contains(series, `node="`+name+`"`) && !strings.HasPrefix(series, "avax_node_up{") {
+		if strings.Contains(series, `node="`+name+`"`) && !strings.HasPrefix(series, "avax_node_up{") &&
+			!strings.HasPrefix(series, "avax_node_answered_timestamp_seconds{") {
 			found = append(found, series)
 		}
 	}

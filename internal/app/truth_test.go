@@ -336,8 +336,8 @@ func (m *randomTest) check() (wrong []string) {
 		longest := 3*min(spec.Period(m.config.Upstreams.Watch.Validators), time.Minute) + olderAnswers[spec.Name]
 		for _, chunk := range job.Fresh(now) {
 			switch chunk.Family.Name {
-			case "avax_node_probe_duration_seconds":
-				continue // depends on the fault
+			case "avax_node_probe_duration_seconds", "avax_node_answered_timestamp_seconds":
+				continue // they depend on the fault
 			case "avax_node_up", "avax_l1_connected_weight":
 				continue // they depend on which nodes answer, see TestSafeToStopIsNeverOutdated
 			case "avax_node_contradicted":
