@@ -26,6 +26,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
@@ -51,6 +52,7 @@ const (
 var Questions = []Question{
 	{"NODES", "", called + " Is it a node, whose, of which network, and does each chain answer?", nil},
 	{"NODES_FILE", "", "As AVAX_NODES. A URL is requested: is the answer a list of nodes?", nil},
+	{"NODES_FILE", "targets, __scheme__, __role__", "As AVAX_NODES and AVAX_OBSERVERS.", nil},
 	{"NODES_FILE", "labels", "Are all values texts, and all names free?", nil},
 	{"NETWORK", "", "Do the nodes report this network?", nil},
 	{"OBSERVERS", "", called + " What of it is left for the budget?", nil},
@@ -59,12 +61,12 @@ var Questions = []Question{
 	{"VALIDATORS", "", "Is it a validator now?", nil},
 	{"VALIDATORS_FILE", "", "Do the IDs have valid check digits, and are all names of labels free?", nil},
 	{"HTTP_CONFIG_FILE", "upstreams", "Does each name or pattern match an upstream that no earlier entry matches?", (*trial).unusedCredentials},
-	{"HTTP_CONFIG_FILE", "http_config, host", "Each upstream is called with them.", nil},
+	{"HTTP_CONFIG_FILE", "http_config, host", "Are its files readable and valid? Each upstream is called with them.", nil},
 	{"TIMEOUT", "", read, nil},
 	{"CONCURRENCY", "", read, nil},
 	{"COLLECTORS", "", "Each collector runs once.", nil},
 	{"SCHEDULES", "", "Does the collector run?", (*trial).unusedSchedules},
-	{"WATCH_FILE", "", "Is each entry valid? " + called, nil},
+	{"WATCH_FILE", "addresses, delegators, assets, contracts, tokens, signatures", "Is each entry valid? " + called, nil},
 	{"WATCH_ADDRESSES", "", called, nil},
 	{"WATCH_DELEGATORS", "", called, nil},
 	{"WATCH_ASSETS", "", called, nil},
@@ -77,7 +79,7 @@ var Questions = []Question{
 	{"METRICS_URL", "", called, nil},
 	{"CURRENCY", "", "The Data service is asked for prices in it.", nil},
 	{"LISTEN", "", "Is it an address? It is not opened: an exporter may run there.", nil},
-	{"WEB_CONFIG_FILE", "", "Are its certificates, keys and passwords valid?", nil},
+	{"WEB_CONFIG_FILE", "tls_server_config, http_server_config, basic_auth_users", "Are its certificates, keys and passwords valid?", nil},
 	{"TRUST_LOOPBACK", "", read, nil},
 	{"PPROF_LISTEN", "", "Is it an address? It is not opened: an exporter may run there.", nil},
 	{"ALERTING", "", "Who is notified of each severity? See the questions about AVAX_NOTIFY_FILE, AVAX_ALERTMANAGERS and AVAX_PROMETHEUS_URL.", (*trial).nobody},
@@ -89,10 +91,15 @@ var Questions = []Question{
 	{"PROMETHEUS_URL", "", answers + "Does the server have the rules, can it evaluate them, does it have samples of an exporter, and an Alertmanager?",
 		(*trial).prometheus},
 	{"ALERTMANAGERS", "", answers + "Is its configuration readable, does it accept an empty list of alerts, and who gets each severity?", (*trial).alertmanagers},
+	{"NOTIFY_FILE", "global", "As its receivers, which use it.", nil},
 	{"NOTIFY_FILE", "route", "Who gets each alert of the rules? Does a page reach somebody?", (*trial).routes},
 	{"NOTIFY_FILE", "receivers", "Do its files have what they should? Is a placeholder left? Does the address accept a connection? " +
 		"Telegram is asked for the chat. Discord, Slack and Pushover are asked whether the webhook or the key is valid.", (*trial).receivers},
-	{"NOTIFY_FILE", "templates and texts", "Each text of each receiver is rendered: for a page, its end, several warnings, and an alert without a node.", nil},
+	{"NOTIFY_FILE", "templates", "Does each pattern match a file? Each text of each receiver is rendered: for a page, its end, several warnings, " +
+		"and an alert without a node.", nil},
+	{"NOTIFY_FILE", "inhibit_rules", "Does a rule match alerts of the rules?", (*trial).inhibition},
+	{"NOTIFY_FILE", "time_intervals, mute_time_intervals", "Does a page reach somebody at any time?", nil},
+	{"NOTIFY_FILE", "tracing, event_recorder", read, nil},
 	{"HEARTBEAT_URL", "", answers + "It is requested once, which counts as a heartbeat.", (*trial).heartbeat},
 	{"DIGEST", "", "Who gets the digest?", nil},
 	{"SHARD", "", read, nil},
@@ -227,6 +234,10 @@ func (t *trial) routed(about string, routing notify.Routing) {
 		do = fmt.Sprintf("Routes match severity %s. The rules have %s.", strings.Join(other, ", "), strings.Join(have, ", "))
 	}
 	for i, r := range reached {
+		if r.Severity == "page" && len(r.Limited) > 0 {
+			t.warns(about, words.Brief(r.Limited)+" with severity=\"page\" reach nobody outside a time interval",
+				"Remove the time interval, or add a route without one.")
+		}
 		if len(r.Lost) == 0 {
 			continue
 		}
@@ -251,9 +262,25 @@ func (t *trial) routes(context.Context) {
 	if routing, err := notify.RoutingOf(t.cfg.Notify); err == nil { // Parse has reported the error
 		t.routed("AVAX_NOTIFY_FILE", routing)
 	}
+	for _, pattern := range notify.UnmatchedTemplates(t.cfg.Notify) {
+		t.warns("AVAX_NOTIFY_FILE", "no file matches "+pattern+" of templates", "Correct the path, or remove it.")
+	}
 	if err := notify.Exposed(t.cfg.Notify); err != nil {
 		text, do, _ := strings.Cut(err.Error(), ": ")
 		t.warns("AVAX_NOTIFY_FILE", text, do)
+	}
+}
+
+// inhibition asks whether a cause suppresses its effects.
+func (t *trial) inhibition(context.Context) {
+	if !t.cfg.Notify.On() {
+		return
+	}
+	rules, err := notify.InhibitionFor(t.cfg.Notify)
+	alerts, alertsErr := t.alerts()
+	if err == nil && alertsErr == nil && !rules.Applies(alerts) {
+		t.warns("AVAX_NOTIFY_FILE", "no rule of inhibit_rules matches alerts of the rules: a cause does not suppress its effects",
+			"Remove inhibit_rules: then the shipped ones apply. Or copy them from deploy/alertmanager/alertmanager.yml.")
 	}
 }
 

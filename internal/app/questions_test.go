@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/recorded"
@@ -38,6 +40,17 @@ func TestEveryVariableHasAQuestion(t *testing.T) {
 	}
 	if len(asked) > 0 {
 		t.Errorf("questions about no variable: %v", asked)
+	}
+	var keys []string
+	for _, q := range app.Questions {
+		if q.Variable == "NOTIFY_FILE" {
+			keys = append(keys, strings.Split(q.Key, ", ")...)
+		}
+	}
+	for _, key := range notify.Keys() {
+		if !slices.Contains(keys, key) {
+			t.Errorf("the key %s of AVAX_NOTIFY_FILE has no line in Questions", key)
+		}
 	}
 }
 
@@ -143,6 +156,9 @@ receivers: [{name: phone, slack_configs: [{api_url: HOOK, channel: '#a', text: '
 route: {receiver: phone}
 receivers: [{name: phone, telegram_configs: [{bot_token: '${TELEGRAM_TOKEN}', chat_id: 1, api_url: HOOK}]}]`),
 			[]string{"FAILS  notify of receiver phone, telegram[0]: telegram.bot_token: the value is a placeholder"}},
+		"credentials in the place of others": {set("HTTP_CONFIG_FILE", func(t *testing.T) string {
+			return named(t, "http.yml", "- {upstreams: ['*']}\n- {upstreams: [local], http_config: {basic_auth: {username: a, password: b}}}")
+		}), []string{`no upstream is named "local", or an earlier entry has it`}},
 		"only what is configured": {receiver(`
 route: {receiver: chat}
 receivers: [{name: chat, slack_configs: [{api_url: HOOK, channel: '#ops'}]}]`), nil},
@@ -250,11 +266,40 @@ func TestCheckSaysWhoIsNotified(t *testing.T) {
 					t.Errorf("finding %s: want %v\n%s", kind, want, &out)
 				}
 			}
-			for _, mistake := range []string{"template", "placeholder"} {
+			for _, mistake := range []string{"not defined", "placeholder"} {
 				if strings.Contains(out.String(), mistake) {
 					t.Errorf("%s\n%s", mistake, &out)
 				}
 			}
+		})
+	}
+}
+
+// What may be meant is a warning, and exit code 0.
+func TestCheckWarnsAboutTheNotificationFile(t *testing.T) {
+	hook := serving(t, 200, "ok")
+	for name, test := range map[string]struct{ file, want string }{
+		"pages in a time interval only": {`
+route: {receiver: chat, routes: [{matchers: ['severity="page"'], receiver: chat, active_time_intervals: [day]}]}
+time_intervals: [{name: day, time_intervals: [{times: [{start_time: "08:00", end_time: "18:00"}]}]}]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, `with severity="page" reach nobody outside a time interval`},
+		"inhibit rules of others": {`
+route: {receiver: chat}
+inhibit_rules: [{source_matchers: [severity=critical], target_matchers: [severity=warning], equal: [alertname]}]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, "no rule of inhibit_rules matches alerts of the rules"},
+		"no file of templates": {`
+route: {receiver: chat}
+templates: [/nowhere/*.tmpl]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, "no file matches /nowhere/*.tmpl of templates"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, err := checked(t, "partial_sync", func(env config.Environment) {
+				env["NOTIFY_FILE"] = testworld.File(t, strings.ReplaceAll(test.file, "HOOK", hook))
+			})
+			if err != nil {
+				t.Errorf("%v\n%s", err, printed)
+			}
+			has(t, printed, "WARNS  AVAX_NOTIFY_FILE: ", test.want)
 		})
 	}
 }

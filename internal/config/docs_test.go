@@ -77,11 +77,11 @@ Service, such as ` + "`AVAX_EXPORTER_SERVICE_HOST`" + `, are not an error.
 ` + "`avax-exporter check` asks the following questions before an outage does. A finding is exit code 1, a warning is not. A start logs both as warnings. It sends" + `
 no notification.
 
-| variable | key of its file | what check asks |
+| variable | part, or key of its file | what check asks |
 |---|---|---|
 `)
 	for _, q := range app.Questions {
-		key := "–"
+		key := "the value"
 		if q.Key != "" {
 			key = q.Key
 		}

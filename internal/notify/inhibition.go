@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"github.com/prometheus/alertmanager/alert"
 	amconfig "github.com/prometheus/alertmanager/config"
 	amcommon "github.com/prometheus/alertmanager/config/common"
 	"github.com/prometheus/alertmanager/inhibit"
 	"github.com/prometheus/alertmanager/marker"
+	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/provider"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
@@ -38,6 +40,32 @@ func (n *Notifier) Inhibition() Inhibition {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return InhibitionOf(n.conf)
+}
+
+// InhibitionFor returns the inhibit rules of the file or, if it has none, the shipped rules.
+func InhibitionFor(c Config) (Inhibition, error) {
+	conf, err := load(c)
+	if err != nil {
+		return Inhibition{}, err
+	}
+	return InhibitionOf(conf), nil
+}
+
+// Applies reports whether a rule has both a source and a target among these alerts. Without one, no cause suppresses its effects.
+func (in Inhibition) Applies(alerts []map[string]string) bool {
+	matches := func(ms amcommon.Matchers) bool {
+		return slices.ContainsFunc(alerts, func(a map[string]string) bool { return labels.Matchers(ms).Matches(LabelSet(a)) })
+	}
+	return slices.ContainsFunc(in.rules, func(r amcommon.InhibitRule) bool {
+		source, target := slices.Clone(r.SourceMatchers), slices.Clone(r.TargetMatchers)
+		for name, value := range r.SourceMatch {
+			source = append(source, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
+		}
+		for name, value := range r.TargetMatch {
+			target = append(target, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
+		}
+		return matches(source) && matches(target)
+	})
 }
 
 // Inhibitors returns, for each alert, the index of the alert that inhibits it, or -1. Alertmanager's inhibitor decides, as if all

@@ -91,6 +91,17 @@ var fieldTypes = sync.OnceValue(func() map[string][]string {
 	return types
 })
 
+// Keys returns the top-level keys of a configuration.
+func Keys() (keys []string) {
+	t := reflect.TypeFor[amconfig.Config]()
+	for i := range t.NumField() {
+		if name := yamlName(t.Field(i)); t.Field(i).IsExported() && name != "" && name != "-" {
+			keys = append(keys, name)
+		}
+	}
+	return keys
+}
+
 // keyAt returns the key of a line whose value has a tag, such as str, and whose field has a type, such as int64.
 func keyAt(config []byte, line int, tag, kind string) (name string) {
 	keys(config, func(key, value *yaml.Node) {

@@ -63,6 +63,8 @@ type Reach struct {
 	Receivers []string
 	// Lost has the names of the alerts that reach no integration.
 	Lost []string
+	// Limited has the names of the alerts whose routes all have time intervals.
+	Limited []string
 }
 
 // String returns a line such as page: phone (telegram), chat (slack).
@@ -86,25 +88,31 @@ func (r Routing) Reached(alerts []map[string]string) (all []Reach) {
 			of = &Reach{Severity: a["severity"]}
 			bySeverity[of.Severity] = of
 		}
-		got := false
+		got, always := false, false
 		if set := LabelSet(a); !r.unintended(set) {
 			for _, route := range r.root.Match(set) {
 				if kinds := r.receivers[route.RouteOpts.Receiver]; len(kinds) > 0 {
 					got = true
+					always = always || len(route.RouteOpts.ActiveTimeIntervals)+len(route.RouteOpts.MuteTimeIntervals) == 0
 					of.Receivers = append(of.Receivers, receiverText(route.RouteOpts, kinds))
 				}
 			}
 		}
-		if !got {
+		switch {
+		case !got:
 			of.Lost = append(of.Lost, a["alertname"])
+		case !always:
+			of.Limited = append(of.Limited, a["alertname"])
 		}
 	}
 	for _, severity := range slices.SortedFunc(maps.Keys(bySeverity), compareSeverities) {
 		of := bySeverity[severity]
 		slices.Sort(of.Receivers)
 		of.Receivers = slices.Compact(of.Receivers)
-		slices.Sort(of.Lost)
-		of.Lost = slices.Compact(of.Lost)
+		for _, names := range []*[]string{&of.Lost, &of.Limited} {
+			slices.Sort(*names)
+			*names = slices.Compact(*names)
+		}
 		all = append(all, *of)
 	}
 	return all

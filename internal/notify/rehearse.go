@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -55,6 +56,20 @@ func (r rehearsed) probe(ctx context.Context, routes *dispatch.Route) error {
 		}
 	}
 	return r.ask(ctx)
+}
+
+// UnmatchedTemplates returns the patterns of templates of the file that match no file.
+func UnmatchedTemplates(c Config) (patterns []string) {
+	conf, err := c.read()
+	if err != nil {
+		return nil
+	}
+	for _, pattern := range conf.Templates {
+		if files, _ := filepath.Glob(pattern); len(files) == 0 {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
 }
 
 // errRehearsal is the error of every connection of a rehearsal: nothing is sent.
