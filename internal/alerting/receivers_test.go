@@ -69,3 +69,32 @@ func TestAlertmanagerWithTLSAndPassword(t *testing.T) {
 		t.Errorf("log:\n%s", log)
 	}
 }
+
+// A form to log in answers each POST with status 200, and the alerts would be lost.
+func TestFormToLogInIsNoDelivery(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<!doctype html><title>Log in</title>"))
+	}))
+	defer server.Close()
+	w := newWorld(t, `groups: [{name: g, rules: [{alert: Watchdog, expr: vector(1)}]}]`)
+	w.reporter = prometheus.NewRegistry()
+	a, err := Start(t.Context(), Options{
+		Config:  Config{RulesFile: w.rules, Job: "j", Instance: "i", URL: "http://i", Interval: 20 * time.Millisecond, Alertmanagers: []string{server.URL}},
+		Metrics: w, Registerer: w.reporter, Log: slog.New(slog.NewTextHandler(w, nil)), ResendDelay: 20 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Wait)
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(poll) {
+		if r := a.Receivers(); len(r) == 1 && r[0].Notified {
+			if r[0].Up || !strings.Contains(w.logged(), "answers 200 OK with a web page") {
+				t.Errorf("receiver %+v, log:\n%s", r, w.logged())
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was sent")
+		}
+	}
+}
