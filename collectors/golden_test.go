@@ -127,7 +127,7 @@ func collect(ctx context.Context, t *testing.T, spec *collector.Spec, ups *colle
 	}
 	// What each scrape computes.
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(status.StopMetric(func() *status.Status {
+	registry.MustRegister(status.ByScrape(func() *status.Status {
 		return status.OfNodes(store.Jobs(), time.Now(), status.Pool{
 			Unreachable: func(time.Duration) []string { return nil }, Progress: func() (ran, of int) { return 1, 1 },
 		})

@@ -19,6 +19,9 @@ var (
 	chainHeadTimestamp = metric.New("avax_chain_head_timestamp_seconds",
 		"Time of the newest accepted block, in Unix seconds. For P: the time of the chain. Absent for X if the X-Chain has only its first block.",
 		"node", "chain")
+	agreedHeight = metric.New("avax_chain_agreed_height",
+		"Height that most of the nodes and observers have reached on the chain: a single one that is ahead of several others does not count. Of two, the higher "+
+			"one. Nodes that bootstrap the chain do not count. Each scrape computes it.", "chain").ByScrape()
 	settledHeight = metric.New("avax_chain_settled_height",
 		"Height of the newest block of the C-Chain whose execution is settled, from the node's newest block. It rises only with new blocks. Absent before "+
 			"Helicon, and on other chains.",
@@ -31,7 +34,7 @@ var heads = &collector.Spec{
 	Help:     "Height and time of the newest block on each chain of the node.",
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
-	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight},
+	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight, agreedHeight},
 	Bind:     collector.Per(collector.Pairs(collector.AllChains, collector.NodesAndObservers), collectHeads),
 }
 

@@ -36,6 +36,7 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 		return err
 	}
 	out.SetBool(nodeUp, answers, on.Node.Name())
+	out.Facts.Since = on.Node.Since()
 	if at := on.Node.LastUp(); !at.IsZero() {
 		out.SetTime(nodeAnswered, at, on.Node.Name())
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -76,6 +77,9 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	err = u.viaProxy(blame(err))
 	outcome = OutcomeOf(err)
 	u.metrics.ended(r.op, outcome, took)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		u.refused.Store(new(time.Now()))
+	}
 	if outcome != LocalLimit {
 		u.ended(outcome)
 	}

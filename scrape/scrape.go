@@ -87,6 +87,7 @@ type Upstream struct {
 	answers   answers
 	unhealthy atomic.Bool
 	answered  atomic.Pointer[time.Time] // time of the last answer; see Answered
+	refused   atomic.Pointer[time.Time] // see Refused
 	succeeded atomic.Pointer[time.Time] // time of the last result; see Succeeded
 
 	renewing sync.Mutex // locked while access is replaced
@@ -144,6 +145,14 @@ func (u *Upstream) Healthy() bool { return !u.unhealthy.Load() }
 // Answered returns the time of the upstream's last answer, which may be an error. Before the first answer the time is zero.
 func (u *Upstream) Answered() time.Time {
 	if at := u.answered.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// Refused returns when the upstream last refused a connection: no process listened there. Before that the time is zero.
+func (u *Upstream) Refused() time.Time {
+	if at := u.refused.Load(); at != nil {
 		return *at
 	}
 	return time.Time{}

@@ -117,7 +117,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		site.Undiscovered = targets.ups.Undiscovered
 	}
 	a.handler = site.Handler()
-	registry.MustRegister(site.StopMetric())
+	registry.MustRegister(site.ByScrape())
 	go site.FollowRestarts(ctx)
 	var own alerting.Notifier
 	if cfg.Notify.On() {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -49,9 +50,23 @@ func eachItem(result map[string]any, list string, change func(item map[string]an
 	}
 }
 
+// later adds blocks to a height.
+func later(height any, blocks int) any {
+	text, _ := height.(string)
+	n, err := strconv.ParseUint(text, 0, 64)
+	switch {
+	case err != nil:
+		return height
+	case strings.HasPrefix(text, "0x"):
+		return fmt.Sprintf("%#x", n+uint64(blocks))
+	}
+	return fmt.Sprint(n + uint64(blocks))
+}
+
 // falsehoods are the lies of which each liar tells some.
 func falsehoods(random *rand.Rand, invented string) (all []lie) {
 	factor := random.IntN(100) + 2
+	ahead := []int{1, 1_000_000}[random.IntN(2)]
 	for _, l := range []lie{
 		// The validator that only the liar lists as a peer has nine times the stake of all others.
 		{"platform.getCurrentValidators", func(result map[string]any, about string) {
@@ -106,6 +121,15 @@ func falsehoods(random *rand.Rand, invented string) (all []lie) {
 		{"platform.getValidatorsAt", func(result map[string]any, _ string) { result["validators"] = map[string]any{} }},
 		{"platform.getRewardUTXOs", func(result map[string]any, _ string) { result["utxos"], result["numFetched"] = []any{}, "0" }},
 		{"platform.getSubnet", func(result map[string]any, _ string) { result["threshold"] = "7" }},
+		{"platform.getHeight", func(result map[string]any, _ string) { result["height"] = later(result["height"], ahead) }},
+		{"platform.getTimestamp", func(result map[string]any, _ string) {
+			result["timestamp"] = time.Now().Add(20 * 24 * time.Hour).Format(time.RFC3339)
+		}},
+		{"avm.getHeight", func(result map[string]any, _ string) { result["height"] = later(result["height"], ahead) }},
+		{"eth_getBlockByNumber", func(result map[string]any, _ string) { result["number"] = later(result["number"], ahead) }},
+		{"eth_getBlockByNumber", func(result map[string]any, _ string) {
+			result["timestamp"] = fmt.Sprintf("%#x", time.Now().Add(20*24*time.Hour).Unix())
+		}},
 		{"eth_feeConfig", func(result map[string]any, _ string) { result["lastChangedAt"] = factor }},
 	} {
 		if random.IntN(2) == 0 {
@@ -119,13 +143,14 @@ func falsehoods(random *rand.Rand, invented string) (all []lie) {
 // observed is what an exporter said during half an hour.
 type observed struct {
 	verdicts map[string]string // by minute and node
+	serving  map[string]string // by minute, chain and node
 	pages    map[string]bool   // alert and subject
 	blamed   map[string]bool   // nodes that others contradict
 }
 
 // lived runs an exporter for half an hour in a network that a seed determines.
 func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World) http.RoundTripper) (o observed) {
-	o = observed{map[string]string{}, map[string]bool{}, map[string]bool{}}
+	o = observed{map[string]string{}, map[string]string{}, map[string]bool{}, map[string]bool{}}
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		w.Notify(t)
@@ -144,6 +169,10 @@ func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World)
 			for _, node := range own {
 				status, reason := mayStop(t, w, node)
 				o.verdicts[fmt.Sprint(minute, " ", node)] = fmt.Sprint(status, " ", reason)
+				for _, chain := range []string{"P", "C"} {
+					status, reason := w.Get(t, "/serving?node="+node+"&chain="+chain)
+					o.serving[fmt.Sprint(minute, " ", chain, " ", node)] = fmt.Sprint(status, " ", reason)
+				}
 			}
 			for _, a := range w.Alerts(t) {
 				if a.Labels["severity"] == "page" {
@@ -196,6 +225,11 @@ func TestLiarsDecideNothing(t *testing.T) {
 			for at, verdict := range got.verdicts {
 				if strings.HasPrefix(verdict, "200") && !strings.HasPrefix(truth.verdicts[at], "200") {
 					t.Errorf("%s: %s, but the truth is %s", at, verdict, truth.verdicts[at])
+				}
+			}
+			for at, answer := range got.serving {
+				if about := strings.Fields(at); !slices.Contains(liars, about[2]) && strings.HasPrefix(answer, "200") != strings.HasPrefix(truth.serving[at], "200") {
+					t.Errorf("%s: %s, but the truth is %s", at, answer, truth.serving[at])
 				}
 			}
 			for page := range got.pages {

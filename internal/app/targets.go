@@ -193,9 +193,7 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 	client = wrap(node.New(up))
 	if !n.Observer {
 		client.Changed = func(answers bool) {
-			if !answers {
-				up.ForgetAnswers()
-			}
+			up.ForgetAnswers() // another process answers
 			t.nodeChanged(client, answers)
 		}
 	}

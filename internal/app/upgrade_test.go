@@ -274,3 +274,46 @@ func TestServingFollowsTheNode(t *testing.T) {
 		})
 	}
 }
+
+// A node restarts, and C bootstraps then. What the exporter read before does not count: no verdict says yes while C bootstraps, and /serving and /is-back
+// say yes within 15 s of the truth.
+func TestNoYesFromBeforeARestart(t *testing.T) {
+	const serving, isBack = "/serving?node=bravo&chain=C", "/is-back?node=bravo"
+	for _, second := range []int{1, 8, 14, 22, 29, 37, 44, 53} {
+		t.Run(fmt.Sprint(second), func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.SetBlockPeriod("C", 2*time.Second)
+				w.Start(t)
+				time.Sleep(4*time.Minute + time.Duration(second)*time.Second)
+				bravo := w.Node("bravo")
+				bravo.Stop()
+				time.Sleep(17 * time.Second)
+				bravo.SetChain("C", simnet.Bootstrapping)
+				bravo.Start()
+				for range 70 {
+					for _, path := range []string{serving, isBack, "/safe-to-stop?node=alpha"} {
+						if status, body := w.Get(t, path); status == http.StatusOK {
+							t.Errorf("while C bootstraps: %s: %s", path, body)
+						}
+					}
+					time.Sleep(time.Second)
+				}
+				bravo.SetChain("C", simnet.Running)
+				began, since := time.Now(), map[string]time.Duration{}
+				for time.Since(began) < 5*time.Minute {
+					for _, path := range []string{serving, isBack} {
+						if status, _ := w.Get(t, path); status == http.StatusOK && since[path] == 0 {
+							since[path] = time.Since(began)
+						}
+					}
+					time.Sleep(time.Second)
+				}
+				for path, allowed := range map[string]time.Duration{serving: 15 * time.Second, isBack: 135 * time.Second} {
+					if since[path] == 0 || since[path] > allowed {
+						t.Errorf("%s: yes after %s", path, since[path])
+					}
+				}
+			})
+		})
+	}
+}

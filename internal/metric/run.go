@@ -41,6 +41,10 @@ type Run struct {
 type Facts struct {
 	// L1 is the validator set of the run's chain.
 	L1 *staking.L1
+	// Since is when the node of the run was last silent or changed its identity. What its jobs reported before does not count.
+	Since time.Time
+	// Again is when the collector wants to run before its time, because what is missing may be there soon; 0: not.
+	Again time.Duration
 	// Unreachable lists the configured nodes that the run counted as not connected, because they did not answer.
 	Unreachable []string
 	// Chains lists the chains of subnets that the run counted.

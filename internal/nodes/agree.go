@@ -25,6 +25,16 @@ const (
 	contradictedAfter = 50 * time.Second
 )
 
+// Deciding returns how many of n voices about a growing number, such as a height, are left out from the top: what the next one says has been reached by most
+// of the others, or by it and another source. With one or two voices none is left out: the highest one is believed.
+func Deciding(n int) int { return (n - 1) / 2 }
+
+// Reached returns the number that most voices have reached. It panics without voices.
+func Reached(voices []float64) float64 {
+	sorted := slices.Sorted(slices.Values(voices))
+	return sorted[len(sorted)-1-Deciding(len(sorted))]
+}
+
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
 // answers are the same, it returns the first. If they are not, it requests new answers, then the fact from up to 25 healthy nodes and the observers,
 // and returns the answer of more than half of those that answered. If there is no such answer, it returns an error that names the nodes. If too few

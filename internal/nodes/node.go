@@ -19,7 +19,7 @@ type Node struct {
 	// Observer: the endpoint is not one of your nodes, and reports only facts about the network. Collectors of facts about
 	// a node do not call observers, because each answer may come from a different machine.
 	Observer bool
-	// Changed, if set, is called when the result of the up probe changes. It must not block.
+	// Changed, if set, is called when the result of the up probe changes, or another process answers: see Since. It must not block.
 	Changed func(answers bool)
 
 	pool       atomic.Pointer[Pool]
@@ -35,6 +35,8 @@ type Node struct {
 	// latest up probe.
 	probed, down bool
 	lastUp       time.Time         // when it last answered an up probe
+	since        time.Time         // see Since
+	told         time.Time         // the value of Since that Changed was called for
 	failed       map[string]int    // failed calls of a chain in a row, by its reference
 	states       map[string]string // what may change which methods the node offers: see noteState
 	// waiters ends when the node does not answer an up probe, and with it the calls that wait for the node.
@@ -84,8 +86,23 @@ func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.id != "" && n.id != who.NodeID {
+		n.since = time.Now()
+	}
 	n.id = who.NodeID
 	return who, nil
+}
+
+// Since returns when the node was last silent, restarted with another version, or changed its identity; zero if none was seen. What it reported before
+// does not count: another process answers now.
+func (n *Node) Since() time.Time {
+	refused := n.Refused()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if refused.After(n.since) {
+		return refused
+	}
+	return n.since
 }
 
 // NodeVersion requests the versions of the node and its VMs.
@@ -124,8 +141,12 @@ func (n *Node) noteState(name, state string, err error) {
 	n.mu.Lock()
 	before, known := n.states[name]
 	n.states[name] = state
+	changed := known && before != state
+	if changed && (name == "version" || state == "false") { // a chain bootstraps again after a restart
+		n.since = time.Now()
+	}
 	n.mu.Unlock()
-	if known && before != state {
+	if changed {
 		n.ForgetAnswers()
 	}
 }
@@ -162,12 +183,14 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 }
 
 func (n *Node) setProbed(answers bool) {
+	since := n.Since()
 	n.mu.Lock()
-	changed := answers == n.down // down was the opposite
-	if n.probed, n.down = true, !answers; answers {
+	changed := answers == n.down || answers && since.After(n.told) // down was the opposite
+	if n.probed, n.down, n.told = true, !answers, since; answers {
 		n.lastUp = time.Now()
 	}
 	if !answers {
+		n.since = time.Now()
 		n.cancelWaiters()
 		n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
 	}

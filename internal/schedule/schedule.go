@@ -382,7 +382,10 @@ func (s *Scheduler) run(j *job, woken bool) {
 	// The jobs of one target tick together and share answers that are up to half a period old. A woken run may use answers up
 	// to a whole period old. In a large fleet something changes all the time, and each change wakes many jobs.
 	granted := deadline
+	again := s.store.Last(j.Key).Facts.Again
 	switch {
+	case again > 0: // what is missing may be there since the last answer
+		granted = min(deadline, again/2)
 	case woken:
 		granted = 2 * deadline
 	case j.ReusesAnswers:
@@ -505,7 +508,10 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 	}
 	s.store.Put(r)
 	s.retry(j, r, missing)
-	if was.Err != nil && r.Err == nil && j.Target.Node != "" {
+	if again := r.Facts.Again; again > 0 && again < period(j.When, r.At) {
+		s.wake(j, r.At.Add(again))
+	}
+	if (was.Err != nil || was.Facts.Again > 0 && r.Facts.Again == 0) && r.Err == nil && j.Target.Node != "" {
 		s.wakeFailing(j.Target.Node)
 	}
 	if was.Err != nil && r.Err != nil && causeOf(was) == causeOf(r) {

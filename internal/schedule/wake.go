@@ -24,12 +24,13 @@ const (
 )
 
 // NodeChanged reports that a node has stopped or started to answer. It runs the jobs with OnChange at once. If the node
-// answers, it also runs the failing jobs of the node, of the network and of chains.
+// answers, it also runs the jobs of the node, because what these reported before does not count, and the failing jobs of the network and of chains.
 func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.OnChange }, wakeGap)
 	if answers {
+		s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return !j.Probe }, failingGap)
 		s.wakeFailing(node)
 	}
 }

@@ -32,12 +32,11 @@ type Restarts struct {
 // presence is what is remembered about a node.
 type presence struct {
 	up, seenUp    bool
-	version       string
+	since         time.Time       // see Node
 	chains        map[string]bool // that were bootstrapped when nothing was missing
 	health        bool            // whether it reported its health
 	connected     Value           // share of the stake when nothing was missing
 	awaySince     time.Time       // when it was seen to restart; zero if it did not, or is back
-	returned      time.Time       // older samples are from before the restart
 	completeSince time.Time       // since when nothing is missing; zero if something is
 	unseen        bool            // whether it left before the exporter started
 }
@@ -81,20 +80,13 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 		return
 	}
 	if !p.up {
-		p.up, p.seenUp, p.returned = true, true, n.Up.At
+		p.up, p.seenUp = true, true
 	}
-	if version := n.Version(); version != "" && len(n.Versions) == 1 {
-		if p.version != "" && p.version != version {
-			if leave(); p.returned.Before(n.Up.At) {
-				p.returned = n.Up.At
-			}
-		}
-		p.version = version
-	}
-	for chain := range p.chains {
-		if c := n.chains[chain]; c != nil && c.Bootstrapped.Is(0) && !p.completeSince.IsZero() {
+	if p.since.Before(n.since) {
+		if !first {
 			leave()
 		}
+		p.since = n.since
 	}
 	if len(p.missing(n)) > 0 {
 		p.completeSince = time.Time{}
@@ -132,30 +124,29 @@ func (n *Node) bootstraps() bool {
 	return false
 }
 
-// missing returns what the node lacks. Samples from before its restart do not count.
+// missing returns what the node lacks.
 func (p *presence) missing(n *Node) (missing []string) {
 	if !n.Up.Is(1) {
 		return []string{"it does not answer"}
 	}
-	recent := func(v Value) bool { return v.Known && !v.At.Before(p.returned) }
 	var bootstrapping, failed, absent, unknown []string
 	names := slices.Collect(maps.Keys(p.chains))
 	for name := range n.chains {
 		names = appendNew(names, name)
 	}
 	slices.SortFunc(names, CompareChains)
-	some := len(p.chains) > 0 || p.returned.IsZero()
+	some := len(p.chains) > 0 || p.awaySince.IsZero()
 	for _, name := range names {
 		c := cmp.Or(n.chains[name], &NodeChain{})
-		some = some || recent(c.Bootstrapped)
+		some = some || c.Bootstrapped.Known
 		switch {
-		case c.StartFailed.Is(1) && recent(c.StartFailed):
+		case c.StartFailed.Is(1):
 			failed = append(failed, name)
-		case recent(c.Bootstrapped) && c.Bootstrapped.V == 0:
+		case c.Bootstrapped.Is(0):
 			bootstrapping = append(bootstrapping, name)
-		case recent(c.Bootstrapped):
+		case c.Bootstrapped.Known:
 		case !p.chains[name]:
-		case recent(c.Present) && c.Present.V == 0:
+		case c.Present.Is(0):
 			absent = append(absent, name)
 		default:
 			unknown = append(unknown, name)
@@ -173,7 +164,7 @@ func (p *presence) missing(n *Node) (missing []string) {
 		missing = append(missing, "not known yet which chains are bootstrapped")
 	}
 	switch {
-	case recent(n.Healthy) && n.Healthy.V == 0:
+	case n.Healthy.Is(0):
 		text := "it is unhealthy"
 		var checks []string
 		for _, check := range n.FailingChecks {
@@ -183,7 +174,7 @@ func (p *presence) missing(n *Node) (missing []string) {
 			text += ": " + words.Brief(checks)
 		}
 		missing = append(missing, text)
-	case !recent(n.Healthy) && p.health:
+	case !n.Healthy.Known && p.health:
 		missing = append(missing, "its health is not known yet")
 	}
 	needed := staking.Quorum
@@ -191,9 +182,9 @@ func (p *presence) missing(n *Node) (missing []string) {
 		needed = min(needed, 0.95*p.connected.V)
 	}
 	switch {
-	case recent(n.ConnectedStake) && n.ConnectedStake.V < needed:
+	case n.ConnectedStake.Known && n.ConnectedStake.V < needed:
 		missing = append(missing, "it is connected to "+words.Percent(n.ConnectedStake.V)+" of the stake")
-	case !recent(n.ConnectedStake) && p.connected.Known:
+	case !n.ConnectedStake.Known && p.connected.Known:
 		missing = append(missing, "its connected stake is not known yet")
 	}
 	return missing

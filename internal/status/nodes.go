@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -25,14 +26,15 @@ type Node struct {
 	Votes                                      Value // share of all stake that would vote for its reward
 	WeightedUptime, ConnectedStake, NewerStake Value
 	Peers, InboundPeers                        Value
-	SafeToStop                                 Value // always absent, because StopMetric exports it: the field connects alerts with its family
+	SafeToStop                                 Value // always absent, because ByScrape exports it: the field connects alerts with its family
 	Healthy, DiskFree                          Value // DiskFree is a share
 	Duplicate, NetworkMismatch, PartialSync    Value
 	Chains                                     []*NodeChain // that the node reports, those of the primary network first
 	FailingChecks                              []FailingCheck
 	chains                                     map[string]*NodeChain
 	network, networkID                         string
-	protocol                                   int // RPC protocol version between the node and its plugins; 0 if not known
+	since                                      time.Time // when it was last silent or changed its identity; zero if this is not known
+	protocol                                   int       // RPC protocol version between the node and its plugins; 0 if not known
 }
 
 // NodeChain is a chain as one node reports it.
@@ -42,7 +44,7 @@ type NodeChain struct {
 	Height, Head          Value // of the newest executed block; Head is its time in Unix seconds
 	Accepted              Value // height of the newest accepted block
 	Forked, StartFailed   Value
-	// Behind is the number of blocks behind a height that another node reported before.
+	// Behind is the number of blocks behind a height that most others reported before.
 	Behind Value
 }
 
@@ -121,7 +123,7 @@ func (st *Status) node(name string) *Node {
 }
 
 func (st *Status) newNode(name string) *Node {
-	n := &Node{Name: name, ID: st.ids[name], chains: map[string]*NodeChain{}, State: State{Text: "no recent samples"}}
+	n := &Node{Name: name, ID: st.ids[name], since: st.voices[name], chains: map[string]*NodeChain{}, State: State{Text: "no recent samples"}}
 	n.Labels = st.LabelsOf(name, n.ID, "")
 	absent(nodeFields, n)
 	return n
@@ -185,24 +187,30 @@ func checkErrors(jobs []*metric.Job, now time.Time) map[[2]string]string {
 }
 
 // readBehind sets how many blocks each node is behind on each chain. A height counts only for heights that were read at the same time or
-// later, because later heights are higher anyway. Heights of the X-Chain are left out: they may be older than their run.
+// later, because later heights are higher anyway, and one of several decides nothing. Heights of the X-Chain are left out: they may be older than their run.
 func (st *Status) readBehind() {
-	var all []*NodeChain
+	all := map[string][]*NodeChain{}
 	for _, n := range st.nodeByName {
-		for _, c := range n.chains {
-			if c.Height.Known && c.Name != "X" {
-				all = append(all, c)
+		for name, c := range n.chains {
+			if c.Height.Known && name != "X" {
+				all[name] = append(all[name], c)
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b *NodeChain) int {
-		return cmp.Or(a.Height.At.Compare(b.Height.At), cmp.Compare(b.Height.V, a.Height.V))
-	})
-	highest := map[string]float64{}
-	for _, c := range all {
-		highest[c.Name] = max(highest[c.Name], c.Height.V)
-		c.Behind = c.Height
-		c.Behind.V = highest[c.Name] - c.Height.V
+	for _, voices := range all {
+		slices.SortFunc(voices, func(a, b *NodeChain) int {
+			return cmp.Or(a.Height.At.Compare(b.Height.At), cmp.Compare(b.Height.V, a.Height.V))
+		})
+		var before []float64 // highest first
+		for _, c := range voices {
+			i, _ := slices.BinarySearchFunc(before, c.Height.V, func(a, b float64) int { return cmp.Compare(b, a) })
+			before = slices.Insert(before, i, c.Height.V)
+			c.Behind = c.Height
+			c.Behind.V = 0
+			if decides := nodes.Deciding(len(voices)); decides < len(before) {
+				c.Behind.V = max(0, before[decides]-c.Height.V)
+			}
+		}
 	}
 }
 

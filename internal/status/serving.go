@@ -14,13 +14,18 @@ type Serving struct {
 	Reason  string   `json:"reason"`
 	Blocks  *float64 `json:"blocks_behind,omitempty"`
 	Seconds *float64 `json:"seconds_behind,omitempty"`
+	Others  int      `json:"others"`                 // nodes and observers whose heights were compared
+	Ahead   float64  `json:"blocks_ahead,omitempty"` // of all others, of which there are at least two
 }
 
 // servingCollectors are the collectors whose samples decide whether a node serves.
 var servingCollectors = []string{"up", "bootstrap", "heads"}
 
+// maxAhead is how many blocks a node may be ahead of all others without a remark. It may have read its height later.
+const maxAhead = 20
+
 // Serves tells whether a node can serve clients of a chain: it answers, is bootstrapped, executes what it accepts, and is at most so many blocks and
-// seconds behind the best own node or observer. A negative limit does not count. Without recent samples the answer is no.
+// seconds behind what most others have reached, own nodes and observers. A negative limit does not count. Without recent samples the answer is no.
 func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, Serving) {
 	a := Serving{Node: name, Chain: chain}
 	if name == "" || chain == "" {
@@ -38,6 +43,8 @@ func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, 
 	switch {
 	case a.Blocks == nil:
 		a.Reason += "; no other node or observer reports a height"
+	case a.Ahead > max(blocks, maxAhead):
+		a.Reason += fmt.Sprintf(", alone: it reports a height that is %.0f blocks above that of all others", a.Ahead)
 	case *a.Blocks < 1:
 		a.Reason += " at the best height"
 	default:
@@ -81,22 +88,20 @@ func (st *Status) servesNot(name, chain string, blocks, seconds float64, a *Serv
 			return fmt.Sprintf("no: the node has accepted %.0f blocks that it has not executed", c.Accepted.V-c.Height.V)
 		}
 	}
-	for _, other := range st.nodeByName {
-		o := other.chains[chain]
-		if other == n || o == nil || !o.Height.Recent(st.At) || o.Bootstrapped.Is(0) {
-			continue
-		}
-		behind, late := behind(c, o)
-		if a.Blocks == nil {
-			a.Blocks, a.Seconds = new(float64), new(float64)
-		}
-		*a.Blocks, *a.Seconds = max(*a.Blocks, behind), max(*a.Seconds, late)
-		if blocks >= 0 && behind > blocks {
-			return fmt.Sprintf("no: %.0f blocks behind %s, %.0f allowed", behind, other.Name, blocks)
-		}
-		if seconds >= 0 && late > seconds {
-			return fmt.Sprintf("no: %.0f s behind %s, %.0f allowed", late, other.Name, seconds)
-		}
+	lag := st.lagOf(n, chain)
+	if lag.others == 0 {
+		return ""
+	}
+	a.Blocks, a.Seconds, a.Others, a.Ahead = &lag.blocks, &lag.seconds, lag.others, lag.ahead
+	alone := ""
+	if lag.others == 1 {
+		alone = ", which is the only other report"
+	}
+	if blocks >= 0 && lag.blocks > blocks {
+		return fmt.Sprintf("no: %.0f blocks behind %s%s, %.0f allowed", lag.blocks, lag.by, alone, blocks)
+	}
+	if seconds >= 0 && lag.seconds > seconds {
+		return fmt.Sprintf("no: %.0f s behind others%s, %.0f allowed", lag.seconds, alone, seconds)
 	}
 	return ""
 }

@@ -25,6 +25,7 @@ type Status struct {
 	UnknownDelegators []string      // a text about each monitored address of which nothing is known
 
 	samples       samples
+	voices        voices
 	allL1s        []*L1            // those of l1ByChain in the order of their chains
 	nodeByName    map[string]*Node // of every node and observer with a sample
 	l1ByChain     map[string]*L1   // of every chain with a sample about its validators
@@ -52,7 +53,7 @@ func newStatus(jobs []*metric.Job, now time.Time, pool Pool, only ...family) *St
 	run := safeToStopRun(jobs)
 	pool.Nodes, pool.Chains, pool.Undiscovered = once(pool.Nodes), once(pool.Chains), once(pool.Undiscovered)
 	return &Status{
-		At: now, Jobs: jobs, Names: NamesOf(jobs, pool), samples: samplesAt(jobs, now, only...), pool: pool, safeToStopRun: run,
+		At: now, Jobs: jobs, Names: NamesOf(jobs, pool), samples: samplesAt(jobs, now, only...), voices: voicesOf(jobs, now), pool: pool, safeToStopRun: run,
 		unreachable: sync.OnceValue(func() []string { return pool.Unreachable(maxAge(run)) }),
 		nodeByName:  map[string]*Node{}, l1ByChain: map[string]*L1{}, validators: map[string]*Validator{},
 	}

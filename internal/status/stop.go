@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -237,24 +235,3 @@ func (st *Status) tooSmallOther(nodeID, except string) (texts []string, is bool)
 func isNodeID(id string) bool { return strings.HasPrefix(id, "NodeID-") }
 
 var safeToStopFamily = read("avax_node_safe_to_stop", "node")
-
-// StopMetric exports the answers of SafeToStop to each scrape.
-type StopMetric func() *Status
-
-var stopDesc = prometheus.NewDesc(safeToStopFamily.Name, safeToStopFamily.Help, safeToStopFamily.Labels, nil)
-
-// Describe implements prometheus.Collector.
-func (StopMetric) Describe(out chan<- *prometheus.Desc) { out <- stopDesc }
-
-// Collect implements prometheus.Collector.
-func (m StopMetric) Collect(out chan<- prometheus.Metric) {
-	st := m()
-	for node := range st.validatorSets().Nodes {
-		switch verdict, _ := st.SafeToStop(node); verdict {
-		case Yes:
-			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 1, node)
-		case No:
-			out <- prometheus.MustNewConstMetric(stopDesc, prometheus.GaugeValue, 0, node)
-		}
-	}
-}

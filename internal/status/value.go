@@ -73,10 +73,13 @@ type chunk struct {
 	run *metric.Run
 }
 
-// samplesAt returns the samples of one time. At the zero time none has expired. If families are given, it returns only theirs.
+// samplesAt returns the samples of one time that count. At the zero time none has expired, and all count. If families are given, it returns only theirs.
 func samplesAt(jobs []*metric.Job, now time.Time, only ...family) samples {
-	all := samples{}
+	all, voices := samples{}, voicesOf(jobs, now)
 	for _, j := range jobs {
+		if !voices.count(j) {
+			continue
+		}
 		chunks := j.Fresh(now)
 		for i := range chunks {
 			name := chunks[i].Family.Name

@@ -149,9 +149,9 @@ func (s *Site) names() status.Names {
 	return status.NamesOf(s.Store.Jobs(), s.Pool)
 }
 
-// StopMetric exports the answers of /safe-to-stop.
-func (s *Site) StopMetric() prometheus.Collector {
-	return status.StopMetric(func() *status.Status { return s.statusOfNodes(time.Now()) })
+// ByScrape exports the answers of /safe-to-stop and the agreed facts.
+func (s *Site) ByScrape() prometheus.Collector {
+	return status.ByScrape(func() *status.Status { return s.statusOfNodes(time.Now()) })
 }
 
 func (s *Site) statusOfNodes(now time.Time) *status.Status {
