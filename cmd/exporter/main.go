@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,8 +32,19 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if len(os.Args) > 1 && !slices.Contains([]string{"run", "demo"}, os.Args[1]) {
+		context.AfterFunc(ctx, func() { // a command that computes does not look at its context
+			time.Sleep(commandEnds)
+			fmt.Fprintln(os.Stderr, "avax-exporter:", os.Args[1]+": ended by a signal")
+			os.Exit(1)
+		})
+	}
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
+
+// commandEnds is how long a command may run after a signal, to write what it has. The daemon has limits of its own.
+const commandEnds = 5 * time.Second
 
 // command is a subcommand.
 type command struct {

@@ -317,7 +317,7 @@ func (s rewardSum) with(r data.Reward) rewardSum {
 	if price := paid.HistoricalPrice; price != nil {
 		s.Priced++
 		// Round to a multiple of 2^-20. Sums of such values are exact up to 2^33 in any order.
-		s.Worth += math.Round(float64(price.Value)*paid.Amount.Tokens(uint64(paid.Denomination))*(1<<20)) / (1 << 20)
+		s.Worth += math.Round(float64(price.Value)*paid.Amount.Tokens(paid.Denomination)*(1<<20)) / (1 << 20)
 	}
 	return s
 }

@@ -51,15 +51,15 @@ func (m Money) In(currency string) (float64, error) {
 
 // NativeTokenBalance is the balance of an address in its chain's native token.
 type NativeTokenBalance struct {
-	ChainID      string      `json:"chainId"`
-	Symbol       string      `json:"symbol"`
-	Decimals     wire.Uint64 `json:"decimals"`
-	Balance      wire.BigInt `json:"balance"`      // in wei
-	BalanceValue *Money      `json:"balanceValue"` // of the balance; nil if unknown
+	ChainID      string        `json:"chainId"`
+	Symbol       string        `json:"symbol"`
+	Decimals     wire.Decimals `json:"decimals"`
+	Balance      wire.BigInt   `json:"balance"`      // in wei
+	BalanceValue *Money        `json:"balanceValue"` // of the balance; nil if unknown
 }
 
 // Tokens returns the balance in whole tokens, to the nearest float64.
-func (b NativeTokenBalance) Tokens() float64 { return b.Balance.Tokens(uint64(b.Decimals)) }
+func (b NativeTokenBalance) Tokens() float64 { return b.Balance.Tokens(b.Decimals) }
 
 // NativeBalance requests a balance and its value in a currency. An empty currency means USD.
 func (c *Client) NativeBalance(ctx context.Context, chainID, address, currency string) (NativeTokenBalance, error) {
@@ -293,11 +293,11 @@ const MaxAddresses = 100
 
 // PaidAsset is an amount of an asset and the price of the asset.
 type PaidAsset struct {
-	AssetID         string      `json:"assetId"`
-	Symbol          string      `json:"symbol,omitzero"`
-	Denomination    wire.Uint64 `json:"denomination"`    // decimals
-	Amount          wire.BigInt `json:"amount"`          // in the smallest unit
-	HistoricalPrice *Money      `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day after the payment, or if unknown
+	AssetID         string        `json:"assetId"`
+	Symbol          string        `json:"symbol,omitzero"`
+	Denomination    wire.Decimals `json:"denomination"`    // decimals
+	Amount          wire.BigInt   `json:"amount"`          // in the smallest unit
+	HistoricalPrice *Money        `json:"historicalPrice"` // of a whole token at the time of payment; nil for about a day after the payment, or if unknown
 }
 
 // IsAVAX reports whether the asset is AVAX.

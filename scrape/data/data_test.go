@@ -22,7 +22,7 @@ func TestAbsentFieldsAreNotZero(t *testing.T) {
 	}
 	rewards := must.Get(answering("rewards").RewardPage(t.Context(), data.Mainnet, nodeID, "", 0, ""))(t)
 	if old, young := rewards.Items[0].Value.Reward, rewards.Items[1].Value.Reward; old.HistoricalPrice == nil || old.HistoricalPrice.Value != 42.42 ||
-		old.Amount.Tokens(uint64(old.Denomination)) != 3.780382 || young.HistoricalPrice != nil {
+		old.Amount.Tokens(old.Denomination) != 3.780382 || young.HistoricalPrice != nil {
 		t.Errorf("old and new reward: %+v %+v", old, young)
 	}
 	messages, err := answering("icm").ICMMessages(t.Context(), data.Mainnet, wallet, "")

@@ -24,10 +24,10 @@ type avmBalances struct {
 
 // Asset is the name and the unit of an asset.
 type Asset struct {
-	AssetID      string      `json:"assetID"`
-	Name         string      `json:"name"` // set by its creator; not unique
-	Symbol       string      `json:"symbol"`
-	Denomination wire.Uint64 `json:"denomination"` // decimal places
+	AssetID      string        `json:"assetID"`
+	Name         string        `json:"name"` // set by its creator; not unique
+	Symbol       string        `json:"symbol"`
+	Denomination wire.Decimals `json:"denomination"` // decimal places
 }
 
 // AVMAssetDescription calls avm.getAssetDescription for an asset ID, or for AVAX.

@@ -60,10 +60,23 @@ func (v *BigInt) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	})
 }
 
+// Decimals is the number of decimal places of a token. It is one byte on every chain: a larger number is rejected, because amounts are divided by a power
+// of ten.
+type Decimals uint64
+
+func (v *Decimals) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	return scan(d, (*uint64)(v), func(s string) (uint64, error) {
+		n, err := whole(s)
+		if err == nil && n > math.MaxUint8 {
+			err = errors.New("is not a number of decimal places from 0 to 255")
+		}
+		return n, err
+	})
+}
+
 // Tokens returns an amount in whole tokens, to the nearest float64. A whole token is 10^decimals of the smallest unit.
-func (v BigInt) Tokens(decimals uint64) float64 {
-	const maxDecimals = 255 // a token's decimals are one byte
-	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(min(decimals, maxDecimals)), nil)
+func (v BigInt) Tokens(decimals Decimals) float64 {
+	unit := new(big.Int).Exp(big.NewInt(10), new(big.Int).SetUint64(uint64(decimals)), nil)
 	f, _ := new(big.Rat).SetFrac(v.Int, unit).Float64()
 	return f
 }
