@@ -102,7 +102,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"garbage in the answer", callRPC, 200, "", `{"id":1,"result":{"height"}}`, `malformed: result.height: invalid JSON`},
 
 		{"an unknown path of a node", callRPC, 404, "", "404 page not found\n",
-			`not_found: HTTP 404: no such path: the chain is not tracked or not created yet, or the API is disabled`},
+			`not_found: HTTP 404: no such path: no node answers at this address, or the API is disabled`},
 		{"an unknown resource of a service", callREST, 404, "", `{"message":"Chain 5 not found","error":"Not Found","statusCode":404}`,
 			`not_found: HTTP 404: Chain 5 not found`},
 		{"a wrong method", callRPC, 405, "", "rpc: POST method required, received GET\n", `not_offered: HTTP 405: rpc: POST method required, received GET`},
