@@ -71,6 +71,11 @@ check-rules: tools ## Make a mistake in each alert rule in turn, and demand that
 watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (a minute)
 	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoop' -count=1 -timeout=60m -v ./alerts
 
+# What the targets above run has tests of its own there.
+.PHONY: rules-full
+rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (five minutes)
+	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
+
 .PHONY: incidents
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (more than half an hour)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
@@ -78,6 +83,10 @@ incidents: ## Run incidents in synthetic time and compare who is paged with docs
 .PHONY: museum
 museum: ## Run the public incidents in synthetic time, and write the table in docs/rules.md (two minutes)
 	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
+
+.PHONY: everything
+everything: ## Run the suites of internal/tools/suites one after the other, and print what each took
+	@internal/tools/everything
 
 .PHONY: check
 check: vet lint fresh check-rules watching test-full ## Run everything except incidents, sharded, fleet and the measurements
