@@ -6,6 +6,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -28,6 +29,14 @@ var bootstrap = &collector.Spec{
 	Every:    time.Minute,
 	Families: []*metric.Family{chainBootstrapped, chainPresent},
 	Bind:     collector.Per(collector.Nodes, collectBootstrap),
+}
+
+// justBack is how long a node that has answered again is asked more often. What it lacks after that, others may have caused.
+const justBack = 10 * time.Minute
+
+// soonAfterReturn makes a job of a node that has answered again run again soon, unless nothing is missing.
+func soonAfterReturn(n *nodes.Node, complete bool, out *metric.Batch) {
+	soonUnless(complete || time.Since(n.Since()) > justBack, out)
 }
 
 // soonUnless makes a job run again after eight seconds, so that the verdicts know it within fifteen seconds if what is missing is there.

@@ -61,7 +61,7 @@ func collectConnectedStake(ctx context.Context, ups *collector.Upstreams, on col
 		byVersion[p.Version] += r.stake[p.NodeID]
 	}
 	out.Set(nodeConnectedStake, float64(r.connected)/float64(all), n.Name())
-	soonUnless(staking.Share(r.connected, all) >= staking.Quorum, out)
+	soonAfterReturn(n, staking.Share(r.connected, all) >= staking.Quorum, out)
 	runs, comparable := releaseOf(own.Version)
 	maps.DeleteFunc(byVersion, func(_ string, s uint64) bool { return s == 0 })
 	for version, s := range collector.TopCounts(byVersion) {

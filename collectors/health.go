@@ -135,7 +135,7 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	}
 	if answer.Healthy || len(failing) > 0 || !waiting {
 		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
-		soonUnless(answer.Healthy && still <= maxStill, out)
+		soonAfterReturn(n, answer.Healthy && still <= maxStill, out)
 	}
 	first := before.first(failing)
 	byText := map[string][]string{} // with one cause, such as a lost connection, all chains have the same text
