@@ -37,11 +37,7 @@ func Compiled(name string, o Options) (*compile.File, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if o.Digest {
-		var digest struct {
-			Groups []struct {
-				rulefmt.RuleGroup `yaml:",inline"`
-			}
-		}
+		var digest rulefmt.RuleGroups
 		if err := yaml.Unmarshal(Digest, &digest); err != nil {
 			return nil, fmt.Errorf("digest: %w", err)
 		}

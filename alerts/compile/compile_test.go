@@ -135,17 +135,18 @@ rules:
 // Each error says what to write.
 func TestMistakesAreRefused(t *testing.T) {
 	for source, want := range map[string]string{
-		"expr: avax:merged ==":                                    "parse error",
-		"expr: avax:merged\n    severity: urgent":                 "write one of page, warn, info, none",
-		"expr: avax:merged\n    severity: page":                   "impact: say what is lost",
-		"expr: avax:merged\n    action: ''":                       "action: say what to do first",
-		"expr: avax:merged\n    about: thing":                     "write one of chain, delegation",
-		"expr: avax:merged\n    keep_firing_for: 5m":              "add the reason as a comment",
-		"expr: avax:merged\n    impact: <nodes gone>":             "no such word",
-		"expr: avax:merged\n    impact: <with avax:merged{node}>": "unexpected EOF",
-		"expr: max_over_time(avax_x[3h])":                         "longer than 2h",
-		"expr: topk without (replica) (1, avax_x)":                "among equal values",
-		"expr: avax:merged\n    fro: 5m":                          "field fro not found",
+		"expr: avax:merged ==":                                                         "parse error",
+		"expr: avax:merged\n    severity: urgent":                                      "write one of page, warn, info, none",
+		"expr: avax:merged\n    severity: page":                                        "impact: say what is lost",
+		"expr: avax:merged\n    action: ''":                                            "action: say what to do first",
+		"expr: avax:merged\n    about: thing":                                          "write one of chain, delegation",
+		"expr: avax:merged\n    keep_firing_for: 5m":                                   "add the reason as a comment",
+		"expr: avax:merged\n    impact: <nodes gone>":                                  "no such word",
+		"expr: avax:merged\n    impact: <with avax:merged{node}>":                      "unexpected EOF",
+		"expr: max_over_time(avax_x[3h])":                                              "longer than 2h",
+		"expr: topk without (replica) (1, avax_x)":                                     "among equal values",
+		"expr: avax:merged\n  - record: avax:old\n    expr: max_over_time(avax_x[3h])": "avax:old: avax_x[3h]: longer",
+		"expr: avax:merged\n    fro: 5m":                                               "field fro not found",
 		"expr: avax:merged + on (node) group_left (x) avax:merged\n  - record: avax:bar\n    expr: avax_x < bar": `bar{alert="NAME"}`,
 	} {
 		source = strings.Replace(alertAround, "    severity: warn\n", "", 1) + "    " + source + "\n"

@@ -17,7 +17,7 @@ const (
 	// wait for that reason.
 	newest = 7 * time.Minute
 
-	families = "avax_"  // begin of the names of families
+	families = "avax_"  // before the names of families
 	raw      = "raw:"   // before a family: its series, which ends with the last scrape
 	owned    = "owned:" // before a record: joined with the labels that the operator gives to nodes
 	bar      = "bar"    // the threshold of the rule
@@ -45,7 +45,10 @@ func (x expression) translate(text string) (parser.Expr, error) {
 		return nil, err
 	}
 	// The tree is printed and parsed, so that what the rules get is checked as Prometheus checks it.
-	return promQL.ParseExpr(expr.String())
+	if expr, err = promQL.ParseExpr(expr.String()); err != nil {
+		return nil, err
+	}
+	return expr, checkExpr(expr)
 }
 
 func (x expression) rewrite(expr parser.Expr) (_ parser.Expr, err error) {
@@ -179,9 +182,6 @@ func distinguishesReplicas(expr parser.Expr, records map[string]bool) bool {
 	case *parser.UnaryExpr:
 		return of(e.Expr)
 	case *parser.AggregateExpr:
-		if e.Op == parser.TOPK || e.Op == parser.BOTTOMK {
-			return of(e.Expr)
-		}
 		return slices.Contains(e.Grouping, replica[0]) != e.Without && of(e.Expr)
 	case *parser.Call:
 		return slices.ContainsFunc(e.Args, func(arg parser.Expr) bool { return e.Func.Name != "absent" && e.Func.Name != "scalar" && of(arg) })

@@ -26,7 +26,7 @@ func (r *Rule) own(owners []string) {
 // labelsOf is the record with the labels of nodes and validators.
 const labelsOf = "avax:labels"
 
-// notOwner are the labels of alerts, besides those of the site, by which the owner of a node or validator is not found.
+// notOwner are the labels of alerts that do not say on which site the owner's node or validator is.
 var notOwner = []string{
 	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "collector", "fact", "instance", "ip", "level", "node", "node_id", "noticed", "output",
 	"pod", "reason", "requirement", "scope", "severity", "stage", "subject", "subnet_id", "target", "upstream", "validation_id", "within",

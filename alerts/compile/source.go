@@ -38,7 +38,6 @@ type Group struct {
 // Rule is a rule of Prometheus.
 type Rule struct {
 	rulefmt.Rule
-	About    string // kind of what an alert is about: one of the keys of kinds
 	Comment  string // lines above the rule
 	KeepNote string // why it keeps firing
 }
@@ -243,7 +242,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 	if !kind.replicas && distinguishesReplicas(expr, c.replicas) {
 		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
 	}
-	r = Rule{About: t.About, Comment: t.comment, KeepNote: t.keepNote}
+	r = Rule{Comment: t.comment, KeepNote: t.keepNote}
 	r.Alert, r.Expr, r.Labels = t.Alert, layout(expr), map[string]string{"severity": t.Severity}
 	maps.Copy(r.Labels, t.Labels)
 	if t.Within != "" {
@@ -253,7 +252,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 	if t.For != "" {
 		r.For, err = model.ParseDuration(t.For)
 	}
-	if t.Keep != "" && err == nil {
+	if err == nil && t.Keep != "" {
 		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
 	}
 	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
@@ -263,7 +262,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		}
 	}
 	if err == nil {
-		err = c.check(t, expr)
+		err = t.check()
 	}
 	return r, err
 }

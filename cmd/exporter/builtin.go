@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/dashboards"
@@ -72,8 +70,9 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if err := names.Decode(labels); err != nil {
 		return inputError("rules: %v", err)
 	}
+	resources := map[string]string{alerts.RulesFile: "avax-exporter", alerts.CompanionFile: "avax-exporter-companion"}
 	var files builtIn
-	for name, resource := range map[string]string{alerts.RulesFile: "avax-exporter", alerts.CompanionFile: "avax-exporter-companion"} {
+	for _, name := range []string{alerts.RulesFile, alerts.CompanionFile} {
 		compiled, err := alerts.Compiled(name, alerts.Options{Labels: names})
 		if err != nil {
 			return err
@@ -83,7 +82,7 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 		case "prometheus":
 			text, err = compiled.YAML()
 		case "prometheusrule":
-			text, err = alerts.PrometheusRules(resource, compiled)
+			text, err = alerts.PrometheusRules(resources[name], compiled)
 		case "mimir":
 			text, err = alerts.Mimir(compiled).YAML()
 		case "grafana":
@@ -96,7 +95,6 @@ func runRules(_ context.Context, args []string, stdout, _ io.Writer) error {
 		}
 		files = append(files, builtInFile{name + ".yml", text})
 	}
-	slices.SortFunc(files, func(a, b builtInFile) int { return strings.Compare(b.name, a.name) }) // rules.yml first
 	return files.print(out, stdout)
 }
 

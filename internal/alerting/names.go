@@ -61,18 +61,7 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	recorded := map[string]bool{}
-	for _, g := range set.groups.Groups {
-		for _, r := range g.Rules {
-			recorded[r.Record] = true
-		}
-	}
-	recordedHere := map[string]bool{}
-	for _, g := range builtIn.groups.Groups {
-		for _, r := range g.Rules {
-			recordedHere[r.Record] = true
-		}
-	}
+	recorded, recordedBuiltIn := set.recordNames(), builtIn.recordNames()
 	for _, g := range set.groups.Groups {
 		for _, r := range g.Rules {
 			expr, err := Parser.ParseExpr(r.Expr)
@@ -85,7 +74,7 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 				if !isSelector {
 					return nil
 				}
-				why := known.unknown(s, c, recorded, recordedHere)
+				why := known.unknown(s, c, recorded, recordedBuiltIn)
 				if why != "" && !said[why] {
 					said[why] = true
 					problems = append(problems, fmt.Errorf("%s of group %s: %s", cmp.Or(r.Alert, r.Record), g.Name, why))
@@ -95,6 +84,19 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 		}
 	}
 	return problems, nil
+}
+
+// recordNames returns the names of the recorded series.
+func (s *ruleSet) recordNames() map[string]bool {
+	names := map[string]bool{}
+	for _, g := range s.groups.Groups {
+		for _, r := range g.Rules {
+			if r.Record != "" {
+				names[r.Record] = true
+			}
+		}
+	}
+	return names
 }
 
 // unknown returns why a selector never has a result; empty if it may have one.

@@ -2,7 +2,6 @@ package alerting
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -56,11 +55,7 @@ func (s *Store) names(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err := index.Close(); err != nil {
-			slog.Debug("index not closed", "err", err)
-		}
-	}()
+	defer index.Close()
 	all, err := index.LabelValues(ctx, model.MetricNameLabel, nil)
 	if err != nil {
 		return nil, err

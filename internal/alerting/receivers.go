@@ -109,6 +109,9 @@ func configOf(ctx context.Context, client *http.Client, base string) (string, er
 	return status.Config.Original, nil
 }
 
+// maxConfig is the maximum number of bytes that are read of an Alertmanager's configuration.
+const maxConfig = 16 << 20
+
 // answer returns the body of an answer that means success. Its error has a remedy, and no secret.
 func answer(client *http.Client, r *http.Request) ([]byte, error) {
 	resp, err := client.Do(r)
@@ -116,7 +119,7 @@ func answer(client *http.Client, r *http.Request) ([]byte, error) {
 		return nil, secret.Values{}.Wrap(err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxConfig))
 	return body, cmp.Or(success(resp, body), err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -70,18 +71,8 @@ func (t *targets) program(ctx context.Context, c nodeConn) string {
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 		_ = resp.Body.Close()
 		if m := form.FindSubmatch(body); m != nil && resp.StatusCode == http.StatusOK {
-			return printable(string(m[1]))
+			return remedy.Brief(m[1])
 		}
 	}
 	return ""
-}
-
-// printable returns a text of a server without what a terminal would interpret.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -213,7 +213,7 @@ func (p *plan) judged(stored map[string]time.Time) map[string]bool {
 		before = len(there) + len(alerts)
 		p.each(func(r *rule) {
 			switch {
-			case !possible(r.expr, there):
+			case !alerting.Possible(r.expr, func(name string) bool { return there[name] }):
 			case r.alert != nil:
 				alerts[r.name] = true
 			default:
@@ -222,32 +222,6 @@ func (p *plan) judged(stored map[string]time.Time) map[string]bool {
 		})
 	}
 	return alerts
-}
-
-// possible reports whether an expression can have a result if only series of these names exist.
-func possible(expr parser.Node, there map[string]bool) bool {
-	switch e := expr.(type) {
-	case *parser.VectorSelector:
-		name := nameOf(e)
-		return there[name] || strings.HasPrefix(name, "{") // a pattern may match any series
-	case *parser.BinaryExpr:
-		switch e.Op {
-		case parser.LOR:
-			return possible(e.LHS, there) || possible(e.RHS, there)
-		case parser.LUNLESS:
-			return possible(e.LHS, there)
-		}
-	case *parser.Call:
-		if e.Func.Name == "absent" || e.Func.Name == "absent_over_time" {
-			return true
-		}
-	}
-	for child := range parser.ChildrenIter(expr) {
-		if !possible(child, there) {
-			return false
-		}
-	}
-	return true
 }
 
 // queries returns selectors that read all stored series with these label matchers.

@@ -309,6 +309,10 @@ func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
 				for _, name := range families[e.Name].Labels {
 					used[name] = true
 				}
+			case *parser.AggregateExpr:
+				if e.Op == parser.COUNT_VALUES {
+					used[e.Param.(*parser.StringLiteral).Val] = true
+				}
 			case *parser.Call:
 				if e.Func.Name == "label_replace" {
 					used[e.Args[1].(*parser.StringLiteral).Val] = true

@@ -18,13 +18,11 @@ var chainIDs = []string{"43114", "43113", "43112"}
 // meant returns what an operator probably meant by the name of a chain that the P-Chain does not have, such as the ID of its subnet, and what to write.
 // It is empty if nothing is known.
 func meant(ctx context.Context, n *Node, ref string) string {
-	switch {
-	case slices.Contains(chainIDs, ref):
+	if slices.Contains(chainIDs, ref) {
 		return "this is the EVM chain ID of the C-Chain: write C"
-	case strings.HasPrefix(ref, "NodeID-"):
-		return "this is a node ID: write a blockchain ID"
-	case strings.HasPrefix(ref, "0x") && len(ref) == 42:
-		return "this is an address: write a blockchain ID"
+	}
+	if kind := spelling.Kind(ref); kind == "a node ID" || kind == "an EVM address" {
+		return "this is " + kind + ": write a blockchain ID"
 	}
 	all, err := n.PlatformBlockchains(ctx)
 	if err != nil {

@@ -25,11 +25,7 @@ var refusalFields = []struct {
 	refuses func(value any) bool
 }{
 	{[]string{"ok", "success", "accepted"}, func(v any) bool { return v == false || v == "false" }}, // Telegram, Uptime Kuma, Rocket.Chat
-	{[]string{"errcode", "errno", "statuscode"}, func(v any) bool { // DingTalk and WeCom; Feishu
-		n, isNumber := v.(float64)
-		return isNumber && n != 0 && (n < 200 || n >= 300)
-	}},
-	{[]string{"code"}, func(v any) bool { // Feishu and Lark; others repeat the status
+	{[]string{"errcode", "errno", "statuscode", "code"}, func(v any) bool { // DingTalk and WeCom; Feishu and Lark; others repeat the status
 		n, isNumber := v.(float64)
 		return isNumber && n != 0 && (n < 200 || n >= 300)
 	}},
