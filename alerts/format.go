@@ -68,7 +68,7 @@ const objectSize = 220_000
 
 // PrometheusRules returns a rule file as objects of the Prometheus operator: one for each group, below the limits of Kubernetes.
 func PrometheusRules(name string, f *compile.File) ([]byte, error) {
-	groups, err := forObjects(f.Groups, objectSize)
+	groups, err := forObjects(f.Groups)
 	if err != nil {
 		return nil, err
 	}
@@ -99,14 +99,14 @@ spec:
 	return out.Bytes(), nil
 }
 
-// forObjects returns the groups, of which those are split that are larger than a size.
-func forObjects(groups []compile.Group, size int) (small []compile.Group, err error) {
+// forObjects returns the groups, of which those are split that are too large for an object.
+func forObjects(groups []compile.Group) (small []compile.Group, err error) {
 	for _, g := range groups {
 		text, err := (&compile.File{Groups: []compile.Group{g}}).YAML()
 		if err != nil {
 			return nil, err
 		}
-		if len(text) > size {
+		if len(text) > objectSize {
 			small = append(small, smaller([]compile.Group{g})...)
 		} else {
 			small = append(small, g)
@@ -143,9 +143,6 @@ func Chart() (rules, label []byte, err error) {
 				delete(r.Labels, owner)
 			}
 		}
-	}
-	if f.Groups, err = forObjects(f.Groups, objectSize/4); err != nil { // three labels make a group four times as large
-		return nil, nil, err
 	}
 	f.Head = "# Compiled from alerts/source by `make docs`."
 	if rules, err = f.YAML(); err != nil {

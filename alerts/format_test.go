@@ -19,11 +19,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// Objects for the Prometheus operator have all rules, and stay below the limits of Kubernetes with up to three labels of nodes: kubectl apply keeps a
+// Objects for the Prometheus operator have all rules, and stay below the limits of Kubernetes with up to eight labels of nodes: kubectl apply keeps a
 // copy of an object as JSON, of 262144 bytes at most.
 func TestObjectsHaveTheRulesAndAreSmall(t *testing.T) {
 	t.Parallel()
-	for _, labels := range [][]string{nil, {"owner"}, {"owner", "team", "region"}} {
+	for _, labels := range [][]string{nil, {"owner"}, {"owner", "team", "region"}, {"a", "b", "c", "d", "e", "f", "g", "h"}} {
 		for _, name := range []string{RulesFile, CompanionFile} {
 			file := must.Get(Compiled(name, Options{Labels: labels}))(t)
 			want, got := map[string]int{}, map[string]int{}
