@@ -12,7 +12,7 @@ var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
 	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
-		"Time at which the node last answered a probe, in Unix seconds. Absent until the node has answered this exporter once.", "node")
+		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered this exporter once.", "node")
 	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
 		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
@@ -37,7 +37,7 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 	}
 	out.SetBool(nodeUp, answers, on.Node.Name())
 	out.Facts.Since = on.Node.Since()
-	if at := on.Node.LastUp(); !at.IsZero() {
+	if at := on.Node.Succeeded(); !at.IsZero() {
 		out.SetTime(nodeAnswered, at, on.Node.Name())
 	}
 	if answers {

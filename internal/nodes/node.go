@@ -34,7 +34,6 @@ type Node struct {
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
-	lastUp       time.Time         // when it last answered an up probe
 	since        time.Time         // see Since
 	told         time.Time         // the value of Since that Changed was called for
 	failed       map[string]int    // failed calls of a chain in a row, by its reference
@@ -158,13 +157,6 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// LastUp returns when the node last answered a probe; zero if it never did.
-func (n *Node) LastUp() time.Time {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.lastUp
-}
-
 // Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took. If it did
 // not answer, Probe cancels the calls that wait for the node while others could answer. err is not about the node: the exporter's host lacks a
 // resource for the call, such as CPU, and nothing is stored.
@@ -186,9 +178,7 @@ func (n *Node) setProbed(answers bool) {
 	since := n.Since()
 	n.mu.Lock()
 	changed := answers == n.down || answers && since.After(n.told) // down was the opposite
-	if n.probed, n.down, n.told = true, !answers, since; answers {
-		n.lastUp = time.Now()
-	}
+	n.probed, n.down, n.told = true, !answers, since
 	if !answers {
 		n.since = time.Now()
 		n.cancelWaiters()
