@@ -73,7 +73,7 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 
 # What the targets above run has tests of its own there.
 .PHONY: rules-full
-rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (five minutes)
+rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (three minutes)
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
