@@ -43,6 +43,20 @@ func (n *Node) start(isolated bool) {
 	})
 }
 
+// SwapKeys exchanges the staking keys of two nodes, as when a validator moves to another machine. Both nodes stop, and start with the other keys.
+func (n *Network) SwapKeys(one, other string) {
+	a, b := n.Node(one), n.Node(other)
+	a.Stop()
+	b.Stop()
+	n.change(func(time.Time) {
+		a.member, b.member = b.member, a.member
+		a.member.version, b.member.version = b.member.version, a.member.version
+		a.member.node, b.member.node = a, b
+	})
+	a.Start()
+	b.Start()
+}
+
 // Inject applies a fault to these calls, named as in Call.Method, or to all calls. Several faults combine: the delays of all Slow
 // faults are added, and the first fault of another kind applies.
 func (n *Node) Inject(f Fault, calls ...string) {

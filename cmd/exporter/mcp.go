@@ -73,11 +73,11 @@ var tools = []tool{
 	{name: "safe_to_stop", about: "Whether a node may be stopped now without harm to the quorum of its chains, and the reason.", path: "/safe-to-stop",
 		args: []toolArg{
 			{"node", "name or node ID of the node", true},
-		}},
+		}, set: onlyLook},
 	{name: "safe_to_remove", about: "Whether an L1 validator may be removed and its node be stopped now, and what its removal or an empty balance does to the " +
 		"quorum and to who can build the next block.", path: "/safe-to-remove", args: []toolArg{
 		{"validation", "validation ID of the validator", true},
-	}},
+	}, set: onlyLook},
 	{name: "top_up_plan", about: "Which validators of an L1 to top up, by how many AVAX, and when the L1 loses its quorum without top-ups.",
 		path: "/api/v1/l1/{chain}/plan", args: []toolArg{
 			{"chain", "name of the L1", true}, {"days", "days that the balances must last, 1 to 3650", false},
@@ -88,6 +88,12 @@ var tools = []tool{
 		}},
 	{name: "runbook", about: "The runbook of an alert: meaning, impact, diagnosis and mitigation.",
 		args: []toolArg{{"name", "alert, such as AvaxNodeDown", true}}},
+}
+
+// onlyLook takes no yes from those who are about to stop a node.
+func onlyLook(v url.Values) error {
+	v.Set("hold", "false")
+	return nil
 }
 
 // alertHistory replaces the parameters name and hours by a query of 60 steps. Each step is about the whole time since the one before.

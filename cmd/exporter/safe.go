@@ -37,13 +37,19 @@ const safeOptions = `
 Options:
   --from URL  address of the exporter
               (default: the exporter on this machine, at AVAX_LISTEN)
+  --force     answer yes although another node was told yes within the last
+              minute
 `
 
 // verdictOf returns a command that prints the running exporter's answer about what the arguments name: one thing, or any number.
 func verdictOf(path, parameter string, one bool) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return func(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		var from string
-		words, err := parse(args, func(flags *flag.FlagSet) { flags.StringVar(&from, "from", "", "") })
+		var force bool
+		words, err := parse(args, func(flags *flag.FlagSet) {
+			flags.StringVar(&from, "from", "", "")
+			flags.BoolVar(&force, "force", false, "")
+		})
 		if err == nil && one && (len(words) != 1 || words[0] == "") {
 			err = fmt.Errorf("name one %s", parameter)
 		}
@@ -54,7 +60,11 @@ func verdictOf(path, parameter string, one bool) func(ctx context.Context, args 
 		if err != nil {
 			return err
 		}
-		answer, err := exporter.verdict(ctx, path+"?"+url.Values{parameter: words}.Encode())
+		query := url.Values{parameter: words}
+		if force {
+			query.Set("force", "true")
+		}
+		answer, err := exporter.verdict(ctx, path+"?"+query.Encode())
 		if err != nil {
 			return err
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// mayStop requests whether a node may be stopped.
+// mayStop requests whether a node may be stopped, without stopping it.
 func mayStop(t *testing.T, w *apptest.World, node string) (status int, reason string) {
 	t.Helper()
-	status, reason = w.Get(t, "/safe-to-stop?node="+node)
+	status, reason = w.Get(t, "/safe-to-stop?hold=false&node="+node)
 	return status, strings.TrimSpace(reason)
 }
 

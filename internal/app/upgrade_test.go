@@ -275,6 +275,48 @@ func TestServingFollowsTheNode(t *testing.T) {
 	}
 }
 
+// Before each yes the exporter asks the nodes and their chains: what the last run counted may have changed since. The answer is never yes from the moment
+// of the change on, until the exporter has counted it.
+func TestNoYesByWhatWasCountedBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		node   string // that is asked about: it may stop before
+		change func(w *apptest.World)
+		then   string // the answer two minutes later
+	}{
+		"the plugin of another node ends":        {"echo", func(w *apptest.World) { w.Node("foxtrot").SetChain("examplel1", simnet.Dead) }, "no: examplel1: 67"},
+		"another node ends":                      {"echo", func(w *apptest.World) { w.Node("foxtrot").Stop() }, "no: examplel1: 67"},
+		"the node gets the keys of another node": {"delta", func(w *apptest.World) { w.SwapKeys("delta", "foxtrot") }, "no: examplel1: 72"},
+	} {
+		for _, second := range []int{3, 17, 31, 52} {
+			t.Run(fmt.Sprint(name, "/", second), func(t *testing.T) {
+				apptest.Run(t, func(t *testing.T, w *apptest.World) {
+					w.Use(simnet.New(simnet.Options{Seed: 1, Validators: 20}), "alpha", "charlie", "delta", "echo", "foxtrot")
+					w.Start(t)
+					time.Sleep(3*time.Minute + time.Duration(second)*time.Second)
+					if status, reason := mayStop(t, w, c.node); status != http.StatusOK {
+						t.Fatalf("before: %d %s", status, reason)
+					}
+					c.change(w)
+					changed := time.Now()
+					time.Sleep(700 * time.Millisecond)
+					var last string
+					for time.Since(changed) < 3*time.Minute {
+						status, reason := mayStop(t, w, c.node)
+						if status == http.StatusOK {
+							t.Errorf("%s after the change: %s", time.Since(changed), reason)
+						}
+						last = reason
+						time.Sleep(time.Second)
+					}
+					if !strings.HasPrefix(last, c.then) {
+						t.Errorf("in the end: %s", last)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A node restarts, and C bootstraps then. What the exporter read before does not count: no verdict says yes while C bootstraps, and /serving and /is-back
 // say yes within 15 s of the truth.
 func TestNoYesFromBeforeARestart(t *testing.T) {

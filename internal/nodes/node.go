@@ -19,7 +19,8 @@ type Node struct {
 	// Observer: the endpoint is not one of your nodes, and reports only facts about the network. Collectors of facts about
 	// a node do not call observers, because each answer may come from a different machine.
 	Observer bool
-	// Changed, if set, is called when the result of the up probe changes, or another process answers: see Since. It must not block.
+	// Changed, if set, is called when the result of the up probe changes, another process answers (see Since), or a chain stops or answers again. It must
+	// not block.
 	Changed func(answers bool)
 
 	pool       atomic.Pointer[Pool]
@@ -191,26 +192,42 @@ func (n *Node) setProbed(answers bool) {
 }
 
 // CallChain makes a call of a chain of the node. It leaves time to call the node, and stores whether the chain failed or hung while the node itself
-// answered: see ChainStopped.
+// answered: see ChainStopped. If that changes, it calls Changed.
 func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Context) error) error {
 	limited, cancel := divideTime(ctx, 2)
 	err := call(limited)
 	cancel()
 	failed := false
-	switch scrape.OutcomeOf(err) {
-	case scrape.Timeout, scrape.Unavailable, scrape.Unreachable:
+	if isStopped(err) {
 		_, nodeErr := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
 		failed = nodeErr == nil
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
+	before := n.failed[ref] >= stoppedAfter
 	switch {
 	case err == nil:
 		delete(n.failed, ref)
 	case failed:
 		n.failed[ref]++
 	}
+	changed := before != (n.failed[ref] >= stoppedAfter)
+	n.mu.Unlock()
+	if changed && n.Changed != nil {
+		n.Changed(true)
+	}
 	return err
+}
+
+// stoppedAfter is how many calls of a chain fail in a row until the chain counts as stopped.
+const stoppedAfter = 2
+
+// isStopped reports whether an error of a chain is that of a VM that ended or hangs, if the node itself answers.
+func isStopped(err error) bool {
+	switch scrape.OutcomeOf(err) {
+	case scrape.Timeout, scrape.Unavailable, scrape.Unreachable:
+		return true
+	}
+	return false
 }
 
 // ChainStopped reports whether the last two calls of the chain failed or hung while the node itself answered, as after the end of the
@@ -218,7 +235,7 @@ func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Cont
 func (n *Node) ChainStopped(ref string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.failed[ref] >= 2
+	return n.failed[ref] >= stoppedAfter
 }
 
 // ChainStopped returns the IDs of the configured nodes on which the chain has stopped. Their peers may still report them as connected.

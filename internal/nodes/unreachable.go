@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -79,14 +80,43 @@ func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
 	return u
 }
 
-// Silent calls all nodes now, and returns the names of those that do not answer before ctx ends. Answers of the last second
-// count.
-func (p *Pool) Silent(ctx context.Context) []string {
-	answering, _ := each(scrape.MaxAge(ctx, time.Second), p.Nodes(), func(ctx context.Context, n *Node) (*Node, error) {
-		_, err := n.NodeVersion(ctx)
-		return n, err
+// Presence is what a node says when it is asked.
+type Presence struct {
+	Node    string
+	ID      string   // its node ID; empty if it does not answer
+	Stopped []string // names of the monitored chains of subnets that do not answer there, although the node does
+}
+
+// Ask calls all nodes of the network now, and their chains of subnets, and returns what they say before ctx ends. No earlier answer counts.
+func (p *Pool) Ask(ctx context.Context) []Presence {
+	ctx = scrape.MaxAge(scrape.Fresh(ctx), time.Millisecond)
+	all := slices.DeleteFunc(slices.Clone(p.Nodes()), (*Node).OtherNetwork)
+	_, found, _ := callAll(ctx, all, false, func(ctx context.Context, n *Node) (Presence, error) {
+		is := Presence{Node: n.Name()}
+		chains := p.SubnetChains()
+		stopped := make([]bool, len(chains))
+		var calls sync.WaitGroup
+		for i, c := range chains {
+			calls.Go(func() {
+				err := n.CallChain(ctx, c.Ref, func(ctx context.Context) error {
+					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
+					return err
+				})
+				stopped[i] = isStopped(err)
+			})
+		}
+		if who, err := n.Identity(ctx); err == nil {
+			is.ID = who.NodeID
+		}
+		calls.Wait()
+		for i, c := range chains {
+			if stopped[i] && is.ID != "" {
+				is.Stopped = append(is.Stopped, c.Name)
+			}
+		}
+		return is, nil
 	})
-	return Names(slices.DeleteFunc(slices.Clone(p.Nodes()), func(n *Node) bool { return n.OtherNetwork() || slices.Contains(answering, n) }))
+	return found
 }
 
 // Has reports whether the node is unreachable.

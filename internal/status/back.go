@@ -20,6 +20,8 @@ const (
 	backFor = 2 * time.Minute
 	// awayAtMost is how long a node that restarted and is not back forbids that others stop. Then it counts as given up.
 	awayAtMost = 24 * time.Hour
+	// toldFor is how long a yes forbids that others stop: a node that was told so may take that long until it does not answer. From then on it is away.
+	toldFor = time.Minute
 )
 
 // Restarts remembers which nodes have restarted, and since when nothing is missing on a node. The zero value is ready. It needs a call of See every few
@@ -27,6 +29,13 @@ const (
 type Restarts struct {
 	mu    sync.Mutex
 	nodes map[string]*presence
+	told  map[string]told // which nodes were told that they may stop
+}
+
+// told is a yes.
+type told struct {
+	at   time.Time
+	with []string // the nodes that may stop together
 }
 
 // presence is what is remembered about a node.
@@ -47,8 +56,9 @@ func (r *Restarts) See(st *Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nodes == nil {
-		r.nodes = map[string]*presence{}
+		r.nodes, r.told = map[string]*presence{}, map[string]told{}
 	}
+	maps.DeleteFunc(r.told, func(name string, yes told) bool { return !st.IsNode(name) || st.At.Sub(yes.at) >= toldFor })
 	maps.DeleteFunc(r.nodes, func(name string, _ *presence) bool { return !st.IsNode(name) })
 	for _, n := range st.Nodes {
 		p := r.nodes[n.Name]
@@ -190,13 +200,46 @@ func (p *presence) missing(n *Node) (missing []string) {
 	return missing
 }
 
-// away returns the nodes except one that restarted and are not back, as sentences.
-func (r *Restarts) away(except string, st *Status) (texts []string) {
+// Spend tells these nodes that they may stop: one yes at a time. If another node was told so within a minute, it tells them nothing and returns why.
+func (st *Status) Spend(names ...string) (against string) {
+	r := st.restarts
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if told := r.toldOthers(names, st); len(told) > 0 {
+		return strings.Join(told, "; ")
+	}
+	for _, name := range names {
+		with := names
+		if before, is := r.told[name]; is && !st.Force && len(Missing(names, before.with)) == 0 {
+			with = before.with
+		}
+		r.told[name] = told{st.At, with}
+	}
+	return ""
+}
+
+// toldOthers returns which nodes except these were told within a minute that they may stop, as sentences. The caller holds r.mu.
+func (r *Restarts) toldOthers(except []string, st *Status) (texts []string) {
+	for _, name := range slices.Sorted(maps.Keys(r.told)) {
+		yes := r.told[name]
+		if ago := max(0, st.At.Sub(yes.at)); ago < toldFor && !st.Force && !slices.Contains(except, name) && len(Missing(except, yes.with)) > 0 {
+			texts = append(texts, fmt.Sprintf("%s was told yes %s ago: ask again in %s", name, words.Exact(ago), words.Exact(toldFor-ago)))
+		}
+	}
+	return texts
+}
+
+// away returns the nodes except one that restarted and are not back, and those outside of a group that were told that they may stop, as sentences.
+func (r *Restarts) away(st *Status, except string, group ...string) (texts []string) {
 	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if except != "" {
+		group = append(group, except)
+	}
+	texts = r.toldOthers(group, st)
 	var away []string
 	for name, p := range r.nodes {
 		left := !p.awaySince.IsZero() && st.At.Sub(p.awaySince) < awayAtMost

@@ -106,7 +106,7 @@ func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	default:
 		shares, unclear := st.shares(facts, id)
 		against = tooSmall(slices.DeleteFunc(shares, func(s Share) bool { return s.Chain == v.Chain }))
-		against = append(against, st.restarts.away(node, st)...)
+		against = append(against, st.restarts.away(st, node)...)
 		if unclear = Missing(unclear, []string{v.Chain}); len(unclear) > 0 {
 			unknown = append(unknown, "how much of "+strings.Join(unclear, ", ")+" would stay connected: "+st.why(isStop))
 		}

@@ -15,6 +15,8 @@ import (
 // Status is the state of everything that is monitored at one time. It is built once for a page or an answer.
 type Status struct {
 	At time.Time
+	// Force ignores that another node was told within a minute that it may stop.
+	Force bool
 	Names
 	Jobs              []*metric.Job
 	Nodes             []*Node       // configured nodes, worst first

@@ -401,6 +401,10 @@ func TestNodeIDIsThatOfTheNodeThatAnswers(t *testing.T) {
 		up := run(t, "up", `avax_node_up{node="`+dead+"\"} 0\navax_node_up{node=\""+alive+`"} 1`)
 		stop := run(t, stopCollector, "")
 		stop.Facts.ValidatorSets = testworld.ValidatorSetsOf("x", map[string]map[string]float64{alive: {"P": 0.99}})
+		if verdict, answer := at(now, nil, info, up, stop).SafeToStop("NodeID-k"); verdict != Unknown || !strings.Contains(answer.Reason, alive+" has another node ID now") {
+			t.Errorf("%s is dead, and its key has just moved: %d %s", dead, verdict, answer.Reason)
+		}
+		stop.Facts.ValidatorSets.Nodes[alive], stop.Facts.ValidatorSets.Sets[0].Members = "NodeID-k", map[string]bool{"NodeID-k": true}
 		st := at(now, nil, info, up, stop)
 		if st.NodeOf("NodeID-k") != alive || st.NameOf("NodeID-k", "") != alive {
 			t.Errorf("%s is dead: NodeID-k is %s", dead, st.NodeOf("NodeID-k"))

@@ -57,9 +57,6 @@ func safeToStopRun(jobs []*metric.Job) *metric.Run {
 	return &metric.Run{}
 }
 
-// CountedAsSilent returns the nodes that the last good run of safe_to_stop counted as not connected, because they did not answer.
-func (st *Status) CountedAsSilent() []string { return st.safeToStopRun.Facts.Unreachable }
-
 // validatorSets returns the validator sets of the last good run; without sets if it has expired.
 func (st *Status) validatorSets() *staking.ValidatorSets {
 	if run := st.safeToStopRun; run.Facts.ValidatorSets != nil && st.At.Before(run.Until) {
@@ -127,7 +124,7 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 	}
 	reasons := tooSmall(a.Chains)
 	if requireOthersBack {
-		reasons = append(reasons, st.restarts.away(node, st)...)
+		reasons = append(reasons, st.restarts.away(st, node)...)
 	}
 	switch {
 	case len(reasons) > 0:

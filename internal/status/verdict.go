@@ -3,10 +3,13 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
@@ -58,8 +61,8 @@ func (st *Status) starting() string {
 // uncounted returns why the last good run of safe_to_stop may be incomplete or outdated: the chains of a node are not known yet, the run is old or
 // did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
 func (st *Status) uncounted() string {
-	if nodes := st.pool.Undiscovered(); len(nodes) > 0 {
-		return "the chains of " + words.Brief(nodes) + " are not known yet: retry in a few seconds"
+	if names := st.pool.Undiscovered(); len(names) > 0 {
+		return "the chains of " + words.Brief(names) + " are not known yet: retry in a few seconds"
 	}
 	run := st.safeToStopRun
 	if age := st.At.Sub(run.At); age > maxAge(run) && run.Collector != "" {
@@ -71,7 +74,45 @@ func (st *Status) uncounted() string {
 	if missed := Missing(st.unreachable(), run.Facts.Unreachable); len(missed) > 0 {
 		return words.Brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
 	}
-	return ""
+	var known []nodes.Presence
+	for name := range st.validatorSets().Nodes {
+		if id := st.IDOf(name); id != "" {
+			known = append(known, nodes.Presence{Node: name, ID: id})
+		}
+	}
+	return st.Contradicted(known)
+}
+
+// Contradicted returns what nodes say now that the last good run of safe_to_stop did not count, so that a yes does not hold: a node or a chain that
+// counts as connected does not answer, or another node answers at its address. It is empty if there is nothing.
+func (st *Status) Contradicted(now []nodes.Presence) string {
+	facts, counted := st.validatorSets(), st.safeToStopRun.Facts.Unreachable
+	var silent, stopped, changed []string
+	for _, is := range now {
+		id := facts.Nodes[is.Node]
+		switch {
+		case is.ID == "" && !slices.Contains(counted, is.Node):
+			silent = append(silent, is.Node)
+		case is.ID != "" && id != "" && is.ID != id:
+			changed = append(changed, is.Node)
+		}
+		for _, chain := range is.Stopped {
+			if i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == chain }); i >= 0 && facts.Sets[i].Views.Up(is.ID) {
+				stopped = append(stopped, chain+" of "+is.Node)
+			}
+		}
+	}
+	var texts []string
+	if silent = append(silent, stopped...); len(silent) > 0 {
+		texts = append(texts, words.Brief(silent)+" did not answer within 2 s and counts as connected")
+	}
+	if len(changed) > 0 {
+		texts = append(texts, words.Brief(changed)+" has another node ID now, whose validator sets are not counted yet")
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return strings.Join(texts, "; ") + ": retry in a few seconds"
 }
 
 // oldest is the maximum age of a run: it may take half a period.

@@ -123,7 +123,7 @@ func (st *Status) Waves(names []string) (Verdict, Waves) {
 		return cmp.Or(cmp.Compare(len(b.Nodes), len(a.Nodes)), cmp.Compare(a.Nodes[0], b.Nodes[0]))
 	})
 	var texts []string
-	away, cannot := st.restarts.away("", st), words.Plural(len(a.Cannot), "node", "nodes")
+	away, cannot := st.restarts.away(st, "", names...), words.Plural(len(a.Cannot), "node", "nodes")
 	switch {
 	case len(away) > 0:
 		verdict, texts = No, away

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -162,7 +163,7 @@ func TestQueriesRunOneAtATime(t *testing.T) {
 	})
 }
 
-// While every slot of every class of work is taken, each request gets status 503, except scrapes and the health endpoints.
+// While every slot of every class of work is taken, each request gets status 503, except scrapes, the health endpoints, and what load balancers ask.
 func TestSlowRequestsLeaveScrapesAPlace(t *testing.T) {
 	other, _ := hangingSite(t, "none") // listing the endpoints of a site makes new limits
 	for _, e := range other.endpoints() {
@@ -172,6 +173,8 @@ func TestSlowRequestsLeaveScrapesAPlace(t *testing.T) {
 			s.Reload, s.Notifier = func(http.ResponseWriter, *http.Request) {}, func(http.ResponseWriter, *http.Request) {}
 			handler := s.Handler()
 			var ends []func()
+			const from = "192.0.2.1" // of httptest's requests
+			s.limits.verdicts.now[from] = s.limits.verdicts.most
 			for _, class := range []work{s.limits.fixed, s.limits.named, s.limits.filtered, s.limits.explain, s.limits.answers, s.limits.queries, s.limits.changes} {
 				for range cap(class.slots) {
 					end, _ := class.begin(t.Context())
@@ -183,13 +186,14 @@ func TestSlowRequestsLeaveScrapesAPlace(t *testing.T) {
 			answer := httptest.NewRecorder()
 			handler.ServeHTTP(answer, httptest.NewRequest(e.method, path, nil))
 			busy := answer.Code == http.StatusServiceUnavailable && answer.Header().Get("Retry-After") != ""
-			exempt := path == "/metrics" || path == "/-/healthy" || path == "/-/ready"
+			exempt := slices.Contains([]string{"/metrics", "/-/healthy", "/-/ready", "/serving", "/is-back"}, path)
 			if busy == exempt || exempt && time.Since(began) > 0 || time.Since(began) > workWaiting {
 				t.Errorf("%s %s: %d after %s", e.method, path, answer.Code, time.Since(began))
 			}
 			for _, end := range ends {
 				end()
 			}
+			s.limits.verdicts.now[from] = 0
 			answer = httptest.NewRecorder()
 			if handler.ServeHTTP(answer, httptest.NewRequest(e.method, path, nil)); answer.Header().Get("Retry-After") != "" {
 				t.Errorf("%s %s: the slots are free, and the answer is %d", e.method, path, answer.Code)

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/status"
-	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // codes are the HTTP statuses of the verdicts.
@@ -35,16 +35,27 @@ var codes = map[status.Verdict]int{
 // The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
 // upgrades that uses it.
 func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
-	query, ok := parameters(w, r, "node")
+	query, ok := parameters(w, r, "node", "force", "hold")
 	if !ok {
 		return
 	}
-	st := s.statusAt(time.Now())
-	verdict, answer := st.SafeToStop(query.Get("node"))
-	if silent := s.probeSilent(r.Context(), st, verdict); silent != "" {
-		verdict, answer.Safe, answer.Reason = status.Unknown, nil, silent
+	var answer status.Stop
+	verdict, reason := s.confirmed(r.Context(), query, func(st *status.Status) (verdict status.Verdict, stops []string) {
+		verdict, answer = st.SafeToStop(query.Get("node"))
+		return verdict, []string{answer.Node}
+	})
+	if reason != "" {
+		answer.Safe, answer.Reason = safeIs(verdict), reason
 	}
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+}
+
+// safeIs is the value of safe in an answer: absent if it is not known.
+func safeIs(verdict status.Verdict) *bool {
+	if verdict == status.Unknown {
+		return nil
+	}
+	return new(verdict == status.Yes)
 }
 
 // parameters returns the parameters of a request for a verdict. A parameter that is not one of these names, or that occurs twice, ends the request with
@@ -65,29 +76,72 @@ func parameters(w http.ResponseWriter, r *http.Request, names ...string) (url.Va
 		case len(query[name]) > 1:
 			http.Error(w, fmt.Sprintf("parameter %s occurs %d times: write it once", name, len(query[name])), http.StatusBadRequest)
 			return nil, false
+		case (name == "force" || name == "hold") && !slices.Contains([]string{"true", "false"}, query.Get(name)):
+			http.Error(w, name+": write true or false", http.StatusBadRequest)
+			return nil, false
 		}
 	}
 	return query, true
 }
 
-// probeSilent calls the nodes before the answer is yes, unless they were called within the last seconds. It returns why the answer is not known: some do
-// not answer, although the last run counted them as connected. Otherwise it returns an empty string.
-func (s *Site) probeSilent(ctx context.Context, st *status.Status, verdict status.Verdict) string {
-	if verdict != status.Yes {
-		return ""
+// confirmed returns the verdict of decide, which also returns the nodes that a yes stops. Before it says yes, it calls the nodes, and decides again by what
+// they say. Then it spends the yes: no other node gets one for a minute, see status.Spend. With hold=false it does not, for those who only look. With
+// force=true it does not care whether another node was told yes. If nodes or other questions forbid a yes, it returns the reason, too.
+func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*status.Status) (verdict status.Verdict, stops []string)) (
+	verdict status.Verdict, reason string) {
+	at := func(st *status.Status) *status.Status {
+		its := *st
+		its.Force = query.Get("force") == "true"
+		return &its
 	}
-	silent, err := s.probes.get(ctx, "", 2*time.Second, func(ctx context.Context) ([]string, error) { return s.Probe(ctx), nil })
+	st, err := s.ofAll.get(ctx, "", s.patience(), func(context.Context) (*status.Status, error) { return s.statusAt(time.Now()), nil })
 	if err != nil {
-		silent = []string{"the probe of the nodes"} // the client leaves, or too many wait
+		return status.Unknown, busy
 	}
-	if silent = status.Missing(silent, st.CountedAsSilent()); len(silent) == 0 {
-		return ""
+	if verdict, _ = decide(at(st)); verdict != status.Yes {
+		return verdict, ""
 	}
-	return "not known: " + words.Brief(silent) + " did not answer within 2 s and counts as connected: retry in a few seconds"
+	now, err := s.asked.get(ctx, "", workWaiting+askedFor, func(ctx context.Context) (asked, error) {
+		ctx, stop := context.WithTimeout(ctx, askedFor)
+		defer stop()
+		said := s.Ask(ctx)
+		return asked{said, s.statusAt(time.Now())}, nil
+	})
+	if err != nil { // the client leaves, or too many wait
+		return status.Unknown, busy
+	}
+	st = at(now.then)
+	verdict, stops := decide(st)
+	if verdict != status.Yes {
+		return verdict, ""
+	}
+	if against := st.Contradicted(now.said); against != "" {
+		return status.Unknown, "not known: " + against
+	}
+	stops = slices.DeleteFunc(stops, func(name string) bool { return !st.IsNode(name) })
+	if len(stops) > 0 && query.Get("hold") != "false" {
+		if against := st.Spend(stops...); against != "" {
+			return status.No, "no: " + against
+		}
+	}
+	return status.Yes, ""
 }
 
-// probedWithin is how long the answer of a probe serves other requests: any client may ask, and each probe calls all nodes.
-const probedWithin = 5 * time.Second
+// asked is what the nodes say, and the status then.
+type asked struct {
+	said []nodes.Presence
+	then *status.Status
+}
+
+// busy is a verdict while too many clients ask: nothing is known, and nothing is denied.
+const busy = "not known: too many requests: retry in a few seconds"
+
+const (
+	// askedEvery is the shortest time between two calls of all nodes: any client may ask. Who asks meanwhile waits for the next one.
+	askedEvery = 5 * time.Second
+	// askedFor is how long the nodes may take to answer.
+	askedFor = 2 * time.Second
+)
 
 // isBack answers GET /is-back?node=…, with the configured name or the node ID of a node. Statuses:
 //
@@ -110,7 +164,11 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 		}
 		after = time.Unix(unix, 0)
 	}
-	st := s.statusOfNodes(time.Now())
+	st, err := s.recent(r.Context())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
 	verdict, answer := st.IsBack(query.Get("node"), after)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
@@ -128,7 +186,7 @@ type wavesAnswer struct {
 //   - 409: a node cannot stop now, or a node that restarted is not back.
 //   - 503: currently unknown. 404: unknown node. 400: an empty name.
 func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
-	query, ok := parameters(w, r, "node…")
+	query, ok := parameters(w, r, "node…", "force", "hold")
 	if !ok {
 		return
 	}
@@ -137,19 +195,30 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "node: empty name: write a name of AVAX_NODES, or no node for all", http.StatusBadRequest)
 		return
 	}
-	a, err := s.waves.get(r.Context(), query.Encode(), s.patience(), func(ctx context.Context) (wavesAnswer, error) {
-		st := s.statusOfNodes(time.Now())
-		verdict, found := st.Waves(names)
-		if silent := s.probeSilent(ctx, st, verdict); silent != "" {
-			verdict, found = status.Unknown, status.Waves{Reason: silent, Waves: []status.Wave{}}
+	a, err := s.waves.get(r.Context(), query.Encode(), workWaiting+askedFor+time.Second, func(ctx context.Context) (wavesAnswer, error) {
+		var found status.Waves
+		verdict, reason := s.confirmed(ctx, query, func(st *status.Status) (verdict status.Verdict, stops []string) {
+			verdict, found = st.Waves(names)
+			if len(found.Waves) == 1 { // several groups are a plan, after which nobody stops all of them
+				stops = names
+			}
+			return verdict, stops
+		})
+		if reason != "" {
+			found = status.Waves{Reason: reason, Waves: []status.Wave{}}
 		}
 		return wavesAnswer{verdict, found}, nil
 	})
 	if err != nil {
-		writeBusy(w, r)
+		writeNotKnown(w, r)
 		return
 	}
 	writeVerdict(w, r, codes[a.Verdict], a.Waves, a.Text())
+}
+
+// recent returns the status of the nodes. Requests within a second share it.
+func (s *Site) recent(ctx context.Context) (*status.Status, error) {
+	return s.ofNodes.get(ctx, "", s.patience(), func(context.Context) (*status.Status, error) { return s.statusOfNodes(time.Now()), nil })
 }
 
 // maxBehind is how many blocks a node may be behind in /serving without parameters.
@@ -180,7 +249,7 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 			limits[name] = float64(limit)
 		}
 	}
-	st, err := s.ofNodes.get(r.Context(), "", s.patience(), func(context.Context) (*status.Status, error) { return s.statusOfNodes(time.Now()), nil })
+	st, err := s.recent(r.Context())
 	if err != nil {
 		writeError(w, err)
 		return
@@ -202,14 +271,17 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 // The answer is one line of text, or JSON if the request accepts application/json. It also tells what happens if the balance of the
 // validator runs out.
 func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
-	query, ok := parameters(w, r, "validation")
+	query, ok := parameters(w, r, "validation", "force", "hold")
 	if !ok {
 		return
 	}
-	st := s.statusAt(time.Now())
-	verdict, answer := st.SafeToRemove(query.Get("validation"))
-	if silent := s.probeSilent(r.Context(), st, verdict); silent != "" {
-		verdict, answer.Safe, answer.Reason = status.Unknown, nil, silent
+	var answer status.Removal
+	verdict, reason := s.confirmed(r.Context(), query, func(st *status.Status) (verdict status.Verdict, stops []string) {
+		verdict, answer = st.SafeToRemove(query.Get("validation"))
+		return verdict, []string{st.NodeOf(answer.NodeID)}
+	})
+	if reason != "" {
+		answer.Safe, answer.Reason = safeIs(verdict), reason
 	}
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
@@ -241,6 +313,14 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, plan)
+}
+
+// writeNotKnown tells a client that asks for a verdict to retry.
+func writeNotKnown(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "3")
+	writeVerdict(w, r, http.StatusServiceUnavailable, struct {
+		Reason string `json:"reason"`
+	}{busy}, busy)
 }
 
 // writeVerdict writes an answer as JSON if the request accepts it, otherwise its reason as text.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 )
 
 // removing is a site with four validators, of which b is inactive and c is not connected. The node z is isolated: its view does not count.
@@ -45,7 +46,7 @@ func removing(t *testing.T) *Site {
 func TestSafeToRemoveIsUnknownWhileANodeIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := removing(t)
-		s.Probe = func(context.Context) []string { return []string{"x"} }
+		s.Ask = func(context.Context) []nodes.Presence { return areSilent("x") }
 		code, body := get(t, s, "/safe-to-remove?validation=b")
 		const want = "not known: x did not answer within 2 s and counts as connected"
 		if code != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {

@@ -26,6 +26,8 @@ var errBusy = &apiError{http.StatusServiceUnavailable, "unavailable", errors.New
 type shared[T any] struct {
 	work work
 	keep time.Duration
+	// every, if set, is the shortest time between the starts of two calls, which work makes one at a time. Then a request gets no call that has begun before.
+	every time.Duration
 
 	mu    sync.Mutex
 	calls map[string]*call[T] // in progress
@@ -121,8 +123,16 @@ func (s *shared[T]) run(ctx, abandoned context.Context, wait time.Duration, c *c
 	waiting, stop := context.WithTimeout(abandoned, wait)
 	end, ok := s.work.begin(waiting)
 	stop()
-	if ok {
+	began := time.Now()
+	switch {
+	case !ok:
+	case s.every == 0:
 		defer end()
+	default:
+		defer func() { time.AfterFunc(s.every-time.Since(began), end) }()
+		s.mu.Lock()
+		s.forget(c)
+		s.mu.Unlock()
 	}
 	switch {
 	case abandoned.Err() != nil:

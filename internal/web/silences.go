@@ -75,7 +75,7 @@ func silenceForm(what string, isNode bool) g.Node {
 	return h.Form(h.Class("silence"), h.Method("post"), h.Action("alerts/silence"),
 		field("node", "Silence node, validator, L1, alert or label=value", what), field("for", "for", "30m"), field("comment", "because of", "maintenance"),
 		h.Button(g.Text("Silence")),
-		g.If(isNode, link((&url.URL{Path: "safe-to-stop", RawQuery: url.Values{"node": {what}}.Encode()}).String(), "Is it safe to stop "+what+"?")))
+		g.If(isNode, link("safe-to-stop?hold=false&node="+url.QueryEscape(what), "Is it safe to stop "+what+"?")))
 }
 
 // longestSilence is the maximum duration of a silence, to protect against typing errors.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 )
@@ -36,7 +37,7 @@ func newSite() *Site {
 			Answered:    func(string) time.Time { return time.Now().Add(-time.Minute) },
 		},
 		Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
-		Probe:      func(context.Context) []string { return nil },
+		Ask:        func(context.Context) []nodes.Presence { return nil },
 		Log:        slog.New(slog.DiscardHandler),
 		Access:     everyone,
 	}

@@ -3,9 +3,13 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -45,6 +50,20 @@ func stopping(t *testing.T) *Site {
 	return s
 }
 
+// safeToStopFacts returns the facts of the last good run.
+func (s *Site) safeToStopFacts() metric.Facts {
+	jobs := s.Store.Jobs()
+	return jobs[slices.IndexFunc(jobs, func(j *metric.Job) bool { return j.Last.Collector == "safe_to_stop" })].Good.Facts
+}
+
+// areSilent is what these nodes say: nothing.
+func areSilent(names ...string) (silent []nodes.Presence) {
+	for _, name := range names {
+		silent = append(silent, nodes.Presence{Node: name})
+	}
+	return silent
+}
+
 const seen = ", as needed sees it"
 
 // counts repeats the last good run of the collector now, with these facts.
@@ -72,7 +91,7 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			status int
 			want   string
 		}{
-			{"?node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
+			{"?hold=false&node=free", 200, "yes: without it 80 % of the weight of one would stay connected, 80 % is needed, as needed sees it"},
 			{"?node=needed", 409, "no: one: 75 % of weight would stay connected, 80 % is needed" + seen + "; two: 79.99 % of weight would stay connected, 80 % is needed" + seen},
 			{"?node=half", 503, "not known: how much of three would stay connected: the last runs did not report it"},
 			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 3 more"},
@@ -86,20 +105,119 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 	})
 }
 
-// Any client may ask, as often as it likes.
-func TestSafeToStopCallsNodesOnceInFiveSeconds(t *testing.T) {
+// Any client may ask, as often as it likes. Each yes comes from a call that began after the question.
+func TestAYesCallsNodesAfterTheQuestionAndOnceInFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, probes := stopping(t), 0
-		s.Probe = func(context.Context) []string { probes++; return nil }
-		handler := s.Handler()
-		for range 2000 {
-			if answer := answerOf(t, handler, "/safe-to-stop?node=free"); answer.Code != http.StatusOK {
-				t.Fatal(answer.Code)
-			}
-			time.Sleep(10 * time.Millisecond)
+		s := stopping(t)
+		var mu sync.Mutex
+		var calls []time.Time
+		s.Ask = func(context.Context) []nodes.Presence {
+			mu.Lock()
+			calls = append(calls, time.Now())
+			mu.Unlock()
+			time.Sleep(time.Second)
+			return nil
 		}
-		if probes > 4 {
-			t.Errorf("%d probes for 2,000 requests in 20 s, want one in 5 s", probes)
+		handler, began := s.Handler(), time.Now()
+		var clients sync.WaitGroup
+		for i := range 50 {
+			clients.Go(func() {
+				for time.Since(began) < 20*time.Second {
+					asked := time.Now()
+					r := httptest.NewRequest(http.MethodGet, "/safe-to-stop?node=free", nil)
+					r.RemoteAddr = fmt.Sprintf("192.0.2.%d:1000", i)
+					answer := httptest.NewRecorder()
+					handler.ServeHTTP(answer, r)
+					mu.Lock()
+					if last := calls[len(calls)-1]; answer.Code != http.StatusOK || last.Before(asked) {
+						t.Errorf("%d %s, from a call %s before the question", answer.Code, answer.Body, asked.Sub(last))
+					}
+					mu.Unlock()
+					time.Sleep(100 * time.Millisecond)
+				}
+			})
+		}
+		clients.Wait()
+		if n := len(calls); n < 4 || n > 6 {
+			t.Errorf("%d calls in 20 s, want one in 5 s", n)
+		}
+	})
+}
+
+// Two nodes that ask at once do not both stop. A person may decide otherwise, and who only looks takes no yes from others.
+func TestAYesIsForOneNodeAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		handler := s.Handler()
+		want := func(path string, code int, text string) {
+			t.Helper()
+			if answer := answerOf(t, handler, path); answer.Code != code || !strings.HasPrefix(answer.Body.String(), text) {
+				t.Errorf("%s: %d %s, want %d %s", path, answer.Code, answer.Body, code, text)
+			}
+		}
+		var yes, no atomic.Int64
+		var both sync.WaitGroup
+		for _, node := range []string{"free", "idle"} {
+			both.Go(func() {
+				switch answer := answerOf(t, handler, "/safe-to-stop?node="+node); answer.Code {
+				case http.StatusOK:
+					yes.Add(1)
+				case http.StatusConflict:
+					no.Add(1)
+				}
+			})
+		}
+		both.Wait()
+		if yes.Load() != 1 || no.Load() != 1 {
+			t.Errorf("%d yes and %d no for two nodes that ask at once", yes.Load(), no.Load())
+		}
+		time.Sleep(90 * time.Second)
+		counts(s, s.safeToStopFacts())
+		want("/safe-to-stop?node=free&hold=false", 200, "yes: ")
+		want("/safe-to-stop?node=free", 200, "yes: ")
+		time.Sleep(4 * time.Second)
+		want("/safe-to-stop?node=idle", 409, "no: free was told yes 4 s ago: ask again in 56 s")
+		want("/safe-to-stop?node=idle&hold=false", 409, "no: free was told yes 4 s ago")
+		want("/waves?node=idle", 409, "no: free was told yes")
+		want("/waves?node=idle&node=free", 200, "yes: 2 nodes may stop in 1 group")
+		want("/safe-to-stop?node=free", 200, "yes: ")
+		want("/safe-to-stop?node=idle&force=true", 200, "yes: ")
+		want("/safe-to-stop?node=free", 409, "no: idle was told yes")
+		time.Sleep(time.Minute)
+		want("/safe-to-stop?node=free", 200, "yes: ")
+	})
+}
+
+// Who asks often, or for much, takes no answer from others: verdicts that call nodes wait among their own kind, and each client has a bound.
+func TestVerdictsThatCallNodesDelayNoOtherAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		s.Ask = func(ctx context.Context) []nodes.Presence { <-ctx.Done(); return nil }
+		handler := s.Handler()
+		var codes sync.Map
+		var flood sync.WaitGroup
+		for range 200 {
+			flood.Go(func() {
+				answer := answerOf(t, handler, "/safe-to-stop?node=free")
+				text, _, _ := strings.Cut(answer.Body.String(), ":")
+				codes.Store(fmt.Sprint(answer.Code, " ", text, " ", answer.Header().Get("Retry-After")), true)
+			})
+		}
+		synctest.Wait()
+		for _, path := range []string{"/serving?node=free&chain=C", "/is-back?node=free", "/-/healthy", "/silence-matches?of=free"} {
+			began := time.Now()
+			if answerOf(t, handler, path); time.Since(began) > 0 {
+				t.Errorf("%s took %s", path, time.Since(began))
+			}
+		}
+		flood.Wait()
+		for got := range codes.Range {
+			if !slices.Contains([]string{"200 yes ", "503 not known 3"}, got.(string)) {
+				t.Errorf("an answer of the flood: %s", got)
+			}
+		}
+		if _, some := codes.Load("503 not known 3"); !some {
+			t.Error("no bound")
 		}
 	})
 }
@@ -175,11 +293,11 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 			}
 			return slices.Clone(unreachable)
 		}
-		s.Probe = func(ctx context.Context) []string {
+		s.Ask = func(ctx context.Context) []nodes.Presence {
 			if deadline, _ := ctx.Deadline(); time.Until(deadline) != 2*time.Second {
-				t.Errorf("probe until %v", deadline)
+				t.Errorf("asked until %v", deadline)
 			}
-			return slices.Clone(silent)
+			return areSilent(silent...)
 		}
 		ready := func(status int, text string) {
 			t.Helper()
@@ -221,7 +339,7 @@ func TestCardsSayWhatSafeToStopSays(t *testing.T) {
 			change()
 			page := read(t, ask(t, s, http.MethodGet, "/").Body)
 			for _, node := range []string{"free", "needed", "idle", "silent", "half", "torn"} {
-				status, _ := get(t, s, "/safe-to-stop?node="+node)
+				status, _ := get(t, s, "/safe-to-stop?hold=false&node="+node)
 				_, card, _ := strings.Cut(page, `id="node-`+node+`"`)
 				_, cell, _ := strings.Cut(card, "<dt>Safe to stop</dt>")
 				cell, _, _ = strings.Cut(cell, "</dd>")
@@ -279,17 +397,17 @@ func TestWavesAnswerWhatIsAsked(t *testing.T) {
 			text  string
 		}{
 			{"?node=free%20idle", 404, "unknown node"}, {"?node=free&node=idle", 200, "yes: 2 nodes may stop in "}, {"?node=free%20idle", 404, "unknown node"},
-			{"?node=", 400, "node: empty name: write"}, {"?node=free&node=", 400, "node: empty name"}, {"", 409, "no: 4 nodes cannot stop; 2 nodes may stop in "},
+			{"?node=", 400, "node: empty name: write"}, {"?node=free&node=", 400, "node: empty name"}, {"?", 409, "no: 4 nodes cannot stop; 2 nodes may stop in "},
 			{"?node=needed", 409, "no: 1 node cannot stop\ncannot stop: needed: one: 75 %"}, {"?node=half", 503, "not known: whether 1 node may stop\ncannot stop: half: "},
 		} {
-			if answer := answerOf(t, handler, "/waves"+test.query); answer.Code != test.want || !strings.HasPrefix(answer.Body.String(), test.text) {
+			if answer := answerOf(t, handler, "/waves"+test.query+"&hold=false"); answer.Code != test.want || !strings.HasPrefix(answer.Body.String(), test.text) {
 				t.Errorf("%s: %d %s, want %d %s", test.query, answer.Code, answer.Body, test.want, test.text)
 			}
 		}
 		time.Sleep(10 * time.Second)
-		s.Probe = func(context.Context) []string { return []string{"needed"} }
+		s.Ask = func(context.Context) []nodes.Presence { return areSilent("needed") }
 		const silent = "not known: needed did not answer within 2 s and counts as connected: retry in a few seconds\n"
-		if answer := answerOf(t, handler, "/waves?node=free"); answer.Code != 503 || answer.Body.String() != silent {
+		if answer := answerOf(t, handler, "/waves?node=free&hold=false"); answer.Code != 503 || answer.Body.String() != silent {
 			t.Errorf("with a node that hangs: %d %s", answer.Code, answer.Body)
 		}
 	})

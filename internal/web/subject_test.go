@@ -46,7 +46,7 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 			Alerts: []model.LabelSet{{"alertname": "Down", "severity": "page", "node": "a"}}}}
 	}
 	node := read(t, ask(t, s, http.MethodGet, "/node/a").Body)
-	demand(t, node, "a: down, since ", "balance of a", "!b: down", "Safe to stop: not known", `href="../safe-to-stop?node=a"`, `href="../explain?name=Down`,
+	demand(t, node, "a: down, since ", "balance of a", "!b: down", "Safe to stop: not known", `href="../safe-to-stop?hold=false&node=a"`, `href="../explain?name=Down`,
 		`avax_node_peers{node="a"}`, `!avax_node_peers{node="b"}`, "avax_validator_present", `href="../alerts"`)
 	if rows := rowsIn(node, "history", "Severity", "Notified"); len(rows) != 1 || rows[0] != "Down node=a | page | pager" {
 		t.Errorf("history %q", rows)

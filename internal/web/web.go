@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
@@ -52,8 +53,8 @@ type Site struct {
 	Notified func() []notify.Sent
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
-	// Probe calls the nodes now, and returns the names of those that do not answer before ctx ends.
-	Probe func(ctx context.Context) []string
+	// Ask calls the nodes and their chains now, and returns what they say before ctx ends.
+	Ask func(ctx context.Context) []nodes.Presence
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
 	// Empty reports whether neither a node nor an observer is configured now: the list of nodes may be empty for a time. Nil: never.
@@ -70,9 +71,9 @@ type Site struct {
 	silenceChanges atomic.Int64
 	answers        *answers
 	restarts       status.Restarts
-	probes         *shared[[]string]
+	asked          *shared[asked]
 	waves          *shared[wavesAnswer]
-	ofNodes        *shared[*status.Status]
+	ofNodes, ofAll *shared[*status.Status]
 	limits         limits
 	alertsAPI      http.HandlerFunc
 	// Requests share pages, each kind of page among themselves: those with a fixed address, those of nodes and L1s, and those with a filter.
@@ -108,10 +109,12 @@ func (s *Site) start() {
 	s.limits = newLimits()
 	s.fixedPages, s.namedPages = newShared[[]byte](s.limits.fixed, kept), newShared[[]byte](s.limits.named, kept)
 	s.filteredPages, s.explanations = newShared[[]byte](s.limits.filtered, kept), newShared[explain.Explanation](s.limits.explain, kept)
-	s.waves = newShared[wavesAnswer](s.limits.answers, kept)
+	s.waves = newShared[wavesAnswer](s.limits.waves, kept)
 	// These have one call at a time: their requests have the same key.
 	s.answers = &answers{groups: newShared[[]alerting.Group](work{}, 0)}
-	s.probes, s.ofNodes = newShared[[]string](work{}, probedWithin), newShared[*status.Status](work{}, kept)
+	s.ofNodes, s.ofAll = newShared[*status.Status](work{}, kept), newShared[*status.Status](work{}, kept)
+	s.asked = newShared[asked](newWork(1), 0)
+	s.asked.every = askedEvery
 }
 
 func (s *Site) endpoints() []endpoint {
@@ -119,6 +122,9 @@ func (s *Site) endpoints() []endpoint {
 	page := short // a page waits for its place where it is shared, so there is no limit here
 	answer := func(path, example string, handler http.HandlerFunc) endpoint {
 		return short(path, example, s.limits.answers.limit(handler))
+	}
+	asking := func(path, example string, handler http.HandlerFunc) endpoint { // a yes calls nodes
+		return short(path, example, s.limits.verdicts.limitEach(handler))
 	}
 	changing := func(handler http.HandlerFunc) http.Handler { return s.Access.Only(s.limits.changes.limit(handler)) }
 	reload, notifier := changing(s.Reload), changing(s.Notifier)
@@ -132,11 +138,11 @@ func (s *Site) endpoints() []endpoint {
 		answer("/runbook/{name}", "/runbook/ALERT", s.runbook),
 		page("/explain", "/explain?name=ALERT&target=NODE", s.explain),
 		answer("/silence-matches", "/silence-matches?of=NODE", s.silenceMatches),
-		answer("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
-		answer("/is-back", "/is-back?node=NODE", s.isBack),
-		page("/waves", "/waves?node=NODE&node=NODE", s.serveWaves),
-		answer("/serving", "/serving?node=NODE&chain=CHAIN", s.serving),
-		answer("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
+		asking("/safe-to-stop", "/safe-to-stop?node=NODE", s.safeToStop),
+		page("/is-back", "/is-back?node=NODE", s.isBack),
+		asking("/waves", "/waves?node=NODE&node=NODE", s.serveWaves),
+		page("/serving", "/serving?node=NODE&chain=CHAIN", s.serving),
+		asking("/safe-to-remove", "/safe-to-remove?validation=ID", s.safeToRemove),
 		answer("/api/v1/l1/{chain}/plan", "/api/v1/l1/CHAIN/plan", s.plan),
 		{"GET", "/api/v2/", "", notifier}, {"POST", "/api/v2/", "", notifier}, {"DELETE", "/api/v2/", "", notifier},
 		{"GET", "/-/reload", "", reload}, {"POST", "/-/reload", "", reload},

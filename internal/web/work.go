@@ -2,8 +2,10 @@ package web
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -28,6 +30,8 @@ type limits struct {
 	filtered work // pages with a filter
 	explain  work
 	answers  work // about nodes and L1s, for scripts
+	waves    work // searches for groups
+	verdicts clients
 	queries  work // of clients: the answer of one may take 100 MB while it is written
 	changes  work // reloads, silences and Alertmanager's API
 }
@@ -35,6 +39,7 @@ type limits struct {
 func newLimits() limits {
 	return limits{
 		fixed: newWork(4), named: newWork(4), filtered: newWork(1), explain: newWork(1), answers: newWork(4), queries: newWork(1), changes: newWork(4),
+		waves: newWork(4), verdicts: clients{16, new(sync.Mutex), map[string]int{}},
 	}
 }
 
@@ -76,6 +81,42 @@ func (w work) limit(h http.HandlerFunc) http.HandlerFunc {
 		}
 		defer end()
 		h(rw, r)
+	}
+}
+
+// clients limits how many requests of each client are in progress. They wait for calls of nodes, which requests share, so they are cheap.
+type clients struct {
+	most int
+
+	mu  *sync.Mutex
+	now map[string]int // requests in progress, by address
+}
+
+// limitEach answers a request unless too many of its client are in progress.
+func (c clients) limitEach(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		client, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			client = r.RemoteAddr
+		}
+		c.mu.Lock()
+		many := c.now[client] >= c.most
+		if !many {
+			c.now[client]++
+		}
+		c.mu.Unlock()
+		if many {
+			writeNotKnown(w, r)
+			return
+		}
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.now[client]--; c.now[client] == 0 {
+				delete(c.now, client)
+			}
+		}()
+		h(w, r)
 	}
 }
 

@@ -261,7 +261,7 @@ func TestAlertsPageCreatesAndEndsSilences(t *testing.T) {
 		s.Node("bravo").Stop()
 		time.Sleep(3 * time.Minute)
 		web.Demand(t, s.get("/alerts"), "No silences", `href="alerts?silence=bravo#silences"`)
-		web.Demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?node=bravo"`)
+		web.Demand(t, s.get("/alerts?silence=bravo"), `name="node" value="bravo"`, `href="safe-to-stop?hold=false&node=bravo"`)
 		if status, to, body := s.post("/alerts/silence", form, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther || to != "../alerts#silences" {
 			t.Fatalf("status %d, redirect %q: %s", status, to, body)
 		}
