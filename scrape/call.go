@@ -87,6 +87,9 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	return value, err
 }
 
+// Answered reports whether an error is the upstream's own answer.
+func Answered(err error) bool { return answered(OutcomeOf(err)) }
+
 // answered reports whether the upstream itself answered.
 func answered(o Outcome) bool {
 	switch o {

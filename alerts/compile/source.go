@@ -61,6 +61,7 @@ type entry struct {
 
 	Summary, Description, Impact, Action string
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
+	Since                                string // a query whose first result is the time of the first sign of the fault
 
 	Tiers []entry
 
@@ -256,7 +257,13 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
 	}
 	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
-	for name, text := range map[string]string{"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast} {
+	since := ""
+	if t.Since != "" {
+		since = "<with " + t.Since + "><its moment><end>"
+	}
+	for name, text := range map[string]string{
+		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
+	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)
 		}

@@ -24,6 +24,7 @@ var words = map[string]string{
 	"its exact percent": `{{ . | first | value | humanizePercentage | reReplaceAll "%" " %" }}`,
 	"its percent":       `{{ . | first | value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
 	"its duration":      `{{ . | first | value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
+	"its moment":        `{{ . | first | value | humanizeTimestamp | reReplaceAll "([.][0-9]+)? [+]0000 UTC" " UTC" }}`,
 	"its time":          `{{ . | first | value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
 
 	// Names, by node ID, validation ID and address.

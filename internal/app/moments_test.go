@@ -109,7 +109,7 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 			}
 			switch since := time.Since(died); {
 			case since > 40*time.Second && since < 75*time.Second:
-				now.has("; alerts in ")
+				now.has("; pages in ")
 			case since > 4*time.Minute+30*time.Second && since < 4*time.Minute+44*time.Second:
 				now.has("; pages ")
 			}
@@ -138,6 +138,58 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The action belongs to the fault in the title, from its first moments, and the page says when it pages. What follows from the fault has no action of its own.
+func TestActionBelongsToTheFault(t *testing.T) {
+	const wait = "Wait, and do not restart the node"
+	for name, story := range map[string]struct {
+		begin  func(w *world)
+		after  []time.Duration
+		title  []string // regular expressions, one for each time
+		action []string
+	}{
+		"a chain bootstraps": {
+			func(w *world) { w.Node("charlie").SetChain("C", simnet.Bootstrapping) },
+			[]time.Duration{90 * time.Second, 4 * time.Minute, 12 * time.Minute},
+			[]string{"^charlie: bootstrapping C; pages in [89] min", "^charlie: bootstrapping C; pages in [56] min", "^charlie: bootstrapping C; pages since"},
+			[]string{wait, wait, "main.log"},
+		},
+		"a node that bootstraps stops": {
+			func(w *world) {
+				w.Node("charlie").SetChain("C", simnet.Bootstrapping)
+				time.AfterFunc(2*time.Minute, w.Node("charlie").Stop)
+			},
+			[]time.Duration{140 * time.Second},
+			[]string{"^charlie: no answer for"},
+			[]string{"Check that the process is up"},
+		},
+		"a disk is full": {
+			func(w *world) { w.Node("bravo").FillDisk(0, 0) },
+			[]time.Duration{100 * time.Second, 4 * time.Minute},
+			[]string{"^bravo: disk full", "^bravo: disk full; pages in"},
+			[]string{"Delete old logs", "Delete old logs"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+				time.Sleep(10 * time.Minute)
+				began := time.Now()
+				story.begin(w)
+				for i, after := range story.after {
+					time.Sleep(time.Until(began.Add(after)))
+					for _, path := range []string{"/", "/alerts"} {
+						now := w.page(t, fmt.Sprintf("%s, %s", name, after), path)
+						_, title, action := now.headline()
+						if !regexp.MustCompile(story.title[i]).MatchString(title) || !strings.Contains(action, story.action[i]) {
+							t.Errorf("%s after %s: %q, action %q", path, after, title, action)
+						}
+						now.has("!kill -9")
+					}
+				}
+			})
+		})
+	}
 }
 
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.

@@ -297,7 +297,7 @@ func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
 	used := map[string]bool{"__type__": true, "__unit__": true, "otel_scope_version": true}
 	families := declared(t)
 	for _, r := range testworld.Rules(t, alerts.Rules) {
-		if r.Record != "avax:threshold" && r.Record != "avax:fee_config_expected" {
+		if r.Record != "avax:threshold" && r.Record != "avax:fee_config_expected" && !strings.HasPrefix(r.Record, "avax:fault_") { // no rule joins them
 			for name := range r.Labels {
 				used[name] = true
 			}

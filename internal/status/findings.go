@@ -48,7 +48,6 @@ func Findings(jobs []*metric.Job) (found []Finding) {
 
 // failing returns a finding for each error text of the node's failing health checks, and for a disk that is almost full.
 func (n *Node) failing() (found []Finding) {
-	const do = "Delete old logs and snapshots. If this is not enough, enlarge the disk."
 	free := words.Percent(n.DiskFree.V) + " of the disk is free, the node stops below " + words.Percent(diskStops)
 	names := map[string][]string{}
 	for _, check := range n.FailingChecks {
@@ -61,7 +60,7 @@ func (n *Node) failing() (found []Finding) {
 			one.Text += ": " + text
 		}
 		if slices.Contains(names[text], "diskspace") {
-			said, one.Do = true, do
+			said, one.Do = true, freeDisk
 			if n.DiskFree.Known && n.DiskFree.V > 0 {
 				one.Text += "; " + free
 			}
@@ -69,7 +68,7 @@ func (n *Node) failing() (found []Finding) {
 		found = append(found, one)
 	}
 	if n.DiskFree.Known && !said && n.DiskFree.V < 2*diskStops {
-		found = append(found, Finding{n.Name, free, do})
+		found = append(found, Finding{n.Name, free, freeDisk})
 	}
 	return found
 }

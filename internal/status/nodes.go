@@ -61,6 +61,10 @@ type State struct {
 	Text     string
 	NoAnswer bool  // whether the node does not answer
 	Err      error // why it does not answer; may be nil
+	Do       string
+	Since    time.Time // zero: not known
+
+	about *metric.Family // the value of an alert about this fact is computed from this family first; nil: no alert is about it
 }
 
 var nodeFields = []field[Node]{
@@ -74,7 +78,7 @@ var nodeFields = []field[Node]{
 	{read("avax_node_peers_inbound", "node"), func(n *Node) *Value { return &n.InboundPeers }},
 	{safeToStopFamily, func(n *Node) *Value { return &n.SafeToStop }},
 	{read("avax_node_healthy", "node"), func(n *Node) *Value { return &n.Healthy }},
-	{read("avax_node_disk_free_ratio", "node"), func(n *Node) *Value { return &n.DiskFree }},
+	{diskFree, func(n *Node) *Value { return &n.DiskFree }},
 	{read("avax_node_duplicate", "node"), func(n *Node) *Value { return &n.Duplicate }},
 	{read("avax_node_network_mismatch", "node"), func(n *Node) *Value { return &n.NetworkMismatch }},
 	{read("avax_node_partial_sync", "node"), func(n *Node) *Value { return &n.PartialSync }},
@@ -113,6 +117,7 @@ var (
 	nodeUp            = read("avax_node_up", "node")
 	nodeVotes         = read("avax_node_uptime_rewarding_stake_ratio", "node")
 	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
+	diskFree          = read("avax_node_disk_free_ratio", "node")
 	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
 	failingCheck      = read("avax_node_health_check_failing", "node", "check")
 )
@@ -230,7 +235,7 @@ func (st *Status) readStates() {
 		if chain != "" && scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping {
 			bootstrapping[name] = appendNew(bootstrapping[name], chain)
 		}
-		if n := st.nodeByName[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil {
+		if n := st.nodeByName[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil && !scrape.Answered(j.Last.Err) {
 			failures[name] = j.Last.Err
 		}
 	}
@@ -258,10 +263,15 @@ func (st *Status) readStates() {
 				last = st.pool.Answered(name)
 			}
 			n.State = notUp(st.At, last, failures[name])
+		case n.diskFull():
+			n.State = State{Severity: Bad, Text: "disk full", Do: freeDisk, about: diskFree.Family}
+			if n.DiskFree.Known && n.DiskFree.V > 0 {
+				n.State.Text += ", " + words.Percent(n.DiskFree.V) + " free"
+			}
 		case len(chains) > 0:
-			n.State = State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains)}
+			n.State = State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains), Do: wait, about: chainBootstrapped.Family}
 		case len(n.FailingChecks) > 0:
-			n.State = State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(n.FailingChecks), "check fails", "checks fail")}
+			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
 			var unread []string
 			for _, gap := range gaps[name] {
@@ -274,9 +284,32 @@ func (st *Status) readStates() {
 	slices.SortStableFunc(st.Nodes, func(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.Severity) })
 }
 
+// What to do about states of nodes before an alert says it.
+const (
+	freeDisk = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
+	wait     = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
+)
+
+// diskFull reports whether the node stops by default because of its disk.
+func (n *Node) diskFull() bool {
+	return n.DiskFree.Known && n.DiskFree.V < diskStops
+}
+
+// unhealthy returns the state of a node whose health checks fail.
+func (n *Node) unhealthy() State {
+	names := make([]string, len(n.FailingChecks))
+	for i, check := range n.FailingChecks {
+		if names[i] = check.Name; check.Name == "diskspace" {
+			return State{Severity: Warn, Text: "unhealthy: disk nearly full", Do: freeDisk, about: diskFree.Family}
+		}
+	}
+	return State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(names), "check fails", "checks fail"), about: failingCheck.Family,
+		Do: "Read the messages of " + words.Brief(names) + ": run `curl -s http://127.0.0.1:9650/ext/health` on the node."}
+}
+
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
-	s := State{Severity: Bad, Text: "no answer", NoAnswer: true, Err: why}
+	s := State{Severity: Bad, Text: "no answer", NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family}
 	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
 		s.Severity, s.Text, s.NoAnswer = Warn, "rejects the exporter", false
 	}

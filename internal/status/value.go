@@ -124,7 +124,7 @@ type field[T any] struct {
 }
 
 // entry returns the entry of a map, which it adds if there is none.
-func entry[T any](all map[string]*T, key string, add func() *T) *T {
+func entry[K comparable, T any](all map[K]*T, key K, add func() *T) *T {
 	if all[key] == nil {
 		all[key] = add()
 	}

@@ -128,6 +128,7 @@ type view struct {
 	past         *history
 	failing      []*status.Failure // of collectors, by cause
 	alertsErr    error             // why there are no alerts; may be nil
+	incidents    []*status.Incident
 
 	inhibition  notify.Inhibition
 	inhibitErr  error // see Site.Inhibition
@@ -205,7 +206,21 @@ func (s *Site) view(ctx context.Context, query url.Values, base string, now time
 		}
 	}
 	v.Alerts = status.AlertsOf(groups, v.inhibition, v.notAnswering, func(labels map[string]string) bool { return v.silenced(labels) != "" })
+	v.incidents = v.Status.Incidents(v.Alerts, s.expected(ctx, now))
 	return v
+}
+
+// expected returns when faults began and when they page, as far as the source knows.
+func (s *Site) expected(ctx context.Context, now time.Time) status.Expected {
+	source := s.source()
+	if source == nil {
+		return nil
+	}
+	vector, err := alerting.Vector(source.Query(ctx, status.ExpectedQuery, now))
+	if err != nil {
+		return nil
+	}
+	return status.ExpectedOf(vector)
 }
 
 func (s *Site) statusPage(ctx context.Context, query url.Values, now time.Time) g.Node {
@@ -223,7 +238,7 @@ func (s *Site) statusPage(ctx context.Context, query url.Values, now time.Time) 
 		h.Main(
 			headlineSection(title, sums),
 			v.silencedLine(),
-			g.If(len(problems) > 0 || others > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
+			g.If(len(problems) > 0 || others > 0 || len(v.unalerted()) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
 			cannotRead(v.past.err, "The history cannot be read."), // here only v.nodes reads it
 			v.inhibitWarning(),

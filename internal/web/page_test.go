@@ -79,7 +79,7 @@ func TestProblemsAreSortedWorstFirst(t *testing.T) {
 	if got := title(page); !strings.HasPrefix(got, "a: down, since ") || !strings.HasSuffix(got, " (60 s)") {
 		t.Errorf("title %q", got)
 	}
-	demand(t, page, "It is down.", "!Much follows", "pending for 60 s, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'",
+	demand(t, page, "It is down.", "!Much follows", "(60 s), pending, fires in 1", "Look at a.", "4 alerts fire", "1 pending", "fill='%23d1242f'",
 		"!always fires")
 }
 

@@ -15,9 +15,32 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
-// problemList shows problems, each with at most maxLines alerts.
+// unalerted returns the incidents that no alert is about yet.
+func (v *view) unalerted() []*status.Incident {
+	return slices.DeleteFunc(slices.Clone(v.incidents), func(i *status.Incident) bool { return i.Cause != nil })
+}
+
+// factItems shows the incidents that no alert is about yet.
+func (v *view) factItems() g.Node {
+	return g.Map(v.unalerted(), func(i *status.Incident) g.Node {
+		title := v.incidentHeadline(i)
+		since := ""
+		if !i.Since.IsZero() {
+			since = sinceText(i.Since, v.At)
+		}
+		return h.Li(h.Class(status.Urgency{Severity: i.Severity, Pending: true}.Class()),
+			h.P(h.Strong(titled(title.title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(since))), g.If(title.text != "", h.P(h.Class("action"), prose(title.text))))
+	})
+}
+
+// sinceText says since when something lasts.
+func sinceText(at, now time.Time) string {
+	return "since " + words.ClockTime(now, at) + " (" + words.Span(now.Sub(at)) + ")"
+}
+
+// problemList shows what no alert is about yet, and problems, each with at most maxLines alerts.
 func (v *view) problemList(problems []*status.Problem) g.Node {
-	return h.Ul(h.Class("problems"), g.Map(problems, func(p *status.Problem) g.Node {
+	return h.Ul(h.Class("problems"), v.factItems(), g.Map(problems, func(p *status.Problem) g.Node {
 		worst := p.Worst()
 		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
@@ -125,9 +148,9 @@ func stateOf(a *status.Active, now time.Time) string {
 		}
 		return over
 	case a.Firing:
-		return "since " + words.ClockTime(now, a.ActiveAt) + " (" + words.Span(now.Sub(a.ActiveAt)) + ")"
+		return sinceText(a.Since(), now)
 	}
-	pending := "pending for " + words.Span(now.Sub(a.ActiveAt))
+	pending := sinceText(a.Since(), now) + ", pending"
 	if left := a.Fires().Sub(now); left > 0 {
 		return pending + ", fires in " + words.Exact(left)
 	}

@@ -104,13 +104,18 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		title, sums = unknown, append(sums, v.sums()...)
 	}
 	title.title = name + ": " + strings.ToLower(title.title[:1]) + title.title[1:]
-	if isNode && v.alertsErr == nil && slices.Contains(v.notAnswering, name) {
-		title = v.nodeHeadline(name+": "+n.State.Text, n, func(a *status.Active) bool {
-			node, has := a.Labels["node"]
-			return !has || node == name
-		})
+	for _, i := range v.incidents { // the worst about this subject
+		if slices.Contains(i.Subjects, name) && v.alertsErr == nil && i.Severity >= title.severity {
+			one := *i
+			one.Subjects = []string{name}
+			if isNode && i.NoAnswer {
+				one.Fact = n.State.Text
+			}
+			title = v.incidentHeadline(&one)
+			break
+		}
 	}
-	if worst != nil && worst.Urgency().Severity >= title.severity && !slices.Contains(v.notAnswering, name) {
+	if worst != nil && worst.Urgency().Severity >= title.severity && !v.isFact(name) {
 		title = headline{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
 		if worst.Deadline.IsZero() || worst.Kept() {
 			title.title += ", " + stateOf(worst, v.At)
@@ -131,6 +136,19 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		v.firingTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())
+}
+
+// isFact reports whether an incident about the subject leads that the newest samples say.
+func (v *view) isFact(name string) bool {
+	for _, i := range v.incidents {
+		if slices.Contains(i.Subjects, name) {
+			return true
+		}
+		if i.Cause != nil && i.Cause.Labels["node"] == name {
+			return false
+		}
+	}
+	return false
 }
 
 // sampleTable shows all samples of a node or an L1.

@@ -1,0 +1,282 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/words"
+)
+
+// Incident is one fault as a person reads it. It joins what the newest samples say and the alerts about the same. Every page shows this.
+type Incident struct {
+	Subjects []string // nodes, L1s, validators or delegations that have the fault; empty if only an alert says what has it
+	Fact     string   // what the newest samples say; empty if only alerts say it
+	Cause    *Active  // the alert that leads; nil: none is active
+	Severity Severity
+	NoAnswer bool      // nodes do not answer
+	Unread   bool      // there are no samples of nodes
+	Since    time.Time // the first sign of the fault; zero if it is not known
+	Pages    time.Time // when it pages, or has paged; zero if it is not known, or no page is on its way
+	Do       string    // the first action; the alert's own if one is active
+	Err      error     // why it is so; may be nil
+	Effects  []*Active // pending alerts that the fact explains; they are in no problem
+
+	named bool // whether a fact about nodes leads
+	known bool // for a day, or a person has silenced it
+}
+
+// Expected is when faults began, and when they page if nothing changes, as the rules record it before an alert is active.
+type Expected map[[2]string]*expected // by name of the alert and name of the node
+
+type expected struct{ since, pages time.Time }
+
+// ExpectedQuery returns the series of ExpectedOf.
+const ExpectedQuery = `{__name__=~"avax:fault_(since|pages)_timestamp_seconds"}`
+
+// ExpectedOf reads the result of ExpectedQuery.
+func ExpectedOf(vector model.Vector) Expected {
+	all := Expected{}
+	for _, s := range vector {
+		of := entry(all, [2]string{string(s.Metric["alert"]), string(s.Metric["node"])}, func() *expected { return &expected{} })
+		at := &of.pages
+		if s.Metric[model.MetricNameLabel] == "avax:fault_since_timestamp_seconds" {
+			at = &of.since
+		}
+		if t := words.UnixTime(float64(s.Value)); at.IsZero() || t.Before(*at) { // replicas
+			*at = t
+		}
+	}
+	return all
+}
+
+// fact is a state, and what has it.
+type fact struct {
+	State
+	names []string // labels node, chain, node_id or tx_id of alerts about it
+	shown []string // the same as a person knows them
+
+	unread bool
+}
+
+// facts returns the states that need a person, each with those that have the same one, the worst first.
+func (st *Status) facts() (all []*fact) {
+	add := func(shown string, s State, unread bool, names ...string) {
+		if s.Severity < Warn && (s.Severity < Note || !unread) {
+			return
+		}
+		for _, f := range all {
+			if f.about == s.about && (s.about != nil || unread && f.unread) && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text) {
+				f.names, f.shown = append(f.names, names...), append(f.shown, shown)
+				if s.Since.Before(f.Since) && !s.Since.IsZero() {
+					f.Since = s.Since
+				}
+				return
+			}
+		}
+		all = append(all, &fact{s, names, []string{shown}, unread})
+	}
+	for _, n := range st.Nodes {
+		add(n.Name, n.State, !n.Up.Known, n.Name)
+	}
+	for _, l := range st.L1s {
+		add(l.Chain, l.State, false, l.Chain)
+	}
+	for _, v := range st.Validators {
+		add(cmp.Or(st.NameOf(v.NodeID, ""), v.NodeID), v.Fact(), false, v.NodeID)
+	}
+	for _, d := range st.Delegations {
+		add("delegation of "+d.Owner+" to "+cmp.Or(st.NameOf(d.NodeID, ""), d.NodeID), st.FactOf(d), false, d.TxID)
+	}
+	return all
+}
+
+// has reports whether an alert is about what has the fact.
+func (f *fact) has(a *Active) bool {
+	return slices.ContainsFunc([]string{"node", "chain", "node_id", "tx_id"}, func(label string) bool { return slices.Contains(f.names, a.Labels[label]) })
+}
+
+// isAbout reports whether an alert is about the fact. An alert without a node is about all nodes.
+func (f *fact) isAbout(al *Alerts, a *Active) bool {
+	return !a.Kept() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about)
+}
+
+// explains reports whether an alert that does not fire yet is an effect: the node does not answer, or its chain bootstraps.
+func (f *fact) explains(a *Active) bool {
+	return !a.Firing && a.SuppressedBy == nil && f.has(a) && (f.NoAnswer || f.about == chainBootstrapped.Family && a.Labels["chain"]+a.Labels["check"] != "")
+}
+
+// Incidents returns the faults, the worst first. Nodes that do not answer lead, because other faults may be their effects, unless that is known for a day or
+// silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
+func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
+	claimed := map[*Active]bool{}
+	for _, f := range st.facts() {
+		one := &Incident{
+			Subjects: f.shown, Fact: f.Text, Severity: f.Severity, NoAnswer: f.NoAnswer, Unread: f.unread, Since: f.Since, Do: f.Do, Err: f.Err, named: f.about != nil,
+		}
+		for _, a := range al.All {
+			switch root := a.Root(); {
+			case f.isAbout(al, a):
+				one.Cause = cmp.Or(one.Cause, root)
+				claimed[a] = true
+			case f.explains(a):
+				one.Effects = append(one.Effects, a)
+				claimed[a] = true
+			}
+		}
+		one.complete(al, when, f)
+		one.known = one.Cause != nil && one.Cause.Acknowledged || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
+			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
+		})
+		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
+			return one.Cause == nil && !claimed[a] && !a.Kept() && a.Severity >= f.Severity && f.has(a) && (a.Firing || f.about == nil)
+		})
+		if !exceeded {
+			all = append(all, one)
+		}
+	}
+	for _, p := range al.Problems {
+		one := &Incident{}
+		for _, a := range p.Alerts {
+			if !claimed[a] && !a.Kept() {
+				one.Cause = cmp.Or(one.Cause, a)
+			}
+		}
+		if one.Cause != nil {
+			one.complete(al, when, nil)
+			one.known = one.Cause.Acknowledged
+			all = append(all, one)
+		}
+	}
+	slices.SortStableFunc(all, compareIncidents)
+	al.order(all)
+	return all
+}
+
+// order removes the effects of incidents from the problems, and sorts the problems like their incidents. Problems whose cause is over come last.
+func (al *Alerts) order(all []*Incident) {
+	place := map[string]int{}
+	effects := map[*Active]bool{}
+	for at, i := range all {
+		if i.Cause != nil {
+			if _, has := place[i.Cause.Root().Rule.Name]; !has {
+				place[i.Cause.Root().Rule.Name] = at
+			}
+		}
+		for _, a := range i.Effects {
+			effects[a] = true
+		}
+	}
+	al.Problems = slices.DeleteFunc(al.Problems, func(p *Problem) bool {
+		p.Alerts = slices.DeleteFunc(p.Alerts, func(a *Active) bool { return effects[a] })
+		return len(p.Alerts) == 0
+	})
+	of := func(p *Problem) int {
+		if at, has := place[p.Name]; has {
+			return at
+		}
+		return len(all)
+	}
+	slices.SortStableFunc(al.Problems, func(a, b *Problem) int { return cmp.Compare(of(a), of(b)) })
+}
+
+// complete sets since when the incident lasts, when it pages, and what to do.
+func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
+	earliest := func(at *time.Time, other time.Time) {
+		if !other.IsZero() && (at.IsZero() || other.Before(*at)) {
+			*at = other
+		}
+	}
+	if i.Cause != nil {
+		i.Do, i.Severity = cmp.Or(i.Cause.Action(), i.Do), max(i.Severity, i.Cause.Severity)
+		for _, a := range al.All { // the tiers of the alert, and the alerts of other nodes with the same fault
+			if !a.Kept() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {
+				earliest(&i.Since, a.Since())
+				if a.Severity == Bad {
+					earliest(&i.Pages, a.Fires())
+				}
+			}
+		}
+	}
+	if f == nil || f.about == nil {
+		return
+	}
+	for _, name := range al.namesAbout(f.about) {
+		for _, node := range f.names {
+			if of := when[[2]string{name, node}]; of != nil {
+				earliest(&i.Since, of.since)
+				earliest(&i.Pages, of.pages)
+			}
+		}
+	}
+}
+
+// namesAbout returns the names of the alerts whose values are computed from a family first.
+func (al *Alerts) namesAbout(f *metric.Family) (names []string) {
+	for _, g := range al.Groups {
+		for i := range g.Rules {
+			if r := &g.Rules[i]; al.reads(&Active{Rule: r}, f) {
+				names = appendNew(names, r.Name)
+			}
+		}
+	}
+	return names
+}
+
+// sameSubject reports whether two alerts are about the same.
+func (a *Active) sameSubject(b *Active) bool {
+	tier := []string{"severity", "within", "scope", "noticed"}
+	for name, value := range a.Labels {
+		if b.Labels[name] != value && !slices.Contains(tier, name) {
+			return false
+		}
+	}
+	return true
+}
+
+func compareIncidents(a, b *Incident) int {
+	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.known, b.known), later(!a.named, !b.named),
+		later(a.Cause == nil, b.Cause == nil))
+}
+
+// rank is the severity that the incident has, or will have.
+func (i *Incident) rank() Severity {
+	rank := i.Severity
+	if i.Cause != nil {
+		rank = max(rank, i.Cause.sortSeverity)
+	}
+	if !i.Pages.IsZero() {
+		rank = Bad
+	}
+	return rank
+}
+
+// leads reports whether nodes do not answer, and that is news.
+func (i *Incident) leads() bool { return i.NoAnswer && !i.known }
+
+// Next returns what happens next, and when: when the incident pages, or since when.
+func (i *Incident) Next(now time.Time) string {
+	fires := i.Cause != nil && i.Cause.Firing
+	switch left := i.Pages.Sub(now); {
+	case i.Pages.IsZero() && fires:
+		return "alerts since " + words.ClockTime(now, i.Cause.Fires())
+	case i.Pages.IsZero() && i.Cause != nil:
+		return due("alerts", i.Cause.Fires().Sub(now))
+	case i.Pages.IsZero():
+		return ""
+	case fires && i.Cause.Severity == Bad:
+		return "pages since " + words.ClockTime(now, i.Pages)
+	default:
+		return due("pages", left)
+	}
+}
+
+func due(what string, left time.Duration) string {
+	if left > 0 {
+		return what + " in " + words.Exact(left)
+	}
+	return what + " with the next evaluation"
+}
