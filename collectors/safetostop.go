@@ -107,7 +107,6 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
 	facts := &staking.ValidatorSets{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
-	ahead := time.Now().Add(staking.StopAhead)
 	for n, id := range ids {
 		if !down.Has(n) {
 			facts.Nodes[n.Name()] = id
@@ -118,12 +117,7 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 		if set.err != nil && !errors.Is(set.err, metric.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
 		}
-		counted := staking.StopSet{Chain: monitored[i].Name, Views: set.seen, Members: set.running(ids), Ends: set.ends}
-		for id := range set.members {
-			if left, by := counted.After([]string{id}, isolated, ahead); by != "" {
-				out.SetBool(l1SafeToStop, left >= staking.Quorum, monitored[i].Name, id)
-			}
-		}
+		counted := set.counted(ups, monitored[i], ids, isolated, out)
 		counted.Views = counted.Views.Only(own, counted.Ends)
 		facts.Sets = append(facts.Sets, counted)
 	}
@@ -137,6 +131,24 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 	}
 	out.Facts.ValidatorSets = facts
 	return nil
+}
+
+// counted returns what counts of the set of a chain. It exports which of its validators can stop.
+func (at l1State) counted(ups *collector.Upstreams, c nodes.Chain, ids map[*nodes.Node]string, isolated map[string]string, out *metric.Batch) staking.StopSet {
+	set := staking.StopSet{
+		Chain: c.Name, Views: at.seen, Members: at.running(ids), Ends: at.ends, Left: map[string]float64{}, Hung: map[string]bool{},
+	}
+	ahead, hung := time.Now().Add(staking.StopAhead), ups.ChainStopped(c.Ref)
+	for id := range at.members {
+		if left, by := set.After([]string{id}, isolated, ahead); by != "" {
+			out.SetBool(l1SafeToStop, left >= staking.Quorum, c.Name, id)
+			set.Left[id], _ = set.After([]string{id}, isolated, time.Time{})
+		}
+		if hung[id] {
+			set.Hung[id] = true
+		}
+	}
+	return set
 }
 
 // uncountedSets returns why a node may validate a set that is not counted, by its name: it tracks and validates a chain that is not monitored, or this

@@ -40,7 +40,7 @@ func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		for _, want := range []string{"alpha409", "delta200", "delta409", "delta503", "echo200"} {
+		for _, want := range []string{"alpha409", "delta200", "delta409", "bravo503", "echo200"} {
 			if answers[want] == 0 {
 				t.Errorf("never %s: %v", want, answers)
 			}
@@ -314,6 +314,73 @@ func TestNoYesByWhatWasCountedBefore(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A VM that hangs slows its L1 more than a stopped node, also if enough weight stays: no other node of the L1 stops, but that one may.
+func TestNoNodeMayStopWhileAVMHangs(t *testing.T) {
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Use(simnet.New(simnet.Options{Seed: 1, Validators: 20}), "alpha", "delta", "echo", "foxtrot")
+		w.Env["CHAINS"] = "C,auto"
+		w.SetWeight("examplel1", "foxtrot", 30)
+		w.Start(t)
+		time.Sleep(3 * time.Minute)
+		want := func(node string, status int, reason string) {
+			t.Helper()
+			if got, body := mayStop(t, w, node); got != status || !strings.HasPrefix(body, reason) {
+				t.Errorf("%s: %d %s, want %d %s", node, got, body, status, reason)
+			}
+		}
+		want("foxtrot", 200, "yes: ")
+		w.Node("echo").SetChain("examplel1", simnet.Dead)
+		time.Sleep(3 * time.Minute)
+		const hangs = "no: examplel1: it does not answer on echo, which slows the chain more than a stopped node: restart or stop echo first"
+		want("foxtrot", 409, hangs)
+		want("echo", 200, "yes: ")
+		want("delta", 200, "yes: ") // does not validate the L1
+		w.Node("echo").SetChain("examplel1", simnet.Running)
+		time.Sleep(2 * time.Minute)
+		want("foxtrot", 200, "yes: ")
+	})
+}
+
+// Whether a node has just stopped, has been stopped for long, or is benched: its weight is taken off once.
+func TestARemovalTakesTheWeightOffOnce(t *testing.T) {
+	for name, change := range map[string]func(w *apptest.World){
+		"stops":           func(w *apptest.World) { w.Node("foxtrot").Stop() },
+		"loses its power": func(w *apptest.World) { w.Node("foxtrot").Kill(45 * time.Second) },
+		"is benched":      func(w *apptest.World) { w.Node("alpha").Bench("foxtrot", w.Chain("examplel1").ID) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["NODES"] = apptest.URLs("alpha", "echo", "foxtrot")
+				w.Start(t)
+				time.Sleep(3*time.Minute + 7*time.Second)
+				validation := ""
+				for series := range w.Samples(t) {
+					if strings.HasPrefix(series, "avax_l1_validator_weight{") && strings.Contains(series, w.NodeID("foxtrot")) {
+						_, rest, _ := strings.Cut(series, `validation_id="`)
+						validation, _, _ = strings.Cut(rest, `"`)
+					}
+				}
+				change(w)
+				yes := 0
+				for range 3 * 60 {
+					status, body := w.Get(t, "/safe-to-remove?hold=false&validation="+validation)
+					if _, share, found := strings.Cut(body, "yes: without it "); found && !strings.HasPrefix(share, "100 % of the remaining weight") ||
+						strings.Contains(body, "examplel1: ") {
+						t.Errorf("all others are connected: %s", body)
+					}
+					if status == http.StatusOK {
+						yes++
+					}
+					time.Sleep(time.Second)
+				}
+				if yes < 60 {
+					t.Errorf("%d yes in three minutes", yes)
+				}
+			})
+		})
 	}
 }
 

@@ -128,6 +128,11 @@ type StopSet struct {
 	// Members are the own nodes whose stop counts, by node ID: they validate the chain and run it. Nil: not known.
 	Members map[string]bool
 	Ends    []Ending
+	// Hung are the own validators whose node answers and whose VM does not, by node ID. Their peers stay connected and wait for them at each poll, so one of
+	// them slows the chain more than a node that has stopped.
+	Hung map[string]bool
+	// Left is the share of the weight that is up after one validator stops, by its node ID, for all validators. Balances that end do not count.
+	Left map[string]float64
 }
 
 // Ending is an L1 validator whose balance ends soon.

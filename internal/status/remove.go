@@ -106,7 +106,7 @@ func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	default:
 		shares, unclear := st.shares(facts, id)
 		against = tooSmall(slices.DeleteFunc(shares, func(s Share) bool { return s.Chain == v.Chain }))
-		against = append(against, st.restarts.away(st, node)...)
+		against = append(append(against, st.hung(facts, id)...), st.restarts.away(st, node)...)
 		if unclear = Missing(unclear, []string{v.Chain}); len(unclear) > 0 {
 			unknown = append(unknown, "how much of "+strings.Join(unclear, ", ")+" would stay connected: "+st.why(isStop))
 		}
@@ -120,14 +120,16 @@ func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	return against, unknown
 }
 
-// ending returns the connected weight of other validators of the chain whose balance ends within staking.StopAhead: it does not count.
-func (st *Status) ending(v *L1Validator) float64 {
+// leftWithout returns the share of the weight of a validator's chain that stays active and connected without it, and without validators whose balance ends
+// within staking.StopAhead. All of it comes from one run, in which a node that has stopped counts once.
+func (st *Status) leftWithout(v *L1Validator) (share float64, known bool) {
 	for _, set := range st.validatorSets().Sets {
-		if set.Chain == v.Chain {
-			return float64(set.Ending(v.NodeID, st.At.Add(staking.StopAhead)))
+		if left, known := set.Left[v.NodeID]; known && set.Chain == v.Chain && st.l1ByChain[v.Chain].Weight.Known {
+			ending := float64(set.Ending(v.NodeID, st.At.Add(staking.StopAhead)))
+			return max(left-ending/st.l1ByChain[v.Chain].Weight.V, 0), true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // validationsOf returns the validations of the validators with this name or node ID, by chain.
@@ -152,23 +154,15 @@ func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string
 			return k.Collector == collector && (k.Target.Chain == a.Chain || k.Target.Chain == "")
 		}
 	}
-	switch {
-	case !l.ConnectedWeight.Of(l.Weight).Known:
-		unknown = append(unknown, "how much weight is connected: "+st.why(of("l1_views")))
-	case !v.SafeToStop.Known:
+	if left, known := st.leftWithout(v); !known {
 		unknown = append(unknown, "how much weight would stay connected: "+st.why(isStop))
-	default:
-		up, total, weight := max(l.ConnectedWeight.V-st.ending(v), 0), l.Weight.V, v.Weight.V
-		unseen := v.Viewers > 0 && v.Connected == 0 // a node does not report itself
-		if v.Active.Is(1) && !unseen {
-			up = max(up-weight, 0)
-		}
-		inactive, removed := up/total, 0.0
-		if rest := total - weight; rest > 0 {
-			removed = min(up/rest, 1)
+	} else {
+		removed := 0.0
+		if rest := l.Weight.V - v.Weight.V; rest > 0 {
+			removed = min(left*l.Weight.V/rest, 1)
 		}
 		if a.Removed = &removed; !v.End.Known { // a validator of a permissioned subnet has no balance
-			a.Inactive = &inactive
+			a.Inactive = &left
 		}
 		if removed < staking.Quorum {
 			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, words.Percent(removed)))

@@ -224,7 +224,6 @@ func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
 func TestSafeToRemove(t *testing.T) {
 	const l1 = `
 		avax_l1_weight{chain="one"} 100
-		avax_l1_connected_weight{chain="one",node="x"} 85
 		avax_l1_validator_weight{chain="one",node_id="NodeID-a",validation_id="a"} 15
 		avax_l1_validator_weight{chain="one",node_id="NodeID-b",validation_id="b"} 50
 		avax_l1_validator_active{chain="one",node_id="NodeID-a",validation_id="a"} 0
@@ -262,19 +261,22 @@ func TestSafeToRemove(t *testing.T) {
 		{"of a permissioned subnet, which has no balances", l1 + `
 		avax_l1_validator_end_timestamp_seconds{chain="one",node_id="NodeID-a",validation_id="a"} 4102444800`, "a", Yes,
 			"yes: without it 100 % of the remaining weight of one is connected, 80 % is needed; validators that can build the next block without it: 1"},
-		{"that no node is connected to", l1 + `
-		avax_l1_validator_connected{chain="one",node="x",node_id="NodeID-b",validation_id="b"} 0`, "b", Yes,
-			"yes: without it 100 % of the remaining weight of one is connected"},
 		{"half of the weight", l1, "b", No, "no: one: 70 % of the remaining weight would be connected, 80 % is needed"},
 		{"last proposer", strings.Replace(l1, "left{chain=\"one\"} 2", "left{chain=\"one\"} 1", 1), "a", No,
 			"no: no other validator of one can build the next block"},
-		{"connected weight not known", without("connected_weight"), "a", Unknown, "not known: how much weight is connected"},
+		{"weight not known", without("l1_weight"), "a", Unknown, "not known: how much weight would stay connected"},
 		{"proposers not known", without("proposers_left"), "a", Unknown, "not known: who can build the next block"},
-		{"whether it can stop not known", without("safe_to_stop"), "a", Unknown, "not known: how much weight would stay connected"},
+		{"not counted", l1 + `
+		avax_l1_validator_weight{chain="one",node_id="NodeID-d",validation_id="d"} 5`, "d", Unknown, "not known: how much weight would stay connected"},
 		{"no name", l1, "", Invalid, "no validation: write"},
 		{"unknown", l1, "c", NotFound, "unknown validation: no monitored chain has it"},
 	} {
-		st := at(now, map[string]map[string]string{"a": {"name": "game"}}, run(t, "l1", c.lines))
+		stop := run(t, stopCollector, "")
+		stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{
+			"a": {"one": 0.85}, "b": {"one": 0.35}, "d": {"one": 0}, "alpha": {},
+		})}
+		delete(stop.Facts.ValidatorSets.Nodes, "b")
+		st := at(now, map[string]map[string]string{"a": {"name": "game"}}, run(t, "l1", c.lines), stop)
 		verdict, answer := st.SafeToRemove(c.validation)
 		reason := strings.Replace(answer.Reason, "without game ", "without it ", 1)
 		if verdict != c.want || !strings.HasPrefix(reason, c.reason) {
@@ -287,7 +289,6 @@ func TestSafeToRemove(t *testing.T) {
 func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 	const l1 = `
 		avax_l1_weight{chain="one"} 100
-		avax_l1_connected_weight{chain="one",node="x"} 85
 		avax_l1_validator_weight{chain="one",node_id="NodeID-alpha",validation_id="a"} 20
 		avax_l1_validator_active{chain="one",node_id="NodeID-alpha",validation_id="a"} 1
 		avax_l1_proposers_left{chain="one"} 2
@@ -298,6 +299,8 @@ func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 	shares := func(two, p float64) map[string]map[string]float64 {
 		return map[string]map[string]float64{"alpha": {"one": 0.65, "two": two, "P": p}, "other": {"one": 0.9}}
 	}
+	// The run has counted the weight of alpha's validator, but not alpha.
+	onlyWeight := func(f *metric.Facts, _ *Restarts) { f.ValidatorSets.Sets[0].Left["NodeID-alpha"] = 0.65 }
 	for _, c := range []struct {
 		name, lines string
 		up          string // of alpha
@@ -313,8 +316,8 @@ func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 		{"an L1 is not monitored", l1 + own, "1", shares(0.9, 0.9), func(f *metric.Facts, _ *Restarts) {
 			f.ValidatorSets.Uncounted = map[string]string{"alpha": "three is not monitored"}
 		}, Unknown, "not known: three is not monitored"},
-		{"not counted yet", l1 + own, "1", map[string]map[string]float64{"other": {"one": 0.9}}, nil, Unknown, "not known: how much of P would stay connected"},
-		{"its node is down", l1 + own, "0", map[string]map[string]float64{"other": {"one": 0.9}}, nil, Yes, "yes: without alpha 81.25 %"},
+		{"not counted yet", l1 + own, "1", map[string]map[string]float64{"other": {"one": 0.9}}, onlyWeight, Unknown, "not known: how much of P would stay connected"},
+		{"its node is down", l1 + own, "0", map[string]map[string]float64{"other": {"one": 0.9}}, onlyWeight, Yes, "yes: without alpha 81.25 %"},
 		{"another node is not back", l1 + own, "1", shares(0.9, 0.9), func(_ *metric.Facts, r *Restarts) {
 			r.See(at(now, nil, run(t, "up", "avax_node_up{node=\"bravo\"} 0")))
 		}, No, "no: its node must not stop: bravo has not answered since the exporter started"},

@@ -95,8 +95,24 @@ func tooSmall(shares []Share) (texts []string) {
 	return texts
 }
 
+// hung returns the other nodes on which a chain that the node validates hangs, as sentences: such a chain has less in reserve than its weight says.
+func (st *Status) hung(facts *staking.ValidatorSets, id string) (texts []string) {
+	sets, _ := facts.Of(id)
+	for _, set := range sets {
+		for other := range set.Hung {
+			if name := st.NameOf(other, ""); other != id && name != "" {
+				texts = append(texts, fmt.Sprintf("%s: it does not answer on %s, which slows the chain more than a stopped node: restart or stop %[2]s first",
+					set.Chain, name))
+			}
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
 // SafeToStop tells whether a node can stop: at least 80 % of the weight of each of its L1s, and of the primary network's stake, stays active and
-// connected, and no other node that restarted is still away. nameOrID is the configured name or the node ID of a node, or the name of a validator.
+// connected, no other node that restarted is still away, and no chain of the node hangs on another one. nameOrID is the
+// configured name or the node ID of a node, or the name of a validator.
 // The endpoint, the command, the pages and avax_node_safe_to_stop give this answer.
 func (st *Status) SafeToStop(nameOrID string) (Verdict, Stop) {
 	return st.safeToStop(nameOrID, true)
@@ -124,7 +140,7 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 	}
 	reasons := tooSmall(a.Chains)
 	if requireOthersBack {
-		reasons = append(reasons, st.restarts.away(st, node)...)
+		reasons = append(append(reasons, st.hung(facts, id)...), st.restarts.away(st, node)...)
 	}
 	switch {
 	case len(reasons) > 0:

@@ -16,13 +16,14 @@ func ValidatorSetsOf(by string, shares map[string]map[string]float64) *staking.V
 		facts.Nodes[node] = id
 		for chain, share := range chains {
 			if sets[chain] == nil {
-				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}}
+				sets[chain] = &staking.StopSet{Chain: chain, Members: map[string]bool{}, Left: map[string]float64{}}
 			}
 			set := sets[chain]
 			set.Members[id] = true
 			if share == 0 {
 				continue
 			}
+			set.Left[id] = share
 			if len(set.Views) == 0 {
 				set.Views = staking.SetViews{{By: by, Sum: staking.Weights{Up: 10_000, Total: 10_000}, Up: map[string]uint64{}}}
 			}

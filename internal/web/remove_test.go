@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // removing is a site with four validators, of which b is inactive and c is not connected. The node z is isolated: its view does not count.
@@ -39,6 +40,9 @@ func removing(t *testing.T) *Site {
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-b"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-c"} 0
 		avax_l1_safe_to_stop{chain="one",node_id="NodeID-d"} 0`)
+	counts(s, metric.Facts{ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{
+		"a": {"one": 0.5}, "b": {"one": 0.65}, "c": {"one": 0.65}, "d": {"one": 0.15},
+	})})
 	return s
 }
 
