@@ -14,6 +14,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/prometheus/config"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -24,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/logs"
 )
 
@@ -128,13 +130,18 @@ func (a scrapedAppender) Commit() error {
 // notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notifier.
 func (a *Alerting) notify() rules.NotifyFunc {
 	send := rules.SendAlerts(a.sender(), a.o.URL)
-	return func(ctx context.Context, expr string, alerts ...*rules.Alert) {
-		for _, alert := range alerts {
+	return func(ctx context.Context, expr string, all ...*rules.Alert) {
+		for _, alert := range all {
 			if alert.ResolvedAt.IsZero() {
 				alert.ValidUntil = time.Now().Add(reach)
 			}
+			if alert.Annotations.Get(alerts.Since) == "" && !alert.ActiveAt.IsZero() { // StartsAt is when it fired
+				annotations := labels.NewBuilder(alert.Annotations)
+				annotations.Set(alerts.Since, alerts.SinceText(alert.ActiveAt))
+				alert.Annotations = annotations.Labels()
+			}
 		}
-		send(ctx, expr, alerts...)
+		send(ctx, expr, all...)
 	}
 }
 

@@ -35,6 +35,7 @@ var weekly = func() (all []weekSeries) {
 		{"avax_l1_validator_runway_seconds", `min without (instance, pod) (last_over_time(avax_l1_validator_runway_seconds[%s]))`},
 		{"avax:downtime_used_seconds", `last_over_time(avax:downtime_used_seconds[%s])`},
 		{"avax:reward_reachable_avax", `last_over_time(avax:reward_reachable_avax[%s])`},
+		{"avax:fault_since_timestamp_seconds", `min without (instance, pod) (last_over_time(avax:fault_since_timestamp_seconds[%s]))`},
 		{"ALERTS", `max without (instance, pod) (max_over_time(ALERTS{alertstate="firing", severity!="none"}[%s]))`},
 		{forState, `max without (instance, pod) (last_over_time(` + forState + `{severity!="none"}[%[1]s])
 			and ignoring (alertstate) max_over_time(ALERTS{alertstate="firing"}[%[1]s]))`},

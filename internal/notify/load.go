@@ -22,7 +22,9 @@ import (
 	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/template"
 	httpconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/helpers/templates"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/files"
 )
 
@@ -126,11 +128,12 @@ const pages = `
 {{ $first := index .Alerts 0 }}{{ if eq .Status "firing" }}{{ $first = index .Alerts.Firing 0 }}{{ end -}}
 {{ .ExternalURL }}/alerts?silence={{ alertWords $first.Labels | urlquery }}#silences
 {{- end }}
+{{ define "avax.lasted" }} {{ lasted . }},{{ end }}
 `
 
 // templates returns Alertmanager's templates, replaced by those of c, replaced by those in files.
 func (c Config) templates(files []string) (*template.Template, error) {
-	words := map[string]any{"alertWords": func(labels map[string]string) string { return AlertWords(labels, c.ExternalLabels) }}
+	words := map[string]any{"alertWords": func(labels map[string]string) string { return AlertWords(labels, c.ExternalLabels) }, "lasted": lasted}
 	t, err := template.FromGlobs(nil, func(text *tmpltext.Template, html *tmplhtml.Template) {
 		text.Funcs(words)
 		html.Funcs(words)
@@ -224,4 +227,9 @@ func (c *boundedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b[:min(len(b), c.left)])
 	c.left -= n
 	return n, err
+}
+
+// lasted returns how long a resolved alert lasted, since the first sign of its fault.
+func lasted(a template.Alert) (string, error) {
+	return templates.HumanizeDuration(a.EndsAt.Sub(alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)).Round(time.Second).Seconds())
 }

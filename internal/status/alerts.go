@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -81,12 +82,6 @@ const (
 	forecastIn = "in"
 )
 
-// An alert has the time of the first sign of its fault in the annotation since.
-const (
-	since       = "since"
-	sinceLayout = "2006-01-02 15:04:05 UTC"
-)
-
 // deadline returns the time of the loss that an alert forecasts; zero if the alert is about the present, or the time is past.
 func deadline(r *alerting.Rule, value float64, now time.Time) (at time.Time) {
 	switch kind := r.Annotations[forecast]; {
@@ -116,12 +111,7 @@ func (a *Active) Urgency() Urgency {
 func (a *Active) ShowsTime() bool { return a.Rule.Annotations[forecast] == forecastAt }
 
 // Since returns the time of the first sign of the fault: that in the annotation since, else when the expression became true.
-func (a *Active) Since() time.Time {
-	if at, err := time.Parse(sinceLayout, a.Annotations[since]); err == nil && at.Before(a.ActiveAt) {
-		return at
-	}
-	return a.ActiveAt
-}
+func (a *Active) Since() time.Time { return alerts.SinceOf(a.Annotations[alerts.Since], a.ActiveAt) }
 
 // Fires returns when a pending alert will fire if its expression stays true.
 func (a *Active) Fires() time.Time { return a.ActiveAt.Add(a.Rule.For.Duration()) }

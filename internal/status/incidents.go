@@ -112,6 +112,7 @@ func (f *fact) explains(a *Active) bool {
 // Incidents returns the faults, the worst first. Nodes that do not answer lead, because other faults may be their effects, unless that is known for a day or
 // silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
 func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
+	st.expect(when)
 	claimed := map[*Active]bool{}
 	for _, f := range st.facts() {
 		one := &Incident{
@@ -154,6 +155,16 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	slices.SortStableFunc(all, compareIncidents)
 	al.order(all)
 	return all
+}
+
+// expect sets since when nodes do not answer, if this process does not know it: it started later.
+func (st *Status) expect(when Expected) {
+	for key, of := range when {
+		if n := st.nodeByName[key[1]]; n != nil && n.State.NoAnswer && n.State.Since.IsZero() && !of.since.IsZero() {
+			n.State.Since = of.since
+			n.State.Text = noAnswer + " for " + words.Exact(st.At.Sub(of.since))
+		}
+	}
 }
 
 // order removes the effects of incidents from the problems, and sorts the problems like their incidents. Problems whose cause is over come last.

@@ -309,17 +309,17 @@ func (n *Node) unhealthy() State {
 
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
-	s := State{Severity: Bad, Text: "no answer", NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family}
+	lasts := " since the exporter started"
+	if !answered.IsZero() {
+		lasts = " for " + words.Exact(now.Sub(answered))
+	}
 	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
-		s.Severity, s.Text, s.NoAnswer = Warn, "rejects the exporter", false
+		return State{Severity: Warn, Text: "rejects the exporter" + lasts, Err: why, Since: answered}
 	}
-	if answered.IsZero() {
-		s.Text += " since the exporter started"
-	} else {
-		s.Text += " for " + words.Exact(now.Sub(answered))
-	}
-	return s
+	return State{Severity: Bad, Text: noAnswer + lasts, NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family}
 }
+
+const noAnswer = "no answer"
 
 // NotAnswering returns the names of the nodes that do not answer.
 func (st *Status) NotAnswering() (names []string) {

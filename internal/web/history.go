@@ -82,8 +82,9 @@ func (h *history) fineStep() time.Duration {
 
 // firingPeriod is a time during which an alert fired.
 type firingPeriod struct {
-	labels     map[string]string
-	began, end time.Time // end is zero if the alert still fires
+	labels     map[string]string // of the worst tier
+	tiers      []firingPeriod    // the rules of the alert that fired, each from its own begin; empty for one of them
+	began, end time.Time         // end is zero if the alert still fires
 }
 
 // firingPeriods returns when alerts of these names fired in the last week, the latest first. Their begin is exact. Their end is exact to a step of the history,
@@ -103,10 +104,68 @@ func (h *history) firingPeriods(names []string) (all []firingPeriod) {
 			all = append(all, e)
 		}
 	}
+	all = h.outages(all)
 	slices.SortFunc(all, func(a, b firingPeriod) int {
 		return cmp.Or(b.began.Compare(a.began), strings.Compare(a.name(), b.name()))
 	})
 	return all
+}
+
+// outages joins what fired about the same in one outage: the tiers of an alert. An outage begins with the first sign of the fault.
+func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
+	slices.SortStableFunc(tiers, func(a, b firingPeriod) int { return a.began.Compare(b.began) })
+	const signs = "avax:fault_since_timestamp_seconds"
+	var found model.Matrix
+	if len(tiers) > 0 {
+		found = append(h.fine(signs), h.week(signs)...)
+	}
+	last := map[string]int{} // by subject
+	for _, e := range tiers {
+		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found)
+		subject := maps.Clone(e.labels)
+		for _, tier := range []string{"severity", "within"} {
+			delete(subject, tier)
+		}
+		key := fmt.Sprint(subject)
+		if i, has := last[key]; has && (all[i].end.IsZero() || !all[i].end.Before(e.tiers[0].began)) {
+			all[i].join(e)
+			continue
+		}
+		last[key], all = len(all), append(all, e)
+	}
+	return all
+}
+
+// join adds another tier of the same outage.
+func (e *firingPeriod) join(o firingPeriod) {
+	if status.SeverityOf(o.labels) > status.SeverityOf(e.labels) {
+		e.labels = o.labels
+	}
+	if o.began.Before(e.began) {
+		e.began = o.began
+	}
+	if o.end.IsZero() || !e.end.IsZero() && o.end.After(e.end) {
+		e.end = o.end
+	}
+	e.tiers = append(e.tiers, o.tiers...)
+}
+
+// firstSign returns when the fault began of which an alert has fired: as recorded for its node, or for one of all nodes that went down before.
+func (e *firingPeriod) firstSign(signs model.Matrix) time.Time {
+	const together = 10 * time.Minute
+	began := e.began
+	for _, stream := range signs {
+		if node, one := e.labels["node"]; string(stream.Metric["alert"]) != e.labels["alertname"] || one && string(stream.Metric["node"]) != node {
+			continue
+		}
+		for _, v := range stream.Values {
+			during := !v.Timestamp.Time().Before(e.began) && (e.end.IsZero() || v.Timestamp.Time().Before(e.end))
+			if at := words.UnixTime(float64(v.Value)); during && at.Before(began) && (e.labels["node"] != "" || e.began.Sub(at) < together) {
+				began = at
+			}
+		}
+	}
+	return began
 }
 
 func (h *history) firingPeriodsIn(since, firing model.Matrix, step time.Duration) (all []firingPeriod) {
@@ -159,7 +218,7 @@ func (e firingPeriod) cost(downtimes, rewards model.Matrix) string {
 	if !ok || used < 60 {
 		return ""
 	}
-	text := words.Span(time.Duration(used)*time.Second) + " of downtime"
+	text := words.Span(time.Duration(used)*time.Second) + " of the downtime budget used"
 	if before, after, ok := e.change(rewards); ok {
 		lost := "none of it lost"
 		if before-after >= 0.5 {
@@ -311,7 +370,7 @@ func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string
 	}
 	for _, n := range v.site.Notified() {
 		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
-		if i := slices.IndexFunc(n.Alerts, func(labels model.LabelSet) bool { return sameAlert(labels, e.labels) }); during && i >= 0 {
+		if i := slices.IndexFunc(n.Alerts, e.has); during && i >= 0 {
 			names = appendNew(names, n.Receiver)
 			if summary == "" && i < len(n.Summaries) {
 				summary = n.Summaries[i]
@@ -331,6 +390,11 @@ func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string
 	return "nobody", summary
 }
 
+// has reports whether the labels of a notified alert are those of a tier.
+func (e *firingPeriod) has(notified model.LabelSet) bool {
+	return slices.ContainsFunc(e.tiers, func(tier firingPeriod) bool { return sameAlert(notified, tier.labels) })
+}
+
 // suppressor returns the name of the alert that suppressed a firing period when it fired; empty if there is none.
 func (v *view) suppressor(e firingPeriod, all []firingPeriod) string {
 	during, fired := []map[string]string{e.labels}, v.firedAt(e)
@@ -346,15 +410,21 @@ func (v *view) suppressor(e firingPeriod, all []firingPeriod) string {
 }
 
 // firedAt returns when the alert of a firing period began to fire: its expression must be true for the time of its rule.
-func (v *view) firedAt(e firingPeriod) time.Time {
-	for _, group := range v.Groups {
-		for _, r := range group.Rules {
-			if r.Name == e.labels["alertname"] && r.Labels["severity"] == e.labels["severity"] && r.Labels["within"] == e.labels["within"] {
-				return e.began.Add(r.For.Duration())
+func (v *view) firedAt(e firingPeriod) (first time.Time) {
+	for _, tier := range append(e.tiers, firingPeriod{labels: e.labels, began: cmp.Or(e.end, v.At)}) {
+		at := tier.began
+		for _, group := range v.Groups {
+			for _, r := range group.Rules {
+				if r.Name == tier.labels["alertname"] && r.Labels["severity"] == tier.labels["severity"] && r.Labels["within"] == tier.labels["within"] {
+					at = tier.began.Add(r.For.Duration())
+				}
 			}
 		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
 	}
-	return e.began
+	return first
 }
 
 // sameAlert reports whether the labels of a notified alert are those of a firing period, which has no label of a replica.

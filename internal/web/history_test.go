@@ -36,14 +36,14 @@ func TestFiringPeriodShowsWhatItCost(t *testing.T) {
 		it   firingPeriod
 		want string
 	}{
-		{"ended", firingPeriod{map[string]string{"node": "alpha"}, begins(1.5), begins(4.5)}, "30 min of downtime; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
-		{"ended before the reward was lost", firingPeriod{map[string]string{"node_id": "NodeID-A"}, begins(1.5), begins(3.5)},
-			"5 min of downtime; reward at risk 1,204 AVAX, none of it lost"},
-		{"fires", firingPeriod{map[string]string{"node": "alpha"}, begins(3.5), time.Time{}}, "54 min of downtime; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
-		{"no downtime", firingPeriod{map[string]string{"node": "bravo"}, begins(1.5), begins(4.5)}, ""},
-		{"another node", firingPeriod{map[string]string{"node": "charlie"}, begins(1.5), begins(4.5)}, ""},
-		{"no value before it", firingPeriod{map[string]string{"node": "alpha"}, begins(-1), begins(4.5)}, ""},
-		{"about no node", firingPeriod{map[string]string{"chain": "C"}, begins(1.5), begins(4.5)}, ""},
+		{"ended", firingPeriod{labels: map[string]string{"node": "alpha"}, began: begins(1.5), end: begins(4.5)}, "30 min of the downtime budget used; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
+		{"ended before the reward was lost", firingPeriod{labels: map[string]string{"node_id": "NodeID-A"}, began: begins(1.5), end: begins(3.5)},
+			"5 min of the downtime budget used; reward at risk 1,204 AVAX, none of it lost"},
+		{"fires", firingPeriod{labels: map[string]string{"node": "alpha"}, began: begins(3.5), end: time.Time{}}, "54 min of the downtime budget used; reward at risk 1,204 AVAX, 1,204 AVAX of it lost"},
+		{"no downtime", firingPeriod{labels: map[string]string{"node": "bravo"}, began: begins(1.5), end: begins(4.5)}, ""},
+		{"another node", firingPeriod{labels: map[string]string{"node": "charlie"}, began: begins(1.5), end: begins(4.5)}, ""},
+		{"no value before it", firingPeriod{labels: map[string]string{"node": "alpha"}, began: begins(-1), end: begins(4.5)}, ""},
+		{"about no node", firingPeriod{labels: map[string]string{"chain": "C"}, began: begins(1.5), end: begins(4.5)}, ""},
 	} {
 		if got := c.it.cost(downtimes, rewards); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)

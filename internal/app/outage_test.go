@@ -1,0 +1,80 @@
+package app_test
+
+import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+)
+
+var pastRow = regexp.MustCompile(`(?s)<tr[^>]*><th scope="row"><b>(\w+)</b>(.*?)</tr>`)
+
+// pastAlerts returns the rows of the history on /alerts about an alert, as text.
+func (w *world) pastAlerts(t *testing.T, name string) (rows []string) {
+	t.Helper()
+	_, history, _ := strings.Cut(w.page(t, "history", "/alerts").text, `id="history"`)
+	history, _, _ = strings.Cut(history, "</table>")
+	for _, m := range pastRow.FindAllStringSubmatch(history, -1) {
+		if m[1] == name {
+			text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(m[2], "</td>", " | "), "")
+			rows = append(rows, html.UnescapeString(text))
+		}
+	}
+	return rows
+}
+
+// An outage has one begin and one length: on the page, in each notification and in the history, also if the exporter restarts meanwhile.
+func TestOutageHasOneBeginAndOneLength(t *testing.T) {
+	const long, probe = 8*time.Minute + 9*time.Second, 45 * time.Second // a probe, a scrape and an evaluation
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the exporter restarts: %v", restarts), func(t *testing.T) {
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+				time.Sleep(10*time.Minute + 40*time.Second)
+				stopped := time.Now()
+				w.Node("bravo").Stop()
+				time.Sleep(5*time.Minute + 30*time.Second)
+				if restarts {
+					w.Stop()
+					time.Sleep(10 * time.Second)
+					w.StartNow(t)
+					time.Sleep(75 * time.Second)
+				}
+				now := w.page(t, "down", "/")
+				now.has("since " + stopped.UTC().Format("15:04") + " UTC")
+				if _, title, _ := now.headline(); strings.Contains(title, "since the exporter started") {
+					t.Errorf("headline %s", title)
+				}
+				time.Sleep(long - time.Since(stopped))
+				w.Node("bravo").Start()
+				time.Sleep(4 * time.Minute)
+
+				ended := 0
+				for _, a := range w.Receiver.Alerts() {
+					if a.Labels["alertname"] != "AvaxNodeDown" {
+						continue
+					}
+					began := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)
+					if off := began.Sub(stopped).Abs(); off > probe/2 {
+						t.Errorf("%s: since %v, %v beside the stop", a.Status, began, off)
+					}
+					if a.Status == "resolved" {
+						ended++
+						if off := (a.EndsAt.Sub(began) - long).Abs(); off > 2*probe {
+							t.Errorf("lasted %v, want %v", a.EndsAt.Sub(began), long)
+						}
+					}
+				}
+				if ended == 0 {
+					t.Error("no resolved notification")
+				}
+				if rows := w.pastAlerts(t, "AvaxNodeDown"); len(rows) != 1 || !strings.Contains(rows[0], "after 8 min") && !strings.Contains(rows[0], "after 9 min") {
+					t.Errorf("history %q", rows)
+				}
+			})
+		})
+	}
+}
