@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ const (
 	raw      = "raw:"   // before a family: its series, which ends with the last scrape
 	owned    = "owned:" // before a record: joined with the labels that the operator gives to nodes
 	bar      = "bar"    // the threshold of the rule
+	clears   = "clears" // the value at which an alert of the rule ends
+	firing   = "firing" // the alerts of the rule that fire
 )
 
 // replica are the labels that distinguish replicas of an exporter, and alerts those that Prometheus adds to the series of alerts.
@@ -32,6 +35,9 @@ var (
 // expression translates an expression of the source into PromQL.
 type expression struct {
 	bar    []*labels.Matcher // of the threshold that bar means
+	clears float64           // the multiple of it that clears means; 0 if it means nothing
+	ending bool              // bar means clears
+	firing []*labels.Matcher // of the alerts of the rule
 	owners []string          // labels that the operator gives to nodes and validators
 }
 
@@ -92,7 +98,7 @@ func (x expression) rewrite(expr parser.Expr) (_ parser.Expr, err error) {
 
 func isBar(expr parser.Expr) bool {
 	v, is := expr.(*parser.VectorSelector)
-	return is && v.Name == bar
+	return is && (v.Name == bar || v.Name == clears)
 }
 
 // selector returns what a selector means that is not in a range.
@@ -100,7 +106,7 @@ func (x expression) selector(v *parser.VectorSelector) (parser.Expr, error) {
 	name, isRaw := strings.CutPrefix(v.Name, raw)
 	record, isOwned := strings.CutPrefix(v.Name, owned)
 	switch {
-	case v.Name == bar:
+	case v.Name == bar || v.Name == clears:
 		return x.threshold(v)
 	case isOwned:
 		rename(v, record)
@@ -111,6 +117,11 @@ func (x expression) selector(v *parser.VectorSelector) (parser.Expr, error) {
 		return &parser.BinaryExpr{Op: parser.MUL, LHS: each, RHS: v, VectorMatching: &parser.VectorMatching{
 			Card: parser.CardOneToMany, MatchingLabels: []string{"job", "node"}, On: true, Include: x.owners,
 		}}, err
+	case v.Name == firing:
+		if len(x.firing) == 0 {
+			return nil, errors.New("firing: which alert? In a record write ALERTS{alertname=…}")
+		}
+		v.Name, v.LabelMatchers = "ALERTS", x.firing
 	case isRaw:
 		rename(v, name)
 	case strings.HasPrefix(v.Name, families):

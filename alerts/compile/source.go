@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
@@ -58,6 +60,7 @@ type entry struct {
 	Keep                       string            `yaml:"keep_firing_for"`
 	Bar                        string            // threshold
 	Bars                       map[string]string // more thresholds, by severity, the label needs, or both
+	Clears                     float64           // the multiple of Bar at which an alert ends; 0: at Bar
 
 	Summary, Description, Impact, Action string
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
@@ -221,7 +224,7 @@ func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 			}
 			c.threshold(bar, t.Bar, t.barNote)
 		}
-		r, err := c.alert(t, expression{matchers(bar), c.Owners})
+		r, err := c.alert(t, expression{bar: matchers(bar), clears: t.Clears, owners: c.Owners})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(t.Severity+" "+t.Within), err)
 		}
@@ -236,19 +239,26 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 	if !known {
 		return r, fmt.Errorf("about: %q: write one of %s", t.About, strings.Join(sortedKeys(kinds), ", "))
 	}
-	expr, err := x.translate(t.Expr)
-	if err != nil {
-		return r, err
-	}
-	if !kind.replicas && distinguishesReplicas(expr, c.replicas) {
-		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
-	}
 	r = Rule{Comment: t.comment, KeepNote: t.keepNote}
-	r.Alert, r.Expr, r.Labels = t.Alert, layout(expr), map[string]string{"severity": t.Severity}
+	r.Alert, r.Labels = t.Alert, map[string]string{"severity": t.Severity}
 	maps.Copy(r.Labels, t.Labels)
 	if t.Within != "" {
 		r.Labels["within"] = t.Within
 	}
+	x.firing = matchers(r.Labels)
+	for _, m := range [][2]string{{labels.AlertName, r.Alert}, {"alertstate", "firing"}, {model.MetricNameLabel, "ALERTS"}} {
+		x.firing = append(x.firing, labels.MustNewMatcher(labels.MatchEqual, m[0], m[1]))
+	}
+	expr, err := c.condition(t, x, kind.replicas)
+	if x.ending = t.Clears != 0 && !clearsWord.MatchString(t.Expr); err == nil && x.ending {
+		var ends parser.Expr
+		ends, err = c.condition(t, x, kind.replicas)
+		expr = x.continues(expr, ends, sortedKeys(r.Labels))
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Expr = layout(expr)
 	r.own(c.Owners)
 	if t.For != "" {
 		r.For, err = model.ParseDuration(t.For)
@@ -272,6 +282,29 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		err = t.check()
 	}
 	return r, err
+}
+
+var clearsWord = regexp.MustCompile(`\b` + clears + `\b`)
+
+// condition returns the expression of a tier. If replicas do not raise an alert each, its result does not distinguish them.
+func (c *compiler) condition(t entry, x expression, replicas bool) (parser.Expr, error) {
+	expr, err := x.translate(t.Expr)
+	if err == nil && !replicas && distinguishesReplicas(expr, c.replicas) {
+		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
+	}
+	return expr, err
+}
+
+// continues returns an expression that begins with one condition, and ends with another. own are the labels of the rule.
+func (x expression) continues(begins, ends parser.Expr, own []string) parser.Expr {
+	own = slices.DeleteFunc(own, func(name string) bool { return slices.Contains(alerts, name) })
+	return &parser.BinaryExpr{
+		Op: parser.LOR, LHS: begins, VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany},
+		RHS: &parser.BinaryExpr{
+			Op: parser.LAND, LHS: &parser.ParenExpr{Expr: ends}, RHS: &parser.VectorSelector{Name: "ALERTS", LabelMatchers: x.firing},
+			VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany, MatchingLabels: slices.Concat(alerts, own, x.owners)},
+		},
+	}
 }
 
 const runbooks = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"

@@ -42,10 +42,14 @@ func matchers(with map[string]string) (all []*labels.Matcher) {
 // threshold returns the number with which a rule compares. The matchers of bar replace those of the rule, except for its alert.
 func (x expression) threshold(v *parser.VectorSelector) (parser.Expr, error) {
 	own := slices.DeleteFunc(slices.Clone(v.LabelMatchers), func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel })
+	foreign := slices.ContainsFunc(own, func(m *labels.Matcher) bool { return m.Name == "alert" })
+	ends := v.Name == clears || x.ending && !foreign
 	switch {
+	case ends && x.clears == 0:
+		return nil, errors.New("clears: write in the alert which multiple of its bar it is")
 	case len(own) == 0:
 		own = x.bar
-	case len(x.bar) > 0 && !slices.ContainsFunc(own, func(m *labels.Matcher) bool { return m.Name == "alert" }):
+	case len(x.bar) > 0 && !foreign:
 		own = slices.Concat(x.bar[:1], own)
 	}
 	if len(own) == 0 || own[0].Name != "alert" {
@@ -53,5 +57,9 @@ func (x expression) threshold(v *parser.VectorSelector) (parser.Expr, error) {
 	}
 	rename(v, used)
 	v.LabelMatchers = slices.Concat(own, []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, used)})
-	return &parser.Call{Func: parser.Functions["scalar"], Args: parser.Expressions{&parser.AggregateExpr{Op: parser.MAX, Expr: v}}}, nil
+	var number parser.Expr = &parser.Call{Func: parser.Functions["scalar"], Args: parser.Expressions{&parser.AggregateExpr{Op: parser.MAX, Expr: v}}}
+	if ends {
+		number = &parser.BinaryExpr{Op: parser.MUL, LHS: number, RHS: &parser.NumberLiteral{Val: x.clears}}
+	}
+	return number, nil
 }

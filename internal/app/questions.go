@@ -406,7 +406,7 @@ func OwnFamilies() *prometheus.Registry {
 	registry.MustRegister(metric.NewStore(), &data.Budget{})
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
-	CountTargets(registry, nil)
+	CountTargets(registry, nil, nil)
 	ExportDependants(registry)
 	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,6 +42,8 @@ type targets struct {
 	answered chan struct{}
 	// ups has the nodes of this shard.
 	ups *collector.Upstreams
+	// configured is the number of nodes of all shards.
+	configured atomic.Int64
 }
 
 // nodeConn is a configured node and its client.
@@ -143,7 +146,11 @@ func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 func (t *targets) connect(nodes []config.Node) ([]nodeConn, error) {
 	var conns []nodeConn
 	var errs []error
+	var own int64
 	for _, n := range nodes {
+		if !n.Observer {
+			own++
+		}
 		if !n.Observer && !config.Holds(t.cfg.Shard, t.cfg.TotalShards, n.Name) {
 			continue
 		}
@@ -166,7 +173,11 @@ func (t *targets) connect(nodes []config.Node) ([]nodeConn, error) {
 			errs = append(errs, c.up.Renew(c.Header, c.TLS))
 		}
 	}
-	return conns, errors.Join(errs...)
+	err := errors.Join(errs...)
+	if err == nil {
+		t.configured.Store(own)
+	}
+	return conns, err
 }
 
 // open creates the client of a node or observer.
@@ -320,12 +331,16 @@ func (t *targets) answeredAt(name string) time.Time {
 	return time.Time{}
 }
 
-// CountTargets registers the number of targets that the exporter monitors.
-func CountTargets(reg prometheus.Registerer, count func() int) {
+// CountTargets registers the number of targets that the exporter monitors, and the number of nodes that all shards should monitor.
+func CountTargets(reg prometheus.Registerer, count func() int, configured *atomic.Int64) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
 		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",
 	}, func() float64 { return float64(count()) }))
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "avax_exporter_configured_nodes",
+		Help: "Number of nodes in the configuration of the exporter, those of other shards included.",
+	}, func() float64 { return float64(configured.Load()) }))
 }
 
 // chains returns the names of the monitored chains of subnets.

@@ -251,7 +251,7 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 	var first model.Vector // values of the operand that is not compared itself
 	for _, o := range alerting.Operands(parsed) {
 		c, ok := o.Expr.(*parser.BinaryExpr)
-		if !ok || !c.Op.IsComparisonOperator() || o.Operator == "unless" {
+		if !ok || !c.Op.IsComparisonOperator() || o.Operator == "unless" || ends(c) {
 			if o.Operator == "" {
 				first = e.about(o.String())
 			}
@@ -278,6 +278,17 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		}
 	}
 	return nil
+}
+
+// ends reports whether a comparison says when an alert that fires is over: it is with a multiple of its threshold.
+func ends(c *parser.BinaryExpr) bool {
+	multiple, is := c.RHS.(*parser.BinaryExpr)
+	if !is || multiple.Op != parser.MUL {
+		return false
+	}
+	_, scalar := multiple.LHS.(*parser.Call)
+	_, number := multiple.RHS.(*parser.NumberLiteral)
+	return scalar && number
 }
 
 // compared returns the readings of a comparison: each value with the bound of the same subject, or with the first.

@@ -1,0 +1,467 @@
+package alerts_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	promrules "github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+)
+
+// absent is a sample that is not there: the series has ended.
+const absent = -1
+
+// play is what exporters report from time to time, and Prometheus scrapes.
+type play struct {
+	scrape, length time.Duration
+	series         map[string]func(at time.Duration) float64
+}
+
+// always returns a value that does not change.
+func always(value float64) func(time.Duration) float64 {
+	return func(time.Duration) float64 { return value }
+}
+
+// between returns one value, and another from one time to another.
+func between(usual, other float64, from, to time.Duration) func(time.Duration) float64 {
+	return func(at time.Duration) float64 {
+		if at >= from && at < to {
+			return other
+		}
+		return usual
+	}
+}
+
+// told is an alert that fires from one time to another.
+type told struct {
+	alert    string // its name and its labels
+	from, to time.Duration
+}
+
+// alerts returns what fires, without the watchdog, in the order in which it begins. names are the alerts that are asked for; all if there is none.
+func (p play) alerts(t testing.TB, names ...string) (all []told) {
+	t.Helper()
+	const every, first = 15 * time.Second, 7 * time.Second
+	var input []testworld.Series
+	for name, value := range p.series {
+		values, was := new(strings.Builder), false
+		for at := time.Duration(0); at <= p.length; at += p.scrape {
+			v := value(at)
+			switch {
+			case v != absent:
+				values.WriteString(strconv.FormatFloat(v, 'f', -1, 64) + " ")
+			case was:
+				values.WriteString("stale ")
+			default:
+				values.WriteString("_ ")
+			}
+			was = v != absent
+		}
+		input = append(input, testworld.Series{Series: name, Values: values.String()})
+	}
+	rules := reach(t, testworld.Rules(t, alerts.Rules), names)
+	e := must.Get(testworld.NewEngine(t, time.Unix(1_790_000_000, 0).UTC(), p.scrape, input, every, rules))(t)
+	must.Do(t, e.Run(first, p.length))
+	for at := first; at <= p.length; at += every {
+		for _, r := range e.Alerts() {
+			if r.Alert == "AvaxWatchdog" || len(names) > 0 && !slices.Contains(names, r.Alert) {
+				continue
+			}
+			for _, a := range e.Active(r, at) {
+				if a.State != promrules.StateFiring {
+					continue
+				}
+				key := a.Labels.String()
+				if i := slices.IndexFunc(all, func(s told) bool { return s.alert == key && s.to == at-every }); i >= 0 {
+					all[i].to = at
+				} else {
+					all = append(all, told{key, at, at})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// reach returns the rules on which the alerts depend; all if there is no name.
+func reach(t testing.TB, all []rulefmt.Rule, names []string) (some []rulefmt.Rule) {
+	t.Helper()
+	if len(names) == 0 {
+		return all
+	}
+	needed := map[string]bool{}
+	for grown := true; grown; {
+		grown = false
+		for _, r := range all {
+			if !slices.Contains(names, r.Alert) && !needed[cmp.Or(r.Record, r.Alert)] {
+				continue
+			}
+			for _, sel := range parser.ExtractSelectors(must.Get(testworld.PromQL.ParseExpr(r.Expr))(t)) {
+				for _, m := range sel {
+					isRead := m.Name == model.MetricNameLabel || m.Name == labels.AlertName
+					if isRead && m.Type == labels.MatchEqual && !needed[m.Value] {
+						needed[m.Value], grown = true, true
+					}
+				}
+			}
+		}
+	}
+	for _, r := range all {
+		if slices.Contains(names, r.Alert) || needed[cmp.Or(r.Record, r.Alert)] {
+			some = append(some, r)
+		}
+	}
+	return some
+}
+
+// of returns those with a severity.
+func of(all []told, severity string) []told {
+	return slices.DeleteFunc(slices.Clone(all), func(s told) bool { return !strings.Contains(s.alert, `severity="`+severity+`"`) })
+}
+
+// A value that goes to and fro around its threshold is one message, and one when it is over.
+func TestAValueAtItsThresholdIsToldOnce(t *testing.T) {
+	t.Parallel()
+	const length = 6 * time.Hour
+	edges := []struct {
+		alert, of    string
+		well, beyond float64 // two values on both sides of the threshold
+
+		others map[string]float64
+	}{
+		{alert: "AvaxConnectedStakeLow", of: `avax_node_connected_stake_ratio{job="a", node="n"}`, well: 0.81, beyond: 0.79, others: map[string]float64{`avax_node_up{job="a", node="n"}`: 1}},
+		{alert: "AvaxConnectedStakeLow", of: `avax_node_connected_stake_ratio{job="a", node="n"}`, well: 0.91, beyond: 0.89, others: map[string]float64{`avax_node_up{job="a", node="n"}`: 1}},
+		{alert: "AvaxL1ConnectedWeightLow", of: `avax_l1_connected_weight{job="a", node="n", chain="dex"}`, well: 810, beyond: 790, others: map[string]float64{
+			`avax_l1_weight{job="a", chain="dex"}`: 1000, `avax_l1_active_weight{job="a", chain="dex"}`: 1000, `avax_node_up{job="a", node="n"}`: 1, `avax_node_connected_stake_ratio{job="a", node="n"}`: 1,
+		}},
+		{alert: "AvaxL1ConnectedWeightLow", of: `avax_l1_connected_weight{job="a", node="n", chain="dex"}`, well: 760, beyond: 740, others: map[string]float64{
+			`avax_l1_weight{job="a", chain="dex"}`: 1000, `avax_l1_active_weight{job="a", chain="dex"}`: 1000, `avax_node_up{job="a", node="n"}`: 1, `avax_node_connected_stake_ratio{job="a", node="n"}`: 1,
+		}},
+		{alert: "AvaxL1ConnectedWeightLow", of: `avax_l1_active_weight{job="a", chain="dex"}`, well: 760, beyond: 740, others: map[string]float64{`avax_l1_weight{job="a", chain="dex"}`: 1000}},
+		{alert: "AvaxBenchedPeersHigh", of: `avax_node_peers_benched{job="a", node="n", chain="C"}`, well: 190, beyond: 210, others: map[string]float64{`avax_node_peers{job="a", node="n"}`: 1000}},
+		{alert: "AvaxBenchedPeersHigh", of: `avax_node_peers_benched{job="a", node="n", chain="C"}`, well: 45, beyond: 55, others: map[string]float64{`avax_node_peers{job="a", node="n"}`: 1000}},
+		{alert: "AvaxNodeDiskLow", of: `avax_node_disk_free_ratio{job="a", node="n"}`, well: 0.052, beyond: 0.048},
+		{alert: "AvaxRewardStakeLow", of: `avax_node_uptime_rewarding_stake_ratio{job="a", node="n"}`, well: 0.81, beyond: 0.79, others: map[string]float64{
+			`avax_node_validating{job="a", node="n"}`: 1, `avax_node_connected_stake_ratio{job="a", node="n"}`: 1,
+		}},
+		{alert: "AvaxL1RunwayLow", of: `avax_l1_validator_balance_avax{job="a", chain="dex", node_id="N", validation_id="v"}`, well: 7.1, beyond: 6.9, others: map[string]float64{
+			`avax_l1_validator_burn_avax_per_day{job="a", chain="dex", node_id="N", validation_id="v"}`: 1, `avax_validator_present{job="a", node_id="N"}`: 1,
+		}},
+		{alert: "AvaxHeadLag", of: `avax_chain_agreed_height{job="a", chain="C"}`, well: 1280, beyond: 1320, others: map[string]float64{
+			`avax_chain_height{job="a", node="n", chain="C"}`: 1000, `avax_chain_height{job="a", node="m", chain="C"}`: 2000,
+		}},
+		{alert: "AvaxNodeSlow", of: `avax_node_probe_duration_seconds{job="a", node="n"}`, well: 1.8, beyond: 2.2, others: map[string]float64{`avax_node_up{job="a", node="n"}`: 1}},
+	}
+	for i, edge := range edges {
+		for seed := range uint64(3) {
+			t.Run(fmt.Sprintf("%s %d %d", edge.alert, i, seed), func(t *testing.T) {
+				if seed > 0 {
+					testworld.Full(t)
+				}
+				random := rand.New(rand.NewPCG(seed, uint64(i)))
+				var turns []time.Duration
+				for at := 20 * time.Minute; at < length; at += 6*time.Minute + time.Duration(random.IntN(14*60))*time.Second {
+					turns = append(turns, at)
+				}
+				p := play{scrape: 30 * time.Second, length: length, series: map[string]func(time.Duration) float64{
+					edge.of: func(at time.Duration) float64 {
+						n, found := slices.BinarySearch(turns, at)
+						if found {
+							n++
+						}
+						if n%2 == 1 {
+							return edge.beyond
+						}
+						return edge.well
+					},
+				}}
+				for name, value := range edge.others {
+					p.series[name] = always(value)
+				}
+				begun := map[string]int{}
+				for _, s := range p.alerts(t, edge.alert) {
+					if begun[s.alert]++; begun[s.alert] > 1 {
+						t.Errorf("again from %v to %v: %s", s.from, s.to, s.alert)
+					}
+				}
+				if len(begun) == 0 {
+					t.Error("not told")
+				}
+			})
+		}
+	}
+}
+
+// none fails if an alert of the severity fires.
+func none(t *testing.T, severity string, all []told) {
+	t.Helper()
+	for _, s := range of(all, severity) {
+		t.Errorf("from %v to %v: %s", s.from, s.to, s.alert)
+	}
+}
+
+// What joins a set, or changes again, is another message.
+func TestASecondChangeIsNews(t *testing.T) {
+	t.Parallel()
+	const first, second = 40 * time.Minute, 80 * time.Minute
+	// during returns a value while it stands.
+	during := func(from, to time.Duration) func(time.Duration) float64 { return between(absent, 1, from, to) }
+	steps := func(at time.Duration) float64 {
+		switch {
+		case at < first:
+			return 5
+		case at < second:
+			return 70
+		}
+		return 90
+	}
+	for alert, series := range map[string]map[string]func(time.Duration) float64{
+		"AvaxL1OwnerChanged": {
+			`avax_subnet_owner_info{job="a", subnet_id="s", address="one"}`:   during(0, first),
+			`avax_subnet_owner_info{job="a", subnet_id="s", address="two"}`:   during(first, second),
+			`avax_subnet_owner_info{job="a", subnet_id="s", address="thief"}`: during(second, 9*time.Hour),
+			`avax_subnet_info{job="a", subnet_id="s", is_l1="false"}`:         always(1),
+		},
+		"AvaxFeeConfigChanged":        {`avax_chain_fee_config_last_changed_block{job="a", chain="dex"}`: steps},
+		"AvaxValidatorRenewalChanged": {`avax_validator_next_period_seconds{job="a", node_id="N"}`: steps},
+	} {
+		t.Run(alert, func(t *testing.T) {
+			got := play{scrape: time.Minute, length: 2 * time.Hour, series: series}.alerts(t, alert)
+			if len(got) != 2 || got[0].from > first+12*time.Minute || got[1].from < second || got[1].from > second+12*time.Minute {
+				t.Errorf("told %v; want one after %v and one after %v", got, first, second)
+			}
+		})
+	}
+}
+
+// A planned move of a staking key to another machine, and back, is no change of identity.
+func TestAKeyThatMovesIsNotLost(t *testing.T) {
+	t.Parallel()
+	const moved, back, length = 40 * time.Minute, 3 * time.Hour, 4 * time.Hour
+	series := map[string]func(time.Duration) float64{`avax_validator_stake_avax{job="a", node_id="key"}`: always(2000)}
+	for _, node := range []string{"main", "spare"} {
+		away := between(1, 0, moved, moved+time.Minute)
+		series[fmt.Sprintf(`avax_node_up{job="a", node=%q}`, node)] = away
+		for id, owner := range map[string]string{"key": "main", "none": "spare"} {
+			series[fmt.Sprintf(`avax_node_identity_info{job="a", node=%q, node_id=%q, bls_public_key="b"}`, node, id)] = func(at time.Duration) float64 {
+				now := owner
+				if at >= moved && at < back {
+					now = map[string]string{"main": "spare", "spare": "main"}[owner]
+				}
+				if now != node || away(at) == 0 {
+					return absent
+				}
+				return 1
+			}
+		}
+	}
+	none(t, "page", play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxNodeIdentityChanged", "AvaxNodeDown"))
+	// The key that nobody has any more is lost.
+	series[`avax_node_identity_info{job="a", node="spare", node_id="key", bls_public_key="b"}`] = always(absent)
+	if got := (play{scrape: 15 * time.Second, length: time.Hour, series: series}).alerts(t, "AvaxNodeIdentityChanged"); len(of(got, "page")) != 1 {
+		t.Errorf("a lost key: %v; want one page", got)
+	}
+}
+
+// Whether nodes are watched is asked of the nodes: exporters come and go.
+func TestNodesOfALostShardStayUnwatched(t *testing.T) {
+	t.Parallel()
+	const lost, length = 30 * time.Minute, 90 * time.Minute
+	shard := func(instance string, configured int, from, to time.Duration, nodes ...string) map[string]func(time.Duration) float64 {
+		series := map[string]func(time.Duration) float64{
+			fmt.Sprintf(`avax_exporter_targets{job="a", instance=%q}`, instance):          between(absent, float64(len(nodes)), from, to),
+			fmt.Sprintf(`avax_exporter_configured_nodes{job="a", instance=%q}`, instance): between(absent, float64(configured), from, to),
+			fmt.Sprintf(`up{job="a", instance=%q}`, instance):                             between(absent, 1, from, to),
+		}
+		for _, n := range nodes {
+			series[fmt.Sprintf(`avax_node_up{job="a", instance=%q, node=%q}`, instance, n)] = between(absent, 1, from, to)
+			series[fmt.Sprintf(`avax_node_identity_info{job="a", instance=%q, node=%q, node_id=%q, bls_public_key="b"}`, instance, n, "ID"+n)] = between(absent, 1, from, to)
+		}
+		return series
+	}
+	for name, c := range map[string]struct {
+		begins map[string]func(time.Duration) float64 // what begins when shard 0 is lost
+		pages  bool
+	}{
+		"nothing begins":                            {nil, true},
+		"another shard starts elsewhere":            {shard("c", 4, lost+time.Minute, length, "n3"), true},
+		"its own shard starts elsewhere":            {shard("d", 4, lost+time.Minute, length, "n0", "n1"), false},
+		"its own shard starts elsewhere, smaller":   {shard("d", 3, lost+time.Minute, length, "n0"), false},
+		"its nodes are monitored by a new exporter": {shard("d", 4, lost+time.Minute, length, "n0", "n1", "n2", "n3"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			series := shard("a", 4, 0, lost, "n0", "n1")
+			maps.Copy(series, shard("b", 4, 0, length, "n2"))
+			maps.Copy(series, shard("c", 4, 0, lost+time.Minute, "n3"))
+			if c.begins != nil && !c.pages { // the configuration of all shards is the new one
+				for i, n := range map[string]string{"b": "n2", "c": "n3"} {
+					maps.Copy(series, shard(i, 4, 0, length, n))
+				}
+				if strings.HasSuffix(name, "smaller") {
+					for _, i := range []string{"b", "c"} {
+						series[fmt.Sprintf(`avax_exporter_configured_nodes{job="a", instance=%q}`, i)] = between(4, 3, lost, length+time.Hour)
+					}
+				}
+			} else if c.begins == nil {
+				maps.Copy(series, shard("c", 4, 0, length, "n3"))
+			}
+			if name == "another shard starts elsewhere" {
+				c.begins = shard("e", 4, lost+time.Minute, length, "n3")
+			}
+			maps.Copy(series, c.begins)
+			got := of(play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxExporterDown"), "page")
+			if c.pages && (len(got) != 1 || got[0].to < length-time.Minute) {
+				t.Errorf("%v; want one page until the end", got)
+			}
+			if !c.pages {
+				none(t, "page", got)
+			}
+		})
+	}
+}
+
+// What never answered is not lost: it may not exist yet. What an exporter knows of the time before Prometheus is known.
+func TestOnlyWhatWasThereIsLost(t *testing.T) {
+	t.Parallel()
+	series := map[string]func(time.Duration) float64{}
+	for i := range 20 {
+		series[fmt.Sprintf(`avax_node_up{job="a", node="n%d"}`, i)] = always(0)
+	}
+	none(t, "page", play{scrape: 15 * time.Second, length: 2 * time.Hour, series: series}.alerts(t, "AvaxNodeDown"))
+	series[`avax_node_answered_timestamp_seconds{job="a", node="n7"}`] = always(1_789_999_000)
+	if got := of((play{scrape: 15 * time.Second, length: time.Hour, series: series}).alerts(t, "AvaxNodeDown"), "page"); len(got) != 1 || !strings.Contains(got[0].alert, `node="n7"`) {
+		t.Errorf("%v; want one page, about n7", got)
+	}
+}
+
+// What a restart raises waits for a restart, of whatever node, also if no probe saw it.
+func TestRestartsOfOthersPageNobody(t *testing.T) {
+	t.Parallel()
+	const at = 30 * time.Minute
+	partner := map[string]func(time.Duration) float64{
+		`avax_l1_weight{job="a", chain="dex"}`:                     always(300),
+		`avax_l1_active_weight{job="a", chain="dex"}`:              always(300),
+		`avax_l1_connected_weight{job="a", node="n", chain="dex"}`: between(300, 200, at, at+105*time.Second),
+		`avax_node_up{job="a", node="n"}`:                          always(1),
+		`avax_node_connected_stake_ratio{job="a", node="n"}`:       always(0.98),
+	}
+	none(t, "page", play{scrape: 15 * time.Second, length: time.Hour, series: partner}.alerts(t, "AvaxL1ConnectedWeightLow"))
+	partner[`avax_l1_connected_weight{job="a", node="n", chain="dex"}`] = between(300, 200, at, 9*time.Hour)
+	if got := of((play{scrape: 15 * time.Second, length: time.Hour, series: partner}).alerts(t, "AvaxL1ConnectedWeightLow"), "page"); len(got) != 1 || got[0].from > at+3*time.Minute {
+		t.Errorf("a partner that dies: %v; want one page within three minutes", got)
+	}
+
+	share := func(at time.Duration) float64 { // read once a minute; the node restarts between two probes
+		switch minute := at / time.Minute; {
+		case minute < 30 || minute > 33:
+			return 0.98
+		default:
+			return []float64{0.05, 0.3, 0.6, 0.79}[minute-30]
+		}
+	}
+	unseen := map[string]func(time.Duration) float64{
+		`avax_node_up{job="a", node="n"}`:                    always(1),
+		`avax_node_connected_stake_ratio{job="a", node="n"}`: share,
+	}
+	none(t, "page", play{scrape: 15 * time.Second, length: time.Hour, series: unseen}.alerts(t, "AvaxConnectedStakeLow"))
+	unseen[`avax_node_connected_stake_ratio{job="a", node="n"}`] = between(0.98, 0.3, at, 9*time.Hour)
+	if got := of((play{scrape: 15 * time.Second, length: time.Hour, series: unseen}).alerts(t, "AvaxConnectedStakeLow"), "page"); len(got) != 1 || got[0].from > at+3*time.Minute {
+		t.Errorf("a node that is cut off: %v; want one page within three minutes", got)
+	}
+}
+
+// Two nodes are read at different times, and samples may be minutes old.
+func TestABlockThatOneNodeHasFirstIsNoFault(t *testing.T) {
+	t.Parallel()
+	for _, scrape := range []time.Duration{15 * time.Second, time.Minute, 2 * time.Minute} {
+		height := func(late time.Duration) func(time.Duration) float64 { // a block each 12 minutes; every 200th scrape is lost
+			return func(at time.Duration) float64 {
+				if at/scrape%200 == 57 || at/scrape%29 == 6 && scrape == 2*time.Minute {
+					return absent
+				}
+				return float64(1000 + (at-late+time.Hour)/(12*time.Minute))
+			}
+		}
+		series := map[string]func(time.Duration) float64{
+			`avax_chain_height{job="a", node="n", chain="dex"}`: height(25 * time.Second),
+			`avax_chain_height{job="a", node="m", chain="dex"}`: height(0),
+			`avax_chain_height{job="a", node="o", chain="dex"}`: height(0),
+			`avax_chain_agreed_height{job="a", chain="dex"}`:    height(0),
+			`avax_node_up{job="a", node="n"}`:                   always(1),
+			`avax_node_up{job="a", node="m"}`:                   always(1),
+			`avax_node_up{job="a", node="o"}`:                   always(1),
+		}
+		for node, late := range map[string]time.Duration{"n": 25 * time.Second, "m": 0, "o": 0} {
+			series[fmt.Sprintf(`avax_chain_head_timestamp_seconds{job="a", node=%q, chain="dex"}`, node)] = func(at time.Duration) float64 {
+				h := height(late)(at)
+				if h == absent {
+					return absent
+				}
+				return 1_790_000_000 + (h-1000)*720 - 3600
+			}
+		}
+		none(t, "page", play{scrape: scrape, length: 8 * time.Hour, series: series}.alerts(t, "AvaxHeadStale", "AvaxHeadLag"))
+	}
+}
+
+// A slow fact is told again when it gets worse, not when it gets company.
+func TestBalancesThatEndTogetherAreOneMessage(t *testing.T) {
+	t.Parallel()
+	const validators, length = 20, 3 * time.Hour
+	for _, days := range []float64{1, 7} {
+		series := map[string]func(time.Duration) float64{}
+		for i := range validators {
+			id := fmt.Sprintf(`chain="dex", node_id="N%d", validation_id="v%d"`, i, i)
+			series[`avax_l1_validator_burn_avax_per_day{job="a", `+id+`}`] = always(1)
+			series[fmt.Sprintf(`avax_validator_present{job="a", node_id="N%d"}`, i)] = always(1)
+			series[`avax_l1_validator_balance_avax{job="a", `+id+`}`] = func(at time.Duration) float64 {
+				return days + (time.Hour+time.Duration(i)*3*time.Minute-at).Hours()/24
+			}
+		}
+		begun := map[time.Duration]int{}
+		for _, s := range of(play{scrape: time.Minute, length: length, series: series}.alerts(t, "AvaxL1RunwayLow"), "page") {
+			if strings.Contains(s.alert, fmt.Sprintf(`within="%v"`, map[float64]string{1: "24h", 7: "7d"}[days])) {
+				begun[s.from]++
+			}
+		}
+		if len(begun) != 1 || slices.Collect(maps.Values(begun))[0] != validators {
+			t.Errorf("at %v days, alerts begin at %v; want %d at one time", days, begun, validators)
+		}
+	}
+}
+
+// A chain on which no transaction waits is idle, as after a nightly job.
+func TestTheEndOfANightlyJobIsNoHalt(t *testing.T) {
+	t.Parallel()
+	const from, to, length = time.Hour, 4 * time.Hour, 6 * time.Hour
+	blocks := func(at time.Duration) float64 { return float64((min(max(at, from), to) - from) / (10 * time.Second)) }
+	series := map[string]func(time.Duration) float64{}
+	for _, n := range []string{"n", "m"} {
+		id := fmt.Sprintf(`job="a", node=%q, chain="dex"`, n)
+		series[`avax_chain_height{`+id+`}`] = blocks
+		series[`avax_chain_head_timestamp_seconds{`+id+`}`] = func(at time.Duration) float64 { return 1_790_000_000 + from.Seconds() + 10*blocks(at) }
+		series[`avax_node_pool_transactions{`+id+`, state="pending"}`] = always(0)
+		series[fmt.Sprintf(`avax_node_up{job="a", node=%q}`, n)] = always(1)
+	}
+	none(t, "page", play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxHeadStale"))
+	for _, n := range []string{"n", "m"} { // transactions wait
+		series[fmt.Sprintf(`avax_node_pool_transactions{job="a", node=%q, chain="dex", state="pending"}`, n)] = between(0, 3, to, 9*time.Hour)
+	}
+	if got := of((play{scrape: 15 * time.Second, length: length, series: series}).alerts(t, "AvaxHeadStale"), "page"); len(got) == 0 || got[0].from > to+12*time.Minute {
+		t.Errorf("a chain that halts at %v: %v; want a page", to, got)
+	}
+}
