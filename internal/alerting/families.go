@@ -3,6 +3,7 @@ package alerting
 import (
 	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
@@ -10,37 +11,37 @@ import (
 // the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, the families inside
 // scalar(), and the series of a product that only copies its values.
 func ValueFamilies(groups []Group, expr string) []string {
-	recorded := map[string][]string{}
+	recorded := map[string][]Rule{}
 	for _, g := range groups {
 		for _, r := range g.Rules {
 			if r.Type == RecordingRule {
-				recorded[r.Name] = append(recorded[r.Name], r.Query)
+				recorded[r.Name] = append(recorded[r.Name], r)
 			}
 		}
 	}
 	var families []string
-	seen := map[string]bool{}
-	var add func(expr string)
-	add = func(expr string) {
+	seen := map[string]bool{} // expressions
+	var add func(expr string, chosen []*labels.Matcher)
+	add = func(expr string, chosen []*labels.Matcher) {
 		parsed, err := Parser.ParseExpr(expr)
-		if err != nil {
+		if err != nil || seen[expr] {
 			return // a rule of a Prometheus may use functions that this parser does not know
 		}
-		for _, name := range ValueNames(parsed) {
-			switch {
-			case seen[name]:
-			case recorded[name] != nil:
-				seen[name] = true
-				for _, query := range recorded[name] {
-					add(query)
+		seen[expr] = true
+		for _, selector := range valueSelectors(parsed) {
+			rules := recorded[selector.Name]
+			if rules == nil && !slices.Contains(families, selector.Name) {
+				families = append(families, selector.Name)
+			}
+			chosen := slices.Concat(chosen, selector.LabelMatchers)
+			for _, r := range rules {
+				if !slices.ContainsFunc(chosen, func(m *labels.Matcher) bool { value, set := r.Labels[m.Name]; return set && !m.Matches(value) }) {
+					add(r.Query, chosen)
 				}
-			default:
-				seen[name] = true
-				families = append(families, name)
 			}
 		}
 	}
-	add(expr)
+	add(expr, nil)
 	return families
 }
 
@@ -54,7 +55,7 @@ func AlertsByFamily(rules []byte) (map[string][]string, error) {
 	for _, g := range set.groups.Groups {
 		group := Group{Name: g.Name}
 		for _, r := range g.Rules {
-			rule := Rule{Name: r.Record, Type: RecordingRule, Query: r.Expr}
+			rule := Rule{Name: r.Record, Type: RecordingRule, Query: r.Expr, Labels: r.Labels}
 			if r.Alert != "" {
 				rule.Name, rule.Type = r.Alert, AlertingRule
 			}
@@ -79,35 +80,37 @@ func AlertsByFamily(rules []byte) (map[string][]string, error) {
 // ValueNames returns the names of the series from which the value of an expression is computed, each once. It omits the same series as
 // ValueFamilies.
 func ValueNames(e parser.Expr) (names []string) {
-	for _, name := range valueNames(e) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+	for _, selector := range valueSelectors(e) {
+		if !slices.Contains(names, selector.Name) {
+			names = append(names, selector.Name)
 		}
 	}
 	return names
 }
 
-func valueNames(e parser.Node) []string {
+func valueSelectors(e parser.Node) (all []*parser.VectorSelector) {
 	switch e := e.(type) {
 	case *parser.VectorSelector:
-		return []string{e.Name}
+		if e.Name == "" {
+			return nil
+		}
+		return []*parser.VectorSelector{e}
 	case *parser.BinaryExpr:
 		if e.Op == parser.LAND || e.Op == parser.LUNLESS {
-			return valueNames(e.LHS)
+			return valueSelectors(e.LHS)
 		}
 		if copies(e) {
-			return valueNames(e.RHS)
+			return valueSelectors(e.RHS)
 		}
 	case *parser.Call:
 		if e.Func.Name == "scalar" {
 			return nil
 		}
 	}
-	var names []string
 	for child := range parser.ChildrenIter(e) {
-		names = append(names, valueNames(child)...)
+		all = append(all, valueSelectors(child)...)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+	return all
 }
 
 // copies reports whether a product has the values of its right side, once for each series of the left side. Such series are always 1.
