@@ -465,3 +465,34 @@ func TestTheEndOfANightlyJobIsNoHalt(t *testing.T) {
 		t.Errorf("a chain that halts at %v: %v; want a page", to, got)
 	}
 }
+
+// A node whose restarts are short pages soon after it died. No restart that is not longer than twice the longest one pages.
+func TestANodePagesWhenItIsAwayForLongerThanItsRestarts(t *testing.T) {
+	t.Parallel()
+	const at, length = 30 * time.Minute, time.Hour
+	for longest, hold := range map[float64]time.Duration{absent: 240 * time.Second, 20: 75 * time.Second, 60: 2 * time.Minute, 200: 240 * time.Second} {
+		for _, away := range []time.Duration{15 * time.Second, time.Minute, hold - 15*time.Second, 9 * time.Hour} {
+			up := between(1, 0, at, at+away)
+			series := map[string]func(time.Duration) float64{
+				`avax_node_longest_restart_seconds{job="a", node="n"}`: always(longest),
+				`avax_node_up{job="a", node="n"}`:                      up,
+				`avax_node_answered_timestamp_seconds{job="a", node="n"}`: func(now time.Duration) float64 {
+					if up(now) == 0 {
+						now = at - 15*time.Second
+					}
+					return 1_790_000_000 + now.Seconds()
+				},
+			}
+			for _, other := range []string{"m", "o", "p"} {
+				series[fmt.Sprintf(`avax_node_up{job="a", node=%q}`, other)] = always(1)
+			}
+			got := of(play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxNodeDown"), "page")
+			switch {
+			case away < length && len(got) > 0:
+				t.Errorf("longest restart %v s: a restart of %v pages", longest, away)
+			case away > length && (len(got) != 1 || got[0].from > at+hold+45*time.Second):
+				t.Errorf("longest restart %v s: %v; want a page %v after %v", longest, got, hold+45*time.Second, at)
+			}
+		}
+	}
+}

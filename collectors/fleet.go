@@ -62,6 +62,11 @@ func (seen knownNodes) collect(ctx context.Context, ups *collector.Upstreams, _ 
 	if len(ups.Nodes()) == 0 {
 		return nil
 	}
+	past := map[string]nodes.Past{}
+	for _, n := range ups.Nodes() {
+		past[n.Name()] = n.Past()
+	}
+	ups.Save(out, nodes.PastEntry, past)
 	all, err := ups.Identities(ctx)
 	if err != nil {
 		return err

@@ -12,7 +12,10 @@ var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
 	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
-		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered this exporter once.", "node")
+		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered once. With AVAX_STATE_DIR, it survives a restart of the exporter.", "node")
+	nodeRestart = metric.New("avax_node_longest_restart_seconds",
+		"Longest time without an answer of the last 30 days, in seconds, of those up to four minutes: a restart. From one answered probe to the next. With "+
+			"AVAX_STATE_DIR, it survives a restart of the exporter. Absent if there was none.", "node")
 	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
 		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
@@ -26,7 +29,7 @@ var up = &collector.Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,
-	Families: []*metric.Family{nodeUp, nodeAnswered, nodeProbeDuration},
+	Families: []*metric.Family{nodeUp, nodeAnswered, nodeRestart, nodeProbeDuration},
 	Bind:     collector.Per(collector.Nodes, collectUp),
 }
 
@@ -37,8 +40,12 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 	}
 	out.SetBool(nodeUp, answers, on.Node.Name())
 	out.Facts.Since = on.Node.Since()
-	if at := on.Node.Succeeded(); !at.IsZero() {
-		out.SetTime(nodeAnswered, at, on.Node.Name())
+	past := on.Node.Past()
+	if !past.Answered.IsZero() {
+		out.SetTime(nodeAnswered, past.Answered, on.Node.Name())
+	}
+	if longest := past.Longest(); longest > 0 {
+		out.Set(nodeRestart, longest.Seconds(), on.Node.Name())
 	}
 	if answers {
 		out.Set(nodeProbeDuration, took.Seconds(), on.Node.Name())

@@ -42,6 +42,8 @@ type targets struct {
 	answered chan struct{}
 	// ups has the nodes of this shard.
 	ups *collector.Upstreams
+	// past is what was known of the nodes before the start, by name.
+	past map[string]nodes.Past
 	// configured is the number of nodes of all shards.
 	configured atomic.Int64
 }
@@ -59,6 +61,7 @@ func newTargets(cfg *config.Config, dir *state.Dir, m *scrape.Metrics) (*targets
 	t.requests = map[string]*alerting.Transport{}
 	t.ups = &collector.Upstreams{Pool: nodes.NewPool(nil, cfg.Chains.List), Watch: cfg.Upstreams.Watch, State: dir, Dial: cfg.Dial}
 	t.ups.NetworkID = cfg.Network.ID
+	t.past = collector.Load[map[string]nodes.Past](t.ups, nodes.PastEntry)
 	first := cfg.Shard == 0 // one shard calls the services and monitors the watch lists
 	if !first {
 		t.ups.Watch = collector.Watchlist{Validators: cfg.Upstreams.Watch.Validators}
@@ -203,6 +206,7 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 	}
 	client = wrap(node.New(up))
 	if !n.Observer {
+		client.Remember(t.past[n.Name])
 		client.Changed = func(answers bool) {
 			up.ForgetAnswers() // another process answers
 			t.nodeChanged(client, answers)

@@ -35,6 +35,8 @@ type Node struct {
 	// probed is true after the first up probe: a run of the collector "up". down is true if the node did not answer the
 	// latest up probe.
 	probed, down bool
+	upProbe      time.Time // of the last probe that was answered
+	past         Past
 	since        time.Time         // see Since
 	told         time.Time         // the value of Since that Changed was called for
 	failed       map[string]int    // failed calls of a chain in a row, by its reference
@@ -178,6 +180,7 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 func (n *Node) setProbed(answers bool) {
 	since := n.Since()
 	n.mu.Lock()
+	n.noteProbe(answers, time.Now())
 	changed := answers == n.down || answers && since.After(n.told) // down was the opposite
 	n.probed, n.down, n.told = true, !answers, since
 	if !answers {

@@ -433,3 +433,47 @@ func TestNodeIsContradictedWhenItDiffersTwice(t *testing.T) {
 		}
 	})
 }
+
+// Restarts of the last 30 days are known, with the time of the last answer, and another process can go on with them.
+func TestRestartsAreRemembered(t *testing.T) {
+	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {
+		alpha := p.Nodes()[0]
+		probe := func() {
+			time.Sleep(15 * time.Second)
+			_, _, err := alpha.Probe(within(t, time.Second))
+			must.Do(t, err)
+		}
+		away := func(d time.Duration) {
+			probe()
+			n.Node("alpha").Stop()
+			for range d / (15 * time.Second) {
+				probe()
+			}
+			n.Node("alpha").Start()
+			probe()
+		}
+		is := func(want time.Duration) {
+			t.Helper()
+			if got := alpha.Past().Longest().Round(15 * time.Second); got != want {
+				t.Errorf("longest restart %v, want %v", got, want)
+			}
+		}
+		probe()
+		is(0)
+		away(time.Minute)
+		is(75 * time.Second)   // from one answered probe to the next
+		away(10 * time.Minute) // an outage
+		away(15 * time.Second)
+		is(75 * time.Second)
+		n.Node("alpha").Stop()
+		answered := alpha.Past().Answered
+		probe()
+		next := nodes.New(alpha.Client)
+		next.Remember(alpha.Past())
+		if !next.Past().Answered.Equal(answered) || next.Past().Longest() != alpha.Past().Longest() {
+			t.Errorf("another process knows %+v, want %+v", next.Past(), alpha.Past())
+		}
+		time.Sleep(30 * 24 * time.Hour)
+		is(0)
+	})
+}
