@@ -12,7 +12,8 @@ var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
 	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
-		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered once. With AVAX_STATE_DIR, it survives a restart of the exporter.", "node")
+		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered once. "+
+			"With AVAX_STATE_DIR, it survives a restart of the exporter.", "node")
 	nodeRestart = metric.New("avax_node_longest_restart_seconds",
 		"Longest time without an answer of the last 30 days, in seconds, of those up to four minutes: a restart. From one answered probe to the next. With "+
 			"AVAX_STATE_DIR, it survives a restart of the exporter. Absent if there was none.", "node")
