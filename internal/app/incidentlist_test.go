@@ -27,13 +27,13 @@ var nodeIncidents = []incident{
 		what:  "a node stops",
 		begin: func(w *world) { w.Node("bravo").Stop() },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
 	},
 	{
 		what:  "a node accepts connections but does not answer",
 		begin: func(w *world) { w.Node("alpha").Inject(simnet.Hung()) },
 		end:   func(w *world) { w.Node("alpha").Recover() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
 	},
 	{
 		what: "a node stops for a minute, every five minutes",
@@ -176,7 +176,7 @@ var cascades = []incident{
 		nodes: []string{"alpha", "bravo", "charlie", "echo"},
 		begin: func(w *world) { w.Node("bravo").Stop() },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, warned: 150*time.Second + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
 		notified: 1, says: "bravo: no answer (validator)",
 	},
 	{

@@ -29,7 +29,6 @@ type incident struct {
 	// expected, only notes may be sent.
 	pages, warns []string
 	within       time.Duration // time after begin within which all are sent; if none is expected, the duration of the incident
-	warned       time.Duration // time within which the warning of pages[0] is sent; 0: not checked
 	ended        time.Duration // time after end within which pages[0] is resolved; 0: not checked
 	goesOn       time.Duration // further duration; 0: twelve minutes, because an alert with a group interval of five may be sent just as it resolves
 	heals        time.Duration // nothing fires after this time from end; 0: an hour; negative: do not wait
@@ -170,6 +169,13 @@ type episode struct {
 
 func (e *episode) fires() bool { return e.ended.IsZero() }
 
+// announces reports whether the alert was notified as a warning, and the other one as its page within minutes: two messages of one fault.
+func (e *episode) announces(page *episode) bool {
+	const minutes = 7 * time.Minute
+	return !e.notified.IsZero() && e.labels["severity"] == "warn" && page.labels["severity"] == "page" && e.labels["alertname"] == page.labels["alertname"] &&
+		page.notified.After(e.notified) && page.notified.Sub(e.notified) < minutes
+}
+
 func (e *episode) String() string {
 	rest := maps.Clone(e.labels)
 	maps.DeleteFunc(rest, func(name, _ string) bool { return slices.Contains([]string{"alertname", "job", "instance"}, name) })
@@ -282,12 +288,11 @@ func (i incident) run(t *testing.T) outcome {
 	}
 	i.counts(t, o.episodes)
 	for _, e := range o.episodes {
-		if first := len(i.pages) > 0 && e.labels["alertname"] == i.pages[0]; first && i.warned > 0 && e.labels["severity"] == "warn" {
-			if e.notified.IsZero() || e.notified.Sub(o.at) > i.warned {
-				t.Errorf("warning not sent within %v: %s", i.warned, e)
-			}
-		} else if first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.recovered) > i.ended {
+		if first := len(i.pages) > 0 && e.labels["alertname"] == i.pages[0]; first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.recovered) > i.ended {
 			t.Errorf("not resolved within %v: %s", i.ended, e)
+		}
+		if before := slices.IndexFunc(o.episodes, e.announces); before >= 0 {
+			t.Errorf("%s was sent %v before its page", e, o.episodes[before].notified.Sub(e.notified))
 		}
 		page, quiet := e.labels["severity"] == "page", len(i.pages)+len(i.warns) == 0 && e.labels["severity"] != "info"
 		if !e.notified.IsZero() && (page || quiet) && !slices.Contains(i.pages, e.labels["alertname"]) {

@@ -33,6 +33,9 @@ route:
   routes:
     - matchers: [severity="none"]
       receiver: nobody
+    - matchers: [severity="warn", alertname="AvaxNodeDown"]
+      receiver: inbox
+      group_wait: 10s
 receivers:
   - name: nobody
   - name: inbox

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,7 @@ type Notifier struct {
 	receivers    int          // number of integrations in use
 	routes       *dispatch.Route
 	integrations map[string][]notify.Integration // by receiver
+	turns        map[string]*turns               // by receiver and integration
 	inhibitor    atomic.Pointer[inhibit.Inhibitor]
 	dispatcher   atomic.Pointer[dispatch.Dispatcher]
 
@@ -91,7 +93,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
-		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held,
+		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held, turns: map[string]*turns{},
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
@@ -246,7 +248,11 @@ func (n *Notifier) halt() {
 
 // observed returns an integration that counts the outcomes of its notifications.
 func (n *Notifier) observed(r amconfig.Receiver, i notify.Integration) notify.Integration {
-	return notify.NewIntegration(&observer{n, r, i}, &i, i.Name(), i.Index(), r.Name)
+	key := r.Name + "/" + i.String()
+	if n.turns[key] == nil {
+		n.turns[key] = newTurns(i.Name())
+	}
+	return notify.NewIntegration(&observer{n, r, i, n.turns[key]}, &i, i.Name(), i.Index(), r.Name)
 }
 
 // observer is an integration that counts the outcomes of its notifications.
@@ -254,11 +260,17 @@ type observer struct {
 	n        *Notifier
 	receiver amconfig.Receiver
 	notify.Integration
+	turns *turns
 }
 
 // Notify implements notify.Notifier.
 func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool, err error) {
+	done := o.turns.wait(ctx, slices.ContainsFunc(alerts, func(a *alert.Alert) bool { return a.Labels["severity"] == "page" && !a.Resolved() }))
+	if done == nil {
+		return true, fmt.Errorf("not sent yet: %d messages a minute are accepted: %w", o.turns.limit, context.Cause(ctx))
+	}
 	retry, err = guarded(ctx, o.Integration, alerts...)
+	done(err)
 	if !errors.Is(ctx.Err(), context.Canceled) { // a cancellation by a reload or a stop says nothing about the receiver
 		o.n.metrics.observe(o.receiver.Name, o.Integration.String(), err)
 	}
