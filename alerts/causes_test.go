@@ -266,15 +266,15 @@ func away(values string) string {
 }
 
 var causes = []cause{
-	{"a node dies", 1, func(f *fleet) { f.dies(1) }, sends("warn AvaxNodeDown: n01", "page AvaxNodeDown: n01|55 AVAX")},
-	{"two nodes die", 5, func(f *fleet) { f.dies(1, 2) }, sends("warn AvaxNodeDown: n01|n02", "page AvaxNodeDown: n01", "page AvaxNodeDown: n02")},
+	{"a node dies", 1, func(f *fleet) { f.dies(1) }, sends("page AvaxNodeDown: n01|55 AVAX")},
+	{"two nodes die", 5, func(f *fleet) { f.dies(1, 2) }, sends("page AvaxNodeDown: n01", "page AvaxNodeDown: n02")},
 	{"a rack of three nodes dies", 5, func(f *fleet) { f.dies(1, 2, 3); f.weight(1-1.5/float64(f.n), f.upTo(f.n)[3:]...) }, func(f *fleet) []string {
 		if f.n == 5 {
-			return []string{"warn AvaxNodeDown: n01|n02|n03", "page AvaxNodeDown several: 3 of 5|n01|n02|n03|dex"}
+			return []string{"page AvaxNodeDown several: 3 of 5|n01|n02|n03|dex"}
 		}
-		return []string{"warn AvaxNodeDown: n01|n02|n03", "page AvaxNodeDown several: 3 of 30|n01|n02|n03"}
+		return []string{"page AvaxNodeDown several: 3 of 30|n01|n02|n03"}
 	}},
-	{"all nodes die", 5, func(f *fleet) { f.dies(f.upTo(f.n)...) }, sends("warn AvaxNodeDown: n01|n05", "page AvaxNodeDown several: n01|n05")},
+	{"all nodes die", 5, func(f *fleet) { f.dies(f.upTo(f.n)...) }, sends("page AvaxNodeDown several: n01|n05")},
 	{"a node is cut off", 1, func(f *fleet) {
 		f.node(1, `avax_node_connected_stake_ratio{node="%[1]s"}`, "0.1")
 		f.node(1, `avax_node_uptime_rewarding_stake_ratio{node="%[1]s"}`, "0.1")

@@ -78,3 +78,29 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 		})
 	}
 }
+
+// A receiver gets two messages of an outage: it began, and it is over.
+func TestOutageIsTwoMessages(t *testing.T) {
+	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, incident{quick: true, more: rack}, func(t *testing.T, w *world) {
+				time.Sleep(10 * time.Minute)
+				each(stop, func(n string) { w.Node(n).Stop() })
+				time.Sleep(12 * time.Minute)
+				each(stop, func(n string) { w.Node(n).Start() })
+				time.Sleep(20 * time.Minute)
+				var told []string
+				messages := map[int]bool{}
+				for _, a := range w.Receiver.Alerts() {
+					if a.Labels["severity"] == "page" || a.Labels["severity"] == "warn" {
+						messages[a.Notification] = true
+						told = append(told, fmt.Sprintf("%d: %s %s %s", a.Notification, a.Status, a.Labels["severity"], a.Annotations["summary"]))
+					}
+				}
+				if len(messages) != 2 {
+					t.Errorf("%d messages: %s", len(messages), strings.Join(told, "; "))
+				}
+			})
+		})
+	}
+}

@@ -93,7 +93,8 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	}
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
-		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held, turns: map[string]*turns{},
+		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held,
+		turns:      map[string]*turns{},
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
