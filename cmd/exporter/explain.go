@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const explainArgs = "[--from URL] [--why] ALERT|FAMILY [TARGET]"
+const explainArgs = "[--at TIME] [--from URL] [--why] ALERT|FAMILY [TARGET]"
 
 const explainHelp = `
 For an alert, prints two sentences: its state with the value, the bound and the
@@ -24,6 +24,8 @@ Arguments:
   TARGET      a node, a chain, an ID or another label value (default: all)
 
 Options:
+  --at TIME   explain a time in the past, in UTC, such as 03:12 or
+              "2026-01-31 03:12", from the samples that the exporter keeps
   --from URL  address of the exporter
               (default: the exporter on this machine, at AVAX_LISTEN)
   --why       show what the answer is computed from
@@ -31,18 +33,20 @@ Options:
 Examples:
   avax-exporter explain AvaxNodeDown alpha
   avax-exporter explain --why AvaxL1RunwayLow foxtrot
+  avax-exporter explain --why --at 03:12 AvaxNodeDown alpha
   avax-exporter explain --from http://monitoring:9865 avax_node_up
 `
 
 // explainArguments are the arguments of the command explain.
 type explainArguments struct {
-	from, name, target string
-	why                bool
+	at, from, name, target string
+	why                    bool
 }
 
 // parseExplain parses the arguments of the command explain. The error is flag.ErrHelp, or it contains a remedy.
 func parseExplain(args []string) (a explainArguments, err error) {
 	words, err := parse(args, func(flags *flag.FlagSet) {
+		flags.StringVar(&a.at, "at", "", "")
 		flags.StringVar(&a.from, "from", "", "")
 		flags.BoolVar(&a.why, "why", false, "")
 	})
@@ -76,6 +80,9 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	query := url.Values{"name": {a.name}, "target": {a.target}}
 	if !a.why {
 		query.Set("why", "0")
+	}
+	if a.at != "" {
+		query.Set("at", a.at)
 	}
 	text, err := exporter.answerOf(ctx, "/explain?"+query.Encode())
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 var pastRow = regexp.MustCompile(`(?s)<tr[^>]*><th scope="row"><b>(\w+)</b>(.*?)</tr>`)
@@ -103,4 +104,33 @@ func TestOutageIsTwoMessages(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An alert that does not fire yet says when it pages. Afterwards, the answer for a time in the past is that of this time.
+func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
+		w.Node("bravo").Stop()
+		time.Sleep(3 * time.Minute)
+		asked := time.Now().UTC()
+		demand := func(query, want string) {
+			t.Helper()
+			if status, text := w.Get(t, "/explain?"+query); status != 200 || !regexp.MustCompile(want).MatchString(text) {
+				t.Errorf("%s: %d %s, want %s", query, status, text, want)
+			}
+		}
+		demand("name=AvaxChainNotBootstrapped&target=charlie&why=0", "does not fire yet: the fault lasts for .*, and it pages in [67] min")
+		demand("name=AvaxHeadStale&target=bravo&why=0", `Others are active about bravo: AvaxNodeDown \(warn, firing\)`)
+		time.Sleep(4 * time.Minute)
+		demand("name=AvaxNodeDown&target=bravo&why=0", `^AvaxNodeDown \(page\) is firing`)
+		w.Node("bravo").Start()
+		time.Sleep(10 * time.Minute)
+		demand("name=AvaxNodeDown&target=bravo&why=0", `^AvaxNodeDown for bravo does not fire`)
+		then := asked.Add(3 * time.Minute).Format("15:04")
+		demand("name=AvaxNodeDown&target=bravo&at="+then, `^At 2000-01-01 `+then+` UTC: AvaxNodeDown \(page\) is firing(?s:.*)value \d+`)
+		if status, text := w.Get(t, "/explain?name=AvaxNodeDown&target=bravo&at=yesterday"); status != 400 || !strings.Contains(text, "such as 03:12") {
+			t.Errorf("%d %s", status, text)
+		}
+	})
 }

@@ -63,6 +63,12 @@ func (e *explanation) answer(rules []alerting.Rule) (x Explanation) {
 	if worst == nil {
 		x.State, x.Do = e.quiet(rules)
 		x.State = subject + " does not fire: " + x.State
+		if coming := e.coming(rules[0].Name); coming != "" {
+			x.State, x.Do = subject+" "+coming+".", "The status page says what to do now."
+		}
+		if others := e.others(rules[0].Name); len(others) > 0 && x.Do == nothing {
+			x.Do = "Nothing to do about this alert. Others are active about " + e.target + ": " + words.Brief(others) + "."
+		}
 		return x
 	}
 	x.Severity = worst.Labels["severity"]
@@ -76,6 +82,40 @@ func (e *explanation) answer(rules []alerting.Rule) (x Explanation) {
 	x.State += "."
 	x.Do = cmp.Or(worst.Annotations["action"], worst.Annotations["description"])
 	return x
+}
+
+const nothing = "Nothing to do."
+
+// coming returns since when the fault lasts of which the alert does not fire yet, and when it pages if nothing changes; empty if there is none.
+func (e *explanation) coming(name string) string {
+	faults := e.about(`avax:fault_since_timestamp_seconds{alert="` + name + `"}`)
+	if len(faults) == 0 {
+		return ""
+	}
+	text := "does not fire yet: the fault lasts for " + words.Span(e.now.Sub(words.UnixTime(float64(faults[0].Value))))
+	for _, p := range e.about(`avax:fault_pages_timestamp_seconds{alert="` + name + `"}`) {
+		if left := words.UnixTime(float64(p.Value)).Sub(e.now); left > 0 && e.who(p.Metric) == e.who(faults[0].Metric) {
+			text += ", and it pages in " + words.Exact(left) + " if nothing changes"
+		}
+	}
+	return text
+}
+
+// others returns the names of other active alerts about the target, with the severity of each.
+func (e *explanation) others(name string) (names []string) {
+	for _, g := range e.groups {
+		for _, r := range g.Rules {
+			for _, a := range r.Alerts {
+				l := metricOf(a.Labels)
+				named := e.target != "" && l["node"]+l["chain"]+l["node_id"]+l["validation_id"] != ""
+				if text := r.Name + " (" + a.Labels["severity"] + ", " + a.State + ")"; named && r.Name != name && a.KeepFiringSince.IsZero() &&
+					a.Labels["severity"] != "info" && e.isAbout(l) && !slices.Contains(names, text) {
+					names = append(names, text)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // worst returns the worst active alert about the target, and its rule; nil if none is active.
@@ -120,7 +160,6 @@ func (e *explanation) quiet(rules []alerting.Rule) (why, do string) {
 			}
 		}
 	}
-	const nothing = "Nothing to do."
 	if nearest == nil {
 		return e.unread(rules)
 	}
@@ -153,7 +192,7 @@ func (e *explanation) unread(rules []alerting.Rule) (why, do string) {
 			continue
 		}
 		if why = "there are no samples of " + name; spec == nil {
-			return why + ".", "Nothing to do."
+			return why + ".", nothing
 		}
 		if e.target != "" {
 			why += " about " + e.target
@@ -173,9 +212,9 @@ func (e *explanation) unread(rules []alerting.Rule) (why, do string) {
 		if !ran {
 			return why + ", because the collector " + spec.Name + " does not run here.", "If you need this alert, add +" + spec.Name + " to AVAX_COLLECTORS."
 		}
-		return why + ": nothing here is a case for this alert.", "Nothing to do."
+		return why + ": nothing here is a case for this alert.", nothing
 	}
-	return "its condition is not met.", "Nothing to do."
+	return "its condition is not met.", nothing
 }
 
 // bounds returns for each severity when the rules fire, such as "fires below 30 days (warn)", of the rules that compare the same as a reading.

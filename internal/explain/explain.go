@@ -34,6 +34,72 @@ type UnknownError string
 
 func (u UnknownError) Error() string { return string(u) }
 
+// At explains an alert as Of does, for a time in the past, from the samples that the source keeps.
+func At(ctx context.Context, source alerting.Source, name, target string, at time.Time) (Explanation, error) {
+	groups, err := source.Groups(ctx)
+	if err == nil {
+		groups, err = past(ctx, source, groups, at)
+	}
+	if err != nil {
+		return Explanation{}, err
+	}
+	x, err := of(ctx, source, groups, nil, name, target, at)
+	x.State, x.Do = "At "+at.UTC().Format("2006-01-02 15:04 UTC")+": "+x.State, ""
+	return x, err
+}
+
+// past returns the groups with the alerts that were active at a time.
+func past(ctx context.Context, source alerting.Source, groups []alerting.Group, at time.Time) ([]alerting.Group, error) {
+	active, err := alerting.Vector(source.Query(ctx, "ALERTS", at))
+	if err != nil {
+		return nil, err
+	}
+	if len(active) == 0 { // at least the watchdog fires
+		return nil, UnknownError("no samples of " + at.UTC().Format("2006-01-02 15:04 UTC") + ": the exporter keeps some hours (metric avax_exporter_history_seconds), " +
+			"a Prometheus of AVAX_PROMETHEUS_URL more")
+	}
+	begins, err := alerting.Vector(source.Query(ctx, "ALERTS_FOR_STATE", at))
+	if err != nil {
+		return nil, err
+	}
+	since := map[string]time.Time{}
+	for _, s := range begins {
+		delete(s.Metric, model.MetricNameLabel)
+		since[s.Metric.String()] = words.UnixTime(float64(s.Value))
+	}
+	groups = slices.Clone(groups)
+	for i := range groups {
+		groups[i].Rules = slices.Clone(groups[i].Rules)
+		for j := range groups[i].Rules {
+			r := &groups[i].Rules[j]
+			r.Alerts = nil
+			for _, s := range active {
+				labels := map[string]string{}
+				state, of := string(s.Metric["alertstate"]), s.Metric.Clone()
+				delete(of, model.MetricNameLabel)
+				delete(of, "alertstate")
+				for name, value := range of {
+					labels[string(name)] = string(value)
+				}
+				if labels["alertname"] == r.Name && r.Type == alerting.AlertingRule && hasLabels(labels, r.Labels) {
+					r.Alerts = append(r.Alerts, alerting.Alert{Labels: labels, State: state, ActiveAt: since[of.String()]})
+				}
+			}
+		}
+	}
+	return groups, nil
+}
+
+// hasLabels reports whether an alert has the labels of a rule that are no templates.
+func hasLabels(alert, rule map[string]string) bool {
+	for name, value := range rule {
+		if alert[name] != value && !strings.Contains(value, "{{") {
+			return false
+		}
+	}
+	return true
+}
+
 // Of explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it explains all
 // targets. An UnknownError means that the name or the target does not exist.
 func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (Explanation, error) {
@@ -41,6 +107,10 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 	if err != nil {
 		return Explanation{}, err
 	}
+	return of(ctx, source, groups, jobs, name, target, now)
+}
+
+func of(ctx context.Context, source alerting.Source, groups []alerting.Group, jobs []*metric.Job, name, target string, now time.Time) (Explanation, error) {
 	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, asked: map[string]model.Vector{}, done: map[string]bool{},
 		called: map[string]string{}}
 	e.readNames()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -32,8 +33,16 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name, target := r.FormValue("name"), r.FormValue("target")
-	key := url.Values{"name": {name}, "target": {target}}.Encode()
+	at, err := pastTime(r.FormValue("at"), time.Now())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	key := url.Values{"name": {name}, "target": {target}, "at": {r.FormValue("at")}}.Encode()
 	answer, err := s.explanations.get(r.Context(), key, explainPatience, func(ctx context.Context) (explain.Explanation, error) {
+		if !at.IsZero() {
+			return explain.At(ctx, s.source(), name, target, at)
+		}
 		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())
 	})
 	var unknown explain.UnknownError
@@ -56,6 +65,27 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, answer.Text(r.FormValue("why") != "0"))
 	}
+}
+
+// pastTime reads a time in UTC: a time of day, which is the last one, or a date with a time. It returns zero for no text.
+func pastTime(text string, now time.Time) (at time.Time, err error) {
+	if text == "" {
+		return at, nil
+	}
+	now = now.UTC()
+	if at, err = time.Parse("15:04", text); err == nil {
+		at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
+		if at.After(now) {
+			at = at.AddDate(0, 0, -1)
+		}
+		return at, nil
+	}
+	for _, layout := range []string{"2006-01-02 15:04", "2006-01-02 15:04 UTC", time.RFC3339} {
+		if at, err = time.Parse(layout, text); err == nil && !at.After(now) {
+			return at, nil
+		}
+	}
+	return at, fmt.Errorf("at=%s: write a time in the past in UTC, such as 03:12 or \"%s\"", text, now.Add(-24*time.Hour).Format("2006-01-02 15:04"))
 }
 
 func (s *Site) explainPage(x explain.Explanation, name, target string) g.Node {
