@@ -71,12 +71,20 @@ type proxy struct {
 	mu   sync.Mutex
 	to   map[string]string // by host
 	fuji map[string]bool   // by host; "" for all
+	id   [2]string         // what alpha.sim answers as its node ID, and what instead; empty: nothing else
 }
 
 func (p *proxy) redirect(host, to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.to[host] = to
+}
+
+// setID changes the node ID that alpha answers.
+func (p *proxy) setID(is, instead string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.id = [2]string{is, instead}
 }
 
 func (p *proxy) setFuji(host string, is bool) {
@@ -88,11 +96,19 @@ func (p *proxy) setFuji(host string, is bool) {
 // RoundTrip implements http.RoundTripper.
 func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.mu.Lock()
-	to, fuji := p.to[r.URL.Host], p.fuji[r.URL.Host] || p.fuji[""]
+	to, fuji, id := p.to[r.URL.Host], p.fuji[r.URL.Host] || p.fuji[""], p.id
 	p.mu.Unlock()
 	return wiretest.Between(p.RoundTripper, func(c *wiretest.Call) (*http.Response, error) {
 		if to != "" {
 			c.URL.Host, c.Host = to, to
+		}
+		if id[0] != "" && r.URL.Host == "alpha.sim" {
+			return c.Rewritten(func(body []byte) []byte {
+				if !bytes.Contains(body, []byte("nodePOP")) {
+					return body
+				}
+				return bytes.ReplaceAll(body, []byte(id[0]), []byte(id[1]))
+			})
 		}
 		if !fuji {
 			return c.Ask()

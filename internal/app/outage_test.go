@@ -134,3 +134,38 @@ func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
 		}
 	})
 }
+
+// A node that starts with another staking key is red until its key is back, never green in between, and pages within 3 min with both IDs.
+func TestWrongKeyIsOneFault(t *testing.T) {
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		before := w.NodeID("alpha")
+		const other = "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ"
+		w.setID(before, other)
+		began, red := time.Now(), time.Duration(0)
+		for time.Since(began) < 8*time.Minute {
+			time.Sleep(5 * time.Second)
+			_, page := w.Get(t, "/")
+			switch level := headline.FindStringSubmatch(page); {
+			case level[1] != "well" && strings.Contains(level[2], "alpha") && red == 0:
+				red = time.Since(began)
+			case level[1] == "well" && red > 0:
+				t.Fatalf("red after %v, green after %v: %s", red, time.Since(began), level[2])
+			}
+		}
+		for _, a := range w.Receiver.Alerts() {
+			if a.Labels["alertname"] == "AvaxNodeIdentityChanged" && a.Labels["severity"] == "page" {
+				for _, id := range []string{before, other} {
+					if !strings.Contains(a.Annotations["description"], id) {
+						t.Errorf("%s is not in %q", id, a.Annotations["description"])
+					}
+				}
+				if paged := a.At.Sub(began); paged > 3*time.Minute+slack {
+					t.Errorf("page after %v", paged)
+				}
+				return
+			}
+		}
+		t.Error("no page")
+	})
+}
