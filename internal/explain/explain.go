@@ -55,8 +55,8 @@ func past(ctx context.Context, source alerting.Source, groups []alerting.Group, 
 		return nil, err
 	}
 	if len(active) == 0 { // at least the watchdog fires
-		return nil, UnknownError("no samples of " + at.UTC().Format("2006-01-02 15:04 UTC") + ": the exporter keeps some hours (metric avax_exporter_history_seconds), " +
-			"a Prometheus of AVAX_PROMETHEUS_URL more")
+		return nil, UnknownError("no samples of " + at.UTC().Format("2006-01-02 15:04 UTC") +
+			": the exporter keeps some hours (metric avax_exporter_history_seconds), a Prometheus of AVAX_PROMETHEUS_URL more")
 	}
 	begins, err := alerting.Vector(source.Query(ctx, "ALERTS_FOR_STATE", at))
 	if err != nil {
