@@ -22,6 +22,8 @@ import (
 type Options struct {
 	// Owners are labels that the operator gives to nodes and validators, such as owner. Each alert gets them.
 	Owners []string
+	// Unpaced leaves each rule in the group of its subject, however often it is evaluated.
+	Unpaced bool
 }
 
 // File is a rule file of Prometheus.
@@ -46,8 +48,9 @@ type Rule struct {
 
 // file is a file of the source.
 type file struct {
-	Group string
-	Rules []entry
+	Group    string
+	Interval model.Duration
+	Rules    []entry
 	head  string
 }
 
@@ -168,7 +171,7 @@ func Rules(source fs.FS, o Options) (*File, error) {
 	c.replicas = replicaRecords(byName)
 	compiled := &File{Head: files[0].head}
 	for _, f := range files {
-		g := Group{Name: f.Group}
+		g := Group{Name: f.Group, Interval: f.Interval}
 		for i := range f.Rules {
 			e := &f.Rules[i]
 			rules, err := c.entry(e)
@@ -183,6 +186,9 @@ func Rules(source fs.FS, o Options) (*File, error) {
 		compiled.Groups = append(compiled.Groups, g)
 	}
 	compiled.Groups[0].Rules = slices.Concat(c.thresholds, compiled.Groups[0].Rules)
+	if !o.Unpaced {
+		compiled.Groups = pace(compiled.Groups)
+	}
 	return compiled, nil
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/alerts/compile"
 )
 
 type group struct {
@@ -21,11 +24,20 @@ type group struct {
 	}
 }
 
-// groups are the groups of both rules files.
+// groups are the groups of both rules files, by subject: as in their source.
 var groups = func() (all []group) {
-	for _, text := range [][]byte{alerts.Rules, alerts.Companion} {
+	for _, name := range []string{alerts.RulesFile, alerts.CompanionFile} {
+		source, err := fs.Sub(alerts.Source, "source/"+name)
+		if err != nil {
+			fatal("alerts: %v", err)
+		}
+		compiled, err := compile.Rules(source, compile.Options{Unpaced: true})
+		if err != nil {
+			fatal("alerts: %v", err)
+		}
 		var file struct{ Groups []group }
-		if err := yaml.Unmarshal(text, &file); err != nil {
+		text, err := compiled.YAML()
+		if err := errors.Join(err, yaml.Unmarshal(text, &file)); err != nil {
 			fatal("alerts: %v", err)
 		}
 		all = append(all, file.Groups...)

@@ -1,0 +1,81 @@
+package compile
+
+import (
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// pace moves the rules that may be evaluated slowly to the group that has an interval of its own, in their order. All others, and what they read,
+// stay.
+func pace(groups []Group) []Group {
+	i := slices.IndexFunc(groups, func(g Group) bool { return g.Interval > 0 && len(g.Rules) == 0 })
+	if i < 0 {
+		return groups // it comes last
+	}
+	quick := map[string]bool{} // by the name of a record or alert
+	for grown := true; grown; {
+		grown = false
+		for _, g := range groups {
+			for _, r := range g.Rules {
+				if name := r.Record + r.Alert; !quick[name] && !urgent(r) {
+					continue
+				}
+				for _, name := range append(r.reads(), r.Record+r.Alert) {
+					grown = grown || !quick[name]
+					quick[name] = true
+				}
+			}
+		}
+	}
+	for n, g := range groups[:i] {
+		var stay []Rule
+		for _, r := range g.Rules {
+			if quick[r.Record+r.Alert] {
+				stay = append(stay, r)
+			} else {
+				groups[i].Rules = append(groups[i].Rules, r)
+			}
+		}
+		groups[n].Rules = stay
+	}
+	return slices.DeleteFunc(groups, func(g Group) bool { return len(g.Rules) == 0 })
+}
+
+// urgent reports whether a rule must be evaluated at the interval of the server.
+func urgent(r Rule) bool {
+	switch {
+	case r.Record == Threshold: // an alert that was evaluated before its threshold would end
+		return true
+	case r.Alert == "" || r.Labels["severity"] == "info":
+		return false
+	case r.Labels["severity"] == "warn":
+		return time.Duration(r.For) < 5*time.Minute
+	}
+	return time.Duration(r.For) < 10*time.Minute
+}
+
+var records = regexp.MustCompile(`avax:[a-z0-9_]+`)
+
+// reads returns the records and alerts that the rule and its texts read.
+func (r Rule) reads() (names []string) {
+	expr, err := promQL.ParseExpr(r.Expr)
+	if err != nil {
+		return nil
+	}
+	for _, matchers := range parser.ExtractSelectors(expr) {
+		for _, m := range matchers {
+			if m.Type == labels.MatchEqual && (m.Name == model.MetricNameLabel || m.Name == labels.AlertName) {
+				names = append(names, m.Value)
+			}
+		}
+	}
+	for _, text := range r.Annotations {
+		names = append(names, records.FindAllString(text, -1)...)
+	}
+	return names
+}
