@@ -176,6 +176,9 @@ var anyValue = rapid.OneOf(
 func TestPageEqualsThatOfARegistry(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store, all, own := metric.NewStore(), prometheus.NewRegistry(), prometheus.NewRegistry()
+		if rapid.Bool().Draw(t, "blocks") {
+			metric.InBlocks(store)
+		}
 		var families []*metric.Family
 		set := map[string]func(float64, ...string){}
 		for i := range rapid.IntRange(1, 3).Draw(t, "families") {

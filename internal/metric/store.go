@@ -16,6 +16,7 @@ type Store struct {
 	jobs     map[Key]*Job        // a *Job is never changed, only replaced
 	sections map[string]*section // by the name of the family
 	series   int
+	whole    int // see wholeUpTo
 	own      ownPage
 }
 
@@ -42,7 +43,9 @@ type jobChunk struct {
 }
 
 // NewStore returns an empty store.
-func NewStore() *Store { return &Store{jobs: map[Key]*Job{}, sections: map[string]*section{}} }
+func NewStore() *Store {
+	return &Store{jobs: map[Key]*Job{}, sections: map[string]*section{}, whole: wholeUpTo}
+}
 
 // Put records a run.
 func (s *Store) Put(r Run) {

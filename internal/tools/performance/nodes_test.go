@@ -47,22 +47,67 @@ type usage struct {
 	cores, memory, series, calls float64       // memory in bytes, calls to each node in a minute
 }
 
-// measure runs the program with this number of nodes. It waits until the memory is stable, and then measures a minute with four scrapes.
-func measure(b *testing.B, size int, env ...string) (u usage) {
+// BenchmarkUse measures exporters as they are used: with a scrape every 15 s while the collectors run, with the rules, and next to the same exporter
+// without rules, which is the anchor.
+func BenchmarkUse(b *testing.B) {
+	for _, size := range []int{1, 30} {
+		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
+			var with, without usage
+			var both sync.WaitGroup
+			both.Go(func() { with = use(b, size) })
+			both.Go(func() { without = use(b, size, "AVAX_ALERTING=off") })
+			both.Wait()
+			b.ReportMetric(60*with.cores, "cpu-s/min")
+			b.ReportMetric(with.cores/without.cores, "times-without-rules")
+			b.ReportMetric(with.memory/1e6, "MB")
+			b.ReportMetric(with.calls, "calls/min")
+		})
+	}
+}
+
+// use runs the program for six minutes, and measures the last four.
+func use(b *testing.B, size int, env ...string) (u usage) {
+	b.Helper()
+	const warm, measured = 8, 16 // scrapes
+	e, many := start(b, size, env...)
+	defer e.End(syscall.SIGTERM)
+	e.Ready()
+	var before, after testworld.Samples
+	var calls int64
+	for i := range warm + measured + 1 {
+		time.Sleep(15 * time.Second)
+		if after = scrape(b, e); i == warm {
+			before, calls = after, many.calls.Load()
+		}
+	}
+	seconds := (measured * 15 * time.Second).Seconds()
+	u.cores = (after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / seconds
+	u.memory, u.series = after["process_resident_memory_bytes"], float64(len(after))
+	u.calls = float64(many.calls.Load()-calls) / float64(size) / seconds * 60
+	return u
+}
+
+// start starts the program with this number of nodes.
+func start(b *testing.B, size int, env ...string) (*testworld.Exporter, *manyNodes) {
 	b.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
 	many := &manyNodes{network: network, answers: map[string]answer{}}
 	server := httptest.NewServer(many)
-	defer server.Close()
+	b.Cleanup(server.Close)
 	var list strings.Builder
 	for i := range size {
 		fmt.Fprintf(&list, "- {targets: [\"%s/n%05d\"], labels: {node: n%05d}}\n", server.URL, i, i)
 	}
+	return testworld.StartExporter(b, append(env, "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...), many
+}
+
+// measure runs the program with this number of nodes. It waits until the memory is stable, and then measures a minute with four scrapes.
+func measure(b *testing.B, size int, env ...string) (u usage) {
+	b.Helper()
 	testworld.ExporterPath(b) // building it is not part of the start
 
 	began := time.Now()
-	e := testworld.StartExporter(b, append(env, "AVAX_ALERTING=off", "AVAX_NODES_FILE="+testworld.File(b, list.String()),
-		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...)
+	e, many := start(b, size, append(env, "AVAX_ALERTING=off")...)
 	e.Ready()
 	if _, _, err := e.Get("/metrics"); err != nil {
 		b.Fatal(err)
