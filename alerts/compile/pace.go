@@ -3,6 +3,7 @@ package compile
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -49,7 +50,8 @@ func pace(groups []Group) []Group {
 // urgent reports whether a rule must be evaluated at the interval of the server.
 func urgent(r Rule) bool {
 	switch {
-	case r.Record == Threshold: // an alert that was evaluated before its threshold would end
+	case r.Record == Threshold, // an alert that was evaluated before its threshold would end
+		strings.HasPrefix(r.Record, "avax:fault_"): // the status page reads them
 		return true
 	case r.Alert == "" || r.Labels["severity"] == "info":
 		return false
