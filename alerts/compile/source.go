@@ -51,7 +51,7 @@ type file struct {
 	Group    string
 	Interval model.Duration
 	Rules    []entry
-	head  string
+	head     string
 }
 
 // entry is a record, or an alert with a rule for each of its tiers. A tier has the fields of its alert, unless it has its own.
