@@ -43,7 +43,7 @@ func collectAddress(ctx context.Context, ups *collector.Upstreams, on collector.
 }
 
 func collectPAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
-	has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
+	has, err := nodes.Agreed(ctx, ups.Pool, nodes.FactBalances, exactly, func(ctx context.Context, n *nodes.Node) (node.PlatformBalance, error) {
 		return nodes.Optional(n.PlatformBalance(ctx, address))
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func collectPAddress(ctx context.Context, ups *collector.Upstreams, address stri
 }
 
 func collectXAddress(ctx context.Context, ups *collector.Upstreams, address string, out *metric.Batch) error {
-	count, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (int, error) {
+	count, err := nodes.Agreed(ctx, ups.Pool, nodes.FactBalances, exactly, func(ctx context.Context, n *nodes.Node) (int, error) {
 		return nodes.Optional(n.AVMUTXOs(ctx, "X", address))
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func collectXAddress(ctx context.Context, ups *collector.Upstreams, address stri
 		return err
 	}
 	for _, a := range monitored {
-		has, err := nodes.Agreed(ctx, ups.Pool, "balances", exactly, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
+		has, err := nodes.Agreed(ctx, ups.Pool, nodes.FactBalances, exactly, func(ctx context.Context, n *nodes.Node) (node.AVMBalance, error) {
 			return nodes.Optional(n.AVMBalance(ctx, "X", address, a.AssetID))
 		})
 		if err != nil {

@@ -166,7 +166,7 @@ func listDelegations(ctx context.Context, ups *collector.Upstreams, address stri
 	}
 	current := map[string]payout{}
 	for _, id := range ids {
-		views, err := nodes.Agreeing(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
+		views, err := nodes.Agreeing(ctx, ups.Pool, nodes.FactValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
 			entries, err := n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, id)
 			return reported{entries, n.KnownID()}, err
 		})

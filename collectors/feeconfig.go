@@ -45,7 +45,7 @@ var feeConfig = &collector.Spec{
 
 func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is metric.ErrNotOffered.
-	answer, err := nodes.Agreed(ctx, ups.Pool, "fee configuration", exactly, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
+	answer, err := nodes.Agreed(ctx, ups.Pool, nodes.FactFeeConfig, exactly, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
 		return nodes.Optional(n.EthFeeConfig(ctx, on.Chain.Ref))
 	})
 	if err != nil {

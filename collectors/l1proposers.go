@@ -1,6 +1,7 @@
 package collectors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -93,11 +94,12 @@ func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, on
 		epoch   node.Epoch
 		pHeight heightAt
 	}
-	same := func(a, b answer) bool {
-		return a.epoch.Number == b.epoch.Number && a.epoch.PChainHeight == b.epoch.PChainHeight && a.epoch.StartTime.Equal(b.epoch.StartTime.Time) &&
-			closely(float64(a.block.Number), float64(b.block.Number)) && closely(float64(a.pHeight.height), float64(b.pHeight.height))
+	// A node reports the epoch of the block that it prefers, which on a slow chain is not the same on all nodes.
+	earlier := func(a, b answer) int {
+		return cmp.Or(cmp.Compare(a.epoch.Number, b.epoch.Number), cmp.Compare(a.epoch.PChainHeight, b.epoch.PChainHeight),
+			a.epoch.StartTime.Compare(b.epoch.StartTime.Time), cmp.Compare(a.block.Number, b.block.Number))
 	}
-	a, err := nodes.Agreed(ctx, ups.Pool, "epoch", same, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
+	a, err := nodes.ReachedBy(ctx, ups.Pool, earlier, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
 		if a.block, err = collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c); err != nil {
 			return a, err
 		}
@@ -183,7 +185,7 @@ func (v *proposerView) at(ctx context.Context, ups *collector.Upstreams, subnetI
 	weights, known := v.sets[height]
 	if !known {
 		var err error
-		weights, err = nodes.Agreed(ctx, ups.Pool, factValidators, maps.Equal, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
+		weights, err = nodes.Agreed(ctx, ups.Pool, nodes.FactValidators, maps.Equal, func(ctx context.Context, n *nodes.Node) (map[string]uint64, error) {
 			return nodes.Optional(n.PlatformValidatorsAt(ctx, height, subnetID))
 		})
 		if err != nil || len(weights) == 0 {

@@ -71,6 +71,26 @@ func TestReplacedValidatorsWithoutABlockFreezeTheChain(t *testing.T) {
 	})
 }
 
+// On a slow chain each node prefers another block, and reports the epoch of that one. Nobody is wrong, and who can build is known.
+func TestNodesThatPreferOtherBlocksAgreeOnProposers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo", "charlie", "foxtrot")
+		w.network.SetBlockPeriod("examplel1", 0)
+		w.network.SendTransaction("examplel1", "alpha")
+		run := w.proposers(t, "examplel1")
+		for minute := range 20 {
+			time.Sleep(time.Minute)
+			for i, n := range []string{"alpha", "bravo"} {
+				w.network.Node(n).Prefer("examplel1", (minute/3+i)%3 > 0)
+			}
+			wantSeries(t, run(), `avax_l1_proposers_left{chain="examplel1"}`, "5")
+			for n, facts := range w.ups.Contradicted() {
+				t.Errorf("minute %d: %s is contradicted about %v", minute, n, facts)
+			}
+		}
+	})
+}
+
 // A node that stops and an idle chain are normal. Only who can build counts.
 func TestIdleChainKeepsItsProposers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {

@@ -108,7 +108,7 @@ type timedSet struct {
 // agreedTimedSet requests the set and its time. The nodes must agree.
 func agreedTimedSet(ctx context.Context, ups *collector.Upstreams, subnetID string) (timedSet, error) {
 	same := func(a, b timedSet) bool { return a.at.Sub(b.at).Abs() <= maxApart && sameValidators(a.set, b.set) }
-	return nodes.Agreed(ctx, ups.Pool, factValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
+	return nodes.Agreed(ctx, ups.Pool, nodes.FactValidators, same, func(ctx context.Context, n *nodes.Node) (timedSet, error) {
 		return timedSetOf(ctx, n, subnetID)
 	})
 }

@@ -38,7 +38,7 @@ var nativeBalances = &collector.Spec{
 func collectNativeBalance(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	c, address := on.Chain, on.Item.Value
 	symbol := ""
-	tokens, err := nodes.Agreed(ctx, ups.Pool, "balances", closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
+	tokens, err := nodes.Agreed(ctx, ups.Pool, nodes.FactBalances, closely, func(ctx context.Context, n *nodes.Node) (float64, error) {
 		return nodes.Optional(n.EthBalance(ctx, c.Ref, address))
 	})
 	if ups.Data != nil {

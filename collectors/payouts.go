@@ -163,7 +163,7 @@ func (r *payoutReader) paid(ctx context.Context, name, tx string) (sum wire.Nano
 		return sum, true, nil
 	}
 	if !r.ups.IsEmpty() {
-		sum, err := nodes.Agreed(ctx, r.ups.Pool, "rewards", exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
+		sum, err := nodes.Agreed(ctx, r.ups.Pool, nodes.FactRewards, exactly, func(ctx context.Context, n *nodes.Node) (sum wire.NanoAVAX, err error) {
 			outputs, err := nodes.Optional(n.PlatformRewardUTXOs(ctx, tx))
 			for _, u := range outputs {
 				sum += wire.NanoAVAX(u.Amount)

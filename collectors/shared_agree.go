@@ -11,12 +11,6 @@ import (
 
 // Nodes are a few blocks apart, so what changes with blocks may differ a little between them.
 
-// factStake and factValidators name facts in errors and on the status page.
-const (
-	factStake      = "stake"
-	factValidators = "validators"
-)
-
 // agreement is how much amounts of two nodes may differ, as a share of the larger one.
 const agreement = 0.01
 

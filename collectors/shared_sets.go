@@ -70,7 +70,7 @@ func (r reported) same(o reported) bool { return sameValidators(r.entries, o.ent
 // monitoredEntries requests the P-Chain's entries of the monitored validators. The nodes must agree. reporter is the ID of the node that
 // answered, if it is known; empty for an observer.
 func monitoredEntries(ctx context.Context, ups *collector.Upstreams, moreIDs ...string) (entries []node.Validator, reporter string, err error) {
-	r, err := nodes.Agreed(ctx, ups.Pool, factValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
+	r, err := nodes.Agreed(ctx, ups.Pool, nodes.FactValidators, reported.same, func(ctx context.Context, n *nodes.Node) (reported, error) {
 		found, err := entriesOf(ctx, ups, n, moreIDs...)
 		return reported{found, n.KnownID()}, err
 	})
@@ -82,14 +82,14 @@ const unusedNodeID = "NodeID-111111111111111111116DBWJs"
 
 // subnetSet requests the validators of a subnet. The nodes must agree.
 func subnetSet(ctx context.Context, ups *collector.Upstreams, subnetID string) ([]node.Validator, error) {
-	return nodes.Agreed(ctx, ups.Pool, factValidators, sameValidators, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+	return nodes.Agreed(ctx, ups.Pool, nodes.FactValidators, sameValidators, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, subnetID)
 	})
 }
 
 // primarySets requests the primary network's validators. The nodes must agree, up to 1 % of all stake. It returns the sets of those that do.
 func primarySets(ctx context.Context, ups *collector.Upstreams) ([][]node.Validator, error) {
-	return nodes.Agreeing(ctx, ups.Pool, factStake, similarStake, primarySetOf)
+	return nodes.Agreeing(ctx, ups.Pool, nodes.FactStake, similarStake, primarySetOf)
 }
 
 // observedSetEvery is the minimum time between two requests to an observer for a whole validator set. It is long,

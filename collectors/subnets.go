@@ -53,7 +53,7 @@ func collectOwners(ctx context.Context, ups *collector.Upstreams, on collector.S
 	if !ups.ChainReports(on.Chain, "owners of "+b.SubnetID) {
 		return nil
 	}
-	s, err := nodes.Agreed(ctx, ups.Pool, "owners", exactly, func(ctx context.Context, n *nodes.Node) (owners, error) {
+	s, err := nodes.Agreed(ctx, ups.Pool, nodes.FactOwners, exactly, func(ctx context.Context, n *nodes.Node) (owners, error) {
 		return nodes.Optional(reportedOwners(ctx, n, b.SubnetID))
 	})
 	if err != nil && ups.Data != nil {

@@ -37,7 +37,7 @@ var supply = &collector.Spec{
 // currentSupply requests the supply of AVAX. The nodes must agree.
 func currentSupply(ctx context.Context, ups *collector.Upstreams) (node.Supply, error) {
 	same := func(a, b node.Supply) bool { return closely(float64(a.Supply), float64(b.Supply)) }
-	return nodes.Agreed(ctx, ups.Pool, "supply", same, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
+	return nodes.Agreed(ctx, ups.Pool, nodes.FactSupply, same, func(ctx context.Context, n *nodes.Node) (node.Supply, error) {
 		return n.PlatformCurrentSupply(ctx, node.PrimaryNetworkID)
 	})
 }
@@ -45,7 +45,7 @@ func currentSupply(ctx context.Context, ups *collector.Upstreams) (node.Supply, 
 // validatorFee requests the fee of L1 validators. The nodes must agree.
 func validatorFee(ctx context.Context, ups *collector.Upstreams) (node.ValidatorFeeState, error) {
 	same := func(a, b node.ValidatorFeeState) bool { return closely(float64(a.Price), float64(b.Price)) }
-	return nodes.Agreed(ctx, ups.Pool, "fees", same, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
+	return nodes.Agreed(ctx, ups.Pool, nodes.FactFees, same, func(ctx context.Context, n *nodes.Node) (node.ValidatorFeeState, error) {
 		return nodes.Optional(n.PlatformValidatorFeeState(ctx))
 	})
 }
@@ -59,7 +59,7 @@ func collectSupply(ctx context.Context, ups *collector.Upstreams, _ collector.Su
 
 	// The price of gas changes with each block.
 	samePrice := func(a, b node.FeeState) bool { return a.Price <= 2*b.Price && b.Price <= 2*a.Price }
-	gas, err := nodes.Agreed(ctx, ups.Pool, "fees", samePrice, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
+	gas, err := nodes.Agreed(ctx, ups.Pool, nodes.FactFees, samePrice, func(ctx context.Context, n *nodes.Node) (node.FeeState, error) {
 		return nodes.Optional(n.PlatformFeeState(ctx))
 	})
 	if err == nil {
@@ -72,7 +72,7 @@ func collectSupply(ctx context.Context, ups *collector.Upstreams, _ collector.Su
 	}
 
 	closeCounts := func(a, b int) bool { return closely(float64(a), float64(b)) }
-	count, countErr := nodes.Agreed(ctx, ups.Pool, "blockchains", closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
+	count, countErr := nodes.Agreed(ctx, ups.Pool, nodes.FactBlockchains, closeCounts, func(ctx context.Context, n *nodes.Node) (int, error) {
 		all, err := n.PlatformBlockchains(ctx)
 		return len(all), err
 	})

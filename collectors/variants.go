@@ -25,8 +25,8 @@ var fleetVariants = metric.New("avax_fleet_variants",
 	"fact", "subject").AtMost(10 * collector.MaxNamed) // each of up to MaxChains chains has two series
 
 var nodeContradicted = metric.New("avax_node_contradicted",
-	"1 if most nodes and observers that were asked contradict the node about the network or a chain more than once in the last 15 minutes, 0 if not. If no "+
-		"value has a majority, all of them have 1. The status page lists the facts, such as stake, supply, validators and fees.", "node")
+	"1 if most nodes and observers that were asked contradict the node about the network or a chain more than once in the last 15 minutes, 0 if not. Without "+
+		"a majority nobody has 1. The status page lists the facts, such as stake, supply, validators and fees.", "node")
 
 var variants = &collector.Spec{
 	Name:     "variants",

@@ -93,6 +93,11 @@ func (n *Node) FallBehind(chain string) {
 	n.net.change(func(now time.Time) { n.stuck[n.net.mustChain(chain)] = now })
 }
 
+// Prefer makes the node prefer a block of the chain that is just proposed and not accepted, or ends that. The node reports the epoch of this block.
+func (n *Node) Prefer(chain string, on bool) {
+	n.net.change(func(time.Time) { n.prefers[n.net.mustChain(chain)] = on })
+}
+
 // StopExecuting stops the node from executing blocks of the chain. It still accepts them.
 func (n *Node) StopExecuting(chain string) {
 	n.net.change(func(now time.Time) {

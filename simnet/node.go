@@ -23,6 +23,7 @@ type Node struct {
 	disk          disk
 	chains        map[*chain]chainFate
 	stuck         map[*chain]time.Time // time since which the node accepts no blocks of a chain
+	prefers       map[*chain]bool      // chains of which the node prefers a block that is not accepted
 	forked        map[*chain]uint64    // height from which the node has its own blocks of a chain
 	benched       map[*member][]string
 	levels        map[string]logLevel
@@ -69,6 +70,7 @@ func newNode(net *Network, m *member) *Node {
 		member:    m,
 		chains:    make(map[*chain]chainFate),
 		stuck:     make(map[*chain]time.Time),
+		prefers:   make(map[*chain]bool),
 		forked:    make(map[*chain]uint64),
 		benched:   make(map[*member][]string),
 		levels:    make(map[string]logLevel),

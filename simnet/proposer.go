@@ -124,9 +124,12 @@ func proposerService(c *chain) service {
 	return service{"proposervm", map[string]method{
 		"getCurrentEpoch": on(func(v *view, _ noParams) (any, error) {
 			newest := v.head(c).time
+			if v.node.prefers[c] {
+				newest = v.now
+			}
 			start := c.heads.at(newest.Truncate(epochLength).Add(-time.Nanosecond))
 			start = head{start.height + 1, c.heads.timeOf(start.height + 1)}
-			if start.time.After(newest) {
+			if start.time.After(newest) || start.time.Before(newest.Truncate(epochLength)) {
 				start.time = newest
 			}
 			return struct {

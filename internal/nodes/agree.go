@@ -35,12 +35,29 @@ func Reached(voices []float64) float64 {
 	return sorted[len(sorted)-1-Deciding(len(sorted))]
 }
 
+// ReachedBy returns what a chain has reached, where nodes may be at different blocks: the answer that Deciding selects. compare orders the answers. A node
+// may be ahead or behind, so nobody is contradicted. It requests the answer from three healthy nodes, and from up to 25 if theirs differ.
+func ReachedBy[T any](ctx context.Context, p *Pool, compare func(a, b T) int, call func(context.Context, *Node) (T, error)) (T, error) {
+	own, observers := p.OfNetwork()
+	healthy := slices.DeleteFunc(slices.Clone(own), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	asked := min(askedFirst, len(healthy))
+	votes := ballot[T]{same: func(a, b T) bool { return compare(a, b) == 0 }}
+	votes.ask(ctx, healthy[:asked], call)
+	if rest := healthy[asked:min(len(healthy), askedAtMost)]; !votes.unanimous() && len(rest) > 0 {
+		votes.ask(ctx, rest, call)
+	}
+	if len(votes.from) == 0 {
+		return votes.elsewhere(ctx, without(slices.Concat(own, observers), healthy[:asked]), call)
+	}
+	slices.SortFunc(votes.values, compare)
+	return votes.values[len(votes.values)-1-Deciding(len(votes.values))], nil
+}
+
 // Agreed returns a fact about the network or a chain, which is the same on all nodes. It requests the fact from three healthy nodes. If their
 // answers are the same, it returns the first. If they are not, it requests new answers, then the fact from up to 25 healthy nodes and the observers,
 // and returns the answer of more than half of those that answered. If there is no such answer, it returns an error that names the nodes. If too few
 // of the first three answer, it asks the others at once. With less than two healthy nodes there is nothing to compare, and Agreed is First.
-// fact names the fact in errors and on the status page.
-func Agreed[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) (T, error) {
+func Agreed[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) (T, error) {
 	all, err := Agreeing(ctx, p, fact, same, call)
 	if err != nil {
 		var none T
@@ -50,7 +67,7 @@ func Agreed[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) 
 }
 
 // Agreeing is like Agreed, but returns all answers that are the same.
-func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) ([]T, error) {
+func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	own, observers := p.OfNetwork()
 	healthy := slices.DeleteFunc(slices.Clone(own), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
 	if len(healthy) < 2 {
@@ -73,21 +90,25 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact string, same func(a, b T
 		votes.ask(ctx, slices.Concat(rest, observers), call)
 	}
 	if len(votes.from) == 0 {
-		others := slices.DeleteFunc(slices.Concat(own, observers), func(n *Node) bool { return slices.Contains(healthy[:asked], n) })
-		v, err := votes.elsewhere(ctx, others, call)
+		v, err := votes.elsewhere(ctx, without(slices.Concat(own, observers), healthy[:asked]), call)
 		return []T{v}, err
 	}
 	most := votes.majority()
-	p.noteContradicted(fact, votes.from, most)
 	if most == nil {
 		return nil, fmt.Errorf("%s: %s report different values, and no value has a majority: compare these nodes with another one, or add one to AVAX_OBSERVERS",
-			fact, strings.Join(Names(votes.from), ", "))
+			fact.Name, strings.Join(Names(votes.from), ", "))
 	}
+	p.noteContradicted(fact.Name, votes.from, most)
 	var group []T
 	for _, i := range most {
 		group = append(group, votes.values[i])
 	}
 	return group, nil
+}
+
+// without returns the nodes that are not among others.
+func without(all, others []*Node) []*Node {
+	return slices.DeleteFunc(all, func(n *Node) bool { return slices.Contains(others, n) })
 }
 
 // ballot holds the answers of several nodes to the same question.
@@ -172,7 +193,7 @@ type contradictedKey struct {
 // contradiction tells when the majority contradicted a node.
 type contradiction struct{ first, last time.Time }
 
-// noteContradicted stores which nodes the majority contradicts; all of them if there is no majority.
+// noteContradicted stores which nodes the majority contradicts.
 func (p *Pool) noteContradicted(fact string, from []*Node, most []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

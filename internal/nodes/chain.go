@@ -112,7 +112,7 @@ func isID(ref string) bool {
 // outcome is NotFound if the P-Chain has no such chain.
 func (p *Pool) Blockchain(ctx context.Context, c Chain) (node.Blockchain, error) {
 	same := func(a, b node.Blockchain) bool { return a == b }
-	return Agreed(scrape.MaxAge(ctx, StaticAge), p, "blockchains", same, func(ctx context.Context, n *Node) (node.Blockchain, error) {
+	return Agreed(scrape.MaxAge(ctx, StaticAge), p, FactBlockchains, same, func(ctx context.Context, n *Node) (node.Blockchain, error) {
 		id := c.Ref
 		for range 2 { // the first pass assumes that c.Ref is a blockchain ID, the second that it is an alias
 			b, exists, err := n.PlatformBlockchain(ctx, id)

@@ -87,12 +87,9 @@ func (p *Pool) Undiscovered() []string {
 	return missing
 }
 
-// factChains names a fact in errors and on the status page.
-const factChains = "chains"
-
 // Unmonitored returns the chains of subnets that are not monitored. Nodes must agree about the chains and their subnets: a verdict depends on it.
 func (p *Pool) Unmonitored(ctx context.Context) ([]node.Blockchain, error) {
-	all, err := Agreed(scrape.MaxAge(ctx, StaticAge), p, factChains, sameChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
+	all, err := Agreed(scrape.MaxAge(ctx, StaticAge), p, FactBlockchains, sameChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) {
 		return n.PlatformBlockchains(ctx)
 	})
 	if err != nil && node.IsNotServed(err) {

@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -384,7 +385,7 @@ func TestShortDifferencesContradictNobody(t *testing.T) {
 				changed := time.Now()
 				asked := map[string]int{}
 				var mu sync.Mutex
-				epoch, err := nodes.Agreed(within(t, 10*time.Second), p, "epoch", func(a, b int) bool { return a == b },
+				epoch, err := nodes.Agreed(within(t, 10*time.Second), p, nodes.Fact{Name: "epoch"}, func(a, b int) bool { return a == b },
 					func(_ context.Context, n *nodes.Node) (int, error) {
 						mu.Lock()
 						defer mu.Unlock()
@@ -402,12 +403,54 @@ func TestShortDifferencesContradictNobody(t *testing.T) {
 	}
 }
 
+// Without a majority nobody is wrong: the error names all.
+func TestNoMajorityContradictsNobody(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie", "delta"}, func(t *testing.T, n network, p *nodes.Pool) {
+		for range 3 {
+			_, err := nodes.Agreed(within(t, 10*time.Second), p, nodes.FactStake, func(a, b string) bool { return a == b },
+				func(_ context.Context, n *nodes.Node) (string, error) { return n.Name(), nil })
+			if err == nil || !strings.Contains(err.Error(), "stake: ") || !strings.Contains(err.Error(), "alpha, bravo, charlie, delta report different values") {
+				t.Errorf("%v", err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if c := p.Contradicted(); len(c) > 0 {
+			t.Errorf("contradicted: %v", c)
+		}
+	})
+}
+
+// What nodes reach one after the other follows most of them: of three, neither one that is ahead nor one that is behind decides.
+func TestReachedByFollowsMost(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
+		for _, c := range []struct {
+			says map[string]int
+			want int
+		}{
+			{map[string]int{"alpha": 7, "bravo": 7, "charlie": 1_000_000}, 7},
+			{map[string]int{"alpha": 7, "bravo": 8, "charlie": 7}, 7},
+			{map[string]int{"alpha": 7, "bravo": 8, "charlie": 8}, 8},
+			{map[string]int{"alpha": 0, "bravo": 8, "charlie": 9}, 8},
+		} {
+			got, err := nodes.ReachedBy(within(t, 10*time.Second), p, cmp.Compare[int], func(_ context.Context, n *nodes.Node) (int, error) {
+				return c.says[n.Name()], nil
+			})
+			if got != c.want || err != nil {
+				t.Errorf("%v: %d, %v", c.says, got, err)
+			}
+		}
+		if c := p.Contradicted(); len(c) > 0 {
+			t.Errorf("contradicted: %v", c)
+		}
+	})
+}
+
 // One answer that differs may be late. A node that still differs a minute later is contradicted.
 func TestNodeIsContradictedWhenItDiffersTwice(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
 		compare := func() map[string][]string {
 			t.Helper()
-			value, err := nodes.Agreed(within(t, 10*time.Second), p, "epoch", func(a, b int) bool { return a == b },
+			value, err := nodes.Agreed(within(t, 10*time.Second), p, nodes.Fact{Name: "epoch"}, func(a, b int) bool { return a == b },
 				func(_ context.Context, n *nodes.Node) (int, error) { return len(n.Name()), nil }) // charlie differs
 			if value != len("alpha") || err != nil {
 				t.Errorf("%d, %v", value, err)
