@@ -161,7 +161,7 @@ func (w world) blockHealthAPI() {
 }
 
 // A chain that a node tracks is discovered in any state: running, bootstrapping or failed. Discover makes one health
-// call to each node, and requests the list of chains from one node.
+// call to each node, and requests the list of chains from three nodes.
 func TestHealthChecksRevealTrackedChains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		w.setNodes(t, "alpha", "echo", "delta")
@@ -186,7 +186,7 @@ func TestHealthChecksRevealTrackedChains(t *testing.T) {
 		for _, c := range w.network.Calls() {
 			calls[c.Method]++
 		}
-		if len(w.network.Calls()) != 4 || calls["platform.getBlockchains"] != 1 {
+		if len(w.network.Calls()) != 6 || calls["platform.getBlockchains"] != 3 {
 			t.Errorf("calls %v", calls)
 		}
 		w.ups.SetChains(found)

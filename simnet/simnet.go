@@ -145,6 +145,9 @@ func (n *Network) NodeID(name string) string {
 // NewNodeID returns a valid ID of no participant, the same for each i.
 func (n *Network) NewNodeID(i int) string { return n.truth.newNodeID("new", i) }
 
+// NewID returns a valid ID of a chain, subnet or transaction that nothing has. Different i give different IDs.
+func (n *Network) NewID(i int) string { return n.truth.newID("new", i) }
+
 // Chain holds the identifiers of a chain.
 type Chain struct {
 	Name       string // as in platform.getBlockchains; "P" for the P-Chain, which is not listed there

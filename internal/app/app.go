@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -293,25 +294,31 @@ func Run(ctx context.Context, o Options) error {
 func (a *App) followChains(ctx context.Context) {
 	const first, soon, later = 2 * time.Second, 15 * time.Second, 5 * time.Minute
 	ups := a.targets.ups
-	wait := first
+	wait, tooMany := first, false
 	for {
 		pass, cancel := context.WithTimeout(ctx, time.Minute)
 		chains, err := ups.Discover(pass, ups.Chains())
 		cancel()
-		for _, chain := range chains[len(ups.Chains()):] {
+		before := ups.Chains()
+		added, gone := lacking(chains, before), lacking(before, chains)
+		for _, chain := range added {
 			a.log.Info("chain found", "chain", chain.Name, "blockchain_id", chain.Ref)
 		}
-		if len(chains) > len(ups.Chains()) {
+		for _, chain := range gone {
+			a.log.Info("chain forgotten", "chain", chain.Name, "blockchain_id", chain.Ref)
+		}
+		if len(added)+len(gone) > 0 {
 			a.mu.Lock()
 			ups.SetChains(chains)
-			if len(chains) == nodes.MaxChains {
-				a.log.Warn("too many chains tracked", "chains", len(chains), "remedy", "list the chains to monitor in AVAX_CHAINS")
-			}
 			a.scheduler.Set(a.targets.jobs())
 			a.scheduler.ChainsChanged()
 			a.warnIfOverBudget()
 			a.mu.Unlock()
 		}
+		if errors.Is(err, nodes.ErrTooManyChains) && !tooMany {
+			a.log.Warn("too many chains tracked", "chains", len(chains), "err", err, "remedy", "list the chains to monitor in AVAX_CHAINS")
+		}
+		tooMany = errors.Is(err, nodes.ErrTooManyChains)
 		next := later
 		if err != nil {
 			a.log.Debug("chain discovery failed", "err", err)
@@ -331,6 +338,11 @@ func (a *App) followChains(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lacking returns the chains that others lack.
+func lacking(chains, others []nodes.Chain) []nodes.Chain {
+	return slices.DeleteFunc(slices.Clone(chains), func(c nodes.Chain) bool { return slices.Contains(others, c) })
 }
 
 // init sets the version in the family build_info to the module's version.

@@ -62,3 +62,79 @@ func TestInventedNamesAddFewSeries(t *testing.T) {
 		}
 	})
 }
+
+// inventing makes a node list chains that do not exist, and claim that it tracks them, while it is on.
+func inventing(w *apptest.World, who string, chains int, on *atomic.Bool) http.RoundTripper {
+	var ids []string
+	for i := range chains {
+		ids = append(ids, w.NewID(i))
+	}
+	return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+		if c.Upstream != who || !on.Load() {
+			return c.Ask()
+		}
+		switch c.Method {
+		case "platform.getBlockchains":
+			return c.Changed(func(answer map[string]any) {
+				result := answer["result"].(map[string]any)
+				for i, id := range ids {
+					result["blockchains"] = append(result["blockchains"].([]any),
+						map[string]any{"id": id, "name": "chain", "subnetID": ids[len(ids)-1-i], "vmID": "srEXiWaHuhNyGwPUi444Tu47ZEDwxTWrbQiuD7FmgSAQ6X7Dy"})
+				}
+			})
+		case "GET /ext/health":
+			return c.Changed(func(answer map[string]any) {
+				for _, id := range ids {
+					answer["checks"].(map[string]any)[id] = map[string]any{"message": "ok", "timestamp": time.Now().Format(time.RFC3339)}
+				}
+			})
+		}
+		return c.Ask()
+	})
+}
+
+// One of several nodes invents no chain. A single node adds few, and they are forgotten when it lists them no more.
+func TestInventedChainsAreFew(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodes []string
+		most  int // chains that are monitored after two hours
+	}{
+		"one of four":  {[]string{"alpha", "bravo", "charlie", "echo"}, 2},
+		"one of three": {[]string{"alpha", "bravo", "charlie"}, 2},
+		"the only one": {[]string{"alpha"}, 2 + 100 + 41},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["NODES"], w.Env["CHAINS"], w.Env["COLLECTORS"] = apptest.URLs(c.nodes...), "C,auto", "up,variants"
+				var on atomic.Bool
+				on.Store(true)
+				w.Transport = inventing(w, "alpha", 990, &on)
+				w.Start(t)
+				found := func() (chains int) {
+					return strings.Count(w.Log.String(), "chain found") - strings.Count(w.Log.String(), "chain forgotten")
+				}
+				time.Sleep(5 * time.Minute)
+				if n := found(); n < 2 || n > min(c.most, 2+102) {
+					t.Errorf("%d chains at first", n)
+				}
+				time.Sleep(2 * time.Hour)
+				if n := found(); n < 2 || n > c.most {
+					t.Errorf("%d chains after two hours, want at most %d", n, c.most)
+				}
+				if several := len(c.nodes) > 1; w.Samples(t)[`avax_node_contradicted{node="alpha"}`] == 1 != several {
+					t.Errorf("alpha is contradicted: %t, want %t", !several, several)
+				} else if told := strings.Contains(w.Log.String(), "too many chains tracked"); told == several {
+					t.Errorf("the log says that there are too many: %t", told)
+				}
+				if len(c.nodes) > 1 {
+					return
+				}
+				on.Store(false)
+				time.Sleep(25 * time.Hour)
+				if n := found(); n != 2 {
+					t.Errorf("%d chains a day after the last was listed, want 2", n)
+				}
+			})
+		})
+	}
+}

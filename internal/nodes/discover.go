@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,21 +18,42 @@ import (
 // MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto.
 const MaxChains = 1000
 
-// Discover returns the known chains and the discovered chains. It discovers each chain that at least one node tracks,
-// except chains of the primary network. One node lists all chains of the network. The health checks of each node then
-// show which chains the node tracks: a node has one check for each chain that it runs or could not start. Discover never
-// removes a chain, so the chains of a node do not disappear when the node goes down. If MaxChains chains are known, it
-// makes no calls. If some nodes do not answer, Discover returns the chains of the other nodes, and an error that names
-// the nodes without an answer.
+const (
+	// chainsOfNode is how many chains that no other node tracks a node may add at once, and chainsEvery is the time after which it may add another one.
+	chainsOfNode = 100
+	chainsEvery  = 3 * time.Minute
+	// chainForgotten is how long no node may track a discovered chain until it is forgotten. A node that starts tracks its chains late.
+	chainForgotten = 24 * time.Hour
+)
+
+// ErrTooManyChains is the error of Discover if a node tracks more chains than it may add.
+var ErrTooManyChains = errors.New("too many chains tracked")
+
+// discovered is a chain that Discover has found.
+type discovered struct {
+	chain Chain
+	last  map[*Node]time.Time // when a node tracked it last, or did not answer and had tracked it before
+}
+
+// Discover returns the known chains and the discovered chains. It discovers each chain of the network that at least one node tracks,
+// except chains of the primary network. The chains of the network are those that most nodes list. The health checks of each node then
+// show which chains the node tracks: a node has one check for each chain that it runs or could not start. A node adds few chains that no other node
+// tracks. Discover forgets a chain that it has found if no node has tracked it for a day: the chains of a node do not disappear when the node goes down.
+// If some nodes do not answer, Discover returns the chains of the other nodes, and an error that names the nodes without an answer.
 func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
-	if len(known) >= MaxChains {
-		return known, nil
-	}
 	found := slices.Clone(known)
+	for _, id := range slices.Sorted(maps.Keys(p.auto)) {
+		if is := p.auto[id].chain; !slices.Contains(found, is) {
+			found = append(found, is)
+		}
+	}
 	var errs []error
 	// A chain that is configured by an alias must not be added again.
 	ids := map[string]bool{}
 	for _, c := range known {
+		if p.auto[c.Ref] != nil {
+			continue
+		}
 		b, err := p.Blockchain(ctx, c)
 		if err != nil {
 			errs = append(errs, err)
@@ -63,16 +85,47 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 		})
 	}
 	wg.Wait()
+	for _, d := range p.auto {
+		maps.DeleteFunc(d.last, func(n *Node, last time.Time) bool {
+			return !slices.Contains(nodes, n) || time.Since(last) > chainForgotten
+		})
+	}
+	trackers := map[string]int{}
+	for i := range nodes {
+		for _, b := range tracked[i] {
+			trackers[b.ID]++
+		}
+	}
 	for i, n := range nodes {
 		if failed[i] != nil {
 			errs = append(errs, &CallError{n, failed[i]})
-		}
-		for _, b := range tracked[i] {
-			if len(found) < MaxChains && !slices.ContainsFunc(found, func(c Chain) bool { return c.Ref == b.ID }) {
-				found = append(found, Chain{Name: nameFor(b, found, nodes), Ref: b.ID})
+			for _, d := range p.auto {
+				if _, did := d.last[n]; did {
+					d.last[n] = time.Now()
+				}
 			}
 		}
+		left := 0
+		for _, b := range tracked[i] {
+			is := p.auto[b.ID]
+			switch {
+			case is != nil:
+			case len(found) >= MaxChains || trackers[b.ID] == 1 && !n.adds.Allow():
+				left++
+				continue
+			default:
+				is = &discovered{Chain{Name: nameFor(b, found, nodes), Ref: b.ID}, map[*Node]time.Time{}}
+				p.auto[b.ID] = is
+				found = append(found, is.chain)
+			}
+			is.last[n] = time.Now()
+		}
+		if left > 0 {
+			errs = append(errs, fmt.Errorf("%w: %s tracks %d more chains than are monitored", ErrTooManyChains, n.Name(), left))
+		}
 	}
+	found = slices.DeleteFunc(found, func(c Chain) bool { is := p.auto[c.Ref]; return is != nil && len(is.last) == 0 })
+	maps.DeleteFunc(p.auto, func(_ string, is *discovered) bool { return len(is.last) == 0 })
 	return found, errors.Join(errs...)
 }
 
@@ -165,7 +218,7 @@ func (n *Node) tracked(ctx context.Context, chains []node.Blockchain, maxAge tim
 
 // blockchains returns the chains of the network. If no node lists them, it returns those that your nodes track.
 func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
-	all, err := First(ctx, p, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) })
+	all, err := p.listed(ctx)
 	if !node.IsNotServed(err) {
 		return all, err
 	}
@@ -173,6 +226,45 @@ func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
 	all = slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.Compact(all), err
+}
+
+// listed returns the chains that most nodes list. A chain that one of several nodes invents is not among them.
+func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
+	call := func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) }
+	own, observers := p.OfNetwork()
+	healthy := slices.DeleteFunc(own, func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	votes := ballot[[]node.Blockchain]{same: sameChains}
+	if len(healthy) > 1 {
+		asked := min(askedFirst, len(healthy))
+		if votes.ask(ctx, healthy[:asked], call); len(votes.from) > 0 && !votes.unanimous() {
+			votes.ask(ctx, slices.Concat(healthy[asked:min(len(healthy), askedAtMost)], observers), call)
+		}
+	}
+	if len(votes.from) == 0 {
+		return First(ctx, p, call)
+	}
+	if votes.unanimous() {
+		return votes.values[0], nil
+	}
+	lists := map[node.Blockchain]int{}
+	var all []node.Blockchain
+	for _, list := range votes.values {
+		for _, b := range list {
+			if lists[b]++; 2*lists[b] > len(votes.values) && 2*(lists[b]-1) <= len(votes.values) {
+				all = append(all, b)
+			}
+		}
+	}
+	var most []int
+	for i, list := range votes.values {
+		if sameChains(list, all) {
+			most = append(most, i)
+		}
+	}
+	if len(most) > 0 {
+		p.noteContradicted(FactBlockchains.Name, votes.from, most)
+	}
+	return all, nil
 }
 
 // named returns the chains that the health checks of the node name.

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
@@ -24,8 +26,9 @@ type Node struct {
 	Changed func(answers bool)
 
 	pool       atomic.Pointer[Pool]
-	discovered atomic.Bool // whether Discover has found out the node's chains
-	added      time.Time   // time at which the exporter added the node
+	discovered atomic.Bool   // whether Discover has found out the node's chains
+	added      time.Time     // time at which the exporter added the node
+	adds       *rate.Limiter // chains that no other node tracks: see Discover
 
 	mu            sync.Mutex
 	id            string
@@ -49,6 +52,7 @@ type Node struct {
 // New returns a node with this client.
 func New(c *node.Client) *Node {
 	n := &Node{Client: c, added: time.Now(), failed: map[string]int{}, states: map[string]string{}}
+	n.adds = rate.NewLimiter(rate.Every(chainsEvery), chainsOfNode)
 	n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
 	return n
 }

@@ -29,6 +29,8 @@ type Pool struct {
 	mu           sync.Mutex
 	found        map[string]node.Blockchain        // by Chain.Ref
 	contradicted map[contradictedKey]contradiction // by node and fact
+
+	auto map[string]*discovered // chains that Discover has found, by Chain.Ref; only Discover uses it
 }
 
 // byRole are the configured nodes and the observers.
@@ -40,7 +42,7 @@ const StaticAge = 10 * time.Minute
 
 // NewPool returns a pool with these chains and nodes. The nodes may include observers.
 func NewPool(all []*Node, chains []Chain) *Pool {
-	p := &Pool{found: map[string]node.Blockchain{}, contradicted: map[contradictedKey]contradiction{}}
+	p := &Pool{found: map[string]node.Blockchain{}, contradicted: map[contradictedKey]contradiction{}, auto: map[string]*discovered{}}
 	p.SetNodes(all)
 	p.SetChains(chains)
 	return p
