@@ -662,3 +662,48 @@ func (s *Service) Inject(f Fault, calls ...string) {
 
 // Recover removes all faults.
 func (s *Service) Recover() { s.net.change(func(time.Time) { s.faults = nil }) }
+
+// Votes reports whether a participant takes part in the consensus of a chain now: its process runs and is connected, and it has bootstrapped the chain, whose
+// VM runs. Peers may know later that it does not.
+func (n *Network) Votes(chain, participant string) (votes bool) {
+	n.change(func(now time.Time) { votes = n.truth.votes(n.mustChain(chain), n.mustMember(participant), now) })
+	return votes
+}
+
+func (t *truth) votes(c *chain, m *member, now time.Time) bool {
+	n := m.node
+	if n == nil {
+		return !m.away.covers(now)
+	}
+	v := &view{truth: t, net: n.net, node: n, me: m, now: now}
+	return n.listens(now) && !n.hung && !n.isolated && !n.disconnected && n.chains[c].state != Dead && v.chainState(c) == Running
+}
+
+// VotingShare returns the share of the weight of a chain's validators that votes without some of them, by node ID. For P it is that of the primary
+// network's stake.
+func (n *Network) VotingShare(chain string, without ...string) (share float64) {
+	n.change(func(now time.Time) {
+		c := n.mustChain(chain)
+		var up, total uint64
+		count := func(m *member, weight uint64, active bool) {
+			total += weight
+			if active && !slices.Contains(without, m.id) && n.truth.votes(c, m, now) {
+				up += weight
+			}
+		}
+		for _, s := range c.subnet.stakers {
+			count(s.member, s.total(), true)
+		}
+		for _, l := range c.subnet.l1 {
+			count(l.member, l.weight, l.active())
+		}
+		share = float64(up) / float64(total)
+	})
+	return share
+}
+
+// Validates reports whether a participant validates a chain.
+func (n *Network) Validates(chain, participant string) (validates bool) {
+	n.change(func(time.Time) { validates = n.mustChain(chain).subnet.validatedBy(n.mustMember(participant)) })
+	return validates
+}

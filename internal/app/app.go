@@ -105,7 +105,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 			Nodes:  func() []string { return nodes.Names(targets.ups.Nodes()) },
 			Labels: func() map[string]map[string]string { return a.labelled().Labels() },
 		},
-		Store: a.store, Registry: registry, DefaultNode: cfg.DefaultNode, Ask: targets.ups.Ask,
+		Store: a.store, Registry: registry, DefaultNode: cfg.DefaultNode, Ask: targets.ups.Ask, Asked: a.scheduler.Asked,
 		ObserverBudget: int(cfg.ObserverBudget), Inbox: o.Inbox, Version: Version(), Log: log,
 		Access: web.Access{TrustLoopback: bool(cfg.TrustLoopback), Token: targets.state.NewToken(),
 			Authenticates: func() bool { return config.RequiresPassword(cfg.WebConfigFile) }},

@@ -85,35 +85,39 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 		})
 	}
 	wg.Wait()
-	for _, d := range p.auto {
-		maps.DeleteFunc(d.last, func(n *Node, last time.Time) bool {
-			return !slices.Contains(nodes, n) || time.Since(last) > chainForgotten
-		})
+	for i, n := range nodes {
+		if failed[i] != nil {
+			errs = append(errs, &CallError{n, failed[i]})
+		}
 	}
+	found, left := p.follow(found, nodes, tracked, failed)
+	return found, errors.Join(append(errs, left...)...)
+}
+
+// follow returns the chains with those that nodes track now, and without those that no node has tracked for long. failed are the errors of nodes of which this
+// is not known. The errors say how many chains of a node are left out.
+func (p *Pool) follow(found []Chain, nodes []*Node, tracked [][]node.Blockchain, failed []error) ([]Chain, []error) {
+	var errs []error
 	trackers := map[string]int{}
-	for i := range nodes {
-		for _, b := range tracked[i] {
+	for _, chains := range tracked {
+		for _, b := range chains {
 			trackers[b.ID]++
 		}
 	}
 	for i, n := range nodes {
-		if failed[i] != nil {
-			errs = append(errs, &CallError{n, failed[i]})
-			for _, d := range p.auto {
-				if _, did := d.last[n]; did {
-					d.last[n] = time.Now()
-				}
+		for _, is := range p.auto {
+			if _, did := is.last[n]; did && failed[i] != nil {
+				is.last[n] = time.Now()
 			}
 		}
 		left := 0
 		for _, b := range tracked[i] {
 			is := p.auto[b.ID]
-			switch {
-			case is != nil:
-			case len(found) >= MaxChains || trackers[b.ID] == 1 && !n.adds.Allow():
+			if is == nil && (len(found) >= MaxChains || trackers[b.ID] == 1 && !n.adds.Allow()) {
 				left++
 				continue
-			default:
+			}
+			if is == nil {
 				is = &discovered{Chain{Name: nameFor(b, found, nodes), Ref: b.ID}, map[*Node]time.Time{}}
 				p.auto[b.ID] = is
 				found = append(found, is.chain)
@@ -124,9 +128,16 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 			errs = append(errs, fmt.Errorf("%w: %s tracks %d more chains than are monitored", ErrTooManyChains, n.Name(), left))
 		}
 	}
-	found = slices.DeleteFunc(found, func(c Chain) bool { is := p.auto[c.Ref]; return is != nil && len(is.last) == 0 })
-	maps.DeleteFunc(p.auto, func(_ string, is *discovered) bool { return len(is.last) == 0 })
-	return found, errors.Join(errs...)
+	for ref, is := range p.auto {
+		maps.DeleteFunc(is.last, func(n *Node, last time.Time) bool {
+			return !slices.Contains(nodes, n) || time.Since(last) > chainForgotten
+		})
+		if len(is.last) == 0 {
+			delete(p.auto, ref)
+			found = slices.DeleteFunc(found, func(c Chain) bool { return c == is.chain })
+		}
+	}
+	return found, errs
 }
 
 // Undiscovered returns the names of the nodes that answer, and whose chains Discover has not found out yet.

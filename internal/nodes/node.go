@@ -205,7 +205,7 @@ func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Cont
 	err := call(limited)
 	cancel()
 	failed := false
-	if isStopped(err) {
+	if IsStopped(err) {
 		_, nodeErr := n.NodeVersion(scrape.MaxAge(ctx, time.Second))
 		failed = nodeErr == nil
 	}
@@ -228,8 +228,8 @@ func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Cont
 // stoppedAfter is how many calls of a chain fail in a row until the chain counts as stopped.
 const stoppedAfter = 2
 
-// isStopped reports whether an error of a chain is that of a VM that ended or hangs, if the node itself answers.
-func isStopped(err error) bool {
+// IsStopped reports whether an error of a chain is that of a VM that ended or hangs, if the node itself answers.
+func IsStopped(err error) bool {
 	switch scrape.OutcomeOf(err) {
 	case scrape.Timeout, scrape.Unavailable, scrape.Unreachable:
 		return true

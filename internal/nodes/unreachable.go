@@ -102,7 +102,7 @@ func (p *Pool) Ask(ctx context.Context) []Presence {
 					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
 					return err
 				})
-				stopped[i] = isStopped(err)
+				stopped[i] = IsStopped(err)
 			})
 		}
 		if who, err := n.Identity(ctx); err == nil {

@@ -106,6 +106,7 @@ type job struct {
 	notes map[string]map[string]time.Time
 	// shown are the chunks that the job exported last, see metric.Churn. The mutex of the Scheduler guards them.
 	shown []metric.Chunk
+	fresh bool // the current run is for a client that asks
 
 	// The following fields are guarded by Scheduler.mu.
 
@@ -114,6 +115,7 @@ type job struct {
 	from     time.Time
 	running  bool               // a run is in progress
 	extra    bool               // the last run was a woken run
+	asked    bool               // the next run is for a client that asks: no earlier answer counts
 	cancel   context.CancelFunc // ends the run in progress
 	again    bool               // another run must follow
 	began    time.Time          // start of the last run
@@ -384,6 +386,8 @@ func (s *Scheduler) run(j *job, woken bool) {
 	granted := deadline
 	again := s.store.Last(j.Key).Facts.Again
 	switch {
+	case j.fresh:
+		granted = askedGap / 2
 	case again > 0: // what is missing may be there since the last answer
 		granted = min(deadline, again/2)
 	case woken:

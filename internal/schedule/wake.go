@@ -19,6 +19,8 @@ const (
 	wakeGap = time.Second
 	// failingGap replaces wakeGap for failing jobs, because their node may flap or have another problem.
 	failingGap = 5 * time.Second
+	// askedGap is the same for jobs about which clients ask.
+	askedGap = 4 * time.Second
 	// wakeSpread is the maximum delay between the starts of two jobs that are woken together.
 	wakeSpread = 50 * time.Millisecond
 )
@@ -33,6 +35,18 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 		s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return !j.Probe }, failingGap)
 		s.wakeFailing(node)
 	}
+}
+
+// Asked reports that a client asks about a node. It runs jobs of the node again, those of these collectors, so that the next answer is about the present.
+// None runs more often than once in askedGap.
+func (s *Scheduler) Asked(node string, collectors ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool {
+		asked := slices.Contains(collectors, j.Collector) && time.Since(j.began) >= askedGap
+		j.asked = j.asked || asked
+		return asked
+	}, askedGap)
 }
 
 // CallsChanged reports that calls to a node have started to fail or to succeed. It runs the node's job with Probe soon.
@@ -154,6 +168,7 @@ func (s *Scheduler) begin(j *job, deadline time.Duration, woken bool) (ctx conte
 		return nil
 	}
 	j.running, j.extra, j.began = true, woken, time.Now()
+	j.fresh, j.asked = j.asked, false
 	ctx, j.cancel = context.WithTimeout(s.ctx, deadline)
 	return ctx
 }

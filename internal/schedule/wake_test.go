@@ -165,3 +165,24 @@ func TestTickDuringAnOverdueWokenRunIsSkipped(t *testing.T) {
 		}
 	})
 }
+
+// Who asks about a node makes the jobs run that decide the answer, of this node only, and at most once in four seconds.
+func TestQuestionsRunFewJobs(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		var up, other, elsewhere times
+		h.Set([]schedule.Job{up.job("up", "alpha", time.Minute), other.job("peers", "alpha", time.Minute), elsewhere.job("up", "bravo", time.Minute)})
+		time.Sleep(time.Second)
+		before := len(up.at)
+		for range 120 {
+			h.Asked("alpha", "up")
+			time.Sleep(250 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if n := len(up.at) - before; n < 6 || n > 9 {
+			t.Errorf("%d runs in 30 s: at %v", n, up.at)
+		}
+		if len(other.at) > 2 || len(elsewhere.at) > 2 {
+			t.Errorf("other jobs ran at %v and %v", other.at, elsewhere.at)
+		}
+	})
+}

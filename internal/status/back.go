@@ -139,7 +139,7 @@ func (p *presence) missing(n *Node) (missing []string) {
 	if !n.Up.Is(1) {
 		return []string{"it does not answer"}
 	}
-	var bootstrapping, failed, absent, unknown []string
+	var bootstrapping, failed, absent, silent, unknown []string
 	names := slices.Collect(maps.Keys(p.chains))
 	for name := range n.chains {
 		names = appendNew(names, name)
@@ -154,6 +154,8 @@ func (p *presence) missing(n *Node) (missing []string) {
 			failed = append(failed, name)
 		case c.Bootstrapped.Is(0):
 			bootstrapping = append(bootstrapping, name)
+		case c.Silent && p.chains[name]:
+			silent = append(silent, name)
 		case c.Bootstrapped.Known:
 		case !p.chains[name]:
 		case c.Present.Is(0):
@@ -165,7 +167,10 @@ func (p *presence) missing(n *Node) (missing []string) {
 	for _, part := range []struct {
 		names []string
 		text  string
-	}{{failed, "%s did not start"}, {bootstrapping, "%s: bootstrapping"}, {absent, "it does not run %s"}, {unknown, "not known yet whether %s is bootstrapped"}} {
+	}{
+		{failed, "%s did not start"}, {bootstrapping, "%s: bootstrapping"}, {absent, "it does not run %s"}, {silent, "%s does not answer"},
+		{unknown, "not known yet whether %s is bootstrapped"},
+	} {
 		if len(part.names) > 0 {
 			missing = append(missing, fmt.Sprintf(part.text, words.Brief(part.names)))
 		}
@@ -277,7 +282,10 @@ type Back struct {
 	CompleteSince *time.Time `json:"whole_since,omitempty"`
 }
 
-// IsBack tells whether a node is back: it answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes
+// BackCollectors are the collectors whose samples decide whether a node is back.
+var BackCollectors = []string{"up", "bootstrap", "heads", "health", "connected_stake"}
+
+// IsBack tells whether a node is back: it answers, is bootstrapped on all chains that it ran before, which answer, is healthy and connected, for two minutes
 // after the time after.
 func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 	a := Back{Node: name}

@@ -44,6 +44,8 @@ type NodeChain struct {
 	Height, Head          Value // of the newest executed block; Head is its time in Unix seconds
 	Accepted              Value // height of the newest accepted block
 	Forked, StartFailed   Value
+	// Silent: its last call got no answer, as after the end of its VM.
+	Silent bool
 	// Behind is the number of blocks behind a height that most others reported before.
 	Behind Value
 }
@@ -163,6 +165,11 @@ func (st *Status) readNodes() {
 			n.FailingChecks = append(n.FailingChecks, FailingCheck{s.labels[1], errs[[2]string{s.labels[0], s.labels[1]}], s.Value})
 		}
 	})
+	for _, j := range st.Jobs {
+		if n := st.nodeByName[j.Last.Target.Node]; n != nil && j.Last.Collector == "heads" && n.chains[j.Last.Target.Chain] != nil {
+			n.chains[j.Last.Target.Chain].Silent = nodes.IsStopped(j.Last.Err)
+		}
+	}
 	for _, n := range st.nodeByName {
 		for _, c := range sorted(n.chains, CompareChains) {
 			if c.Present.Known || c.Bootstrapped.Known || c.Height.Known {

@@ -170,6 +170,7 @@ func (s *Site) isBack(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	verdict, answer := st.IsBack(query.Get("node"), after)
+	s.about(st, answer.Node, status.BackCollectors...)
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 
@@ -216,6 +217,13 @@ func (s *Site) serveWaves(w http.ResponseWriter, r *http.Request) {
 	writeVerdict(w, r, codes[a.Verdict], a.Waves, a.Text())
 }
 
+// about makes the next answer about a node one about the present. The answer itself waits for no call.
+func (s *Site) about(st *status.Status, node string, collectors ...string) {
+	if s.Asked != nil && st.IsNode(node) {
+		s.Asked(node, collectors...)
+	}
+}
+
 // recent returns the status of the nodes. Requests within a second share it.
 func (s *Site) recent(ctx context.Context) (*status.Status, error) {
 	return s.ofNodes.get(ctx, "", s.patience(), func(context.Context) (*status.Status, error) { return s.statusOfNodes(time.Now()), nil })
@@ -224,7 +232,8 @@ func (s *Site) recent(ctx context.Context) (*status.Status, error) {
 // maxBehind is how many blocks a node may be behind in /serving without parameters.
 const maxBehind = 20
 
-// serving answers GET /serving?node=…&chain=… for load balancers. It calls nothing, and requests within a second share what it reads. blocks and seconds
+// serving answers GET /serving?node=…&chain=… for load balancers. It waits for no call: it makes the node be probed soon, at most once in four seconds.
+// Requests within a second share what it reads. blocks and seconds
 // limit how far the node may be behind the best own node or observer; without both, blocks is 20. Statuses:
 //
 //   - 200: the node answers, is bootstrapped, executes, and is not further behind.
@@ -255,6 +264,7 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	verdict, answer := st.Serves(query.Get("node"), query.Get("chain"), limits["blocks"], limits["seconds"])
+	s.about(st, answer.Node, "up")
 	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
 }
 

@@ -55,6 +55,8 @@ type Site struct {
 	Inbox *Inbox
 	// Ask calls the nodes and their chains now, and returns what they say before ctx ends.
 	Ask func(ctx context.Context) []nodes.Presence
+	// Asked makes collectors of a node run again soon, because a client asks about the node. Nil: they run as scheduled.
+	Asked func(node string, collectors ...string)
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
 	// Empty reports whether neither a node nor an observer is configured now: the list of nodes may be empty for a time. Nil: never.
