@@ -254,8 +254,8 @@ func TestServingFollowsTheNode(t *testing.T) {
 				for range 100 {
 					serving()
 				}
-				if calls() != before {
-					t.Error("the answer calls nodes")
+				if n := calls() - before; n > 2 { // a probe of the node
+					t.Errorf("100 answers make %d calls", n)
 				}
 				c.change(w.Node("bravo"))
 				time.Sleep(2 * time.Minute)
