@@ -169,3 +169,18 @@ func TestWrongKeyIsOneFault(t *testing.T) {
 		t.Error("no page")
 	})
 }
+
+// When all chains halt together, the title says so, not that one chain has no block.
+func TestHaltOfAllChainsIsOneFault(t *testing.T) {
+	inWorld(t, incident{quick: true, fuji: true}, func(t *testing.T, w *world) {
+		for _, chain := range []string{"X", "examplel1", "examplepoa"} {
+			w.SetBlockPeriod(chain, 10*time.Second)
+		}
+		time.Sleep(130 * time.Minute)
+		each(configured, func(n string) { each([]string{"P", "C", "X", "examplel1", "examplepoa"}, w.Node(n).FallBehind) })
+		time.Sleep(6 * time.Minute)
+		if _, title, _ := w.page(t, "halt", "/").headline(); !strings.HasPrefix(title, "No chain of the network has a new block") {
+			t.Error(title)
+		}
+	})
+}

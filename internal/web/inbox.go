@@ -68,7 +68,7 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 		h.Main(
 			headlineSection(v, []string{
 				"as of " + now.UTC().Format("2006-01-02 15:04:05 UTC"),
-				"in the demo, `for` and the group waits are shortened, so alerts fire and are sent within seconds",
+				"in the demo, waits are shortened, so alerts fire and are sent within seconds",
 			}),
 			h.Section(h.Aria("label", "Notifications"), h.Ul(h.Class("problems"), g.Map(messages, func(m notified) g.Node {
 				level, title := status.SeverityOf(m.Labels), m.Annotations["summary"]
@@ -77,7 +77,7 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 				}
 				return h.Li(h.Class(status.Urgency{Severity: level}.Class()),
 					h.P(h.Strong(g.Text(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(words.ClockTime(now, m.at)))),
-					g.If(m.Status != "resolved" && m.Annotations["action"] != "", h.P(h.Class("action"), g.Text(m.Annotations["action"]))),
+					g.If(m.Status != "resolved" && m.Annotations["action"] != "", h.P(h.Class("action"), prose(m.Annotations["action"]))),
 					h.P(h.Class("dim"), g.Text(m.Labels["alertname"]+" · "+m.Labels["severity"]+" "),
 						g.If(m.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(m.Annotations["runbook_url"], "runbook")})))
 			}))),

@@ -45,7 +45,9 @@ func (v *view) silenceSection(what string, may bool) g.Node {
 	if v.silencesErr != nil {
 		return section("silences", "Silences", nil, h.P(h.Class("bad"), g.Text("Silences cannot be read: "+v.silencesErr.Error())))
 	}
-	rows := mapped(v.silences, func(one notify.Silence) tableRow {
+	rows := mapped(together(v.silences), func(all []notify.Silence) tableRow {
+		one := all[0]
+		matches := strings.Join(mapped(all, func(s notify.Silence) string { return s.Matches }), " or ")
 		until := one.Ends.UTC().Format("2006-01-02 15:04 UTC") + ", " + words.Span(one.Ends.Sub(now)) + " left"
 		if one.Starts.After(now) {
 			until += ", begins in " + words.Span(one.Starts.Sub(now))
@@ -53,9 +55,10 @@ func (v *view) silenceSection(what string, may bool) g.Node {
 		cells := []cell{textCell("Until", until, status.Urgency{}), textCell("By", one.By, status.Urgency{}), textCell("Comment", one.Comment, status.Urgency{})}
 		if may {
 			cells = append(cells, cell{"End", status.Urgency{}, h.Form(h.Method("post"), h.Action("alerts/end"),
-				h.Input(h.Type("hidden"), h.Name("id"), h.Value(one.ID)), h.Button(h.Aria("label", "End the silence of "+one.Matches), g.Text("End")))})
+				g.Map(all, func(s notify.Silence) g.Node { return h.Input(h.Type("hidden"), h.Name("id"), h.Value(s.ID)) }),
+				h.Button(h.Aria("label", "End the silence of "+matches), g.Text("End")))})
 		}
-		return tableRow{header: h.Code(g.Text(one.Matches)), cells: cells}
+		return tableRow{header: h.Code(g.Text(matches)), cells: cells}
 	})
 	return section("silences", "Silences", nil,
 		g.If(len(v.silences) == 0, dim("No silences.")),
@@ -65,6 +68,21 @@ func (v *view) silenceSection(what string, may bool) g.Node {
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(what, "NODE")+" 30m")),
 			g.Text(". This page has a form for clients with a password or a client certificate (AVAX_WEB_CONFIG_FILE), and on the exporter's machine."))),
 	)
+}
+
+// together groups the silences that were created at once: those of all labels that name one node.
+func together(all []notify.Silence) (groups [][]notify.Silence) {
+	for _, one := range all {
+		same := func(of []notify.Silence) bool {
+			return of[0].By == one.By && of[0].Comment == one.Comment && of[0].Ends.Sub(one.Ends).Abs() < time.Second && of[0].Starts.Sub(one.Starts).Abs() < time.Second
+		}
+		if i := slices.IndexFunc(groups, same); i >= 0 {
+			groups[i] = append(groups[i], one)
+		} else {
+			groups = append(groups, []notify.Silence{one})
+		}
+	}
+	return groups
 }
 
 // silenceForm creates a silence of a node, validator, L1, alert or label, or of several that an alert must all be about.
@@ -94,7 +112,7 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	case "silence":
 		err = s.silence(r.Context(), r.PostFormValue("node"), r.PostFormValue("for"), by, r.PostFormValue("comment"))
 	case "end":
-		err = s.Silences.EndSilence(r.Context(), r.PostFormValue("id"))
+		err = s.endSilences(r)
 	default:
 		http.NotFound(w, r)
 		return
@@ -107,6 +125,19 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	s.silenceChanges.Add(1)
 	w.Header().Set("Location", "../alerts#silences")
 	w.WriteHeader(http.StatusSeeOther)
+}
+
+// endSilences ends the silences of one row.
+func (s *Site) endSilences(r *http.Request) (err error) {
+	_ = r.PostFormValue("id") // parses the form
+	ids := r.PostForm["id"]
+	if len(ids) == 0 {
+		ids = []string{""}
+	}
+	for _, id := range ids {
+		err = errors.Join(err, s.Silences.EndSilence(r.Context(), id))
+	}
+	return err
 }
 
 func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) error {
