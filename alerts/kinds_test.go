@@ -55,7 +55,8 @@ type told struct {
 // alerts returns what fires, without the watchdog, in the order in which it begins. names are the alerts that are asked for; all if there is none.
 func (p play) alerts(t testing.TB, names ...string) (all []told) {
 	t.Helper()
-	const every, first = 15 * time.Second, 7 * time.Second
+	const first = 7 * time.Second
+	every := max(15*time.Second, p.scrape/2)
 	var input []testworld.Series
 	for name, value := range p.series {
 		values, was := new(strings.Builder), false

@@ -164,3 +164,54 @@ func TestMistakesAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// An alert ends at another value than it begins: the condition stands twice, or once with the words.
+func TestAnAlertEndsAtAnotherValue(t *testing.T) {
+	const (
+		threshold = `scalar(max(avax:threshold_used{alert="AvaxExample",severity="page"}))`
+		firing    = `ALERTS{alertname="AvaxExample",alertstate="firing",scope="all",severity="page"}`
+		ignoring  = `ignoring (alertname, alertstate, severity, alertgroup, scope)`
+	)
+	for source, want := range map[string]string{
+		"avax:merged < bar": "avax:merged < " + threshold + " or (avax:merged < " + threshold + " * 1.05) and " + ignoring + " " + firing,
+		"avax:merged < bar or avax:own < clears and ignoring (ALERTS, scope) firing": "avax:merged < " + threshold +
+			" or avax:own < " + threshold + " * 1.05 and " + ignoring + " " + firing,
+		`avax:merged < bar{alert="AvaxOther"}`: `avax:merged < scalar(max(avax:threshold_used{alert="AvaxOther"})) or (avax:merged < scalar(max(avax:threshold_used{alert="AvaxOther"}))) and ` +
+			ignoring + " " + firing,
+	} {
+		r := last(t, strings.Replace(alertAround, "    severity: warn\n", "", 1)+"    impact: i\n    tiers:\n      - severity: page\n        labels: {scope: all}\n        bar: 0.8\n        clears: 1.05\n        expr: '"+source+"'\n")
+		if got := strings.Join(strings.Fields(r.Expr), " "); got != want {
+			t.Errorf("%s means\n%s, want\n%s", source, got, want)
+		}
+	}
+	for _, word := range []string{"clears", "firing"} {
+		if _, err := compiled(t, alertAround+"    expr: avax:merged\n  - record: avax:bar\n    expr: avax_x < "+word+"\n"); err == nil || !strings.Contains(err.Error(), word+": ") {
+			t.Errorf("%s in a record: %v", word, err)
+		}
+	}
+}
+
+// What may wait moves to the group that says so. What a page, or its text, reads stays.
+func TestPace(t *testing.T) {
+	source := fstest.MapFS{"0.yml": {Data: []byte(`group: quick
+rules:
+  - {record: 'avax:read', expr: avax_a}
+  - {record: 'avax:shown', expr: avax_b}
+  - {record: 'avax:other', expr: avax_c}
+  - {alert: AvaxPage, about: node, severity: page, expr: 'avax:read == 0', for: 5m, summary: s, description: d, impact: '<if avax:shown>x<end>', action: a}
+  - {alert: AvaxTicket, about: node, severity: warn, expr: 'avax:other == 0', for: 5m, summary: s, description: d, action: a}
+  - {alert: AvaxQuick, about: node, severity: warn, expr: 'avax:read == 1', for: 4m, summary: s, description: d, action: a}
+  - {alert: AvaxNote, about: node, severity: info, expr: 'avax:read == 2', summary: s, description: d}
+  - {alert: AvaxLatePage, about: node, severity: page, expr: 'avax:read == 2', for: 10m, summary: s, description: d, impact: i, action: a}
+`)}, "1.yml": {Data: []byte("group: slow\ninterval: 1m\n")}}
+	var got []string
+	for _, g := range must.Get(Rules(source, Options{}))(t).Groups {
+		got = append(got, g.Name+":")
+		for _, r := range g.Rules {
+			got = append(got, r.Record+r.Alert)
+		}
+	}
+	if want := "quick: avax:read avax:shown AvaxPage AvaxQuick slow: avax:other AvaxTicket AvaxNote AvaxLatePage"; strings.Join(got, " ") != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
