@@ -487,10 +487,15 @@ func (n *Notifier) updateAPI() {
 // run saves the state after each change. When ctx ends, it stops the notifier.
 func (n *Notifier) run(ctx context.Context) {
 	defer close(n.stopped)
-	gc := time.NewTicker(gcInterval)
+	gc, again := time.NewTicker(gcInterval), time.NewTicker(saveAgain)
 	defer gc.Stop()
+	defer again.Stop()
 	for {
 		select {
+		case <-again.C: // the disk may be free again
+			if n.unsaved {
+				_ = n.save() // it logs the error
+			}
 		case done := <-n.flush:
 			done <- n.save()
 		case <-n.changed:

@@ -181,4 +181,5 @@ const (
 	retention        = 120 * time.Hour
 	silenceRetention = time.Hour
 	gcInterval       = 30 * time.Minute
+	saveAgain        = 30 * time.Second // after a failure
 )

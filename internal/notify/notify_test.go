@@ -405,6 +405,36 @@ func TestSilencesBeforeAnErrorEnd(t *testing.T) {
 	}
 }
 
+// When the disk is free again, the state is saved without another change.
+func TestStateIsSavedSoonAfterTheDiskIsFree(t *testing.T) {
+	dir := t.TempDir()
+	states := must.Get(state.Open(t.TempDir()))(t)
+	synctest.Test(t, func(t *testing.T) {
+		parent, registry := filepath.Join(dir, "parent"), prometheus.NewRegistry()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		must.Do(t, os.Symlink(filepath.Join(dir, "later"), parent))
+		n := must.Get(notify.Start(ctx, notify.Options{
+			Config: notify.Config{Text: []byte("{route: {receiver: nobody}, receivers: [{name: nobody}]}"), StateDir: filepath.Join(parent, "notify")},
+			State:  states, Registerer: registry, Log: slog.New(slog.DiscardHandler),
+		}))(t)
+		stored := func() string {
+			return string(must.Get(testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_notify_state_stored"))(t))
+		}
+		if err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "alpha"}}}, time.Hour, "me", ""); err == nil || !strings.Contains(stored(), "stored 0") {
+			t.Errorf("without a directory: %v, metric %q", err, stored())
+		}
+		synctest.Wait() // all changes are tried
+		must.Do(t, os.Mkdir(filepath.Join(dir, "later"), 0o700))
+		time.Sleep(time.Minute)
+		if !strings.HasSuffix(stored(), "_stored 1\n") {
+			t.Errorf("a minute later: %q", stored())
+		}
+		cancel()
+		n.Wait()
+	})
+}
+
 // A disk that is full or read-only at the start costs no more than one that becomes so later.
 func TestStateIsSavedOnceItsDirectoryCanBeMade(t *testing.T) {
 	dir, registry := t.TempDir(), prometheus.NewRegistry()
@@ -426,7 +456,7 @@ func TestStateIsSavedOnceItsDirectoryCanBeMade(t *testing.T) {
 		t.Errorf("without a directory: %v, metric %q", err, metric)
 	}
 	must.Do(t, os.Mkdir(filepath.Join(dir, "later"), 0o700))
-	if err, metric := silence(), stored(); err != nil || !strings.Contains(metric, "stored 1") {
+	if err, metric := silence(), stored(); err != nil || !strings.HasSuffix(metric, "_stored 1\n") {
 		t.Errorf("with a directory: %v, metric %q", err, metric)
 	}
 	cancel()
