@@ -154,7 +154,12 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 					time.Sleep(10 * time.Minute)
 				}
 				if spec.Name == "up" { // a restart
-					ups.Nodes()[0].Remember(nodes.Past{Restarts: []nodes.Restart{{Ended: time.Now(), Took: 45 * time.Second}}})
+					network.Node("alpha").Stop()
+					_, _, _ = ups.Nodes()[0].Probe(t.Context())
+					network.Node("alpha").Start()
+					time.Sleep(time.Minute)
+					restart := nodes.Restart{Ended: time.Now(), Took: 45 * time.Second}
+					ups.Nodes()[0].Remember(nodes.Past{Restarts: []nodes.Restart{restart, restart, restart}})
 				}
 				if spec.Name == "validators" { // restaked rewards
 					network.SetVersion("alpha", "1.15.1")

@@ -14,9 +14,12 @@ var (
 	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
 		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered once. "+
 			"With AVAX_STATE_DIR, it survives a restart of the exporter.", "node")
+	nodeSilent = metric.New("avax_node_silent_timestamp_seconds",
+		"When the node was last silent, restarted with another version, or changed its node ID, as the exporter saw it, in Unix seconds. A Prometheus that "+
+			"scrapes less often than the exporter probes may see no sample of it. Absent if it was not.", "node")
 	nodeRestart = metric.New("avax_node_longest_restart_seconds",
 		"Longest time without an answer of the last 30 days, in seconds, of those up to four minutes: a restart. From one answered probe to the next. With "+
-			"AVAX_STATE_DIR, it survives a restart of the exporter. Absent if there was none.", "node")
+			"AVAX_STATE_DIR, it survives a restart of the exporter. Absent if there were less than three.", "node")
 	nodeProbeDuration = metric.New("avax_node_probe_duration_seconds",
 		"Time that the node took to answer the last probe, in seconds. Absent if it did not answer.", "node")
 )
@@ -30,7 +33,7 @@ var up = &collector.Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,
-	Families: []*metric.Family{nodeUp, nodeAnswered, nodeRestart, nodeProbeDuration},
+	Families: []*metric.Family{nodeUp, nodeAnswered, nodeSilent, nodeRestart, nodeProbeDuration},
 	Bind:     collector.Per(collector.Nodes, collectUp),
 }
 
@@ -41,6 +44,9 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 	}
 	out.SetBool(nodeUp, answers, on.Node.Name())
 	out.Facts.Since = on.Node.Since()
+	if silent := on.Node.Since(); !silent.IsZero() {
+		out.SetTime(nodeSilent, silent, on.Node.Name())
+	}
 	past := on.Node.Past()
 	if !past.Answered.IsZero() {
 		out.SetTime(nodeAnswered, past.Answered, on.Node.Name())

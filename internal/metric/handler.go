@@ -175,7 +175,7 @@ func writeText(w io.Writer, page []*block) error {
 	return out.Flush()
 }
 
-var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+var writers = sync.Pool{New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }}
 
 // writeWhole compresses a page as a whole.
 func writeWhole(w io.Writer, page []*block) error {

@@ -10,6 +10,8 @@ const (
 	pastFor = 30 * 24 * time.Hour
 	// longestRestart is the longest time without an answer that counts as a restart. Nobody plans a longer one without a word.
 	longestRestart = 4 * time.Minute
+	// enoughRestarts is how many restarts tell how long one takes, and maxRestarts how many are remembered.
+	enoughRestarts, maxRestarts = 3, 50
 )
 
 // PastEntry is the key of a stored map of Past by the name of the node.
@@ -18,7 +20,7 @@ const PastEntry = "nodes"
 // Past is what is known of the answers of a node, also from before the exporter's start if its state is stored.
 type Past struct {
 	Answered time.Time `json:"answered"` // zero: never
-	// Restarts are times without an answer of the last 30 days, each longer than all later ones.
+	// Restarts are the last times without an answer, of 30 days.
 	Restarts []Restart `json:"restarts,omitempty"`
 }
 
@@ -30,17 +32,21 @@ type Restart struct {
 
 // restarted adds a restart.
 func (p *Past) restarted(r Restart) {
-	p.Restarts = append(slices.DeleteFunc(p.Restarts, func(old Restart) bool {
-		return old.Took <= r.Took || r.Ended.Sub(old.Ended) > pastFor
-	}), r)
+	p.Restarts = append(slices.DeleteFunc(p.Restarts, func(old Restart) bool { return r.Ended.Sub(old.Ended) > pastFor }), r)
+	p.Restarts = p.Restarts[max(0, len(p.Restarts)-maxRestarts):]
 }
 
-// Longest returns the longest restart of the last 30 days; zero if there was none.
+// Longest returns the longest restart of the last 30 days; zero if there were less than three: one short restart says nothing about the next.
 func (p Past) Longest() (longest time.Duration) {
+	n := 0
 	for _, r := range p.Restarts {
 		if time.Since(r.Ended) <= pastFor {
 			longest = max(longest, r.Took)
+			n++
 		}
+	}
+	if n < enoughRestarts {
+		return 0
 	}
 	return longest
 }
