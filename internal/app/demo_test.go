@@ -90,6 +90,13 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 				i.End(w.Network)
 			}
 		}
+		for range 3 { // a node restarts as often as it takes to know how long that takes
+			w.Node("alpha").Stop()
+			time.Sleep(time.Minute)
+			w.Node("alpha").Start()
+			time.Sleep(time.Minute)
+		}
+		look()
 		// No incident ends a staking period. The collector that compares runs every ten minutes, and must see the new end before it.
 		for _, m := range []string{"golf", "hotel"} {
 			w.Network.EndDelegations(m, time.Now().Add(25*time.Minute))

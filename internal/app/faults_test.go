@@ -15,8 +15,9 @@ import (
 func about(page map[string]float64, name string) []string {
 	var found []string
 	for series := range page {
-		if strings.Contains(series, `node="`+name+`"`) && !strings.HasPrefix(series, "avax_node_up{") &&
-			!strings.HasPrefix(series, "avax_node_answered_timestamp_seconds{") {
+		family, _, _ := strings.Cut(series, "{")
+		if strings.Contains(series, `node="`+name+`"`) && family != "avax_node_up" && family != "avax_node_answered_timestamp_seconds" &&
+			family != "avax_node_silent_timestamp_seconds" && family != "avax_node_longest_restart_seconds" {
 			found = append(found, series)
 		}
 	}
