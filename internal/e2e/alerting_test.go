@@ -76,7 +76,7 @@ func active(t *testing.T, url string) (map[string]listedAlert, error) {
 }
 
 // instant matches a time or a duration in an annotation. If it is computed at each evaluation, it may be another one in the next.
-var instant = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d UTC|\b\d+(\.\d+)?[dhms]( \d+(\.\d+)?[hms])*\b`)
+var instant = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? UTC|\b\d+(\.\d+)?[dhms]( \d+(\.\d+)?[hms])*\b`)
 
 // alike omits what depends on the time of the request or of the evaluation.
 func alike(all map[string]listedAlert) map[string]listedAlert {
