@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // times are spans in which something is so, such as the restarts of a node.
@@ -211,10 +213,10 @@ func TestAFortnightOfAWellFleetPagesNobody(t *testing.T) {
 	t.Parallel()
 	for scrape, length := range map[time.Duration]time.Duration{15 * time.Second: 24 * time.Hour, time.Minute: 4 * 24 * time.Hour, 2 * time.Minute: 14 * 24 * time.Hour} {
 		t.Run(scrape.String(), func(t *testing.T) {
+			if scrape != 2*time.Minute {
+				testworld.Full(t)
+			}
 			if testing.Short() {
-				if scrape != 2*time.Minute {
-					t.Skip("long")
-				}
 				length = 4 * time.Hour
 			}
 			t.Parallel()

@@ -46,14 +46,14 @@ func between(usual, other float64, from, to time.Duration) func(time.Duration) f
 	}
 }
 
-// told is an alert that fires from one time to another.
-type told struct {
+// span is when an alert fires.
+type span struct {
 	alert    string // its name and its labels
 	from, to time.Duration
 }
 
 // alerts returns what fires, without the watchdog, in the order in which it begins. names are the alerts that are asked for; all if there is none.
-func (p play) alerts(t testing.TB, names ...string) (all []told) {
+func (p play) alerts(t testing.TB, names ...string) (all []span) {
 	t.Helper()
 	const first = 7 * time.Second
 	every := max(15*time.Second, p.scrape/2)
@@ -87,10 +87,10 @@ func (p play) alerts(t testing.TB, names ...string) (all []told) {
 					continue
 				}
 				key := a.Labels.String()
-				if i := slices.IndexFunc(all, func(s told) bool { return s.alert == key && s.to == at-every }); i >= 0 {
+				if i := slices.IndexFunc(all, func(s span) bool { return s.alert == key && s.to == at-every }); i >= 0 {
 					all[i].to = at
 				} else {
-					all = append(all, told{key, at, at})
+					all = append(all, span{key, at, at})
 				}
 			}
 		}
@@ -130,12 +130,12 @@ func reach(t testing.TB, all []rulefmt.Rule, names []string) (some []rulefmt.Rul
 }
 
 // of returns those with a severity.
-func of(all []told, severity string) []told {
-	return slices.DeleteFunc(slices.Clone(all), func(s told) bool { return !strings.Contains(s.alert, `severity="`+severity+`"`) })
+func of(all []span, severity string) []span {
+	return slices.DeleteFunc(slices.Clone(all), func(s span) bool { return !strings.Contains(s.alert, `severity="`+severity+`"`) })
 }
 
 // A value that goes to and fro around its threshold is one message, and one when it is over.
-func TestAValueAtItsThresholdIsToldOnce(t *testing.T) {
+func TestAValueAtItsThresholdIsOneAlert(t *testing.T) {
 	t.Parallel()
 	const length = 6 * time.Hour
 	edges := []struct {
@@ -200,7 +200,7 @@ func TestAValueAtItsThresholdIsToldOnce(t *testing.T) {
 					}
 				}
 				if len(begun) == 0 {
-					t.Error("not told")
+					t.Error("no alert")
 				}
 			})
 		}
@@ -208,7 +208,7 @@ func TestAValueAtItsThresholdIsToldOnce(t *testing.T) {
 }
 
 // none fails if an alert of the severity fires.
-func none(t *testing.T, severity string, all []told) {
+func none(t *testing.T, severity string, all []span) {
 	t.Helper()
 	for _, s := range of(all, severity) {
 		t.Errorf("from %v to %v: %s", s.from, s.to, s.alert)
@@ -243,7 +243,7 @@ func TestASecondChangeIsNews(t *testing.T) {
 		t.Run(alert, func(t *testing.T) {
 			got := play{scrape: time.Minute, length: 2 * time.Hour, series: series}.alerts(t, alert)
 			if len(got) != 2 || got[0].from > first+12*time.Minute || got[1].from < second || got[1].from > second+12*time.Minute {
-				t.Errorf("told %v; want one after %v and one after %v", got, first, second)
+				t.Errorf("alerts %v; want one after %v and one after %v", got, first, second)
 			}
 		})
 	}
@@ -275,63 +275,6 @@ func TestAKeyThatMovesIsNotLost(t *testing.T) {
 	series[`avax_node_identity_info{job="a", node="spare", node_id="key", bls_public_key="b"}`] = always(absent)
 	if got := (play{scrape: 15 * time.Second, length: time.Hour, series: series}).alerts(t, "AvaxNodeIdentityChanged"); len(of(got, "page")) != 1 {
 		t.Errorf("a lost key: %v; want one page", got)
-	}
-}
-
-// Whether nodes are watched is asked of the nodes: exporters come and go.
-func TestNodesOfALostShardStayUnwatched(t *testing.T) {
-	t.Parallel()
-	const lost, length = 30 * time.Minute, 90 * time.Minute
-	shard := func(instance string, configured int, from, to time.Duration, nodes ...string) map[string]func(time.Duration) float64 {
-		series := map[string]func(time.Duration) float64{
-			fmt.Sprintf(`avax_exporter_targets{job="a", instance=%q}`, instance):          between(absent, float64(len(nodes)), from, to),
-			fmt.Sprintf(`avax_exporter_configured_nodes{job="a", instance=%q}`, instance): between(absent, float64(configured), from, to),
-			fmt.Sprintf(`up{job="a", instance=%q}`, instance):                             between(absent, 1, from, to),
-		}
-		for _, n := range nodes {
-			series[fmt.Sprintf(`avax_node_up{job="a", instance=%q, node=%q}`, instance, n)] = between(absent, 1, from, to)
-			series[fmt.Sprintf(`avax_node_identity_info{job="a", instance=%q, node=%q, node_id=%q, bls_public_key="b"}`, instance, n, "ID"+n)] = between(absent, 1, from, to)
-		}
-		return series
-	}
-	for name, c := range map[string]struct {
-		begins map[string]func(time.Duration) float64 // what begins when shard 0 is lost
-		pages  bool
-	}{
-		"nothing begins":                            {nil, true},
-		"another shard starts elsewhere":            {shard("c", 4, lost+time.Minute, length, "n3"), true},
-		"its own shard starts elsewhere":            {shard("d", 4, lost+time.Minute, length, "n0", "n1"), false},
-		"its own shard starts elsewhere, smaller":   {shard("d", 3, lost+time.Minute, length, "n0"), false},
-		"its nodes are monitored by a new exporter": {shard("d", 4, lost+time.Minute, length, "n0", "n1", "n2", "n3"), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			series := shard("a", 4, 0, lost, "n0", "n1")
-			maps.Copy(series, shard("b", 4, 0, length, "n2"))
-			maps.Copy(series, shard("c", 4, 0, lost+time.Minute, "n3"))
-			if c.begins != nil && !c.pages { // the configuration of all shards is the new one
-				for i, n := range map[string]string{"b": "n2", "c": "n3"} {
-					maps.Copy(series, shard(i, 4, 0, length, n))
-				}
-				if strings.HasSuffix(name, "smaller") {
-					for _, i := range []string{"b", "c"} {
-						series[fmt.Sprintf(`avax_exporter_configured_nodes{job="a", instance=%q}`, i)] = between(4, 3, lost, length+time.Hour)
-					}
-				}
-			} else if c.begins == nil {
-				maps.Copy(series, shard("c", 4, 0, length, "n3"))
-			}
-			if name == "another shard starts elsewhere" {
-				c.begins = shard("e", 4, lost+time.Minute, length, "n3")
-			}
-			maps.Copy(series, c.begins)
-			got := of(play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxExporterDown"), "page")
-			if c.pages && (len(got) != 1 || got[0].to < length-time.Minute) {
-				t.Errorf("%v; want one page until the end", got)
-			}
-			if !c.pages {
-				none(t, "page", got)
-			}
-		})
 	}
 }
 
@@ -419,7 +362,7 @@ func TestABlockThatOneNodeHasFirstIsNoFault(t *testing.T) {
 	}
 }
 
-// A slow fact is told again when it gets worse, not when it gets company.
+// Balances that reach a deadline within an hour are one message.
 func TestBalancesThatEndTogetherAreOneMessage(t *testing.T) {
 	t.Parallel()
 	const validators, length = 20, 3 * time.Hour

@@ -5,10 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql/parser"
 )
 
 // pace moves the rules that may be evaluated slowly to the group that has an interval of its own, in their order. All others, and what they read,
@@ -61,20 +57,16 @@ func urgent(r Rule) bool {
 	return time.Duration(r.For) < 10*time.Minute
 }
 
-var records = regexp.MustCompile(`avax:[a-z0-9_]+`)
+var (
+	records = regexp.MustCompile(`avax:[a-z0-9_]+`)
+	alertIs = regexp.MustCompile(`alertname="(\w+)"`)
+)
 
 // reads returns the records and alerts that the rule and its texts read.
 func (r Rule) reads() (names []string) {
-	expr, err := promQL.ParseExpr(r.Expr)
-	if err != nil {
-		return nil
-	}
-	for _, matchers := range parser.ExtractSelectors(expr) {
-		for _, m := range matchers {
-			if m.Type == labels.MatchEqual && (m.Name == model.MetricNameLabel || m.Name == labels.AlertName) {
-				names = append(names, m.Value)
-			}
-		}
+	names = r.Reads()
+	for _, found := range alertIs.FindAllStringSubmatch(r.Expr, -1) {
+		names = append(names, found[1])
 	}
 	for _, text := range r.Annotations {
 		names = append(names, records.FindAllString(text, -1)...)

@@ -45,7 +45,7 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 					n.Reconnect(m)
 				}
 			},
-			alert: "AvaxL1ConnectedWeightLow", labels: []string{"chain=examplel1"}, paged: 3 * time.Minute,
+			alert: "AvaxL1ConnectedWeightLow", labels: []string{"chain=examplel1"}, paged: 4 * time.Minute,
 		},
 		{
 			what:  "the C-Chain stands still on a node",
