@@ -39,7 +39,7 @@ func Reached(voices []float64) float64 {
 // may be ahead or behind, so nobody is contradicted. It requests the answer from three healthy nodes, and from up to 25 if theirs differ.
 func ReachedBy[T any](ctx context.Context, p *Pool, compare func(a, b T) int, call func(context.Context, *Node) (T, error)) (T, error) {
 	own, observers := p.OfNetwork()
-	healthy := slices.DeleteFunc(slices.Clone(own), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	healthy := answering(own)
 	asked := min(askedFirst, len(healthy))
 	votes := ballot[T]{same: func(a, b T) bool { return compare(a, b) == 0 }}
 	votes.ask(ctx, healthy[:asked], call)
@@ -69,7 +69,7 @@ func Agreed[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) bo
 // Agreeing is like Agreed, but returns all answers that are the same.
 func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) bool, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	own, observers := p.OfNetwork()
-	healthy := slices.DeleteFunc(slices.Clone(own), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	healthy := answering(own)
 	if len(healthy) < 2 {
 		v, err := firstOf(ctx, slices.Concat(own, observers), call)
 		return []T{v}, err
@@ -104,6 +104,11 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) 
 		group = append(group, votes.values[i])
 	}
 	return group, nil
+}
+
+// answering returns the nodes that are healthy and answer.
+func answering(all []*Node) []*Node {
+	return slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
 }
 
 // without returns the nodes that are not among others.

@@ -243,7 +243,7 @@ func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
 func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
 	call := func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.PlatformBlockchains(ctx) }
 	own, observers := p.OfNetwork()
-	healthy := slices.DeleteFunc(own, func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+	healthy := answering(own)
 	votes := ballot[[]node.Blockchain]{same: sameChains}
 	if len(healthy) > 1 {
 		asked := min(askedFirst, len(healthy))
