@@ -26,7 +26,7 @@ var fleetVariants = metric.New("avax_fleet_variants",
 
 var nodeContradicted = metric.New("avax_node_contradicted",
 	"1 if most nodes and observers that were asked contradict the node about the network or a chain more than once in the last 15 minutes, 0 if not. Without "+
-		"a majority nobody has 1. The status page lists the facts, such as stake, supply, validators and fees.", "node")
+		"a majority nobody has 1. facts are what they contradict, such as \"stake, validators\"; empty if the value is 0.", "node", "facts")
 
 var variants = &collector.Spec{
 	Name:     "variants",
@@ -63,7 +63,7 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, _ collector.
 	contradicted := ups.Contradicted()
 	found := map[fact]nodesByValue{}
 	for _, s := range all {
-		out.SetBool(nodeContradicted, len(contradicted[s.node]) > 0, s.node)
+		out.SetBool(nodeContradicted, len(contradicted[s.node]) > 0, s.node, strings.Join(contradicted[s.node], ", "))
 		for f, v := range s.values {
 			if found[f] == nil {
 				found[f] = nodesByValue{}

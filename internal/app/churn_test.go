@@ -121,7 +121,7 @@ func TestInventedChainsAreFew(t *testing.T) {
 				if n := found(); n < 2 || n > c.most {
 					t.Errorf("%d chains after two hours, want at most %d", n, c.most)
 				}
-				if several := len(c.nodes) > 1; w.Samples(t)[`avax_node_contradicted{node="alpha"}`] == 1 != several {
+				if several := len(c.nodes) > 1; w.Samples(t)[`avax_node_contradicted{node="alpha",facts="blockchains"}`] == 1 != several {
 					t.Errorf("alpha is contradicted: %t, want %t", !several, several)
 				} else if told := strings.Contains(w.Log.String(), "too many chains tracked"); told == several {
 					t.Errorf("the log says that there are too many: %t", told)
