@@ -110,7 +110,7 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 	internal/tools/dist
 
 .PHONY: newest
-newest: ## Compare the versions that are tested with the newest ones, and build with the newest libraries
+newest: build tools ## Build the newest version of each program and library of the tests, and run the tests with it (half an hour)
 	@internal/tools/newest
 
 .PHONY: release-check

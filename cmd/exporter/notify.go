@@ -62,7 +62,7 @@ func tryNotify(ctx context.Context, stdout io.Writer) error {
 func printTrials(ctx context.Context, cfg notify.Config, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	trials, err := notify.SendTest(ctx, notify.Options{Config: cfg})
+	trials, err := notify.Try(ctx, cfg, true)
 	if err != nil {
 		return config.InputError{Err: err}
 	}

@@ -93,8 +93,7 @@ var Questions = []Question{
 	{"ALERTMANAGERS", "", answers + "Is its configuration readable, does it accept an empty list of alerts, and who gets each severity?", (*trial).alertmanagers},
 	{"NOTIFY_FILE", "global", "As its receivers, which use it.", nil},
 	{"NOTIFY_FILE", "route", "Who gets each alert of the rules? Does a page reach somebody?", (*trial).routes},
-	{"NOTIFY_FILE", "receivers", "Do its files have what they should? Is a placeholder left? Does the address accept a connection? " +
-		"Telegram is asked for the chat. Discord, Slack and Pushover are asked whether the webhook or the key is valid.", (*trial).receivers},
+	{"NOTIFY_FILE", "receivers", "Do its files have what they should? Is a placeholder left? Each kind is asked what notifies nobody.", (*trial).receivers},
 	{"NOTIFY_FILE", "templates", "Does each pattern match a file? Each text of each receiver is rendered: for a page, its end, several warnings, " +
 		"and an alert without a node.", nil},
 	{"NOTIFY_FILE", "inhibit_rules", "Does a rule match alerts of the rules?", (*trial).inhibition},
@@ -107,6 +106,13 @@ var Questions = []Question{
 	{"STATE_DIR", "", "Can this user write to the directory?", (*trial).stateDir},
 	{"LOG_LEVEL", "", read, nil},
 	{"LOG_FORMAT", "", read, nil},
+}
+
+func init() {
+	at := 1 + slices.IndexFunc(Questions, func(q Question) bool { return q.Key == "receivers" })
+	for i, kind := range notify.Asked {
+		Questions = slices.Insert(Questions, at+i, Question{Variable: "NOTIFY_FILE", Key: kind.Kind + "_configs", Asks: kind.Asks})
+	}
 }
 
 // trial is one pass over the list of questions.
@@ -289,7 +295,7 @@ func (t *trial) receivers(ctx context.Context) {
 	if !t.cfg.Notify.On() {
 		return
 	}
-	results, err := notify.Probe(ctx, t.cfg.Notify)
+	results, err := notify.Try(ctx, t.cfg.Notify, false)
 	if err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -95,6 +95,30 @@ func TestThanosHasTheSameAlerts(t *testing.T) {
 	w.hasTheSameAlerts(t, exporter.URL, thanos.URL, pages)
 }
 
+// A Prometheus 3 with type-and-unit-labels has the same alerts as one without, if its scrape job drops the labels as the shipped ones do. Without
+// the drop AvaxScrapeLabelCollision says so.
+func TestTypeAndUnitLabelsChangeNoAlertIfTheyAreDropped(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	const interval = 5 * time.Second
+	rules := seconds(t)
+	w := newWorld(t, rules)
+	exporter := testworld.StartExporter(t, append(w.environment, unhurried, "AVAX_ALERTING=off", "AVAX_ALERTMANAGERS=", "AVAX_RULES_FILE=")...)
+	pages := testworld.Webhook(t)
+	prometheus := func(features, drop string, alertmanagers ...string) *testworld.PrometheusServer {
+		return testworld.Prometheus(t, testworld.PrometheusConfig{
+			Program: "prometheus-3", Targets: []string{exporter.URL}, RuleFiles: []string{rules}, Alertmanagers: alertmanagers,
+			ScrapeInterval: interval, EvaluationInterval: interval, ResendDelay: time.Minute, Features: features, Drop: drop,
+		})
+	}
+	without := prometheus("", "")
+	with := prometheus("type-and-unit-labels", "__type__|__unit__", testworld.Alertmanager(t, pages.URL).URL)
+	kept := prometheus("type-and-unit-labels", "")
+	awaitSample(t, kept, `avax_node_up{__type__="gauge"}`)
+	awaitSample(t, kept, `ALERTS{alertname="AvaxScrapeLabelCollision"}`)
+	w.play(t, sameAlerts(t, with.URL, without.URL, inside), pages)
+}
+
 // hasTheSameAlerts runs the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
 func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *testworld.Receiver) {
 	t.Helper()

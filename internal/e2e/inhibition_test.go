@@ -29,6 +29,60 @@ const withInhibition = withoutInhibition + `
 inhibit_rules: [{source_matchers: ['alertname="AvaxCause"'], target_matchers: ['alertname="AvaxEffect"'], equal: [node]}]
 `
 
+const downAndStale = `
+groups:
+  - name: nodes
+    rules:
+      - {alert: AvaxNodeDown, expr: avax_node_up == 0, labels: {severity: page}}
+      - {alert: AvaxHeadStale, expr: avax_node_up == 0, for: 3s, labels: {severity: page, chain: C}}
+      - {alert: AvaxHeadStale, expr: avax_node_up == 0, for: 5s, labels: {severity: page, chain: P}}
+`
+
+// An Alertmanager with the shipped file forgets at a restart what inhibits what, and does not wait for an alert that began earlier. The exporter sends
+// causes first, so no effect of a known cause is notified.
+func TestRestartedAlertmanagerNotifiesOfNoEffect(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	w := newWorld(t, testworld.File(t, downAndStale))
+	alertmanager := testworld.AlertmanagerWith(t, testworld.ShortRoutes(t, w.pages.URL))
+	testworld.StartExporter(t, append(w.environment, "AVAX_COLLECTORS=up", "AVAX_ALERTMANAGERS="+alertmanager.URL)...)
+	suppressed := func() {
+		t.Helper()
+		testworld.Await(t, "both effects are suppressed", func() error {
+			var alerts []struct {
+				Labels map[string]string
+				Status struct{ InhibitedBy []string }
+			}
+			if err := getJSON(t.Context(), alertmanager.URL+"/api/v2/alerts", &alerts); err != nil {
+				return err
+			}
+			n := 0
+			for _, a := range alerts {
+				if a.Labels["alertname"] == "AvaxHeadStale" && len(a.Status.InhibitedBy) > 0 {
+					n++
+				}
+			}
+			if n < 2 {
+				return fmt.Errorf("%d suppressed: %+v", n, alerts)
+			}
+			return nil
+		})
+	}
+	w.network.Node("alpha").Stop()
+	w.pages.Wait(testworld.Firing("AvaxNodeDown", "node=alpha"))
+	suppressed()
+	for range 2 { // the exporter sends again within a minute
+		alertmanager.Stop()
+		alertmanager.Start()
+		suppressed()
+	}
+	w.network.Node("bravo").Stop() // its page comes after all that the restarts led to
+	w.pages.Wait(testworld.Firing("AvaxNodeDown", "node=bravo"))
+	if n := count(w.pages, testworld.Firing("AvaxHeadStale")); n > 0 {
+		t.Errorf("an effect was notified %d times: %+v", n, w.pages.Alerts())
+	}
+}
+
 // The page suppresses what the Alertmanager suppresses, with the rules that it uses now, whether the exporter or a Prometheus evaluates
 // the alerts. If no Alertmanager answers, the page says so.
 func TestPageAppliesTheInhibitRulesOfAlertmanager(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/internal/notify"
+	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
@@ -85,9 +86,13 @@ func TestTrySurvivesEveryAnswer(t *testing.T) {
 			o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
 			for name, a := range answers(kind) {
 				answer = a
-				trials, err := notify.SendTest(t.Context(), o)
+				trials, err := notify.Try(t.Context(), o.Config, true)
 				if err != nil || len(trials) != 1 {
 					t.Fatalf("%s: %v, %v", name, trials, err)
+				}
+				_, body, _ := strings.Cut(name, " ")
+				if trials[0].Err == nil && strings.HasPrefix(name, "2") && !strings.HasPrefix(name, "204") && remedy.Refusal([]byte(body)) != nil {
+					t.Errorf("%s: accepted, although the body refuses", name)
 				}
 				if trials[0].Err == nil && !strings.HasPrefix(name, "2") && name != "endless" && name != "incomplete" {
 					t.Errorf("%s: accepted", name)
@@ -168,12 +173,12 @@ receivers:
 		failing = append(failing, fmt.Sprintf("phone/email[%d]", len(servers)))
 		servers = append(servers, address)
 		tests.Go(func() {
-			trials, err := notify.SendTest(t.Context(), notify.Options{Config: config(testworld.Webhook(t), address)})
+			trials, err := notify.Try(t.Context(), config(testworld.Webhook(t), address), true)
 			if err != nil || len(trials) != 2 {
 				t.Errorf("%s: %v, %v", name, trials, err)
 			}
 			for _, trial := range trials {
-				if failed := trial.Err != nil; failed != (trial.Integration == "email") || failed && strings.Contains(trial.Err.Error(), "c4n4ry") {
+				if failed := trial.Err != nil; failed != (trial.Integration == "email[0]") || failed && strings.Contains(trial.Err.Error(), "c4n4ry") {
 					t.Errorf("%s: %s: %v", name, trial.Integration, trial.Err)
 				}
 			}
@@ -227,7 +232,7 @@ receivers:
 	if !strings.Contains(log.String(), "the code for telegram failed") {
 		t.Errorf("log: %s", log.String())
 	}
-	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{Text: config, URL: "http://exporter.example"}})
+	trials, err := notify.Try(t.Context(), notify.Config{Text: config, URL: "http://exporter.example"}, true)
 	if err != nil || len(trials) != 2 || trials[0].Err == nil == (trials[1].Err == nil) {
 		t.Errorf("%v, %v", trials, err)
 	}

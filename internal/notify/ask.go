@@ -7,15 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
+	"github.com/prometheus/alertmanager/dispatch"
+	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/notify/discord"
+	"github.com/prometheus/alertmanager/notify/jira"
+	"github.com/prometheus/alertmanager/notify/opsgenie"
+	"github.com/prometheus/alertmanager/notify/pagerduty"
 	"github.com/prometheus/alertmanager/notify/telegram"
 	httpconfig "github.com/prometheus/common/config"
 
@@ -27,6 +34,31 @@ const (
 	maxRead    = 16 << 10 // bytes of an answer that are read
 )
 
+// connected is what is tried where a service has no question that notifies nobody.
+const connected = "Does its name resolve, and does it accept a connection, with TLS if the address begins with https?"
+
+// Asked is what Try asks about each kind of integration, for the documentation.
+var Asked = []struct{ Kind, Asks string }{
+	{"discord", "Is the webhook known? " + connected},
+	{"email", "Does the mail server accept EHLO, STARTTLS and the login? It gets QUIT, and no message."},
+	{"incidentio", connected},
+	{"jira", "Can issues be searched with the credentials? " + connected},
+	{"mattermost", connected},
+	{"msteams", connected},
+	{"msteamsv2", connected},
+	{"opsgenie", "Is the key accepted, when an alert is closed that does not exist? " + connected},
+	{"pagerduty", "Is the key accepted, when an incident is resolved that does not exist? " + connected},
+	{"pushover", "Are the token and the user valid? " + connected},
+	{"rocketchat", connected},
+	{"slack", "Is the webhook known? The question is a message without a text, which Slack refuses. " + connected},
+	{"sns", "Are the credentials accepted? The question is a message without a text, which SNS refuses."},
+	{"telegram", "Does the bot know the chat? " + connected},
+	{"victorops", connected},
+	{"webex", connected},
+	{"webhook", connected},
+	{"wechat", connected},
+}
+
 // question is a request to a service that notifies nobody, and whose answer says whether notifications would be accepted.
 type question struct {
 	method, url, body, kind string
@@ -34,8 +66,27 @@ type question struct {
 	means func(status int, body []byte) error
 }
 
-// ask asks the service of an integration, if there is a question that notifies nobody.
-func (r rehearsed) ask(ctx context.Context) error {
+// ask asks the service of an integration what notifies nobody. Where there is no such question, the connection has been tried.
+func (r rehearsed) ask(ctx context.Context, route *dispatch.Route) error {
+	switch c := r.config.Interface().(type) {
+	case *pagerduty.PagerdutyConfig, *opsgenie.OpsGenieConfig, *jira.JiraConfig: // that an alert is over of which they do not know
+		return r.attempt(ctx, route, r.integration())
+	case *amconfig.SNSConfig: // SNS refuses an empty message after it has checked the key and the signature
+		empty := *c
+		empty.Message, empty.Subject = "", ""
+		one := r
+		one.receiver.SNSConfigs = slices.Clone(one.receiver.SNSConfigs)
+		one.receiver.SNSConfigs[r.index] = &empty
+		one.receiver = r.buildReceiver(one.receiver.Receiver, r.templates, slog.New(slog.DiscardHandler))
+		if err := r.attempt(ctx, route, one.integration()); err != nil && !strings.Contains(err.Error(), "Empty message") {
+			return err
+		}
+		return nil
+	case *amconfig.EmailConfig:
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		return (&mailer{c, r.templates, slog.New(slog.DiscardHandler), r.dial}).ask(ctx)
+	}
 	q, err := r.question()
 	if q == nil || err != nil {
 		return err
@@ -66,6 +117,18 @@ func (r rehearsed) ask(ctx context.Context) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
 	if err := q.means(resp.StatusCode, body); err != nil {
 		return fmt.Errorf("the service answers %w", err)
+	}
+	return nil
+}
+
+// attempt sends by an integration that a test alert is over, of which no firing notification was sent.
+func (r rehearsed) attempt(ctx context.Context, route *dispatch.Route, i notify.Integration) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	over := testAlert(time.Now())
+	over.EndsAt = over.StartsAt
+	if _, err := guarded(notify.WithGroupKey(testContext(ctx, route, r.receiver.Name, over.StartsAt), route.Key()+":check"), i, over); err != nil {
+		return fmt.Errorf("ask the service: %w: correct the address, the key or the token", err)
 	}
 	return nil
 }

@@ -1,68 +1,19 @@
 package notify
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"reflect"
-	"slices"
 	"strings"
-	"sync"
 
 	amconfig "github.com/prometheus/alertmanager/config"
 	httpconfig "github.com/prometheus/common/config"
-	"github.com/prometheus/common/promslog"
 
 	"github.com/avax-exporter/avax-exporter/internal/files"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
 )
-
-// Probe checks every integration that a route uses, without sending a notification. It reads the files of the integration, renders its texts for
-// each kind of alert, connects to the address that a notification would use, and asks the service what is harmless to ask. No error contains a secret.
-func Probe(ctx context.Context, c Config) ([]ProbeResult, error) {
-	conf, err := load(c)
-	if err != nil {
-		return nil, err
-	}
-	b, err := c.build(conf, promslog.NewNopLogger())
-	if err != nil {
-		return nil, err
-	}
-	var trials []*ProbeResult
-	var probing sync.WaitGroup
-	for _, r := range b.receivers {
-		fields := reflect.ValueOf(r.Receiver)
-		for i := range fields.NumField() {
-			kind, isConfigs := strings.CutSuffix(yamlName(fields.Type().Field(i)), "_configs")
-			if !isConfigs {
-				continue
-			}
-			for k := range fields.Field(i).Len() {
-				t := &ProbeResult{Receiver: r.Name, Integration: fmt.Sprintf("%s[%d]", kind, k)}
-				trials = append(trials, t)
-				if t.Err = r.err; t.Err != nil {
-					continue
-				}
-				probing.Go(func() {
-					one := rehearsed{Config: c, receiver: r.Receiver, kind: kind, index: k, config: fields.Field(i).Index(k), templates: b.templates}
-					t.Err = one.probe(ctx, b.routes)
-				})
-			}
-		}
-	}
-	probing.Wait()
-	results := make([]ProbeResult, len(trials))
-	for i, t := range trials {
-		results[i] = ProbeResult{t.Receiver, t.Integration, hide(t.Err, receiverNamed(b.receivers, t.Receiver))}
-	}
-	return results, nil
-}
-
-func receiverNamed(all []builtReceiver, name string) amconfig.Receiver {
-	return all[slices.IndexFunc(all, func(r builtReceiver) bool { return r.Name == name })].Receiver
-}
 
 func yamlName(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")

@@ -36,3 +36,24 @@ func Send(ctx context.Context, o Options, alerts ...model.Alert) error {
 	}
 	return err
 }
+
+// ReadsAnswers returns the kinds of integrations of a configuration, and whether their answers are read.
+func ReadsAnswers(text string) (map[string]bool, error) {
+	c := Config{Text: []byte(text)}
+	conf, err := load(c)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.build(conf, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]bool{}
+	for _, r := range b.receivers {
+		err = errors.Join(err, r.err)
+		for _, i := range r.integrations {
+			kinds[i.Name()] = readsAnswers(&i)
+		}
+	}
+	return kinds, err
+}

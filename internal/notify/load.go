@@ -164,6 +164,7 @@ func (c Config) buildReceiver(r amconfig.Receiver, t *template.Template, log *sl
 	}()
 	one.integrations, one.err = receiver.BuildReceiverIntegrations(r, t, log, httpconfig.WithDialContextFunc(c.dial))
 	for k, i := range one.integrations {
+		readsAnswers(&one.integrations[k])
 		if i.Name() == "email" {
 			m := &mailer{r.EmailConfigs[i.Index()], t, log.With("integration", i.Name()), c.dial}
 			one.integrations[k] = notify.NewIntegration(m, &i, i.Name(), i.Index(), r.Name)

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/alertmanager/alert"
 	amconfig "github.com/prometheus/alertmanager/config"
@@ -65,6 +67,19 @@ func (m *mailer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bool
 		err = answer
 	}
 	return retry, err
+}
+
+// ask does what a notification does up to the login, and ends the connection: Alertmanager's code reads the sender's address only then, and there is
+// none.
+func (m *mailer) ask(ctx context.Context) error {
+	c := *m.config
+	c.From = ""
+	one := *m
+	one.config = &c
+	if _, err := one.Notify(ctx, testAlert(time.Now())); err != nil && !strings.Contains(err.Error(), "'from'") {
+		return fmt.Errorf("ask the mail server: %w: correct smarthost, auth_username or the password", err)
+	}
+	return nil
 }
 
 // through returns the configuration with the address of the relay in place of the server's. The certificate must be that of the server.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -20,7 +21,7 @@ import (
 func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) error {
 	t.Helper()
 	listens := listening(t, serve)
-	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{
+	trials, err := notify.Try(t.Context(), notify.Config{
 		Text: []byte("route: {receiver: mail}\nreceivers: [{name: mail, email_configs: [{to: a@example.org, from: b@example.org, smarthost: '" + smarthost +
 			"', auth_username: u, auth_password: c4n4ry, " + settings + "}]}]"),
 		URL: "http://exporter.example",
@@ -30,7 +31,7 @@ func tryMail(t *testing.T, smarthost, settings string, serve func(net.Conn)) err
 			}
 			return new(net.Dialer).DialContext(ctx, network, listens)
 		},
-	}})
+	}, true)
 	if err != nil || len(trials) != 1 {
 		t.Fatalf("%v, %v", trials, err)
 	}
@@ -91,6 +92,33 @@ func TestMailPasswordNeedsTLSAndTheNameOfTheServer(t *testing.T) {
 		})
 		if err == nil || authenticated.Load() != c.authenticates {
 			t.Errorf("%s: password sent: %v, want %v; %v", name, authenticated.Load(), c.authenticates, err)
+		}
+	}
+}
+
+// Before an alert needs it, the mail server says whether it accepts the login. No message begins.
+func TestProbeLogsInAtTheMailServer(t *testing.T) {
+	for login, want := range map[string]string{"235 welcome": "<nil>", "535 wrong": `535 "wrong"`} {
+		listens := listening(t, func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "220 mail.example.org\r\n")
+			for in := bufio.NewScanner(conn); in.Scan(); {
+				answer := "250 ok"
+				switch verb, _, _ := strings.Cut(in.Text(), " "); verb {
+				case "EHLO":
+					answer = "250-mail.example.org\r\n250 AUTH PLAIN"
+				case "AUTH":
+					answer = login
+				case "QUIT", "*":
+				default:
+					t.Errorf("the server gets %s", in.Text())
+				}
+				_, _ = io.WriteString(conn, answer+"\r\n")
+			}
+		})
+		results, err := notify.Try(t.Context(), notify.Config{Text: []byte("route: {receiver: mail}\nreceivers: [{name: mail, email_configs: [{to: a@example.org, from: b@example.org, " +
+			"smarthost: '" + strings.Replace(listens, "127.0.0.1", "localhost", 1) + "', require_tls: false, auth_username: u, auth_password: c4n4ry}]}]")}, false)
+		if err != nil || len(results) != 1 || !strings.Contains(fmt.Sprint(results[0].Err), want) || strings.Contains(fmt.Sprint(results[0].Err), "c4n4ry") {
+			t.Errorf("%s: %v, %v", login, results, err)
 		}
 	}
 }

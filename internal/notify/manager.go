@@ -292,6 +292,7 @@ func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) 
 		err   error
 	}
 	outcomes := make(chan outcome, 1)
+	ctx, answered := withAnswer(ctx)
 	go func() {
 		var o outcome
 		defer func() {
@@ -300,7 +301,9 @@ func guarded(ctx context.Context, i notify.Integration, alerts ...*alert.Alert) 
 			}
 			outcomes <- o
 		}()
-		o.retry, o.err = i.Notify(ctx, alerts...)
+		if o.retry, o.err = i.Notify(ctx, alerts...); o.err == nil {
+			o.err = answered.refusal // without a retry before the next interval: the service may have delivered it
+		}
 	}()
 	select {
 	case o := <-outcomes:

@@ -291,7 +291,7 @@ func TestExamplesAreValidAndRoutePages(t *testing.T) {
 
 func TestTryNotifiesPageReceiversWithoutLeakingSecrets(t *testing.T) {
 	phone := testworld.Webhook(t)
-	trials, err := notify.SendTest(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, phone.URL)}})
+	trials, err := notify.Try(t.Context(), notify.Config{File: configuration(t, phone.URL)}, true)
 	if err != nil || len(trials) != 1 || trials[0].Err != nil {
 		t.Fatalf("%v, %v", trials, err)
 	}
@@ -299,7 +299,7 @@ func TestTryNotifiesPageReceiversWithoutLeakingSecrets(t *testing.T) {
 
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(refusing.Close)
-	trials, err = notify.SendTest(t.Context(), notify.Options{Config: notify.Config{File: configuration(t, refusing.URL+"/c4n4ry")}})
+	trials, err = notify.Try(t.Context(), notify.Config{File: configuration(t, refusing.URL+"/c4n4ry")}, true)
 	if err != nil || len(trials) != 1 || trials[0].Err == nil || strings.Contains(trials[0].Err.Error(), "c4n4ry") {
 		t.Errorf("%v, %v", trials, err)
 	}

@@ -184,7 +184,7 @@ func TestTryReportsTheErrorOfTheService(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error_code":401,"description":"Unauthorized"}`)
 	}))
 	t.Cleanup(server.Close)
-	trials, err := notify.SendTest(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()))
+	trials, err := notify.Try(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()).Config, true)
 	if err != nil || len(trials) != 1 || trials[0].Err == nil {
 		t.Fatalf("%v, %v", trials, err)
 	}
@@ -349,7 +349,7 @@ func TestReachReadsFilesAndConnects(t *testing.T) {
 	config := notify.Config{Text: []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + secret + "}]}]")}
 	reach := func(wants string) {
 		t.Helper()
-		trials, err := notify.Probe(t.Context(), config)
+		trials, err := notify.Try(t.Context(), config, false)
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%v, %v", trials, err)
 		}

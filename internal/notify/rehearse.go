@@ -2,10 +2,12 @@ package notify
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http/httptrace"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,7 +16,6 @@ import (
 	"time"
 
 	"github.com/prometheus/alertmanager/alert"
-	amconfig "github.com/prometheus/alertmanager/config"
 	"github.com/prometheus/alertmanager/dispatch"
 	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/template"
@@ -24,7 +25,7 @@ import (
 // rehearsed is one integration of a receiver, of which everything but the sending is tried.
 type rehearsed struct {
 	Config
-	receiver  amconfig.Receiver
+	receiver  builtReceiver
 	kind      string
 	index     int
 	config    reflect.Value // such as *amconfig.WebhookConfig
@@ -47,15 +48,14 @@ func (r rehearsed) probe(ctx context.Context, routes *dispatch.Route) error {
 			return fmt.Errorf("%w: correct the text, or add a file that defines it to templates", err)
 		}
 	}
-	if r.kind == "sns" { // the library may use connections of its own
-		return nil
-	}
-	for i, alerts := range samples(time.Now()) {
-		if err := r.connect(sampleContext(ctx, route, r.receiver.Name), alerts, i == 0); err != nil {
-			return err
+	if r.kind != "sns" { // its library may use connections of its own
+		for i, alerts := range samples(time.Now()) {
+			if err := r.connect(sampleContext(ctx, route, r.receiver.Name), alerts, i == 0); err != nil {
+				return err
+			}
 		}
 	}
-	return r.ask(ctx)
+	return r.ask(ctx, route)
 }
 
 // UnmatchedTemplates returns the patterns of templates of the file that match no file.
@@ -75,50 +75,68 @@ func UnmatchedTemplates(c Config) (patterns []string) {
 // errRehearsal is the error of every connection of a rehearsal: nothing is sent.
 var errRehearsal = errors.New("only a rehearsal")
 
-// connect does what a notification does, until there is a connection. Only with really it opens one.
+// connect does what a notification does, until the first byte of a request would be sent. Only with really it opens a connection.
 func (r rehearsed) connect(ctx context.Context, alerts []*alert.Alert, really bool) error {
 	var connected atomic.Bool
 	var failed atomic.Pointer[error]
+	fails := func(err error) {
+		err = fmt.Errorf("connect: %w: correct the address, or allow connections to it in the firewall", err)
+		failed.CompareAndSwap(nil, &err)
+	}
+	var line atomic.Pointer[gate]
 	trial := r.Config
 	trial.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if first := connected.CompareAndSwap(false, true); first && really {
-			if err := r.reach(ctx, network, address); err != nil {
-				failed.Store(&err)
+		if first := connected.CompareAndSwap(false, true); !first || !really {
+			return nil, errRehearsal
+		}
+		conn, err := r.dial(ctx, network, address)
+		if err != nil {
+			fails(err)
+			return nil, errRehearsal
+		}
+		g := &gate{Conn: conn}
+		line.Store(g)
+		return g, nil
+	}
+	one := r
+	if one.receiver = trial.buildReceiver(r.receiver.Receiver, r.templates, slog.New(slog.DiscardHandler)); one.receiver.err != nil {
+		return one.receiver.err
+	}
+	ctx, cancel := context.WithTimeout(ctx, notify.MinTimeout)
+	defer cancel()
+	_, err := guarded(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeStart: func() { line.Load().open.Store(true) },
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+			line.Load().open.Store(false)
+			if err != nil {
+				fails(fmt.Errorf("TLS: %w", err))
 			}
-		}
-		return nil, errRehearsal
+		},
+	}), one.integration(), alerts...)
+	if g := line.Load(); g != nil {
+		_ = g.Close()
 	}
-	built := trial.buildReceiver(r.receiver, r.templates, slog.New(slog.DiscardHandler))
-	if built.err != nil {
-		return built.err
-	}
-	for _, i := range built.integrations {
-		if i.Name() != r.kind || i.Index() != r.index {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, notify.MinTimeout)
-		_, err := guarded(ctx, i, alerts...)
-		cancel()
-		switch reached := failed.Load(); {
-		case reached != nil:
-			return *reached
-		case err != nil && !connected.Load():
-			return fmt.Errorf("no notification can be made: %w", err)
-		}
+	switch reached := failed.Load(); {
+	case reached != nil:
+		return *reached
+	case err != nil && !connected.Load():
+		return fmt.Errorf("no notification can be made: %w", err)
 	}
 	return nil
 }
 
-// reach connects to an address, and closes the connection.
-func (c Config) reach(ctx context.Context, network, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	conn, err := c.dial(ctx, network, address)
-	if err != nil {
-		return fmt.Errorf("connect: %w: correct the address, or allow connections to it in the firewall", err)
+// gate is a connection that sends nothing but a TLS handshake.
+type gate struct {
+	net.Conn
+	open atomic.Bool
+}
+
+// Write implements net.Conn.
+func (g *gate) Write(b []byte) (int, error) {
+	if !g.open.Load() {
+		return 0, errRehearsal
 	}
-	_ = conn.Close()
-	return nil
+	return g.Conn.Write(b)
 }
 
 // routeOf returns a route to a receiver.

@@ -1,7 +1,10 @@
 package notify_test
 
 import (
+	"cmp"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -64,6 +67,8 @@ func TestProbeAsksTheService(t *testing.T) {
 		"a deleted one":        {"slack", 404, "no_service", "no_service"},
 		"a key":                {"pushover", 200, `{"status":1}`, ""},
 		"an unknown key":       {"pushover", 400, `{"user":"invalid","errors":["user key is invalid"],"status":0}`, "user key is invalid"},
+		"a routing key":        {"pagerduty", 202, `{"status":"success","message":"Event processed","dedup_key":"x"}`, ""},
+		"an unknown key of it": {"pagerduty", 400, `{"status":"invalid event","errors":["'routing_key' is invalid"]}`, "'routing_key' is invalid"},
 		"a webhook of anybody": {"webhook", 500, "not asked", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +82,7 @@ func TestProbeAsksTheService(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			o := options(t, test.kind, server.Certificate(), server.Listener.Addr().String())
-			results, err := notify.Probe(t.Context(), o.Config)
+			results, err := notify.Try(t.Context(), o.Config, false)
 			if err != nil || len(results) != 1 {
 				t.Fatalf("%v, %v", results, err)
 			}
@@ -102,8 +107,61 @@ func TestMovedGroupIsInTheError(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error_code":400,"description":"Bad Request: group chat was upgraded to a supergroup chat","parameters":{"migrate_to_chat_id":-100777}}`)
 	}))
 	t.Cleanup(server.Close)
-	trials, err := notify.SendTest(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()))
+	trials, err := notify.Try(t.Context(), options(t, "telegram", server.Certificate(), server.Listener.Addr().String()).Config, true)
 	if err != nil || len(trials) != 1 || trials[0].Err == nil || !strings.Contains(trials[0].Err.Error(), "chat_id: -100777") {
 		t.Errorf("%v, %v", trials, err)
+	}
+}
+
+// A service without an example of its own is asked, too: SNS refuses an empty message, and Opsgenie and Jira know no such alert.
+func TestProbeAsksServicesWithoutAnExample(t *testing.T) {
+	for name, test := range map[string]struct {
+		receiver string
+		status   int
+		answer   string
+		want     string // empty: well
+	}{
+		"opsgenie":          {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 202, `{"result":"Request will be processed"}`, ""},
+		"opsgenie, bad key": {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 422, `{"message":"Key format is not valid!"}`, "Key format is not valid"},
+		"jira":              {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 200, `{"issues":[]}`, ""},
+		"jira, no access":   {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 401, `{"errorMessages":["Unauthorized"]}`, "Unauthorized"},
+		"sns": {"sns_configs: [{api_url: URL, topic_arn: 'arn:aws:sns:x:1:y', sigv4: {region: x, access_key: a, secret_key: b}, HTTP}]", 400,
+			"<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: Empty message</Message></Error></ErrorResponse>", ""},
+		"sns, bad key": {"sns_configs: [{api_url: URL, topic_arn: 'arn:aws:sns:x:1:y', sigv4: {region: x, access_key: a, secret_key: b}, HTTP}]", 403,
+			"<ErrorResponse><Error><Code>InvalidClientTokenId</Code><Message>The security token is invalid</Message></Error></ErrorResponse>", "token is invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "AvaxNodeDown") {
+					t.Errorf("sent %s %s", r.URL, body)
+				}
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.answer)
+			}))
+			t.Cleanup(server.Close)
+			receiver := strings.NewReplacer("URL", "'"+server.URL+"'", "HTTP", "http_config: {basic_auth: {username: a, password: b}, tls_config: {insecure_skip_verify: true}}")
+			results, err := notify.Try(t.Context(), notify.Config{Text: []byte("route: {receiver: it}\nreceivers: [{name: it, " + receiver.Replace(test.receiver) + "}]")}, false)
+			if err != nil || len(results) != 1 {
+				t.Fatalf("%v, %v", results, err)
+			}
+			if told := fmt.Sprint(results[0].Err); !strings.Contains(told, cmp.Or(test.want, "<nil>")) {
+				t.Errorf("%s, want %q", told, test.want)
+			}
+		})
+	}
+}
+
+// A certificate that nobody trusts is found without a request.
+func TestProbeShakesHands(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("sent %s", r.URL) }))
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	for config, want := range map[string]string{"": "TLS: ", ", http_config: {tls_config: {insecure_skip_verify: true}}": "<nil>"} {
+		results, err := notify.Try(t.Context(), notify.Config{Text: []byte("route: {receiver: it}\nreceivers: [{name: it, webhook_configs: [{url: '" + server.URL + "'" +
+			config + "}]}]")}, false)
+		if err != nil || len(results) != 1 || !strings.Contains(fmt.Sprint(results[0].Err), want) {
+			t.Errorf("%s: %v, %v", config, results, err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,31 +20,36 @@ var refusalTexts = []string{
 	"not found", "no such", "unknown", "invalid", "unauthorized", "forbidden", "error", "failed", "access denied", "bad request", "no_service",
 }
 
-// refusalFields are the fields of a JSON answer that say whether a request was accepted. Each returns whether its value is a refusal.
+// refusalFields are the fields of a JSON answer that say whether a request was accepted, in lower case without - and _. Each returns whether its
+// value is a refusal.
 var refusalFields = []struct {
 	names   []string
 	refuses func(value any) bool
 }{
-	{[]string{"ok", "success", "accepted"}, func(v any) bool { return v == false || v == "false" }}, // Telegram, Uptime Kuma, Rocket.Chat
-	{[]string{"errcode", "errno", "statuscode", "code"}, func(v any) bool { // DingTalk and WeCom; Feishu and Lark; others repeat the status
+	{[]string{"ok", "success", "succeeded", "accepted", "delivered", "sent"}, func(v any) bool { // Telegram, Uptime Kuma, Rocket.Chat
+		return v == false || v == "false" || v == 0.0
+	}},
+	{[]string{"errcode", "errno", "errorcode", "statuscode", "code"}, func(v any) bool { // DingTalk and WeCom; Feishu and Lark; others repeat the status
 		n, isNumber := v.(float64)
 		return isNumber && n != 0 && (n < 200 || n >= 300)
 	}},
-	{[]string{"status"}, func(v any) bool {
+	{[]string{"status", "result", "state", "outcome"}, func(v any) bool { // Splunk On-Call has the result
 		n, isNumber := v.(float64)
 		text, _ := v.(string)
 		switch strings.ToLower(text) {
-		case "error", "fail", "failed", "failure", "invalid", "not found":
+		case "error", "fail", "failed", "failure", "invalid", "not found", "rejected", "denied", "unauthorized", "forbidden", "undelivered", "nok", "ko":
 			return true
 		}
-		return v == false || isNumber && (n == 0 || n >= 300) // Pushover has 0
+		return v == false || isNumber && n >= 300
 	}},
-	{[]string{"error", "errors"}, func(v any) bool {
+	{[]string{"error", "errors", "errormessage", "errormessages"}, func(v any) bool { // AWS Lambda has the message
 		switch v := v.(type) {
 		case string:
 			return v != ""
 		case bool:
 			return v
+		case float64:
+			return v != 0
 		case []any:
 			return len(v) > 0
 		case map[string]any:
@@ -51,6 +57,30 @@ var refusalFields = []struct {
 		}
 		return false
 	}},
+}
+
+// envelopes are fields whose value may be the answer of another service.
+var envelopes = []string{"response", "result", "meta"}
+
+// refuses reports whether a JSON answer says that the request was not accepted.
+func refuses(answer any, depth int) bool {
+	fields, isObject := answer.(map[string]any)
+	if !isObject {
+		list, _ := answer.([]any)
+		return depth > 0 && len(list) > 0 && refuses(list[0], depth-1)
+	}
+	for name, value := range fields {
+		name = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+		for _, f := range refusalFields {
+			if slices.Contains(f.names, name) && f.refuses(value) {
+				return true
+			}
+		}
+		if depth > 0 && slices.Contains(envelopes, name) && refuses(value, depth-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // webPage matches the beginning of a web page, such as a form to log in.
@@ -63,18 +93,13 @@ func Refusal(body []byte) error {
 	if webPage.MatchString(text) {
 		return errors.New("a web page, such as a form to log in")
 	}
-	var fields map[string]any
-	if json.Unmarshal(body, &fields) == nil {
-		for name, value := range fields {
-			for _, f := range refusalFields {
-				for _, n := range f.names {
-					if strings.EqualFold(n, name) && f.refuses(value) {
-						return fmt.Errorf("%q", Brief(body))
-					}
-				}
-			}
+	var answer any
+	if json.Unmarshal(body, &answer) == nil {
+		if said, isText := answer.(string); isText {
+			text = said
+		} else if refuses(answer, 1) {
+			return fmt.Errorf("%q", Brief(body))
 		}
-		return nil
 	}
 	for _, begin := range refusalTexts {
 		if strings.HasPrefix(strings.ToLower(text), begin) {

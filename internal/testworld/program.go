@@ -26,9 +26,13 @@ import (
 )
 
 // Binary returns the path of a program that `make tools` has installed in .tools/bin (prometheus, promtool, alertmanager), or
-// `make .tools/bin/victoria-metrics`. A missing program fails the test: another version on PATH would be another test.
+// `make .tools/bin/victoria-metrics`. A missing program fails the test: another version on PATH would be another test. What the directory
+// TEST_TOOLS has comes first: `make newest` puts newer versions there.
 func Binary(t testing.TB, name string) string {
 	t.Helper()
+	if path, err := exec.LookPath(filepath.Join(os.Getenv("TEST_TOOLS"), name)); err == nil && filepath.IsAbs(path) {
+		return path
+	}
 	dir := must.Get(os.Getwd())(t)
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if path, err := exec.LookPath(filepath.Join(dir, ".tools", "bin", name)); err == nil {

@@ -29,6 +29,8 @@ type PrometheusConfig struct {
 	ResendDelay        time.Duration                // 5 s if zero; Alertmanager takes an alert for resolved four of them after the last message
 	Replica            string                       // value of the external label replica, which alerts are sent without
 	Data               string                       // directory of its database; temporary if empty
+	Features           string                       // of --enable-feature
+	Drop               string                       // pattern of labels that no scraped sample keeps
 }
 
 // PrometheusServer is a running Prometheus.
@@ -55,7 +57,11 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			one["labels"] = config.Labels[target]
 			configs = append(configs, one)
 		}
-		scrapes = append(scrapes, map[string]any{"job_name": job, "static_configs": configs})
+		one := map[string]any{"job_name": job, "static_configs": configs}
+		if config.Drop != "" {
+			one["metric_relabel_configs"] = []any{map[string]any{"action": "labeldrop", "regex": config.Drop}}
+		}
+		scrapes = append(scrapes, one)
 	}
 	file := writeYAML(t, "prometheus.yml", map[string]any{
 		"global": map[string]any{
@@ -80,6 +86,7 @@ func Prometheus(t testing.TB, config PrometheusConfig) *PrometheusServer {
 			"--web.listen-address=" + address,
 			"--scrape.discovery-reload-interval=100ms",
 			"--web.enable-remote-write-receiver",
+			"--enable-feature=" + config.Features,
 			// An alert is sent when it begins and when it ends; in between again after the delay, and Alertmanager takes it for resolved
 			// after four delays without a word: long enough for a busy machine.
 			"--rules.alert.resend-delay=" + cmp.Or(config.ResendDelay, 5*time.Second).String(),
