@@ -51,7 +51,8 @@ func AlertLabels(c Config) (all []map[string]string, err error) {
 var always = regexp.MustCompile(`^(up|scrape_[a-z_]+|go_.+|process_.+|avax_exporter_build_info|ALERTS|ALERTS_FOR_STATE)$`)
 
 // UnknownNames returns an error for each rule of the file in c that selects a family, or a label of a family, that this process does not export:
-// such a rule never has a result. The rules in the file see no other samples than those of this process.
+// such a rule never has a result. The rules in the file see no other samples than those of this process. A rule that equals a built-in one is in order, and
+// so is a record that built-in rules read and operators may add, such as avax:threshold_override.
 func UnknownNames(c Config, known Known) (problems []error, err error) {
 	set, err := readRules(c)
 	if err != nil {
@@ -62,8 +63,22 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 		return nil, err
 	}
 	recorded, recordedBuiltIn := set.recordNames(), builtIn.recordNames()
+	shipped := map[[2]string]bool{} // name and expression
+	for _, g := range builtIn.groups.Groups {
+		for _, r := range g.Rules {
+			shipped[[2]string{cmp.Or(r.Alert, r.Record), r.Expr}] = true
+			for _, name := range selected(r.Expr) {
+				if _, exported := known.Labels[name]; strings.HasPrefix(name, "avax:") && !exported && !recordedBuiltIn[name] {
+					recorded[name] = true
+				}
+			}
+		}
+	}
 	for _, g := range set.groups.Groups {
 		for _, r := range g.Rules {
+			if shipped[[2]string{cmp.Or(r.Alert, r.Record), r.Expr}] {
+				continue
+			}
 			expr, err := Parser.ParseExpr(r.Expr)
 			if err != nil {
 				return nil, err
@@ -84,6 +99,22 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 		}
 	}
 	return problems, nil
+}
+
+// selected returns the names that an expression selects.
+func selected(expr string) (names []string) {
+	parsed, err := Parser.ParseExpr(expr)
+	if err != nil {
+		return nil
+	}
+	for _, selector := range parser.ExtractSelectors(parsed) {
+		for _, m := range selector {
+			if m.Name == model.MetricNameLabel && m.Type == labels.MatchEqual {
+				names = append(names, m.Value)
+			}
+		}
+	}
+	return names
 }
 
 // recordNames returns the names of the recorded series.

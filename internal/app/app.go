@@ -43,7 +43,8 @@ type App struct {
 	watch     *config.Watch
 	handler   http.Handler
 
-	mu sync.Mutex // locked during changes of targets and jobs
+	mu        sync.Mutex       // locked during changes of targets and jobs
+	upstreams config.Upstreams // as they were last read
 }
 
 // Options are the parts that a command connects to an App.
@@ -93,7 +94,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	}
 
 	ExportDependants(registry)
-	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore()}
+	a := &App{cfg: cfg, log: log, targets: targets, store: metric.NewStore(), upstreams: cfg.Upstreams}
 	config.ExportLabels(registry, a.labelled)
 	registry.MustRegister(a.store)
 	a.scheduler = schedule.Start(ctx, a.store, registry, log, o.Yield)

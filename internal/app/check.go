@@ -50,7 +50,7 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	}
 	observers := observe(t)
 	planned := t.jobs()
-	asked := &trial{cfg: cfg, targets: t}
+	asked := &trial{cfg: cfg, upstreams: cfg.Upstreams, targets: t}
 	jobs := make([]*metric.Job, len(planned))
 	var running sync.WaitGroup
 	running.Go(func() { asked.ask(ctx) })

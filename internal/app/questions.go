@@ -99,7 +99,7 @@ var Questions = []Question{
 	{"NOTIFY_FILE", "inhibit_rules", "Does a rule match alerts of the rules?", (*trial).inhibition},
 	{"NOTIFY_FILE", "time_intervals, mute_time_intervals", "Does a page reach somebody at any time?", nil},
 	{"NOTIFY_FILE", "tracing, event_recorder", read, nil},
-	{"HEARTBEAT_URL", "", answers + "It is requested once, which counts as a heartbeat.", (*trial).heartbeat},
+	{"HEARTBEAT_URL", "", answers + "It is requested once, which counts as a heartbeat. Are alerts evaluated here?", (*trial).heartbeat},
 	{"DIGEST", "", "Who gets the digest?", nil},
 	{"SHARD", "", read, nil},
 	{"TOTAL_SHARDS", "", read, nil},
@@ -117,9 +117,10 @@ func init() {
 
 // trial is one pass over the list of questions.
 type trial struct {
-	cfg     *config.Config
-	targets *targets
-	starts  bool // whether the exporter starts, so that heartbeats follow
+	cfg       *config.Config
+	upstreams config.Upstreams // as they were last read
+	targets   *targets
+	starts    bool // whether the exporter starts, so that heartbeats follow
 
 	mu       sync.Mutex
 	failures []status.Finding
@@ -190,7 +191,7 @@ func (t *trial) alerts() (all []map[string]string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	labels := t.cfg.Upstreams.Labels()
+	labels := t.upstreams.Labels()
 	with := func(alert map[string]string, node string) map[string]string {
 		one := maps.Clone(alert)
 		one["node"] = node
@@ -361,7 +362,14 @@ func (t *trial) prometheus(ctx context.Context) {
 
 // heartbeat sends one heartbeat.
 func (t *trial) heartbeat(ctx context.Context) {
-	if t.cfg.HeartbeatURL == "" || t.starts {
+	if t.cfg.HeartbeatURL == "" {
+		return
+	}
+	if !t.cfg.Alerting.On {
+		t.warns("AVAX_HEARTBEAT_URL", "AVAX_ALERTING=off: a heartbeat says that collectors run, not that alerts are evaluated and sent",
+			"Let the Alertmanager of the Prometheus send AvaxWatchdog to a dead man's switch of its own.")
+	}
+	if t.starts {
 		return
 	}
 	h := heartbeatOf(t.cfg, slog.New(slog.DiscardHandler))
@@ -373,7 +381,7 @@ func (t *trial) rules(context.Context) {
 	if t.cfg.Alerting.RulesFile == "" || !t.cfg.Alerting.On {
 		return
 	}
-	problems, err := alerting.UnknownNames(t.cfg.Alerting, known(t.cfg))
+	problems, err := alerting.UnknownNames(t.cfg.Alerting, known(t.cfg, t.upstreams))
 	if err != nil {
 		return // Parse has reported it
 	}
@@ -384,7 +392,7 @@ func (t *trial) rules(context.Context) {
 }
 
 // known returns the families of this process.
-func known(cfg *config.Config) alerting.Known {
+func known(cfg *config.Config, upstreams config.Upstreams) alerting.Known {
 	k := alerting.Known{Labels: map[string][]string{}, Off: map[string]string{}}
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
@@ -400,7 +408,7 @@ func known(cfg *config.Config) alerting.Known {
 	for _, f := range metric.Described(OwnFamilies()) {
 		k.Labels[f.Name] = f.Labels
 	}
-	for _, labels := range cfg.Upstreams.Labels() {
+	for _, labels := range upstreams.Labels() {
 		k.Extra = append(k.Extra, slices.Collect(maps.Keys(labels))...)
 	}
 	return k
@@ -424,11 +432,11 @@ func OwnFamilies() *prometheus.Registry {
 
 // unusedCredentials asks whether each entry of the file of credentials is used.
 func (t *trial) unusedCredentials(context.Context) {
-	for _, name := range t.cfg.Upstreams.Unused {
+	for _, name := range t.upstreams.Unused {
 		text := fmt.Sprintf("no upstream is named %q, or an earlier entry has it: its credentials are not sent", name)
 		do := "Write a name of AVAX_NODES, AVAX_NODES_FILE or AVAX_OBSERVERS, or " + strings.Join(config.ServiceNames(), ", ") + "."
 		known := config.ServiceNames()
-		for _, n := range t.cfg.Upstreams.Nodes {
+		for _, n := range t.upstreams.Nodes {
 			known = append(known, n.Name)
 		}
 		if near := spelling.Near(name, known); len(near) > 0 {
@@ -450,7 +458,7 @@ func (t *trial) unusedSchedules(context.Context) {
 // unusedLabels asks whether a node or validator has each label of alerts.
 func (t *trial) unusedLabels(context.Context) {
 	names := map[string]bool{}
-	for _, labels := range t.cfg.Upstreams.Labels() {
+	for _, labels := range t.upstreams.Labels() {
 		for name := range labels {
 			names[name] = true
 		}
@@ -480,19 +488,37 @@ func (t *trial) stateDir(context.Context) {
 	_ = os.Remove(file.Name())
 }
 
-// warn logs what the questions find, when the exporter starts. It does not delay the start.
+// warn logs what the questions find, when the exporter starts and after each reload. It delays neither. It logs a finding again only if the finding was
+// gone in between.
 func (a *App) warn(ctx context.Context) {
-	t := trial{cfg: a.cfg, targets: a.targets, starts: true}
-	t.ask(ctx)
-	if ctx.Err() != nil {
-		return
-	}
-	for _, f := range append(t.failures, t.warnings...) {
-		a.log.Warn("configuration finding", "about", f.About, "finding", f.Text, "remedy", f.Do)
-	}
-	for _, j := range t.passed {
-		if err := j.Last.Err; err != nil {
-			a.log.Warn("configuration finding", "about", j.Last.Collector+" of "+j.Last.Target.Node, "finding", err)
+	var before []status.Finding
+	for {
+		a.mu.Lock()
+		t := trial{cfg: a.cfg, upstreams: a.upstreams, targets: a.targets, starts: true}
+		a.mu.Unlock()
+		t.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		found := append(t.failures, t.warnings...)
+		for _, j := range t.passed {
+			if err := j.Last.Err; err != nil {
+				found = append(found, status.Finding{About: j.Last.Collector + " of " + j.Last.Target.Node, Text: err.Error()})
+			}
+		}
+		if t.invalid != nil {
+			found = append(found, status.Finding{About: "AVAX_NOTIFY_FILE", Text: t.invalid.Error()})
+		}
+		for _, f := range found {
+			if !slices.Contains(before, f) {
+				a.log.Warn("configuration finding", "about", f.About, "finding", f.Text, "remedy", f.Do)
+			}
+		}
+		before = found
+		select {
+		case <-a.watch.Reloads:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -109,6 +110,8 @@ func TestCheckFindsWhatTheFirstOutageWould(t *testing.T) {
 		"a heartbeat behind a login":    {set("HEARTBEAT_URL", answers(200, "<!doctype html><title>Log in</title>")), []string{"a web page"}},
 		"a heartbeat of an unknown URL": {set("HEARTBEAT_URL", answers(404, "")), []string{"answers 404 Not Found"}},
 
+		"the built-in rules in a file":            {set("RULES_FILE", func(t *testing.T) string { return testworld.File(t, string(alerts.Rules)) }), nil},
+		"a rule with a threshold of the operator": {set("RULES_FILE", rules("avax_node_up == 0 and on () avax:threshold_override > 1")), nil},
 		"Prometheus without rules": {set("PROMETHEUS_URL", answers(200, `{"status":"success","data":{"groups":[]}}`), "ALERTING", "off"),
 			[]string{"FAILS  AVAX_PROMETHEUS_URL: the server answers, but it has none of the alert rules", "ruleSelector"}},
 		"Prometheus with the rules of others": {set("PROMETHEUS_URL",
@@ -302,4 +305,15 @@ receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, "no file matches /no
 			has(t, printed, "WARNS  AVAX_NOTIFY_FILE: ", test.want)
 		})
 	}
+}
+
+// A heartbeat says nothing about a Prometheus that evaluates the rules.
+func TestCheckSaysWhatAHeartbeatDoesNotSay(t *testing.T) {
+	printed, err := checked(t, "partial_sync", func(env config.Environment) {
+		env["HEARTBEAT_URL"], env["ALERTING"] = serving(t, 200, "OK"), "off"
+	})
+	if err != nil {
+		t.Errorf("%v\n%s", err, printed)
+	}
+	has(t, printed, "WARNS  AVAX_HEARTBEAT_URL: AVAX_ALERTING=off", "AvaxWatchdog")
 }

@@ -309,6 +309,7 @@ func (a *App) setUpstreams(u config.Upstreams) error {
 		}))
 	}
 	a.targets.use(after)
+	a.upstreams = u
 	if a.cfg.WatchFile != "" && a.cfg.Shard == 0 { // the first shard monitors the watch list
 		a.targets.ups.SetWatch(u.Watch)
 	}

@@ -29,6 +29,9 @@ type Watch struct {
 
 	lastMu sync.Mutex // mu is held while files are read, and a disk may hang
 	last   []Reloaded
+
+	// Reloads receives after a successful reload; several may be one.
+	Reloads chan struct{}
 }
 
 // digests are the digests of files by path; zero for an unreadable file.
@@ -73,6 +76,12 @@ func (w *Watch) Last() []Reloaded {
 func (w *Watch) note(name string, err error) {
 	w.lastMu.Lock()
 	defer w.lastMu.Unlock()
+	if err == nil {
+		select {
+		case w.Reloads <- struct{}{}:
+		default:
+		}
+	}
 	w.last = slices.DeleteFunc(w.last, func(r Reloaded) bool { return r.Name == name })
 	w.last = append(w.last, Reloaded{name, time.Now(), err})
 	slices.SortFunc(w.last, func(a, b Reloaded) int { return strings.Compare(a.Name, b.Name) })
@@ -82,7 +91,7 @@ func (w *Watch) note(name string, err error) {
 // cannot be read, the previous nodes and credentials stay.
 func NewWatch(c *Config, take func(Upstreams) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
-		config: c, take: take, log: log,
+		config: c, take: take, log: log, Reloads: make(chan struct{}, 1),
 		success: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
 			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
