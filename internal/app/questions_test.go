@@ -8,11 +8,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	httpconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
@@ -42,17 +46,48 @@ func TestEveryVariableHasAQuestion(t *testing.T) {
 	if len(asked) > 0 {
 		t.Errorf("questions about no variable: %v", asked)
 	}
-	var keys []string
+	keys := map[string][]string{}
 	for _, q := range app.Questions {
-		if q.Variable == "NOTIFY_FILE" {
-			keys = append(keys, strings.Split(q.Key, ", ")...)
+		keys[q.Variable] = append(keys[q.Variable], strings.Split(q.Key, ", ")...)
+	}
+	files := config.FileKeys()
+	files["NOTIFY_FILE"] = notify.Keys()
+	files["RULES_FILE"] = yamlKeys(reflect.TypeFor[rulefmt.RuleGroups](), regexp.MustCompile(`^(groups|rules|record|alert|expr|labels|annotations)$`))
+	files["WEB_CONFIG_FILE"] = append(yamlKeys(reflect.TypeFor[web.Config](), place), "tls_server_config", "http_server_config", "rate_limit", "basic_auth_users")
+	files["HTTP_CONFIG_FILE"] = append(files["HTTP_CONFIG_FILE"], yamlKeys(reflect.TypeFor[httpconfig.HTTPClientConfig](), place)...)
+	for variable, names := range files {
+		if len(names) < 2 {
+			t.Errorf("AVAX_%s has the keys %v", variable, names)
+		}
+		for _, key := range names {
+			if !slices.Contains(keys[variable], key) {
+				t.Errorf("the key %s of AVAX_%s has no line in Questions", key, variable)
+			}
 		}
 	}
-	for _, key := range notify.Keys() {
-		if !slices.Contains(keys, key) {
-			t.Errorf("the key %s of AVAX_NOTIFY_FILE has no line in Questions", key)
+}
+
+// place matches a key that names a server or a file.
+var place = regexp.MustCompile(`_(file|url)$|^(no_proxy|server_name)$`)
+
+// yamlKeys returns the keys of a type, and of the types of its fields, that match.
+func yamlKeys(of reflect.Type, matching *regexp.Regexp) (keys []string) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return yamlKeys(of.Elem(), matching)
+	case reflect.Struct:
+		for field := range of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			if matching.MatchString(name) && !slices.Contains(keys, name) {
+				keys = append(keys, name)
+			}
+			if field.IsExported() {
+				keys = append(keys, yamlKeys(field.Type, matching)...)
+			}
 		}
+	default:
 	}
+	return keys
 }
 
 // serving serves one answer to every request, and returns its URL.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -22,6 +23,23 @@ type group struct {
 	Targets []yaml.Node          `yaml:"targets"`
 	Labels  map[string]yaml.Node `yaml:"labels"`
 }
+
+// FileKeys returns the keys of the files of this package's own formats, by the variable that names the file, without the prefix.
+func FileKeys() map[string][]string {
+	keys := map[string][]string{"NODES_FILE": {schemeLabel, roleLabel}}
+	for variable, t := range map[string]reflect.Type{"NODES_FILE": reflect.TypeFor[group](), "HTTP_CONFIG_FILE": reflect.TypeFor[httpEntry]()} {
+		for field := range t.Fields() {
+			keys[variable] = append(keys[variable], field.Tag.Get("yaml"))
+		}
+	}
+	for _, s := range watchSections {
+		keys["WATCH_FILE"] = append(keys["WATCH_FILE"], s.name)
+	}
+	return keys
+}
+
+// Labels of the file of nodes that are settings.
+const schemeLabel, roleLabel = "__scheme__", "__role__"
 
 // listedNode is a node of the file of nodes, and where it is.
 type listedNode struct {
@@ -108,13 +126,13 @@ func (g group) node(target string) (n Node, err error) {
 			n.Labels[label] = value
 		case label == "node":
 			n.Name = value
-		case label == "__scheme__" && (value == "http" || value == "https"):
+		case label == schemeLabel && (value == "http" || value == "https"):
 			scheme = value
-		case label == "__scheme__":
+		case label == schemeLabel:
 			wrong("%s: write http or https", label)
-		case label == "__role__" && (value == "node" || value == "observer"):
+		case label == roleLabel && (value == "node" || value == "observer"):
 			n.Observer = value == "observer"
-		case label == "__role__":
+		case label == roleLabel:
 			wrong("%s: write node or observer", label)
 		case strings.HasPrefix(label, "__") && !notOurs.MatchString(label):
 			wrong("unknown setting %q: the settings are __scheme__ and __role__; use AVAX_HTTP_CONFIG_FILE for credentials and the Host header", label)
