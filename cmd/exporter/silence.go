@@ -91,7 +91,7 @@ func parseSilence(args []string) (m maintenance, err error) {
 }
 
 // runSilence silences the alerts about what the arguments name.
-func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func runSilence(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	m, err := parseSilence(args)
 	if err != nil {
 		return usageError{err}
@@ -107,7 +107,7 @@ func runSilence(ctx context.Context, args []string, stdout, _ io.Writer) error {
 			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.named[0], err)
 		}
 	}
-	sets, err := matchesOf(ctx, exporter, m.named)
+	sets, err := matchesOf(ctx, exporter, m.named, stderr)
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,8 @@ func endSilences(ctx context.Context, client *http.Client, at exporter, ids []st
 	return err
 }
 
-// matchesOf returns the sets of matchers of the alerts about what the words name. The exporter knows the names.
-func matchesOf(ctx context.Context, e exporter, named []string) (sets []labels.Matchers, err error) {
+// matchesOf returns the sets of matchers of the alerts about what the words name, and prints what is left out. The exporter knows the names.
+func matchesOf(ctx context.Context, e exporter, named []string, stderr io.Writer) (sets []labels.Matchers, err error) {
 	var words []string
 	for _, word := range named {
 		words = append(words, web.SilenceWord(word))
@@ -173,6 +173,10 @@ func matchesOf(ctx context.Context, e exporter, named []string) (sets []labels.M
 		return nil, err
 	}
 	for line := range strings.Lines(text) {
+		if left, is := strings.CutPrefix(line, "# "); is {
+			fmt.Fprint(stderr, left)
+			continue
+		}
 		set, err := labels.ParseMatchers(line)
 		if err != nil {
 			return nil, fmt.Errorf("/silence-matches: %w: is it an avax-exporter of this version?", err)

@@ -1,12 +1,15 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,8 +151,8 @@ type observed struct {
 	blamed   map[string]bool   // nodes that others contradict
 }
 
-// lived runs an exporter for half an hour in a network that a seed determines.
-func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World) http.RoundTripper) (o observed) {
+// lived runs an exporter for five minutes and these minutes in a network that a seed determines.
+func lived(t *testing.T, seed uint64, own []string, minutes int, liarsOf func(*apptest.World) http.RoundTripper) (o observed) {
 	o = observed{map[string]string{}, map[string]string{}, map[string]bool{}, map[string]bool{}}
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -164,7 +167,7 @@ func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World)
 			}
 		}
 		time.Sleep(2 * time.Minute)
-		for minute := range 25 {
+		for minute := range minutes {
 			time.Sleep(time.Minute)
 			for _, node := range own {
 				status, reason := mayStop(t, w, node)
@@ -176,7 +179,13 @@ func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World)
 			}
 			for _, a := range w.Alerts(t) {
 				if a.Labels["severity"] == "page" {
-					o.pages[a.Labels["alertname"]+" "+a.Labels["node"]+a.Labels["chain"]] = true
+					about := a.Labels["node"] + a.Labels["chain"]
+					for _, n := range w.Nodes() {
+						if about == "" && n.ID() == a.Labels["node_id"] {
+							about = n.Name()
+						}
+					}
+					o.pages[a.Labels["alertname"]+" "+about] = true
 				}
 			}
 		}
@@ -190,8 +199,34 @@ func lived(t *testing.T, seed uint64, own []string, liarsOf func(*apptest.World)
 	return o
 }
 
-// One of three or two of five nodes report invented facts. The answer to /safe-to-stop is never yes where it is not without the lies, and no
-// alert pages about a node that does not lie.
+// unlike compares what an exporter says with what it says in the same network without the lies. The answer to /safe-to-stop is never yes where it is not
+// without the lies. No answer of /serving changes, no alert pages and nobody is contradicted about a node that does not lie.
+func (o observed) unlike(t *testing.T, truth observed, liars []string) {
+	t.Helper()
+	for at, verdict := range o.verdicts {
+		if strings.HasPrefix(verdict, "200") && !strings.HasPrefix(truth.verdicts[at], "200") {
+			t.Errorf("%s: %s, but the truth is %s", at, verdict, truth.verdicts[at])
+		}
+	}
+	for at, answer := range o.serving {
+		if about := strings.Fields(at); !slices.Contains(liars, about[2]) && strings.HasPrefix(answer, "200") != strings.HasPrefix(truth.serving[at], "200") {
+			t.Errorf("%s: %s, but the truth is %s", at, answer, truth.serving[at])
+		}
+	}
+	for page := range o.pages {
+		if about := strings.Fields(page); !truth.pages[page] &&
+			!(len(about) > 1 && slices.ContainsFunc(liars, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
+			t.Errorf("false page: %s", page)
+		}
+	}
+	for node := range o.blamed {
+		if !slices.Contains(liars, node) {
+			t.Errorf("%s does not lie, but counts as contradicted", node)
+		}
+	}
+}
+
+// One of three or two of five nodes report invented facts.
 func TestLiarsDecideNothing(t *testing.T) {
 	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
 	seeds := 40
@@ -212,9 +247,9 @@ func TestLiarsDecideNothing(t *testing.T) {
 			if seed%4 >= 2 {
 				liars = own[len(own)-number:]
 			}
-			truth := lived(t, seed, own, func(w *apptest.World) http.RoundTripper { return w.Transport })
+			truth := lived(t, seed, own, 25, func(w *apptest.World) http.RoundTripper { return w.Transport })
 			var told []string
-			got := lived(t, seed, own, func(w *apptest.World) http.RoundTripper {
+			got := lived(t, seed, own, 25, func(w *apptest.World) http.RoundTripper {
 				lies := falsehoods(random, w.NewNodeID(1))
 				for _, lie := range lies {
 					told = append(told, lie.method)
@@ -222,27 +257,157 @@ func TestLiarsDecideNothing(t *testing.T) {
 				return lying(w.Transport, liars, lies)
 			})
 			t.Logf("of %v, %v lie about %v", own, liars, told)
-			for at, verdict := range got.verdicts {
-				if strings.HasPrefix(verdict, "200") && !strings.HasPrefix(truth.verdicts[at], "200") {
-					t.Errorf("%s: %s, but the truth is %s", at, verdict, truth.verdicts[at])
-				}
-			}
-			for at, answer := range got.serving {
-				if about := strings.Fields(at); !slices.Contains(liars, about[2]) && strings.HasPrefix(answer, "200") != strings.HasPrefix(truth.serving[at], "200") {
-					t.Errorf("%s: %s, but the truth is %s", at, answer, truth.serving[at])
-				}
-			}
-			for page := range got.pages {
-				if about := strings.Fields(page); !truth.pages[page] &&
-					!(len(about) > 1 && slices.ContainsFunc(liars, func(n string) bool { return strings.HasPrefix(about[1], n) })) {
-					t.Errorf("false page: %s", page)
-				}
-			}
-			for node := range got.blamed {
-				if !slices.Contains(liars, node) {
-					t.Errorf("%s does not lie, but counts as contradicted", node)
+			got.unlike(t, truth, liars)
+		})
+	}
+}
+
+// fieldLies tells a lie about some fields of the answers of liars. Without a choice it learns the fields.
+type fieldLies struct {
+	http.RoundTripper
+	liars    []string
+	invented string // a node ID
+	chosen   func(method, path string) bool
+
+	mu     sync.Mutex
+	fields map[string]map[string]bool // by method
+}
+
+func (f *fieldLies) RoundTrip(r *http.Request) (*http.Response, error) {
+	return wiretest.Between(f.RoundTripper, func(c *wiretest.Call) (*http.Response, error) {
+		if !slices.Contains(f.liars, c.Upstream) {
+			return c.Ask()
+		}
+		return c.Changed(func(answer map[string]any) {
+			for name := range answer {
+				if name != "jsonrpc" && name != "id" && name != "error" {
+					answer[name] = f.lie(c.Method, name, answer[name])
 				}
 			}
 		})
+	}).RoundTrip(r)
+}
+
+// lie returns a value with lies about the chosen fields. Items of lists are one field, and so are members of objects whose keys are data, such as IDs.
+func (f *fieldLies) lie(method, path string, v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = f.lie(method, path+".*", v[i])
+		}
+		return v
+	case map[string]any:
+		for name := range v {
+			part := name
+			if len(name) > 24 {
+				part = "*"
+			}
+			v[name] = f.lie(method, path+"."+part, v[name])
+		}
+		return v
+	case nil:
+		return v
 	}
+	if f.chosen == nil {
+		if method == "info.isBootstrapped" {
+			return v // a node that says no does not run the chain, and the chain lacks it
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.fields[method] == nil {
+			f.fields[method] = map[string]bool{}
+		}
+		f.fields[method][path] = true
+		return v
+	}
+	if !f.chosen(method, path) {
+		return v
+	}
+	return f.falsehood(v)
+}
+
+// falsehood returns another plausible value of the same form.
+func (f *fieldLies) falsehood(v any) any {
+	switch v := v.(type) {
+	case bool:
+		return !v
+	case json.Number:
+		if n, err := v.Int64(); err == nil {
+			return n + 1_000_000
+		}
+		return v + "1"
+	case string:
+		at, err := time.Parse(time.RFC3339, v)
+		switch n, isNumber := strconv.ParseUint(v, 10, 64); {
+		case err == nil:
+			return at.Add(20 * 24 * time.Hour).Format(time.RFC3339)
+		case isNumber == nil:
+			return fmt.Sprint(n + 1_000_000)
+		case strings.HasPrefix(v, "0x") && len(v) <= 18:
+			return later(v, 1_000_000)
+		case strings.HasPrefix(v, "0x"):
+			return v[:len(v)-2] + "ff"
+		case strings.HasPrefix(v, "NodeID-"):
+			return f.invented
+		case len(v) > 40:
+			return "2kNizzX6MmKnhkQGQ8pQmTqqWyXcs5Vjxq1SPgX3KRTGqKTF6b"
+		}
+		return v + "1"
+	}
+	return v
+}
+
+// One of three nodes, two of five, or an observer lies about each field of each method.
+func TestLiesAboutOneFieldDecideNothing(t *testing.T) {
+	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
+	told := 0
+	for row, c := range []struct {
+		name       string
+		seed       uint64 // of a network in which nothing pages
+		own, liars []string
+	}{
+		{"one of three", 4, all[:3], all[:1]},
+		{"two of five", 5, all, all[3:]},
+		{"an observer", 11, all[:3], []string{"observer"}},
+	} {
+		learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}
+		truth := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
+			w.Env["OBSERVERS"] = "observer=http://observer.sim"
+			learned.RoundTripper = w.Transport
+			return learned
+		})
+		if len(truth.pages) > 0 {
+			t.Fatalf("without lies: %v", truth.pages)
+		}
+		for _, fields := range learned.fields {
+			told += len(fields)
+		}
+		const runs = 16 // each lies about one field of most methods
+		for run := range runs {
+			if testing.Short() && run != row+1 {
+				continue
+			}
+			t.Run(fmt.Sprint(c.name, " ", run), func(t *testing.T) {
+				t.Parallel()
+				var lies []string
+				for _, method := range slices.Sorted(maps.Keys(learned.fields)) {
+					for i, field := range slices.Sorted(maps.Keys(learned.fields[method])) {
+						if i%runs == run {
+							lies = append(lies, method+" "+field)
+						}
+					}
+				}
+				got := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
+					w.Env["OBSERVERS"] = "observer=http://observer.sim"
+					return &fieldLies{RoundTripper: w.Transport, liars: c.liars, invented: w.NewNodeID(1), chosen: func(method, path string) bool {
+						return slices.Contains(lies, method+" "+path)
+					}}
+				})
+				if got.unlike(t, truth, c.liars); t.Failed() {
+					t.Logf("lies: %q", lies)
+				}
+			})
+		}
+	}
+	t.Logf("%d fields of answers in three rows", told)
 }

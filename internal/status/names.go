@@ -18,6 +18,7 @@ type Names struct {
 	NodeNames []string                     // configured names of nodes, sorted
 	ids       map[string]string            // node IDs by configured names
 	called    map[string][]string          // configured names by node ID, nodes that answer first; two names may have the same ID
+	up        map[string]float64           // the last probe, by configured name
 	given     map[string]map[string]string // labels that the user gave, by name of the node, or by node ID or validation ID of the validator
 }
 
@@ -26,14 +27,13 @@ var everInfo = read("avax_node_info", "node", "node_id")
 // NamesOf returns the names of nodes and validators, also of configured nodes of which nothing is known yet.
 func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	ever := samplesAt(jobs, time.Time{}, nodeUp, everInfo)
-	n := Names{NodeNames: slices.Clone(once(pool.Nodes)()), ids: map[string]string{}, called: map[string][]string{}}
+	n := Names{NodeNames: slices.Clone(once(pool.Nodes)()), ids: map[string]string{}, called: map[string][]string{}, up: map[string]float64{}}
 	if pool.Labels != nil {
 		n.given = pool.Labels()
 	}
-	up := map[string]float64{}
 	ever.each(nodeUp, func(s sample) {
 		n.NodeNames = append(n.NodeNames, s.labels[0])
-		up[s.labels[0]] = s.V
+		n.up[s.labels[0]] = s.V
 	})
 	slices.Sort(n.NodeNames)
 	n.NodeNames = slices.Compact(n.NodeNames)
@@ -44,7 +44,7 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	})
 	for _, names := range n.called { // a node ID that has moved to another node is that of the node that answers
 		slices.SortFunc(names, func(a, b string) int {
-			return cmp.Or(cmp.Compare(up[b], up[a]), strings.Compare(a, b))
+			return cmp.Or(cmp.Compare(n.up[b], n.up[a]), strings.Compare(a, b))
 		})
 	}
 	return n
@@ -73,6 +73,11 @@ func (n Names) NodeOf(id string) string {
 		return names[0]
 	}
 	return ""
+}
+
+// AlsoOf returns the nodes except these that report a node ID and answer. Then nobody knows whose it is.
+func (n Names) AlsoOf(id string, except ...string) []string {
+	return slices.DeleteFunc(slices.Clone(n.called[id]), func(name string) bool { return n.up[name] == 0 || slices.Contains(except, name) })
 }
 
 // NameOf returns the name of a validator with this node ID and, on an L1, this validation ID: the name of the validation, else of the

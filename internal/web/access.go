@@ -56,6 +56,17 @@ func (a Access) Allows(r *http.Request) bool {
 	return a.TrustLoopback && fromThisMachine(r)
 }
 
+// user returns who sent the request: the user whose password was checked, or the name in the client certificate. Anybody may write a name into a request.
+func (a Access) user(r *http.Request) string {
+	if user, _, is := r.BasicAuth(); is && a.Authenticates != nil && a.Authenticates() {
+		return user
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && len(r.TLS.PeerCertificates) > 0 {
+		return r.TLS.PeerCertificates[0].Subject.CommonName
+	}
+	return "not known"
+}
+
 // Only answers 403 to clients without access.
 func (a Access) Only(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -70,11 +70,11 @@ func (v *view) silenceSection(what string, may bool) g.Node {
 	)
 }
 
-// together groups the silences that were created at once: those of all labels that name one node.
+// together groups the silences that were created at once, which end at once: those of all labels that name one node.
 func together(all []notify.Silence) (groups [][]notify.Silence) {
 	for _, one := range all {
 		same := func(of []notify.Silence) bool {
-			return of[0].By == one.By && of[0].Comment == one.Comment && of[0].Ends.Sub(one.Ends).Abs() < time.Second && of[0].Starts.Sub(one.Starts).Abs() < time.Second
+			return of[0].By == one.By && of[0].Comment == one.Comment && of[0].Ends.Equal(one.Ends)
 		}
 		if i := slices.IndexFunc(groups, same); i >= 0 {
 			groups[i] = append(groups[i], one)
@@ -106,7 +106,7 @@ func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
-	change, by := r.PathValue("change"), userOf(r)
+	change, by := r.PathValue("change"), s.Access.user(r)
 	var err error
 	switch change {
 	case "silence":
@@ -145,22 +145,29 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	if err != nil || d <= 0 || d > longestSilence {
 		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
 	}
-	sets, err := s.matchesOf(ctx, what)
+	sets, left, err := s.matchesOf(ctx, what)
 	if err != nil {
 		return err
 	}
-	return s.Silences.Silence(ctx, sets, d, by, cmp.Or(strings.TrimSpace(comment), "maintenance"))
+	comment = cmp.Or(strings.TrimSpace(comment), "maintenance")
+	if len(left) > 0 {
+		comment += " (" + strings.Join(left, "; ") + ")"
+	}
+	return s.Silences.Silence(ctx, sets, d, by, comment)
 }
 
 // silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line.
-// The command silence sends them to an Alertmanager.
+// A line that begins with # says what is left out. The command silence sends the others to an Alertmanager.
 func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
-	sets, err := s.matchesOf(r.Context(), r.FormValue("of"))
+	sets, left, err := s.matchesOf(r.Context(), r.FormValue("of"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	for _, text := range left {
+		fmt.Fprintln(w, "#", text)
+	}
 	for _, set := range sets {
 		fmt.Fprintln(w, strings.Join(mapped(set, notify.Match.String), ", "))
 	}
@@ -168,25 +175,28 @@ func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 
 // matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
 // sets. With several words, it is about all of them. Together with alertname=NAME, each label is one of the alert itself: notify.AlertWords names one alert so.
-func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, err error) {
+// left says which node IDs are left out, because another node reports them, too.
+func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, left []string, err error) {
 	named, err := wordsOf(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(named) > maxWords {
-		return nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
+		return nil, nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
 	}
 	st := s.statusAt(time.Now())
 	groups, unread := s.groups(ctx)
 	ofAlert := slices.ContainsFunc(named, func(word string) bool { return strings.HasPrefix(word, "alertname=") })
 	for _, word := range named {
-		of, err := matchesOfWord(st, groups, word, ofAlert)
+		of, without, err := matchesOfWord(st, groups, word, ofAlert)
 		switch {
 		case err != nil && unread != nil:
-			return nil, fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME", err, unread)
+			return nil, nil, fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME",
+				err, unread)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
+		left = append(left, without...)
 		if sets == nil {
 			sets = of
 			continue
@@ -198,13 +208,13 @@ func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Matc
 			}
 		}
 		if sets = both; len(sets) > maxSets {
-			return nil, fmt.Errorf("%d silences are needed, at most %d are possible: name fewer labels of nodes and validators", len(sets), maxSets)
+			return nil, nil, fmt.Errorf("%d silences are needed, at most %d are possible: name fewer labels of nodes and validators", len(sets), maxSets)
 		}
 	}
 	if len(sets) == 0 {
-		return nil, errors.New("nothing to silence: name a node, a validator, an L1, an alert, or a label as name=value")
+		return nil, nil, errors.New("nothing to silence: name a node, a validator, an L1, an alert, or a label as name=value")
 	}
-	return sets, nil
+	return sets, left, nil
 }
 
 // Limits of what a silence is about.
@@ -253,7 +263,7 @@ func SilenceWord(word string) string {
 
 // matchesOfWord returns the sets of one word. The built-in alerts and the labels of families are always known: an Alertmanager may get alerts from somebody
 // else, and an alert may have ended. With ofAlert, a label stands for itself, not for nodes and validators.
-func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAlert bool) ([][]notify.Match, error) {
+func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAlert bool) (sets [][]notify.Match, left []string, err error) {
 	var alerts []string
 	builtin, _ := docs.Runbooks.ReadDir("runbooks")
 	for _, file := range builtin {
@@ -283,42 +293,62 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAl
 			}
 		}
 	}
-	one := func(label, value string) [][]notify.Match { return [][]notify.Match{{{Label: label, Value: value}}} }
+	one := func(label, value string) ([][]notify.Match, []string, error) {
+		return [][]notify.Match{{{Label: label, Value: value}}}, nil, nil
+	}
+	node := func(name, id string) ([][]notify.Match, []string, error) {
+		ids, left := certain(st, []string{id}, name)
+		return notify.NodeMatches(name, strings.Join(ids, ""), false), left, nil
+	}
 	label, value, isLabel := strings.Cut(word, "=")
 	nodeID, validationID := st.IDsOf(word)
 	chains := append(mapped(st.L1s, func(l *status.L1) string { return l.Chain }), st.ChainNames()...)
 	switch {
 	case isLabel && st.IsLabel(label) && !ofAlert:
-		return matchesOfLabel(st, label, value), nil
+		sets, left = matchesOfLabel(st, label, value)
+		return sets, left, nil
 	case isLabel && (slices.Contains(known, label) || st.IsLabel(label)) && value != "":
-		return one(label, value), nil
+		return one(label, value)
 	case isLabel:
-		return nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label,
+		return nil, nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label,
 			strings.Join(slices.Sorted(slices.Values(known)), ", "))
 	case st.IsNode(word):
-		return notify.NodeMatches(word, st.IDOf(word), false), nil
+		return node(word, st.IDOf(word))
 	case slices.Contains(chains, word):
-		return one("chain", word), nil
+		return one("chain", word)
 	case slices.Contains(alerts, word):
-		return one("alertname", word), nil
-	case nodeID != "" && st.NodeOf(nodeID) != "":
-		return notify.NodeMatches(st.NodeOf(nodeID), nodeID, false), nil
+		return one("alertname", word)
+	case nodeID != "" && st.NodeOf(nodeID) != "" && len(st.AlsoOf(nodeID, st.NodeOf(nodeID))) == 0:
+		return node(st.NodeOf(nodeID), nodeID)
 	case nodeID != "":
-		return one("node_id", nodeID), nil
+		return one("node_id", nodeID)
 	case validationID != "":
-		return one("validation_id", validationID), nil
+		return one("validation_id", validationID)
 	}
 	remedy := st.NodeList()
 	if near := spelling.Near(word, slices.Concat(st.NodeNames, chains, alerts)); len(near) > 0 {
 		remedy = "did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return nil, fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", word, remedy)
+	return nil, nil, fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", word, remedy)
+}
+
+// certain returns those of the node IDs that no other node reports than these, and a text about each other one: its alerts may be about the other node.
+func certain(st *status.Status, ids []string, nodes ...string) (its, left []string) {
+	for _, id := range ids {
+		if others := st.AlsoOf(id, nodes...); len(others) > 0 {
+			left = append(left, "without the alerts about "+id+", which "+words.Brief(others)+" reports, too")
+			continue
+		}
+		its = append(its, id)
+	}
+	return its, left
 }
 
 // matchesOfLabel returns the labels of the alerts about the nodes and validators with a label that the user gave, and of the alerts that have it.
-func matchesOfLabel(st *status.Status, label, value string) [][]notify.Match {
+func matchesOfLabel(st *status.Status, label, value string) (sets [][]notify.Match, left []string) {
 	nodes, nodeIDs, validationIDs := st.With(label, value)
-	sets := [][]notify.Match{{{Label: label, Value: value}}}
+	nodeIDs, left = certain(st, nodeIDs, nodes...)
+	sets = [][]notify.Match{{{Label: label, Value: value}}}
 	for _, pattern := range patternsOf(nodes) {
 		sets = append(sets, notify.NodeMatches(pattern, "", true)...)
 	}
@@ -328,7 +358,7 @@ func matchesOfLabel(st *status.Status, label, value string) [][]notify.Match {
 	for _, pattern := range patternsOf(validationIDs) {
 		sets = append(sets, []notify.Match{{Label: "validation_id", Value: pattern, Regex: true}})
 	}
-	return sets
+	return sets, left
 }
 
 // patternsOf joins names to regular expressions of at most maxPattern bytes.
@@ -341,15 +371,4 @@ func patternsOf(names []string) (all []string) {
 		}
 	}
 	return all
-}
-
-// userOf returns the user of the request: the user name, or the name in the client certificate.
-func userOf(r *http.Request) string {
-	if user, _, ok := r.BasicAuth(); ok {
-		return user
-	}
-	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
-		return r.TLS.PeerCertificates[0].Subject.CommonName
-	}
-	return "web"
 }
