@@ -22,14 +22,14 @@ func TestSpreadsheetKeepsAmountsAndTimes(t *testing.T) {
 	var text strings.Builder
 	l := printedLedger{Query: ledger.Query{Location: time.UTC, Currency: "usd"}, payments: []ledger.Payment{
 		{
-			Time:       time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC),
-			Kind:       "DELEGATOR",
-			Asset:      "=1+1",
-			Decimals:   9,
-			Amount:     big.NewInt(480_602_739_725),
-			Own:        big.NewInt(1),
-			Price:      &price,
-			Hundredths: big.NewInt(1_035_698),
+			Time:           time.Date(2026, 10, 1, 4, 10, 0, 0, time.UTC),
+			Kind:           "DELEGATOR",
+			Asset:          "=1+1",
+			Decimals:       9,
+			Amount:         big.NewInt(480_602_739_725),
+			Own:            big.NewInt(1),
+			Price:          &price,
+			ValueHundredth: big.NewInt(1_035_698),
 		},
 		{Time: time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), Asset: "AVAX", Decimals: 9, Amount: big.NewInt(3), Own: big.NewInt(3)},
 	}}

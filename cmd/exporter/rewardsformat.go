@@ -108,9 +108,9 @@ func (l printedLedger) csv(w io.Writer, separator rune, point string) error {
 			begin = l.local(p.Begin)
 		}
 		return []string{
-			l.local(p.Time), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.Transaction, p.Asset,
-			p.Amount.String(), number(decimal(p.Amount, int(p.Decimals))), number(price(p)), number(hundredths(p.Hundredths)), p.Note(),
-			p.Owner, p.Own.String(), number(decimal(p.Own, int(p.Decimals))), number(hundredths(p.ValueOf(p.Own))), p.Output, number(staked), begin,
+			l.local(p.Time), p.Node, p.Subnet, p.Validation, strings.Join(p.Addresses, " "), p.Kind, p.Staking, p.RewardTx, p.Asset,
+			p.Amount.String(), number(decimal(p.Amount, int(p.Decimals))), number(price(p)), number(hundredths(p.ValueHundredth)), p.Note(),
+			p.Owner, p.Own.String(), number(decimal(p.Own, int(p.Decimals))), number(hundredths(p.ValueOf(p.Own))), p.UTXOID, number(staked), begin,
 		}
 	})
 }
@@ -133,7 +133,7 @@ func (l printedLedger) koinly(w io.Writer) error {
 			sent, received, label = received, sent, "cost"
 		}
 		return []string{p.Time.UTC().Format("2006-01-02 15:04:05 UTC"), sent[0], sent[1], received[0], received[1], "", "", worth, currency, label,
-			p.Kind + " " + p.Node, p.Transaction}
+			p.Kind + " " + p.Node, p.RewardTx}
 	})
 }
 
@@ -147,7 +147,7 @@ func (l printedLedger) coinTracking(w io.Writer) error {
 			kind, buy, sell = "Other Fee", sell, buy
 		}
 		return []string{kind, buy[0], buy[1], sell[0], sell[1], "", "", "Avalanche P-Chain", "", p.Kind + " " + p.Node,
-			p.Time.In(l.Location).Format(time.DateTime), cmp.Or(p.Output, p.Transaction)}
+			p.Time.In(l.Location).Format(time.DateTime), cmp.Or(p.UTXOID, p.RewardTx)}
 	})
 }
 
@@ -183,7 +183,7 @@ func (l printedLedger) text(w io.Writer) error {
 			note = strings.TrimPrefix(fmt.Sprintf("%s; your part: %s", note, decimal(p.Own, int(p.Decimals))), "; ")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Time.In(l.Location).Format(time.DateTime), p.Node, p.Kind, decimal(p.Amount, int(p.Decimals)), p.Asset,
-			price(p), hundredths(p.Hundredths), note)
+			price(p), hundredths(p.ValueHundredth), note)
 	}
 	for _, by := range []struct {
 		name string
@@ -196,7 +196,7 @@ func (l printedLedger) text(w io.Writer) error {
 				note = fmt.Sprintf("without %d payments that have no price", m.Unpriced)
 			}
 			fmt.Fprintf(t, "%s\t%s\t%d %s\t%s\t%s\t\t%s\t%s\n", *by.key(m), m.Subnet, m.Payments, m.Kind, decimal(m.Amount, m.decimals), m.Asset,
-				hundredths(m.Hundredths), note)
+				hundredths(m.ValueHundredth), note)
 		}
 	}
 	err := t.Flush()
@@ -208,17 +208,17 @@ func (l printedLedger) text(w io.Writer) error {
 
 // total is the sum of one kind of money in one asset: of all own rewards, of those of others, or of one kind of costs of an L1.
 type total struct {
-	Month      string   `json:"month,omitempty"`
-	Year       string   `json:"year,omitempty"`
-	Address    string   `json:"address,omitempty"`
-	Node       string   `json:"node_id,omitempty"`
-	Kind       string   `json:"kind"` // REWARDS, or the kind of the payments; with _OF_OTHERS
-	Subnet     string   `json:"subnet_id,omitempty"`
-	Asset      string   `json:"asset"`
-	Payments   int      `json:"payments"`
-	Amount     *big.Int `json:"amount"`
-	Hundredths *big.Int `json:"value_hundredth"` // of the payments with a price; nil if none has one
-	Unpriced   int      `json:"unpriced"`        // payments without a price
+	Month          string   `json:"month,omitempty"`
+	Year           string   `json:"year,omitempty"`
+	Address        string   `json:"address,omitempty"`
+	Node           string   `json:"node_id,omitempty"`
+	Kind           string   `json:"kind"` // REWARDS, or the kind of the payments; with _OF_OTHERS
+	Subnet         string   `json:"subnet_id,omitempty"`
+	Asset          string   `json:"asset"`
+	Payments       int      `json:"payments"`
+	Amount         *big.Int `json:"amount"`
+	ValueHundredth *big.Int `json:"value_hundredth"` // of the payments with a price; nil if none has one
+	Unpriced       int      `json:"unpriced"`        // payments without a price
 
 	decimals int
 }
@@ -266,10 +266,10 @@ func (l printedLedger) totals(key func(*total) *string) []*total {
 			m.Unpriced++
 			return
 		}
-		if m.Hundredths == nil {
-			m.Hundredths = new(big.Int)
+		if m.ValueHundredth == nil {
+			m.ValueHundredth = new(big.Int)
 		}
-		m.Hundredths.Add(m.Hundredths, worth)
+		m.ValueHundredth.Add(m.ValueHundredth, worth)
 	}
 	for _, p := range l.payments {
 		switch {

@@ -97,7 +97,7 @@ func (r *reader) txFee(tx data.Transaction) []Payment {
 		return nil
 	}
 	p := Payment{
-		Time: tx.BlockTimestamp.UTC(), Node: tx.NodeID, Addresses: []string{}, Kind: TxFee, Transaction: tx.TxHash, Asset: "AVAX", Decimals: 9, Amount: fee,
+		Time: tx.BlockTimestamp.UTC(), Node: tx.NodeID, Addresses: []string{}, Kind: TxFee, RewardTx: tx.TxHash, Asset: "AVAX", Decimals: 9, Amount: fee,
 		Remark: tx.TxType, id: TxFee + " " + tx.TxHash,
 	}
 	for _, o := range tx.Consumed {
@@ -278,7 +278,7 @@ func balanceChange(tx data.Transaction, v data.L1BalanceChange) Payment {
 		kind = L1Refund
 	}
 	p := l1Payment(kind, v.L1Validator, tx.TxHash)
-	p.Time, p.Transaction = tx.BlockTimestamp.UTC(), tx.TxHash
+	p.Time, p.RewardTx = tx.BlockTimestamp.UTC(), tx.TxHash
 	p.Amount.Abs(big.NewInt(int64(v.BalanceChange)))
 	return p
 }

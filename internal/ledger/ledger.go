@@ -50,26 +50,26 @@ const Restaked = "RESTAKED"
 
 // Payment is a line of the ledger: a reward that was paid or restaked, or a cost of an L1 validator.
 type Payment struct {
-	Time        time.Time `json:"time"` // end of the stake, at which the P-Chain pays; of a month's fee: its last second; of a transaction: its block
-	Node        string    `json:"node_id"`
-	Subnet      string    `json:"subnet_id,omitempty"`     // of the L1
-	Validation  string    `json:"validation_id,omitempty"` // of the L1 validator
-	Addresses   []string  `json:"addresses"`               // owners
-	Owner       string    `json:"owner"`                   // OwnerSelf, OwnerOthers or OwnerShared
-	Kind        string    `json:"kind"`                    // such as data.RewardValidator, Restaked, L1Fee or TxFee
-	Staking     string    `json:"staking_tx"`              // transaction that staked
-	Transaction string    `json:"reward_tx"`               // transaction that paid; empty for the fee of a month
-	Output      string    `json:"utxo_id,omitempty"`       // that paid
-	Begin       time.Time `json:"begin,omitzero"`          // block of the transaction that staked
-	Staked      uint64    `json:"staked,omitempty"`        // nAVAX
-	Asset       string    `json:"asset"`                   // symbol
-	Decimals    uint64    `json:"decimals"`                // of the amount
-	Amount      *big.Int  `json:"amount"`                  // in the smallest unit: nAVAX
-	Own         *big.Int  `json:"own_amount"`              // part of the own addresses: each owner of an output has an equal share
-	Price       *float64  `json:"price"`                   // of a whole token on that day; nil if unknown
-	Hundredths  *big.Int  `json:"value_hundredth"`         // value in hundredths of the currency; nil without a price
-	Verified    string    `json:"verified,omitempty"`      // Confirmed, or what a node lists instead; empty if no node was asked
-	Remark      string    `json:"remark,omitempty"`        // what else is unusual
+	Time           time.Time `json:"time"` // end of the stake, at which the P-Chain pays; of a month's fee: its last second; of a transaction: its block
+	Node           string    `json:"node_id"`
+	Subnet         string    `json:"subnet_id,omitempty"`     // of the L1
+	Validation     string    `json:"validation_id,omitempty"` // of the L1 validator
+	Addresses      []string  `json:"addresses"`               // owners
+	Owner          string    `json:"owner"`                   // OwnerSelf, OwnerOthers or OwnerShared
+	Kind           string    `json:"kind"`                    // such as data.RewardValidator, Restaked, L1Fee or TxFee
+	Staking        string    `json:"staking_tx"`              // transaction that staked
+	RewardTx       string    `json:"reward_tx"`               // transaction that paid; empty for the fee of a month
+	UTXOID         string    `json:"utxo_id,omitempty"`       // that paid
+	Begin          time.Time `json:"begin,omitzero"`          // block of the transaction that staked
+	Staked         uint64    `json:"staked,omitempty"`        // nAVAX
+	Asset          string    `json:"asset"`                   // symbol
+	Decimals       uint64    `json:"decimals"`                // of the amount
+	Amount         *big.Int  `json:"amount"`                  // in the smallest unit: nAVAX
+	Own            *big.Int  `json:"own_amount"`              // part of the own addresses: each owner of an output has an equal share
+	Price          *float64  `json:"price"`                   // of a whole token on that day; nil if unknown
+	ValueHundredth *big.Int  `json:"value_hundredth"`         // value in hundredths of the currency; nil without a price
+	Verified       string    `json:"verified,omitempty"`      // Confirmed, or what a node lists instead; empty if no node was asked
+	Remark         string    `json:"remark,omitempty"`        // what else is unusual
 
 	id        string
 	index     uint64   // of the output
@@ -486,7 +486,7 @@ func restaked(payments []Payment) (found []Payment) {
 		}
 		if was, there := newest[p.Staking]; there && p.Staked > was.Staked {
 			was.Kind, was.Amount, was.id = Restaked, new(big.Int).SetUint64(p.Staked-was.Staked), was.id+Restaked
-			was.Hundredths = was.ValueOf(was.Amount)
+			was.ValueHundredth = was.ValueOf(was.Amount)
 			found = append(found, was)
 		}
 		newest[p.Staking] = p
@@ -556,7 +556,7 @@ func (v verifier) verify(ctx context.Context, p *Payment) error {
 	if len(p.Addresses) > 0 {
 		owner = "P-" + data.BareAddress(p.Addresses[0])
 	}
-	for _, tx := range []string{p.Staking, p.Transaction} {
+	for _, tx := range []string{p.Staking, p.RewardTx} {
 		paid, all, err := v.listed(ctx, tx, owner)
 		if err != nil {
 			p.Verified, p.Remark = "", notVerified
@@ -613,7 +613,7 @@ func (v verifier) ask(ctx context.Context, call func(context.Context, *nodes.Nod
 func (r *reader) paymentOf(reward data.Reward) Payment {
 	p := Payment{
 		Time: reward.EndTimestamp.UTC(), Node: reward.NodeID, Addresses: reward.Addresses, Kind: reward.RewardType, Staking: reward.TxHash,
-		Transaction: reward.RewardTxHash, Output: reward.UTXOID, Staked: uint64(reward.AmountStaked), Asset: reward.Reward.Symbol,
+		RewardTx: reward.RewardTxHash, UTXOID: reward.UTXOID, Staked: uint64(reward.AmountStaked), Asset: reward.Reward.Symbol,
 		Decimals: uint64(reward.Reward.Denomination), Amount: reward.Reward.Amount.Int, id: reward.ID(), index: uint64(reward.OutputIndex),
 	}
 	if !reward.StartTimestamp.IsZero() {
@@ -631,7 +631,7 @@ func (r *reader) paymentOf(reward data.Reward) Payment {
 	if p.Time.After(time.Now()) {
 		p.Remark = "dated after this machine's clock"
 	}
-	p.Hundredths = p.ValueOf(p.Amount)
+	p.ValueHundredth = p.ValueOf(p.Amount)
 	return p
 }
 

@@ -158,8 +158,8 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 			if i > 0 && p.Time.Before(byNode[i-1].Time) {
 				t.Errorf("%v after %v", p.Time, byNode[i-1].Time)
 			}
-			if last := i == len(byNode)-1; (p.Price == nil) != last || (p.Hundredths == nil) != last || strings.Contains(p.Note(), "no price yet") != last {
-				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.Hundredths)
+			if last := i == len(byNode)-1; (p.Price == nil) != last || (p.ValueHundredth == nil) != last || strings.Contains(p.Note(), "no price yet") != last {
+				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.ValueHundredth)
 			}
 			if p.Addresses[0] != simnet.Owner || p.Verified != ledger.Confirmed {
 				t.Errorf("paid to %v: %s", p.Addresses, p.Verified)

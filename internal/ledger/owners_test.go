@@ -421,7 +421,7 @@ func TestWrongPriceAndFutureReward(t *testing.T) {
 			if (err == nil) != c.right || len(payments) != 1 || (payments[0].Price != nil) != c.right {
 				t.Errorf("%+v: %+v, %v", c, payments, err)
 			}
-			if c.right && (payments[0].Hundredths.Int64() != 10_000 || payments[0].Note() != "dated after this machine's clock") {
+			if c.right && (payments[0].ValueHundredth.Int64() != 10_000 || payments[0].Note() != "dated after this machine's clock") {
 				t.Errorf("%+v: %+v", c, payments[0])
 			}
 		}

@@ -279,7 +279,7 @@ type Back struct {
 	Reason        string     `json:"reason"`
 	Missing       []string   `json:"missing,omitempty"`
 	Restarted     *time.Time `json:"restarted,omitempty"` // when the exporter saw the restart; absent if the node is back
-	CompleteSince *time.Time `json:"whole_since,omitempty"`
+	CompleteSince *time.Time `json:"complete_since,omitempty"`
 }
 
 // BackCollectors are the collectors whose samples decide whether a node is back.

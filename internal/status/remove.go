@@ -19,10 +19,10 @@ type Removal struct {
 	NodeID       string `json:"node_id,omitempty"`
 	Safe         *bool  `json:"safe,omitempty"`
 	Reason       string `json:"reason"`
-	// Removed and Inactive are the shares of the weight that stay active and connected if the validator is removed, and if its balance
+	// LeavesRemoved and LeavesWithoutBalance are the shares of the weight that stay active and connected if the validator is removed, and if its balance
 	// runs out. An inactive validator keeps its weight.
-	Removed  *float64 `json:"leaves_removed,omitempty"`
-	Inactive *float64 `json:"leaves_without_balance,omitempty"`
+	LeavesRemoved        *float64 `json:"leaves_removed,omitempty"`
+	LeavesWithoutBalance *float64 `json:"leaves_without_balance,omitempty"`
 	// Proposers is the number of other validators that can build the next block.
 	Proposers *float64 `json:"proposers_left,omitempty"`
 }
@@ -82,12 +82,12 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	}
 	a.Safe = new(true)
 	instead := ""
-	if a.Inactive != nil {
-		instead = "; if its balance runs out instead, " + words.Percent(*a.Inactive)
+	if a.LeavesWithoutBalance != nil {
+		instead = "; if its balance runs out instead, " + words.Percent(*a.LeavesWithoutBalance)
 	}
 	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; "+
 		"validators that can build the next block without it: %.0f",
-		cmp.Or(a.Name, "it"), words.Percent(*a.Removed), a.Chain, instead, *a.Proposers)
+		cmp.Or(a.Name, "it"), words.Percent(*a.LeavesRemoved), a.Chain, instead, *a.Proposers)
 	return Yes, a
 }
 
@@ -161,8 +161,8 @@ func (st *Status) removal(v *L1Validator, a *Removal) (against, unknown []string
 		if rest := l.Weight.V - v.Weight.V; rest > 0 {
 			removed = min(left*l.Weight.V/rest, 1)
 		}
-		if a.Removed = &removed; !v.End.Known { // a validator of a permissioned subnet has no balance
-			a.Inactive = &left
+		if a.LeavesRemoved = &removed; !v.End.Known { // a validator of a permissioned subnet has no balance
+			a.LeavesWithoutBalance = &left
 		}
 		if removed < staking.Quorum {
 			against = append(against, fmt.Sprintf("%s: %s of the remaining weight would be connected, 80 %% is needed", a.Chain, words.Percent(removed)))

@@ -8,14 +8,14 @@ import (
 
 // Serving is the answer whether a node can serve clients of a chain, as JSON.
 type Serving struct {
-	Node    string   `json:"node"`
-	Chain   string   `json:"chain"`
-	Serving bool     `json:"serving"`
-	Reason  string   `json:"reason"`
-	Blocks  *float64 `json:"blocks_behind,omitempty"`
-	Seconds *float64 `json:"seconds_behind,omitempty"`
-	Others  int      `json:"others"`                 // nodes and observers whose heights were compared
-	Ahead   float64  `json:"blocks_ahead,omitempty"` // of all others, of which there are at least two
+	Node        string   `json:"node"`
+	Chain       string   `json:"chain"`
+	Serving     bool     `json:"serving"`
+	Reason      string   `json:"reason"`
+	Blocks      *float64 `json:"blocks_behind,omitempty"`
+	Seconds     *float64 `json:"seconds_behind,omitempty"`
+	Others      int      `json:"others"`                 // nodes and observers whose heights were compared
+	BlocksAhead float64  `json:"blocks_ahead,omitempty"` // of all others, of which there are at least two
 }
 
 // servingCollectors are the collectors whose samples decide whether a node serves.
@@ -43,8 +43,8 @@ func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, 
 	switch {
 	case a.Blocks == nil:
 		a.Reason += "; no other node or observer reports a height"
-	case a.Ahead > max(blocks, maxAhead):
-		a.Reason += fmt.Sprintf(", alone: it reports a height that is %.0f blocks above that of all others", a.Ahead)
+	case a.BlocksAhead > max(blocks, maxAhead):
+		a.Reason += fmt.Sprintf(", alone: it reports a height that is %.0f blocks above that of all others", a.BlocksAhead)
 	case *a.Blocks < 1:
 		a.Reason += " at the best height"
 	default:
@@ -92,7 +92,7 @@ func (st *Status) servesNot(name, chain string, blocks, seconds float64, a *Serv
 	if lag.others == 0 {
 		return ""
 	}
-	a.Blocks, a.Seconds, a.Others, a.Ahead = &lag.blocks, &lag.seconds, lag.others, lag.ahead
+	a.Blocks, a.Seconds, a.Others, a.BlocksAhead = &lag.blocks, &lag.seconds, lag.others, lag.ahead
 	alone := ""
 	if lag.others == 1 {
 		alone = ", which is the only other report"

@@ -24,9 +24,9 @@ type Stop struct {
 
 // Share is the share of a chain's weight, or of the stake for P, that stays active and connected when a node stops.
 type Share struct {
-	Chain string  `json:"chain"`
-	Stays float64 `json:"leaves"`         // the share
-	View  string  `json:"view,omitempty"` // the node or observer that is connected to this share
+	Chain  string  `json:"chain"`
+	Leaves float64 `json:"leaves"`         // the share that stays connected
+	View   string  `json:"view,omitempty"` // the node or observer that is connected to this share
 }
 
 // asSeenBy returns whose view the share is, as the end of a sentence.
@@ -80,7 +80,7 @@ func (st *Status) shares(facts *staking.ValidatorSets, ids ...string) (shares []
 		shares = append(shares, Share{set.Chain, left, by})
 	}
 	slices.SortFunc(shares, func(a, b Share) int {
-		return cmp.Or(cmp.Compare(a.Stays, b.Stays), CompareChains(a.Chain, b.Chain))
+		return cmp.Or(cmp.Compare(a.Leaves, b.Leaves), CompareChains(a.Chain, b.Chain))
 	})
 	return shares, unknown
 }
@@ -88,8 +88,8 @@ func (st *Status) shares(facts *staking.ValidatorSets, ids ...string) (shares []
 // tooSmall returns the shares that are too small.
 func tooSmall(shares []Share) (texts []string) {
 	for _, s := range shares {
-		if s.Stays < staking.Quorum {
-			texts = append(texts, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Stays), s.whole(), s.asSeenBy()))
+		if s.Leaves < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("%s: %s of %s would stay connected, 80 %% is needed%s", s.Chain, words.Percent(s.Leaves), s.whole(), s.asSeenBy()))
 		}
 	}
 	return texts
@@ -182,7 +182,7 @@ func whatStays(shares []Share) string {
 	}
 	least := shares[0]
 	text := fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
-		words.Percent(least.Stays), least.whole(), least.Chain, least.asSeenBy())
+		words.Percent(least.Leaves), least.whole(), least.Chain, least.asSeenBy())
 	if !slices.ContainsFunc(shares, func(s Share) bool { return s.Chain == "P" }) {
 		text += "; it does not validate P: its stop changes nothing there"
 	}

@@ -36,7 +36,7 @@ func (w Waves) Text() string {
 	for i, wave := range w.Waves {
 		var leaves []string
 		for _, s := range wave.Chains {
-			leaves = append(leaves, s.Chain+" "+words.Percent(s.Stays))
+			leaves = append(leaves, s.Chain+" "+words.Percent(s.Leaves))
 		}
 		line := fmt.Sprintf("%d: %s", i+1, strings.Join(wave.Nodes, " "))
 		if len(leaves) > 0 {
