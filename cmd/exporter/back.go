@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 const isBackHelp = `
@@ -52,13 +53,13 @@ const backEvery = 5 * time.Second
 func runIsBack(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var from string
 	var wait time.Duration
-	words, err := parse(args, func(flags *flag.FlagSet) {
+	named, err := parse(args, func(flags *flag.FlagSet) {
 		flags.StringVar(&from, "from", "", "")
 		flags.DurationVar(&wait, "wait", 0, "")
 	})
 	switch {
 	case err != nil:
-	case len(words) != 1 || words[0] == "":
+	case len(named) != 1 || named[0] == "":
 		err = errors.New("name one node")
 	case wait < 0:
 		err = errors.New("--wait: write a duration above 0, such as 20m")
@@ -70,7 +71,7 @@ func runIsBack(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	query := url.Values{"node": words}
+	query := url.Values{"node": named}
 	if wait > 0 {
 		query.Set("after", strconv.FormatInt(time.Now().Unix(), 10))
 		var cancel func()
@@ -91,7 +92,7 @@ func runIsBack(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		}
 		if last = err; err.Error() != told {
 			told = err.Error()
-			fmt.Fprintln(stderr, printable(told))
+			fmt.Fprintln(stderr, words.Printable(told))
 		}
 		select {
 		case <-time.After(backEvery):

@@ -16,6 +16,7 @@ import (
 	"github.com/lmittmann/tint"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -105,7 +106,7 @@ func shown(_ []string, a slog.Attr) slog.Attr {
 	default:
 		return a
 	}
-	clean := printable(text)
+	clean := words.Printable(text)
 	if len(clean) > longestText {
 		clean = strings.ToValidUTF8(clean[:longestText], "") + "…"
 	}

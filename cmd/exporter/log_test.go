@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -62,7 +63,7 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 	const hostile = "a\x1b[31mb\x1b]0;c\x07d\re\x00f\u009bg\u202eh\x9bi\u0085j"
 	const want = "a?[31mb?]0;c?d?e?f?g?h?i?j"
 	var out bytes.Buffer
-	if n, err := fmt.Fprint(printableWriter{&out}, hostile+"\n\tend"); n != len(hostile)+5 || err != nil || out.String() != want+"\n\tend" {
+	if n, err := fmt.Fprint(words.PrintableWriter{Writer: &out}, hostile+"\n\tend"); n != len(hostile)+5 || err != nil || out.String() != want+"\n\tend" {
 		t.Errorf("%d, %v, %q", n, err, out.String())
 	}
 	for _, format := range []config.LogFormat{"json", "text"} {

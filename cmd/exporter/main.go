@@ -20,6 +20,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/spelling"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 func main() {
@@ -105,11 +106,11 @@ func commands() []command {
 // execute runs a command and returns the exit code: 0 for success, 1 for a failure,
 // 2 for an invalid command line or configuration.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := dispatch(ctx, args, printableWriter{stdout}, stderr)
+	err := dispatch(ctx, args, words.PrintableWriter{Writer: stdout}, stderr)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, "avax-exporter:", printable(err.Error()))
+	fmt.Fprintln(stderr, "avax-exporter:", words.Printable(err.Error()))
 	if errors.As(err, &config.InputError{}) {
 		return 2
 	}

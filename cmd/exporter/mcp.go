@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/docs"
 	"github.com/avax-exporter/avax-exporter/internal/app"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 const mcpArgs = "[--from URL]"
@@ -162,7 +163,7 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 				if err != nil {
 					text = err.Error()
 				}
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: printable(text)}}, IsError: err != nil}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: words.Printable(text)}}, IsError: err != nil}, nil
 			})
 	}
 	err = server.Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})

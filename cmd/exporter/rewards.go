@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/ledger"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
@@ -218,7 +219,7 @@ func progressTo(w io.Writer) func(string) {
 	return func(text string) {
 		if strings.HasPrefix(text, "waiting ") || time.Since(last) >= every {
 			last = time.Now()
-			fmt.Fprintln(w, printable(text))
+			fmt.Fprintln(w, words.Printable(text))
 		}
 	}
 }

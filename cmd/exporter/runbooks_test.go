@@ -43,8 +43,8 @@ func runbookCommands(t *testing.T) map[string][]string {
 	return lines
 }
 
-// words splits a line of a shell up to the first pipe, redirection or semicolon. Single quotes keep a word together.
-func words(line string) (all []string) {
+// wordsIn splits a line of a shell up to the first pipe, redirection or semicolon. Single quotes keep a word together.
+func wordsIn(line string) (all []string) {
 	for i, part := range strings.Split(line, "'") {
 		if i%2 == 1 {
 			all = append(all, part)
@@ -66,7 +66,7 @@ func TestRunbooksUseExistingCommands(t *testing.T) {
 	checked := 0
 	for page, lines := range runbookCommands(t) {
 		for _, line := range lines {
-			all := words(line)
+			all := wordsIn(line)
 			if len(all) == 0 || all[0] != "avax-exporter" {
 				continue
 			}

@@ -251,7 +251,7 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 							t.Errorf("not how long it lasted: %s", m.rest)
 						}
 						if all := m.first + m.rest; kind != "pagerduty" && kind != "email" &&
-							regexp.MustCompile("\\[Runbook\\]\\(https://evil|@everyone|@here|<!|<@|<https://evil|`|\u202e|\x1b").MatchString(all) {
+							regexp.MustCompile("\\[Runbook\\]\\(https://evil|://evil|@everyone|@here|<!|<@|<https://evil|`|\u202e|\x1b").MatchString(all) {
 							t.Errorf("markup of a node: %s", all)
 						}
 					}

@@ -69,17 +69,17 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return d, err
 	}
-	d.empty = true
-	for _, e := range entries {
-		switch {
-		case strings.HasSuffix(e.Name(), suffix):
-			d.empty = false
-		case strings.HasPrefix(e.Name(), unfinished) && inUse == nil:
-			_ = os.Remove(filepath.Join(path, e.Name())) // temporary file of a process that was killed
-		}
-	}
+	d.empty = !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), suffix) })
 	if inUse != nil {
 		return d, inUse
+	}
+	for _, below := range []string{"", "*"} { // temporary files of a process that was killed
+		left, _ := filepath.Glob(filepath.Join(path, below, unfinished+"*"))
+		for _, file := range left {
+			if !strings.HasSuffix(file, suffix) {
+				_ = os.Remove(file)
+			}
+		}
 	}
 	return d, d.probe()
 }

@@ -402,6 +402,9 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	}
 	half := filepath.Join(path, ".a.json1")
 	must.Do(t, os.WriteFile(half, []byte("{"), 0o600))
+	below := filepath.Join(path, "notify", ".nflog1")
+	must.Do(t, os.Mkdir(filepath.Dir(below), 0o700))
+	must.Do(t, os.WriteFile(below, nil, 0o600))
 	d, err := state.Open(path)
 	if !errors.Is(err, state.ErrInUse) {
 		t.Errorf("Open while another process holds it: %v", err)
@@ -425,6 +428,12 @@ func TestOneProcessWritesAStateDirectory(t *testing.T) {
 	}
 	if stored := state.Token(path); stored != token || token == "" {
 		t.Errorf("after the other process ended: token %q, stored %q", token, stored)
+	}
+	_ = must.Get(state.Open(path))(t)
+	for _, left := range []string{half, below} {
+		if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", left, err)
+		}
 	}
 }
 

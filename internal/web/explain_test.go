@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -30,4 +31,21 @@ func TestExplanationIsAPageForABrowser(t *testing.T) {
 	}
 	demand(t, read(t, text.Body), "AvaxNodeDown (page) is firing for ", "fires after 3m")
 	demand(t, read(t, ask(t, s, http.MethodGet, path+"&why=0").Body), "AvaxNodeDown (page) is firing for ", "Log in to ", "!fires after 3m")
+}
+
+// Text for a terminal has no control character of a node, whatever answers it.
+func TestTextHasNoControlCharacters(t *testing.T) {
+	const name = "a\x1b]0;b\x07\u202e"
+	s := siteWith(t, `avax_node_up{node="alpha"} 0`)
+	sourced(t, s, group(rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "alpha", "summary": name + ": no answer"})))
+	escaped := url.QueryEscape(name)
+	for _, path := range []string{
+		"/explain?name=AvaxNodeDown&target=alpha", "/explain?name=AvaxNodeDown&target=" + escaped, "/explain?name=" + escaped, "/safe-to-stop?node=" + escaped,
+		"/serving?chain=C&node=" + escaped, "/is-back?node=" + escaped, "/safe-to-remove?validation=" + escaped, "/waves?node=" + escaped, "/silence-matches?of=" + escaped,
+		"/node/" + escaped, "/safe-to-stop?" + escaped + "=1",
+	} {
+		if body := read(t, ask(t, s, http.MethodGet, path).Body); strings.ContainsAny(body, "\x1b\x07\u202e") {
+			t.Errorf("%s: %q", path, body)
+		}
+	}
 }

@@ -187,9 +187,22 @@ func strict(h http.Handler) http.Handler {
 			http.Error(w, "write the path without percent encoding", http.StatusNotFound)
 			return
 		}
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(printableAnswer{w}, r)
 	})
 }
+
+// printableAnswer writes plain text without control characters: people read it with curl, and a terminal would execute them.
+type printableAnswer struct{ http.ResponseWriter }
+
+func (w printableAnswer) Write(text []byte) (int, error) {
+	if w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+		return w.ResponseWriter.Write(text)
+	}
+	return words.PrintableWriter{Writer: w.ResponseWriter}.Write(text)
+}
+
+// Unwrap is for http.ResponseController.
+func (w printableAnswer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // healthy answers 200 while the process serves requests. If it does not answer, restart the process.
 func (s *Site) healthy(w http.ResponseWriter, _ *http.Request) {

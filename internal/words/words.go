@@ -3,10 +3,12 @@ package words
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // UnixTime converts Unix seconds.
@@ -124,4 +126,27 @@ func Brief(names []string) string {
 		return strings.Join(names[:few], ", ") + " and " + Number(len(names)-few) + " more"
 	}
 	return strings.Join(names, ", ")
+}
+
+// Printable replaces control characters, except line breaks and tabs, and invalid UTF-8, by question marks. A terminal would execute
+// them, and texts of nodes and services may contain them.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar:
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// PrintableWriter writes printable text.
+type PrintableWriter struct{ io.Writer }
+
+func (w PrintableWriter) Write(text []byte) (int, error) {
+	if _, err := io.WriteString(w.Writer, Printable(string(text))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
 }
