@@ -21,7 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 )
 
-const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--timezone ZONE] [--verify] [--format FORMAT]"
+const rewardsArgs = "[--from TIME] [--to TIME] [--node ID] [--subnet ID] [--address P-…] [--currency CODE] [--timezone ZONE] [--format FORMAT]"
 
 const rewardsHelp = `
 Prints the staking rewards that were paid and the costs of L1 validators, as
@@ -52,11 +52,10 @@ says it. Listed are the transactions of AVAX_WATCH_DELEGATORS or --address, and
 those of L1 validators.
 
 The command waits for the compute units of AVAX_DATA_BUDGET, and says so. It
-reads each list until two readings agree. If you interrupt it, or if the
-service does not answer, run it again within an hour: it continues. What could
-not be read is a line "incomplete:". The exit code is then 1, and all other
-lines are right. The command stores pages and estimates in AVAX_STATE_DIR, or
-else in the cache directory of the user.
+reads each list until two readings agree. What could not be read is a line
+"incomplete:". The exit code is then 1, and all other lines are right. The
+command stores estimates in AVAX_STATE_DIR, or else in the cache directory of
+the user.
 
 Options:
   --from TIME      begin: a duration before now, such as 365d, or a time such as
@@ -72,9 +71,6 @@ Options:
                    fees. May be repeated. (default: AVAX_WATCH_DELEGATORS)
   --currency CODE  such as eur (default: AVAX_CURRENCY)
   --timezone ZONE  of times and months, such as Europe/Berlin (default: UTC)
-  --verify         compare each reward with a node or an observer. The note of
-                   a reward says "confirmed", or what the node lists instead.
-                   The exit code is 1 if a reward is not confirmed.
   --format FORMAT  text, json, csv, csv-comma (with decimal commas), koinly or
                    cointracking. --csv and --json are short forms.
 
@@ -102,7 +98,6 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		flags.Func("subnet", "", list(&q.Subnets))
 		flags.Func("address", "", list(&q.Addresses))
 		flags.StringVar(&q.Currency, "currency", "", "")
-		flags.BoolVar(&q.Verify, "verify", false, "")
 	})
 	if err == nil {
 		format, err = formatOf(format, asCSV, asJSON)
@@ -149,19 +144,6 @@ func runRewards(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	if err := l.write(stdout, format); err != nil {
 		return err
-	}
-	asked, unconfirmed := 0, 0
-	for _, p := range payments {
-		if p.Verified != "" {
-			asked++
-		}
-		if p.Verified != "" && p.Verified != ledger.Confirmed {
-			unconfirmed++
-		}
-	}
-	if unconfirmed > 0 {
-		err = errors.Join(err, fmt.Errorf("the node does not confirm %d of the %d rewards about which it was asked: see their notes, and run the command "+
-			"again in an hour", unconfirmed, asked))
 	}
 	if err != nil {
 		err = fmt.Errorf("rewards: %w", err)

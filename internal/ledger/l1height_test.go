@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -169,43 +168,7 @@ func TestClosedMonthsNeverChange(t *testing.T) {
 	})
 }
 
-// An interrupted ledger continues: a second run requests only what the first one did not read. Errors of the service that pass do not matter.
-func TestInterruptedLedgerContinues(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(4 * 365 * 24 * time.Hour)
-		s, owner, dir := &service{}, testworld.Wallet("avax", 7), t.TempDir()
-		for n := range 5_000 {
-			s.rewards = append(s.rewards, row(n, data.RewardDelegator, id("NodeID-", 1), []string{owner}, time.Now().Add(-time.Duration(n+1)*time.Hour), 5))
-		}
-		q := ledger.Query{Selection: ledger.Selection{Addresses: []string{owner}}, Dir: dir}
-		whole, err := s.read(t, s.env(), q)
-		if err != nil || len(whole) != 5_000 {
-			t.Fatalf("%d payments, %v", len(whole), err)
-		}
-		all := s.requests
-		for _, stop := range []int{3, 40, 77} {
-			s.requests = 0
-			interrupted := fmt.Errorf("interrupted at request %d", stop)
-			s.interrupt = func(request int) error {
-				if request > stop {
-					return interrupted
-				}
-				return nil
-			}
-			if _, err := s.readUntil(t, q); err == nil {
-				t.Fatal("not interrupted")
-			}
-			first := s.requests
-			s.interrupt, s.requests = nil, 0
-			payments, err := s.read(t, s.env(), q)
-			if err != nil || len(payments) != 5_000 || s.requests > all-stop+3 {
-				t.Errorf("stopped after %d of %d requests: then %d requests, %d payments, %v", first, all, s.requests, len(payments), err)
-			}
-		}
-	})
-}
-
-// After an incomplete ledger, the next run reads the lists again and finds what the service has repaired. No page stays on the disk.
+// After an incomplete ledger, the next run reads the lists again and finds what the service has repaired. Nothing stays on the disk.
 func TestIncompleteLedgerIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(4 * 365 * 24 * time.Hour)

@@ -36,9 +36,8 @@ type Query struct {
 	Selection
 	From, To time.Time      // From is included, To is not; zero: no limit
 	Currency string         // of the values, such as usd
-	Verify   bool           // compare each reward with a node
 	Location *time.Location // of months; nil: UTC
-	Dir      string         // where the pages of an interrupted ledger are kept; empty: nowhere
+	Dir      string         // where the months of fees are kept; empty: nowhere
 	Auto     bool           // AVAX_CHAINS has auto: an empty selection includes the L1s that the nodes track
 
 	// Progress, if set, is called with what the ledger does now.
@@ -68,11 +67,9 @@ type Payment struct {
 	Own            *big.Int  `json:"own_amount"`              // part of the own addresses: each owner of an output has an equal share
 	Price          *float64  `json:"price"`                   // of a whole token on that day; nil if unknown
 	ValueHundredth *big.Int  `json:"value_hundredth"`         // value in hundredths of the currency; nil without a price
-	Verified       string    `json:"verified,omitempty"`      // Confirmed, or what a node lists instead; empty if no node was asked
 	Remark         string    `json:"remark,omitempty"`        // what else is unusual
 
 	id        string
-	index     uint64   // of the output
 	own       []string // owners that are own addresses
 	estimated bool
 }
@@ -113,9 +110,6 @@ func (p Payment) ValueOf(amount *big.Int) *big.Int {
 	return value
 }
 
-// Confirmed is Payment.Verified if a node lists the payment.
-const Confirmed = "confirmed"
-
 // Note says what a payment lacks.
 func (p Payment) Note() string {
 	var notes []string
@@ -135,9 +129,6 @@ func (p Payment) Note() string {
 	case p.Remark == "":
 		notes = append(notes, "no price yet")
 	}
-	if p.Verified != "" {
-		notes = append(notes, p.Verified)
-	}
 	return strings.Join(notes, "; ")
 }
 
@@ -154,9 +145,7 @@ type reader struct {
 	own      addresses
 	operated map[string]bool // validators that the user operates, by node ID
 	missing  []string        // lines of IncompleteError
-	cut      bool            // the service did not answer, so that a list is not whole
 	assumed  addresses       // IDs of nodes and L1s that nobody wrote as a selection: they need not be known to the service
-	pages    *pages
 }
 
 // addresses is a set of addresses of any chain.
@@ -233,8 +222,6 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 	if r.network, err = r.ups.FindNetwork(ctx); err != nil {
 		return nil, err
 	}
-	r.pages = openPages(r.Dir, r.network, r.Currency, selections)
-	defer func() { r.pages.close(ctx.Err() == nil && !r.cut) }()
 	found := map[string]bool{}
 	var rewards, costs []Payment
 	for _, s := range selections {
@@ -251,7 +238,7 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 		r.unknown(ctx, s, rewards, costs)
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("interrupted: %w: run the same command again within %s to continue", context.Cause(ctx), pagesKept)
+		return nil, fmt.Errorf("interrupted: %w: run the same command again", context.Cause(ctx))
 	}
 	oldestFirst := func(a, b Payment) int { return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.id, b.id)) }
 	slices.SortFunc(rewards, oldestFirst)
@@ -264,10 +251,7 @@ func (r *reader) read(ctx context.Context) (all []Payment, err error) {
 		return p.Time.Before(r.From) || !r.To.IsZero() && !p.Time.Before(r.To) || p.Kind == TxFee && p.Owner == OwnerOthers
 	})
 	slices.SortFunc(all, oldestFirst)
-	if r.Verify {
-		err = r.verify(ctx, all)
-	}
-	return all, err
+	return all, nil
 }
 
 // rewards returns the rewards of a selection.
@@ -309,7 +293,6 @@ func readWhole[T any](ctx context.Context, r *reader, what string, m scrape.Type
 	}
 	if list.Err != nil && ctx.Err() == nil {
 		r.lacks(what, list.Err)
-		r.cut = r.cut || slices.Contains(noAnswer, scrape.OutcomeOf(list.Err))
 	}
 	return list
 }
@@ -326,19 +309,14 @@ const (
 // noAnswer are the outcomes of a call that may soon succeed.
 var noAnswer = []scrape.Outcome{scrape.Unreachable, scrape.Timeout, scrape.Unavailable, scrape.RateLimited, scrape.LocalLimit}
 
-// fetch makes a request, or returns the answer that an interrupted run has stored.
-func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, reading int) (jsontext.Value, error) {
-	key := fmt.Sprint(reading, " ", path)
-	if answer := r.pages.take(key); answer != nil {
-		return answer, nil
-	}
+// fetch makes a request, again while the service may soon answer.
+func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, _ int) (jsontext.Value, error) {
 	failures, pauses := 0, 0
 	for {
 		answer, err := r.ups.Data.Call(scrape.MaxAge(ctx, 0), m, path, nil)
 		wait, reason := time.Duration(0), "the compute units of AVAX_DATA_BUDGET"
 		switch outcome := scrape.OutcomeOf(err); {
 		case err == nil:
-			r.pages.put(key, answer)
 			return answer, nil
 		case ctx.Err() != nil:
 			return nil, err
@@ -494,127 +472,11 @@ func restaked(payments []Payment) (found []Payment) {
 	return found
 }
 
-const (
-	notVerified = "not verified: no node answered"
-	unlisted    = "the nodes list only unspent outputs, and this output is not among them"
-	notUnspent  = "not verified: " + unlisted
-)
-
-// verify sets Verified of each payment to what a node or an observer lists. A payment about which no node answers stays unverified.
-func (r *reader) verify(ctx context.Context, payments []Payment) error {
-	if r.ups.IsEmpty() {
-		return config.InputError{Err: errors.New("--verify needs a node or an observer: set AVAX_NODES or AVAX_OBSERVERS")}
-	}
-	const mostFailures = 5 // in succession: then no node is asked any more
-	v := verifier{pool: r.ups.Pool, unspent: map[string][]node.RewardUTXO{}}
-	var unasked []error
-	began, failures := time.Now(), 0
-	for i := range payments {
-		p := &payments[i]
-		if p.Kind == Restaked || p.IsCost() {
-			continue
-		}
-		if failures >= mostFailures {
-			unasked = append(unasked, unasked[0])
-			p.Remark = notVerified
-			continue
-		}
-		text := fmt.Sprintf("verify: %d of %d lines", i+1, len(payments))
-		if i > 0 {
-			text += fmt.Sprintf(", about %s left", (time.Since(began) / time.Duration(i) * time.Duration(len(payments)-i)).Round(time.Second))
-		}
-		r.Progress(text)
-		failures++
-		if err := v.verify(ctx, p); err != nil {
-			unasked = append(unasked, err)
-		} else {
-			failures = 0
-		}
-		if p.Remark == notUnspent {
-			unasked = append(unasked, errors.New(unlisted))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if len(unasked) > 0 {
-		r.lacks(fmt.Sprintf("verify: no answer about %d of %d lines", len(unasked), len(payments)), unasked[0])
-	}
-	return nil
-}
-
-// verifier asks the nodes about payments.
-type verifier struct {
-	pool    *nodes.Pool
-	unspent map[string][]node.RewardUTXO // unspent outputs by owner
-}
-
-// verify sets Verified of a payment. Its output is listed under the transaction that staked, and for an auto-renewed validator under the
-// transaction that paid. It returns an error if no node answers.
-func (v verifier) verify(ctx context.Context, p *Payment) error {
-	owner, remark := "", p.Remark
-	if len(p.Addresses) > 0 {
-		owner = "P-" + data.BareAddress(p.Addresses[0])
-	}
-	for _, tx := range []string{p.Staking, p.RewardTx} {
-		paid, all, err := v.listed(ctx, tx, owner)
-		if err != nil {
-			p.Verified, p.Remark = "", notVerified
-			return err
-		}
-		if p.Verified = "the node lists no such payment"; !all {
-			p.Verified, p.Remark = "", notUnspent
-		}
-		if n := slices.IndexFunc(paid, func(u node.RewardUTXO) bool { return u.Index == p.index }); n >= 0 {
-			p.Remark = remark
-			if p.Verified = Confirmed; p.Amount.Cmp(new(big.Int).SetUint64(paid[n].Amount)) != 0 {
-				p.Verified = fmt.Sprintf("the node lists %d nAVAX", paid[n].Amount)
-			}
-			return nil
-		}
-	}
-	return nil
-}
-
-// listed returns the outputs that a node lists under a transaction. If no node serves platform.getRewardUTXOs, it returns those that the owner has not
-// spent, and all is false.
-func (v verifier) listed(ctx context.Context, tx, owner string) (paid []node.RewardUTXO, all bool, err error) {
-	paid, err = v.ask(ctx, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-		return n.PlatformRewardUTXOs(ctx, tx)
-	})
-	if !nodes.NotServed(err) {
-		return paid, true, err
-	}
-	of, read := v.unspent[owner]
-	if !read {
-		of, err = v.ask(ctx, func(ctx context.Context, n *nodes.Node) ([]node.RewardUTXO, error) {
-			return n.PlatformUnspent(ctx, owner)
-		})
-		if err != nil {
-			return nil, false, err
-		}
-		v.unspent[owner] = of
-	}
-	return slices.DeleteFunc(slices.Clone(of), func(u node.RewardUTXO) bool { return u.TxID != tx }), false, nil
-}
-
-// ask makes a call, once more after an error, and more often while the nodes limit the rate.
-func (v verifier) ask(ctx context.Context, call func(context.Context, *nodes.Node) ([]node.RewardUTXO, error)) (paid []node.RewardUTXO, err error) {
-	for failures := range retries {
-		paid, err = nodes.First(ctx, v.pool, call)
-		if err == nil || ctx.Err() != nil || scrape.OutcomeOf(err) != scrape.RateLimited && failures > 0 {
-			break
-		}
-		time.Sleep(firstWait << failures)
-	}
-	return paid, err
-}
-
 func (r *reader) paymentOf(reward data.Reward) Payment {
 	p := Payment{
 		Time: reward.EndTimestamp.UTC(), Node: reward.NodeID, Addresses: reward.Addresses, Kind: reward.RewardType, Staking: reward.TxHash,
 		RewardTx: reward.RewardTxHash, UTXOID: reward.UTXOID, Staked: uint64(reward.AmountStaked), Asset: reward.Reward.Symbol,
-		Decimals: uint64(reward.Reward.Denomination), Amount: reward.Reward.Amount.Int, id: reward.ID(), index: uint64(reward.OutputIndex),
+		Decimals: uint64(reward.Reward.Denomination), Amount: reward.Reward.Amount.Int, id: reward.ID(),
 	}
 	if !reward.StartTimestamp.IsZero() {
 		p.Begin = reward.StartTimestamp.UTC()

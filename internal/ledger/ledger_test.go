@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math/big"
 	"net/http"
 	"slices"
@@ -21,7 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// withNode configures the Data service, and the node alpha for verification.
+// withNode configures the Data service, and the node alpha.
 func withNode(w *apptest.World) {
 	w.WithData()
 	w.Env["NODES"] = apptest.URLs("alpha")
@@ -114,8 +113,7 @@ func TestLedgerOfTheConfigurationIsComplete(t *testing.T) {
 }
 
 // The ledger of a year equals what was paid, to the nAVAX, by node and by address. The service lists some payments with a wrong amount
-// and corrects them later: the ledger verified with a node names exactly these payments until then. A payment of the last day has no
-// price yet, and says so.
+// and corrects them later. A payment of the last day has no price yet, and says so.
 func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withNode(w)
@@ -127,25 +125,11 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 			paid++
 		}
 		rewards := func(q ledger.Query) []ledger.Payment {
-			q.From, q.To, q.Verify, q.Currency = year, time.Now(), true, "usd"
+			q.From, q.To, q.Currency = year, time.Now(), "usd"
 			return slices.DeleteFunc(read(t, w, q), ledger.Payment.IsCost)
 		}
 		for day := range 365 {
 			pay(1_000_000_007 + uint64(day)*9_007_199_254_741) // a float64 cannot hold the sum
-			if day%100 == 99 {
-				w.MisreportReward("foxtrot", 2_000_000_000-int64(day))
-				time.Sleep(time.Minute)
-				all := rewards(ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}})
-				for i, p := range all {
-					if wrong := i == len(all)-1; (p.Verified == ledger.Confirmed) == wrong {
-						t.Errorf("day %d: payment %d of %d: %s", day, i+1, len(all), p.Verified)
-					}
-				}
-				if n := all[len(all)-1].Verified; !strings.HasPrefix(n, "the node lists ") {
-					t.Error(n)
-				}
-				w.MisreportReward("foxtrot", 0)
-			}
 			time.Sleep(24 * time.Hour)
 		}
 		time.Sleep(48 * time.Hour)
@@ -161,8 +145,8 @@ func TestLedgerEqualsWhatWasPaid(t *testing.T) {
 			if last := i == len(byNode)-1; (p.Price == nil) != last || (p.ValueHundredth == nil) != last || strings.Contains(p.Note(), "no price yet") != last {
 				t.Errorf("payment %d: note %q, value %v", i, p.Note(), p.ValueHundredth)
 			}
-			if p.Addresses[0] != simnet.Owner || p.Verified != ledger.Confirmed {
-				t.Errorf("paid to %v: %s", p.Addresses, p.Verified)
+			if p.Addresses[0] != simnet.Owner {
+				t.Errorf("paid to %v", p.Addresses)
 			}
 		}
 		if got.Cmp(want) != 0 || len(byNode) != paid {
@@ -188,120 +172,15 @@ func TestLedgerShowsRestakedRewards(t *testing.T) {
 		time.Sleep(40 * 24 * time.Hour)
 		w.SetNextPeriod("golf", 0)
 		time.Sleep(14 * 24 * time.Hour)
-		payments := read(t, w, ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("golf")}}, From: began, To: time.Now(), Verify: true})
+		payments := read(t, w, ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("golf")}}, From: began, To: time.Now()})
 		sums, last := map[string]uint64{}, uint64(0)
 		for _, p := range payments {
 			if sums[p.Kind] += p.Amount.Uint64(); p.Kind == data.RewardValidator {
 				last = p.Amount.Uint64()
 			}
-			if (p.Verified == ledger.Confirmed) != (p.Kind == data.RewardValidator) {
-				t.Errorf("%s: %q", p.Kind, p.Verified)
-			}
 		}
 		if restaked := sums[ledger.Restaked]; restaked == 0 || last < restaked {
 			t.Errorf("restaked %d nAVAX, and paid %d at the end", restaked, last)
-		}
-	})
-}
-
-// A node that does not answer about some rewards leaves them unverified. All lines are there, the confirmed ones are confirmed, and the ledger says how
-// many it could not verify.
-func TestVerificationIsNotAllOrNothing(t *testing.T) {
-	for name, answers := range map[string]int{"none": 0, "some": 7} {
-		apptest.Run(t, func(t *testing.T, w *apptest.World) {
-			withNode(w)
-			time.Sleep(48 * time.Hour)
-			q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("alpha")}}}
-			all := read(t, w, q)
-			q.Verify = true
-			began := time.Now()
-			payments, err := readThrough(t, w, failingAfter(w.Transport, answers), q)
-			var incomplete *ledger.IncompleteError
-			if !errors.As(err, &incomplete) || len(incomplete.Lines) != 1 || !strings.Contains(incomplete.Lines[0], "verify: no answer about ") {
-				t.Errorf("%s: %v", name, err)
-			}
-			confirmed, unverified := 0, 0
-			for _, p := range payments {
-				switch {
-				case p.Verified == ledger.Confirmed:
-					confirmed++
-				case p.Verified == "" && strings.Contains(p.Note(), "not verified"):
-					unverified++
-				case p.Verified != "":
-					t.Errorf("%s: %s", name, p.Verified)
-				}
-			}
-			if len(payments) != len(all) || unverified == 0 || (confirmed > 0) != (answers > 0) || time.Since(began) > 10*time.Minute {
-				t.Errorf("%s: %d lines of %d, %d confirmed, %d unverified, in %v", name, len(payments), len(all), confirmed, unverified, time.Since(began))
-			}
-		})
-	}
-}
-
-// failingAfter answers a number of calls of platform.getRewardUTXOs, and fails all later ones.
-func failingAfter(network http.RoundTripper, answers int) http.RoundTripper {
-	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
-		if c.Method == "platform.getRewardUTXOs" {
-			if answers--; answers < 0 {
-				return wiretest.Reply(http.StatusInternalServerError, "")
-			}
-		}
-		return c.Ask()
-	})
-}
-
-// If a node does not serve platform.getRewardUTXOs, the unspent outputs of the owner confirm the same payments. Of an output that was spent, the ledger
-// says that it is not verified, and never that it was not paid.
-func TestUnspentOutputsVerifyRewards(t *testing.T) {
-	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		withNode(w)
-		for i := range 5 {
-			w.PayReward("foxtrot", data.RewardDelegator, uint64(i+1))
-		}
-		time.Sleep(time.Minute)
-		q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("foxtrot")}}, From: time.Now().Add(-24 * time.Hour), To: time.Now(), Verify: true}
-		// The unspent outputs are those that the node has answered before, apart from one that was spent.
-		var outputs []string
-		refuses := false
-		node := wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
-			switch {
-			case refuses && c.Method == "platform.getRewardUTXOs":
-				return wiretest.Reply(http.StatusOK, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the method platform.getRewardUTXOs does not exist"}}`)
-			case refuses && c.Method == "platform.getUTXOs":
-				list := outputs[1:]
-				if bytes.Contains(c.Text, []byte("startIndex")) {
-					list = []string{}
-				}
-				return wiretest.Reply(http.StatusOK, fmt.Sprintf(
-					`{"jsonrpc":"2.0","id":1,"result":{"numFetched":"%d","utxos":%s,"endIndex":{"address":"a","utxo":"u"},"encoding":"hex"}}`,
-					len(list), must.Get(json.Marshal(list))(t)))
-			case c.Method != "platform.getRewardUTXOs":
-				return c.Ask()
-			}
-			return c.Rewritten(func(text []byte) []byte {
-				var list struct{ Result struct{ UTXOs []string } }
-				must.Do(t, json.Unmarshal(text, &list))
-				outputs = append(outputs, list.Result.UTXOs...)
-				return text
-			})
-		})
-		with := must.Get(readThrough(t, w, node, q))(t)
-		refuses = true
-		without, err := readThrough(t, w, node, q)
-		var incomplete *ledger.IncompleteError
-		if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "only unspent outputs") {
-			t.Errorf("one output is spent: %v", err)
-		}
-		spent := 0
-		for i, p := range without {
-			if strings.Contains(p.Note(), "only unspent outputs") && p.Verified == "" {
-				spent++
-			} else if p.Verified != with[i].Verified || p.Remark != with[i].Remark {
-				t.Errorf("line %d: %q %q, with the method %q %q", i, p.Verified, p.Remark, with[i].Verified, with[i].Remark)
-			}
-		}
-		if spent != 1 || len(without) < 5 {
-			t.Errorf("%d of %d lines are not verified", spent, len(without))
 		}
 	})
 }

@@ -35,20 +35,11 @@ type service struct {
 	requests int                                                  // number of requests
 	answer   func(r *http.Request, rows []map[string]any) *string // replaces an answer; nil: none
 	order    func(rows []map[string]any, sortOrder string)        // nil: by endTimestamp in the requested order
-
-	interrupt func(request int) error // ends the run at a request; nil: never
-	stop      context.CancelFunc
 }
 
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	s.requests++
-	if s.interrupt != nil {
-		if err := s.interrupt(s.requests); err != nil {
-			s.stop()
-			return nil, err
-		}
-	}
 	var rows []map[string]any
 	name, status := "", 200
 	listed := func(name string) []string {
@@ -130,15 +121,6 @@ func (s *service) env() config.Environment {
 func (s *service) read(t *testing.T, env config.Environment, q ledger.Query) ([]ledger.Payment, error) {
 	t.Helper()
 	return s.readContext(t.Context(), t, env, q)
-}
-
-// readUntil reads until the service interrupts the run.
-func (s *service) readUntil(t *testing.T, q ledger.Query) ([]ledger.Payment, error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	s.stop = cancel
-	return s.readContext(ctx, t, s.env(), q)
 }
 
 func (s *service) readContext(ctx context.Context, t *testing.T, env config.Environment, q ledger.Query) ([]ledger.Payment, error) {

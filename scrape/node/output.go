@@ -12,7 +12,6 @@ import (
 
 // output is an unspent output of the P- or X-Chain.
 type output struct {
-	tx       string // that created it
 	index    uint32
 	asset    string
 	transfer bool // has an amount and owners, unlike an output for an NFT
@@ -40,7 +39,6 @@ func parseOutput(text string) (o output, err error) {
 	if len(raw) < 2+32+4+32+4 {
 		return o, fmt.Errorf("output of %d bytes is too short", len(raw))
 	}
-	o.tx = cb58.Encode(raw[2:34])
 	o.index = binary.BigEndian.Uint32(raw[34:])
 	o.asset = cb58.Encode(raw[38:70])
 	kind, raw := binary.BigEndian.Uint32(raw[70:]), raw[74:]

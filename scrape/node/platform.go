@@ -260,7 +260,6 @@ func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformB
 
 // RewardUTXO is an output that paid a reward. One transaction can pay several.
 type RewardUTXO struct {
-	TxID   string // transaction under which the node lists it
 	Index  uint64
 	Amount uint64 // nAVAX
 }
@@ -274,7 +273,7 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("reward output: %w", err)
 	}
-	u.TxID, u.Index, u.Amount = o.tx, uint64(o.index), o.amount
+	u.Index, u.Amount = uint64(o.index), o.amount
 	return nil
 }
 
@@ -282,16 +281,6 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 // staked, or for an auto-renewed validator the one that paid. The list is empty if nothing was paid, and for an unknown transaction.
 func (c *Client) PlatformRewardUTXOs(ctx context.Context, txID string) ([]RewardUTXO, error) {
 	return call(ctx, c, getRewardUTXOs, "", map[string]string{"txID": txID, "encoding": "hex"})
-}
-
-// PlatformUnspent calls platform.getUTXOs page by page and returns the unspent outputs of an address, among them the rewards that its owner has not spent.
-func (c *Client) PlatformUnspent(ctx context.Context, address string) ([]RewardUTXO, error) {
-	all, err := c.unspent(ctx, getPlatformUTXOs, "", address)
-	found := make([]RewardUTXO, len(all))
-	for i, o := range all {
-		found[i] = RewardUTXO{o.tx, uint64(o.index), o.amount}
-	}
-	return found, err
 }
 
 // Supply is an upper bound on the existing amount of a subnet's staking token. Burned tokens, including fees, are not
