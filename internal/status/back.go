@@ -30,12 +30,16 @@ type Restarts struct {
 	mu    sync.Mutex
 	nodes map[string]*presence
 	told  map[string]told // which nodes were told that they may stop
+	waits map[string]turn // which nodes were told no only because of these
 }
+
+// turn is the turn of a node that was told no: the first is told yes first, if it still asks.
+type turn struct{ first, last time.Time }
 
 // told is a yes.
 type told struct {
-	at   time.Time
-	with []string // the nodes that may stop together
+	first, at time.Time // the first one of those that follow each other, and the last one
+	with      []string  // the nodes that may stop together
 }
 
 // presence is what is remembered about a node.
@@ -56,9 +60,10 @@ func (r *Restarts) See(st *Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nodes == nil {
-		r.nodes, r.told = map[string]*presence{}, map[string]told{}
+		r.nodes, r.told, r.waits = map[string]*presence{}, map[string]told{}, map[string]turn{}
 	}
 	maps.DeleteFunc(r.told, func(name string, yes told) bool { return !st.IsNode(name) || st.At.Sub(yes.at) >= toldFor })
+	maps.DeleteFunc(r.waits, func(name string, its turn) bool { return !st.IsNode(name) || st.At.Sub(its.last) >= toldFor })
 	maps.DeleteFunc(r.nodes, func(name string, _ *presence) bool { return !st.IsNode(name) })
 	for _, n := range st.Nodes {
 		p := r.nodes[n.Name]
@@ -205,22 +210,68 @@ func (p *presence) missing(n *Node) (missing []string) {
 	return missing
 }
 
-// Spend tells these nodes that they may stop: one yes at a time. If another node was told so within a minute, it tells them nothing and returns why.
+// Spend tells these nodes that they may stop: one yes at a time. If another node was told so within a minute, or waits for its turn, it tells them nothing
+// and returns why.
 func (st *Status) Spend(names ...string) (against string) {
 	r := st.restarts
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if told := r.toldOthers(names, st); len(told) > 0 {
-		return strings.Join(told, "; ")
+	others := r.toldOthers(names, st)
+	if len(others) == 0 && !st.Force {
+		others = r.before(names, st)
+	}
+	if len(others) > 0 {
+		r.queue(names, st)
+		return strings.Join(others, "; ")
 	}
 	for _, name := range names {
-		with := names
+		its := told{st.At, st.At, names}
 		if before, is := r.told[name]; is && !st.Force && len(Missing(names, before.with)) == 0 {
-			with = before.with
+			its.first, its.with = before.first, before.with
 		}
-		r.told[name] = told{st.At, with}
+		r.told[name] = its
+		delete(r.waits, name)
 	}
 	return ""
+}
+
+// Wait remembers that these nodes may stop as soon as no other node was told so within a minute.
+func (st *Status) Wait(names ...string) {
+	st.restarts.mu.Lock()
+	defer st.restarts.mu.Unlock()
+	st.restarts.queue(names, st)
+}
+
+// queue remembers when these nodes were told no. The caller holds r.mu.
+func (r *Restarts) queue(names []string, st *Status) {
+	for _, name := range names {
+		its, is := r.waits[name]
+		if !is || st.At.Sub(its.last) >= toldFor {
+			its.first = st.At
+		}
+		its.last = st.At
+		r.waits[name] = its
+	}
+}
+
+// before returns which other nodes have waited for longer than these, and still ask, as sentences. Who was told yes may ask again for a minute. The caller
+// holds r.mu.
+func (r *Restarts) before(names []string, st *Status) (texts []string) {
+	since := st.At
+	for _, name := range names {
+		if yes, is := r.told[name]; is && st.At.Sub(yes.first) < toldFor {
+			return nil
+		}
+		if its, is := r.waits[name]; is && its.first.Before(since) && st.At.Sub(its.last) < toldFor {
+			since = its.first
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.waits)) {
+		if its := r.waits[name]; st.At.Sub(its.last) < toldFor && its.first.Before(since) && !slices.Contains(names, name) {
+			texts = append(texts, fmt.Sprintf("%s has waited for %s to stop: ask again in %s", name, words.Exact(st.At.Sub(its.first)), words.Exact(toldFor)))
+		}
+	}
+	return texts
 }
 
 // toldOthers returns which nodes except these were told within a minute that they may stop, as sentences. The caller holds r.mu.

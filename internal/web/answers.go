@@ -98,7 +98,16 @@ func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*sta
 	if err != nil {
 		return status.Unknown, busy
 	}
+	spends := func(stops []string) []string {
+		return slices.DeleteFunc(stops, func(name string) bool { return !st.IsNode(name) || query.Get("hold") == "false" })
+	}
 	if verdict, _ = decide(at(st)); verdict != status.Yes {
+		alone := *st
+		alone.Force = true
+		if would, stops := decide(&alone); verdict == status.No && would == status.Yes {
+			st.Wait(spends(stops)...)
+		}
+		verdict, _ = decide(at(st)) // the last call counts
 		return verdict, ""
 	}
 	now, err := s.asked.get(ctx, "", workWaiting+askedFor, func(ctx context.Context) (asked, error) {
@@ -118,8 +127,7 @@ func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*sta
 	if against := st.Contradicted(now.said); against != "" {
 		return status.Unknown, "not known: " + against
 	}
-	stops = slices.DeleteFunc(stops, func(name string) bool { return !st.IsNode(name) })
-	if len(stops) > 0 && query.Get("hold") != "false" {
+	if stops = spends(stops); len(stops) > 0 {
 		if against := st.Spend(stops...); against != "" {
 			return status.No, "no: " + against
 		}

@@ -188,6 +188,30 @@ func TestAYesIsForOneNodeAtATime(t *testing.T) {
 	})
 }
 
+// A client that asks about one node again and again keeps the yes from no other node for more than two minutes.
+func TestAPollerKeepsTheYesFromNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stopping(t)
+		handler := s.Handler()
+		code := func(path string) int { return answerOf(t, handler, path).Code }
+		began, got := time.Now(), time.Duration(0)
+		for got == 0 && time.Since(began) < 5*time.Minute {
+			code("/safe-to-stop?node=free")
+			if time.Since(began)%(15*time.Second) == 0 && time.Since(began) > 0 && code("/safe-to-stop?node=idle") == http.StatusOK {
+				got = time.Since(began)
+			}
+			time.Sleep(time.Second)
+			counts(s, s.safeToStopFacts())
+		}
+		if got == 0 || got > 150*time.Second {
+			t.Errorf("the other node got a yes after %s", got)
+		}
+		if answer := answerOf(t, handler, "/safe-to-stop?node=free"); answer.Code != http.StatusConflict {
+			t.Errorf("both got a yes: %s", answer.Body)
+		}
+	})
+}
+
 // Who asks often, or for much, takes no answer from others: verdicts that call nodes wait among their own kind, and each client has a bound.
 func TestVerdictsThatCallNodesDelayNoOtherAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
