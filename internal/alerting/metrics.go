@@ -17,7 +17,6 @@ type Metrics struct {
 	alerts        *prometheus.GaugeVec
 	notifications *prometheus.CounterVec
 	up            *prometheus.GaugeVec
-	reloaded      prometheus.Gauge
 	failing       prometheus.Gauge
 	history       prometheus.Gauge
 	series        prometheus.Gauge
@@ -41,10 +40,6 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "avax_exporter_alertmanager_up",
 			Help: "1 if the Alertmanager accepted the last notification, 0 if not. Absent before the first notification.",
 		}, []string{"alertmanager"}),
-		reloaded: f.NewGauge(prometheus.GaugeOpts{
-			Name: "avax_exporter_rules_last_reload_successful",
-			Help: "1 if the last reload of alert rules succeeded, 0 if it failed. After a failure the previous rules stay in use.",
-		}),
 		failing: f.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_rules_failing",
 			Help: "Number of alert and recording rules whose last evaluation failed. /alerts shows the errors.",

@@ -90,7 +90,6 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	stored := newHistory(a.o.State, a.log, "history", partEvery)
 	stored.instance = o.Instance
 	a.saver = newSaver(stored, ofWeek, a.metrics)
-	a.metrics.reloaded.Set(1)
 
 	var block config.AlertingConfig
 	if o.Notifies() {
@@ -338,11 +337,9 @@ func (a *Alerting) Reload() error {
 	defer a.mu.Unlock()
 	set, err := a.reload()
 	if err != nil {
-		a.metrics.reloaded.Set(0)
 		a.log.Error("reload failed, keeping the previous configuration", "config", "alert rules", "err", err)
 		return err
 	}
-	a.metrics.reloaded.Set(1)
 	a.log.Info("configuration reloaded", "config", "alert rules", "rules", set.name, "alerts", set.alerts)
 	return nil
 }

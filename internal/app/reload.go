@@ -19,10 +19,10 @@ func (a *App) Reload() error { return a.watch.Reload() }
 func (a *App) follow(ctx context.Context, reg prometheus.Registerer) {
 	a.watch = config.NewWatch(a.cfg, a.setUpstreams, a.log, reg)
 	if a.alerting != nil && a.cfg.Alerting.RulesFile != "" {
-		a.watch.Follow("alert rules", func() []string { return []string{a.cfg.Alerting.RulesFile} }, a.alerting.Reload)
+		a.watch.Follow("alert rules", "rules", func() []string { return []string{a.cfg.Alerting.RulesFile} }, a.alerting.Reload)
 	}
 	if a.notifier != nil {
-		a.watch.Follow("notifications", a.notifier.Files, a.notifier.Reload)
+		a.watch.Follow("notifications", "notifications", a.notifier.Files, a.notifier.Reload)
 	}
 	go a.watch.Run(ctx)
 }

@@ -20,7 +20,7 @@ type Watch struct {
 	take   func(Upstreams) error
 	log    *slog.Logger
 
-	success, since prometheus.Gauge
+	success, since *prometheus.GaugeVec // by what was reloaded
 
 	mu sync.Mutex
 	// polled holds the digests of the files at the last poll.
@@ -39,7 +39,7 @@ type digests = map[string][sha256.Size]byte
 
 // followed are the files of another part of the program.
 type followed struct {
-	name           string
+	name, what     string
 	files          func() []string
 	reload         func() error
 	active, polled digests
@@ -52,9 +52,10 @@ type Reloaded struct {
 	Err  error // the previous configuration stays in use
 }
 
-// Follow calls reload when one of the files changes, and for each Reload. It must be called before Run.
-func (w *Watch) Follow(name string, files func() []string, reload func() error) {
-	w.followed = append(w.followed, &followed{name: name, files: files, reload: reload, active: w.digestsOf(files())})
+// Follow calls reload when one of the files changes, and for each Reload. It must be called before Run. What is the value of the label of its result.
+func (w *Watch) Follow(name, what string, files func() []string, reload func() error) {
+	w.measure(what, nil)
+	w.followed = append(w.followed, &followed{name: name, what: what, files: files, reload: reload, active: w.digestsOf(files())})
 }
 
 func (w *Watch) digestsOf(files []string) digests {
@@ -73,7 +74,8 @@ func (w *Watch) Last() []Reloaded {
 }
 
 // note stores the result of a reload.
-func (w *Watch) note(name string, err error) {
+func (w *Watch) note(name, what string, err error) {
+	w.measure(what, err)
 	w.lastMu.Lock()
 	defer w.lastMu.Unlock()
 	if err == nil {
@@ -92,23 +94,29 @@ func (w *Watch) note(name string, err error) {
 func NewWatch(c *Config, take func(Upstreams) error, log *slog.Logger, reg prometheus.Registerer) *Watch {
 	w := &Watch{
 		config: c, take: take, log: log, Reloads: make(chan struct{}, 1),
-		success: prometheus.NewGauge(prometheus.GaugeOpts{
+		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_successful",
-			Help: "1 if the last reload of nodes and credentials succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
-		}),
-		since: prometheus.NewGauge(prometheus.GaugeOpts{
+			Help: "1 if the last reload succeeded, 0 if it failed, by what was reloaded: configuration (nodes and credentials), rules (AVAX_RULES_FILE) or " +
+				"notifications (AVAX_NOTIFY_FILE). After a failure the previous state stays in use.",
+		}, []string{"what"}),
+		since: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "avax_exporter_config_last_reload_success_timestamp_seconds",
-			Help: "Time of the last successful reload of nodes and credentials, in Unix seconds.",
-		}),
+			Help: "Time of the last successful reload in Unix seconds, by what was reloaded: see avax_exporter_config_last_reload_successful.",
+		}, []string{"what"}),
 	}
 	reg.MustRegister(w.success, w.since)
-	w.succeeded()
+	w.measure("configuration", nil)
 	return w
 }
 
-func (w *Watch) succeeded() {
-	w.success.Set(1)
-	w.since.Set(float64(time.Now().UnixMilli()) / 1e3)
+// measure exports the result of a reload.
+func (w *Watch) measure(what string, err error) {
+	if err != nil {
+		w.success.WithLabelValues(what).Set(0)
+		return
+	}
+	w.success.WithLabelValues(what).Set(1)
+	w.since.WithLabelValues(what).Set(float64(time.Now().UnixMilli()) / 1e3)
 }
 
 // Reload reads all files now. The error joins all problems. Each problem is also logged.
@@ -127,13 +135,13 @@ func (w *Watch) Reload() error {
 func (w *Watch) reloadFollowed(f *followed) error {
 	f.active = w.digestsOf(f.files()) // before the reload, so that a later change is noticed
 	err := f.reload()
-	w.note(f.name, err)
+	w.note(f.name, f.what, err)
 	return err
 }
 
 // reloadUpstreams reloads nodes and credentials. The caller holds w.mu.
 func (w *Watch) reloadUpstreams() (err error) {
-	defer func() { w.note("nodes and credentials", err) }()
+	defer func() { w.note("nodes and credentials", "configuration", err) }()
 	u, err := w.config.ReadUpstreams()
 	if err == nil {
 		err = w.take(u)
@@ -141,12 +149,7 @@ func (w *Watch) reloadUpstreams() (err error) {
 	for _, problem := range split(err) {
 		w.log.Error("reload failed, keeping the previous configuration", "config", "nodes", "err", problem)
 	}
-	if err != nil {
-		w.success.Set(0)
-		return err
-	}
-	w.succeeded()
-	return nil
+	return err
 }
 
 // pollEvery is the polling interval of files.

@@ -207,7 +207,7 @@ func TestFollowedFilesAreReloadedWithinSeconds(t *testing.T) {
 		nodes := 0
 		w := config.NewWatch(source, func(config.Upstreams) error { nodes++; return nil }, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 		var read []string
-		w.Follow("rules", func() []string { return []string{"rules.yml"} }, func() error {
+		w.Follow("rules", "rules", func() []string { return []string{"rules.yml"} }, func() error {
 			content, err := os.ReadFile("rules.yml")
 			read = append(read, string(content))
 			_ = w.Last() // a page asks during a reload, which may wait for a disk

@@ -133,7 +133,7 @@ func TestExporterSendsNotifications(t *testing.T) {
 			must.Do(t, os.WriteFile(path, []byte("route: {receiver: nobody}"), 0o600))
 		}
 	}
-	exporter.Until("the change is noticed, and the reload failed", testworld.Is("avax_exporter_notify_last_reload_successful", 0))
+	exporter.Until("the change is noticed, and the reload failed", testworld.Is(`avax_exporter_config_last_reload_successful{what="notifications"}`, 0))
 	network.Node("alpha").Start()
 	phone.Wait(testworld.Resolved("NodeDown", "node=alpha"))
 

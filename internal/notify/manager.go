@@ -115,7 +115,6 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 		n.alerts.Close()
 		return nil, err
 	}
-	n.metrics.reloaded.Set(1)
 	go n.run(ctx)
 	return n, nil
 }
@@ -325,11 +324,9 @@ func (n *Notifier) Reload() error {
 		err = n.apply(conf)
 	}
 	if err != nil {
-		n.metrics.reloaded.Set(0)
 		n.log.Error("reload failed, keeping the previous configuration", "config", "notifications", "err", err)
 		return err
 	}
-	n.metrics.reloaded.Set(1)
 	n.log.Info("configuration reloaded", "config", "notifications", "receivers", n.receivers)
 	return nil
 }

@@ -61,10 +61,9 @@ type Metrics struct {
 	mu           sync.Mutex
 	integrations map[string]lastNotification // in use, as receiver/kind
 
-	sent     *prometheus.CounterVec
-	up       *prometheus.GaugeVec
-	reloaded prometheus.Gauge
-	stored   prometheus.Gauge
+	sent   *prometheus.CounterVec
+	up     *prometheus.GaugeVec
+	stored prometheus.Gauge
 }
 
 // lastNotification is the outcome of the last notification of an integration.
@@ -93,16 +92,12 @@ func newMetrics(r prometheus.Registerer) *Metrics {
 			Help: "1 if the receiver accepted the last notification, 0 if not. " +
 				"Absent before the first notification, and after a failure when no alert waits to be sent again.",
 		}, []string{"receiver", "integration"}),
-		reloaded: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "avax_exporter_notify_last_reload_successful",
-			Help: "1 if the last reload of AVAX_NOTIFY_FILE succeeded, 0 if it failed. After a failure the previous configuration stays in use.",
-		}),
 		stored: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "avax_exporter_notify_state_stored",
 			Help: "1 if silences and the notification log are on disk, 0 if not: a restart would lose silences and repeat notifications. Absent without AVAX_STATE_DIR.",
 		}),
 	}
-	r.MustRegister(m.sent, m.up, m.reloaded)
+	r.MustRegister(m.sent, m.up)
 	return m
 }
 

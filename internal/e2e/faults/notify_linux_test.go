@@ -333,7 +333,7 @@ func TestInvalidRulesFileStopsOnlyAStart(t *testing.T) {
 
 	write(t, rules, downRules("Down"))
 	e := start(t, environment...)
-	const read = "avax_exporter_rules_last_reload_successful"
+	const read = `avax_exporter_config_last_reload_successful{what="rules"}`
 	e.Until("the rules are read", testworld.Is(read, 1))
 	pages.Wait(testworld.Firing("Watchdog"))
 	reload := func(content string) {

@@ -88,7 +88,7 @@ func TestHugeNodesFileIsRejected(t *testing.T) {
 	write(t, file, "["+strings.Join(many, ",")+"]")
 	e.awaitLog("larger than 4 MiB")
 	e.Until("the file is refused, and alpha goes on", func(p page) error {
-		return errors.Join(testworld.Is("avax_exporter_config_last_reload_successful", 0)(p), isUp("alpha")(p))
+		return errors.Join(testworld.Is(`avax_exporter_config_last_reload_successful{what="configuration"}`, 0)(p), isUp("alpha")(p))
 	})
 	e.needs("a file of 100,000 nodes", e.resident(), 300<<20)
 }
