@@ -119,7 +119,7 @@ func cost(t *testing.T, b *testing.B, series []labels.Labels) {
 	now := time.Now()
 	appendHistory(t, a.current().store, kept, now.Add(-history), now, interval)
 	close(filled)
-	time.Sleep(2 * time.Minute) // until rules are evaluated and every cache is filled
+	time.Sleep(15 * time.Minute) // until rules are evaluated, every cache is filled, and it is known which series have ended
 	used := processor()
 	time.Sleep(ticks * interval)
 	used = processor() - used

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/scrape"
 	"github.com/prometheus/prometheus/storage"
@@ -55,9 +54,8 @@ type engine struct {
 	stored     atomic.Bool // whether the samples of a scrape are in the store
 
 	query     rules.QueryFunc // evaluates an expression
-	present   present
-	leftovers *leftovers // set before the first evaluation
-	holding   sync.Map   // by keyOf: alerts that continue although the expression of their rule does not return them
+	leftovers *leftovers      // set before the first evaluation
+	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
 	evaluated map[ruleAt]map[uint64]promql.Sample
 }
 
@@ -72,7 +70,6 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	log := logs.AtLeast(slog.LevelError, a.log)
 	e := &engine{
 		clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set},
-		present: present{names: map[string]bool{}, exprs: map[string]parser.Expr{}},
 	}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return e.listener.DialContext(ctx) }
@@ -94,7 +91,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: e.ruleQuery(a),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
-		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser,
+		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser, RuleDependencyController: independent{},
 		ResendDelay: a.o.ResendDelay,
 	})
 	return e, nil
@@ -177,6 +174,9 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 		}
 	}
 	e.loader.set = set
+	if err := e.store.watch(ctx, set.exprs, time.Now()); err != nil {
+		return err
+	}
 	if err := e.update(a, set.name); err != nil {
 		return err
 	}

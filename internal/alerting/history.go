@@ -47,8 +47,8 @@ const (
 )
 
 // history writes the samples of a store to files, and reads them after a restart. The records are those of Prometheus' write-ahead log.
-// Unlike that log, history reads the samples from the store after the fact. So a disk that is full, slow or hung does not affect the
-// store. After an error, the next save writes what is missing.
+// Unlike that log, history writes the samples after the fact. So a disk that is full, slow or hung does not affect the store. After an error, the next
+// save reads from the store what is missing.
 type history struct {
 	log  *slog.Logger
 	dir  *state.Dir
@@ -65,6 +65,7 @@ type history struct {
 	refs    map[uint64]chunks.HeadSeriesRef // by hash of the labels: the series that the file names
 	written map[uint64]int64                // by hash of the labels: time of the last written sample
 	buffer  compression.EncodeBuffer
+	behind  bool // the last save failed
 }
 
 // newHistory returns a history in a subdirectory, which continues in a new file after the time part.
@@ -241,6 +242,7 @@ func (h *history) save(s *Store, keep time.Duration) error {
 		maps.DeleteFunc(h.written, func(_ uint64, at int64) bool { return at < s.MinTime() }) // of series that have ended
 	}
 	err := h.append(s)
+	h.behind = err != nil
 	if err == nil && now.Sub(h.synced) >= syncEvery {
 		h.synced, err = now, h.file.Sync()
 	}
@@ -294,11 +296,6 @@ func (h *history) close() {
 
 // append writes the samples that are not written yet.
 func (h *history) append(s *Store) error {
-	q, err := s.Querier(s.MinTime(), s.MaxTime())
-	if err != nil {
-		return err
-	}
-	defer q.Close()
 	var encoder record.Encoder
 	var named []record.RefSeries
 	var samples []record.RefSample
@@ -328,30 +325,58 @@ func (h *history) append(s *Store) error {
 		named, samples, last = named[:0], samples[:0], map[uint64]int64{}
 		return nil
 	}
-	var it chunkenc.Iterator
-	set := q.Select(context.Background(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, ".+"))
-	for set.Next() {
-		series := set.At()
-		hash := series.Labels().Hash()
-		it = series.Iterator(it)
-		for kind := it.Seek(h.written[hash] + 1); kind == chunkenc.ValFloat; kind = it.Next() {
-			ref, known := h.refs[hash]
-			if !known {
-				ref = chunks.HeadSeriesRef(len(h.refs) + 1)
-				h.refs[hash] = ref
-				named = append(named, record.RefSeries{Ref: ref, Labels: series.Labels()})
-			}
-			t, v := it.At()
-			samples = append(samples, record.RefSample{Ref: ref, T: t, V: v})
-			last[hash] = t
-			if len(samples) >= batch {
-				if err := flush(); err != nil {
-					return err
-				}
+	add := func(l labels.Labels, t int64, v float64) error {
+		hash := l.Hash()
+		if t <= max(h.written[hash], last[hash]) {
+			return nil
+		}
+		ref, known := h.refs[hash]
+		if !known {
+			ref = chunks.HeadSeriesRef(len(h.refs) + 1)
+			h.refs[hash] = ref
+			named = append(named, record.RefSeries{Ref: ref, Labels: l})
+		}
+		samples = append(samples, record.RefSample{Ref: ref, T: t, V: v})
+		if last[hash] = t; len(samples) >= batch {
+			return flush()
+		}
+		return nil
+	}
+	recent, complete := s.recent.take()
+	if h.behind || !complete {
+		if err := h.all(s, add); err != nil {
+			return err
+		}
+	} else {
+		for _, a := range recent {
+			if err := add(a.labels, a.at, a.value); err != nil {
+				return err
 			}
 		}
 	}
-	return errors.Join(set.Err(), flush())
+	return flush()
+}
+
+// all calls the function for each sample in the store that is not written yet.
+func (h *history) all(s *Store, add func(labels.Labels, int64, float64) error) error {
+	q, err := s.Querier(s.MinTime(), s.MaxTime())
+	if err != nil {
+		return err
+	}
+	defer q.Close()
+	var it chunkenc.Iterator
+	set := q.Select(context.Background(), false, nil, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, ".+"))
+	for set.Next() {
+		l := set.At().Labels()
+		it = set.At().Iterator(it)
+		for kind := it.Seek(h.written[l.Hash()] + 1); kind == chunkenc.ValFloat; kind = it.Next() {
+			t, v := it.At()
+			if err := add(l, t, v); err != nil {
+				return err
+			}
+		}
+	}
+	return set.Err()
 }
 
 // expire deletes the files whose samples are all older than keep, and files from the future, which were written with a wrong clock. At a start the

@@ -2,52 +2,10 @@ package alerting
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
-
-// present tells which expressions can have a result: a rule about series that this exporter does not have, such as those of L1s, wallets or the Data
-// service, is not evaluated.
-type present struct {
-	mu    sync.Mutex
-	at    time.Time // of the names
-	names map[string]bool
-	exprs map[string]parser.Expr // by text
-}
-
-// canHaveResult reports whether an expression of a rule can have a result with the series in the store.
-func (p *present) canHaveResult(ctx context.Context, s *Store, text string, at time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	expr := p.exprs[text]
-	if expr == nil {
-		var err error
-		if expr, err = Parser.ParseExpr(text); err != nil {
-			return true // the engine says why not
-		}
-		p.exprs[text] = expr
-	}
-	if !p.at.Equal(at) {
-		names, err := s.names(ctx)
-		if err != nil {
-			return true
-		}
-		p.at, p.names = at, names
-	}
-	return Possible(expr, func(name string) bool { return p.names[name] })
-}
-
-// recorded adds a name that the store has from now on.
-func (p *present) recorded(names ...string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, name := range names {
-		p.names[name] = true
-	}
-}
 
 // names returns the names of all series.
 func (s *Store) names(ctx context.Context) (map[string]bool, error) {

@@ -106,7 +106,7 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) bool {
 			}
 		}
 		if len(claimed[rule]) > 0 {
-			e.restore(ctx, a, rule, claimed[rule], now, looksBack(rule.Query())+2*a.o.Interval)
+			e.restore(ctx, a, rule, claimed[rule], now, looksBack(rule.Query().(written).Expr)+2*a.o.Interval)
 		}
 	}
 	for _, ofRule := range alerts {
@@ -323,20 +323,12 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 	}
 }
 
-// evaluateRule evaluates the expression of a rule, if it can have a result.
+// evaluateRule evaluates the expression of a rule, if it can have a result that is not known.
 func (e *engine) evaluateRule(ctx context.Context, rule rules.RuleDetail, at time.Time) (promql.Vector, error) {
-	if !e.present.canHaveResult(ctx, e.store, rule.Query, at) {
+	if !e.store.inputs.canHaveResult(rule.Query) {
 		return nil, nil
 	}
-	result, err := e.query(ctx, rule.Query, at)
-	if len(result) > 0 {
-		if rule.Kind == rules.KindRecording {
-			e.present.recorded(rule.Name)
-		} else {
-			e.present.recorded("ALERTS", forState)
-		}
-	}
-	return result, err
+	return e.store.inputs.evaluate(rule.Query, at, func() (promql.Vector, error) { return e.query(ctx, rule.Query, at) })
 }
 
 // lookBacks returns a function that returns how far an expression looks back by ranges and offsets, including those of the recorded series

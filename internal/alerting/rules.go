@@ -26,8 +26,9 @@ const builtIn = "rules.yml"
 type ruleSet struct {
 	name    string
 	groups  *rulefmt.RuleGroups
-	alerts  int // number of alerting rules
-	records int // number of recording rules
+	alerts  int           // number of alerting rules
+	records int           // number of recording rules
+	exprs   []parser.Expr // of all rules
 }
 
 // CheckRules reads and validates the rules that c selects.
@@ -72,6 +73,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
+			set.exprs = append(set.exprs, expr)
 			back := LooksBack(expr)
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
@@ -117,6 +119,25 @@ func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups
 	return l.set.groups, nil
 }
 
-func (*loader) Parse(query string) (parser.Expr, error) { return Parser.ParseExpr(query) }
+func (*loader) Parse(query string) (parser.Expr, error) {
+	expr, err := Parser.ParseExpr(query)
+	if err != nil {
+		return nil, err
+	}
+	return written{expr, expr.String()}, nil
+}
 
 var _ rules.GroupLoader = (*loader)(nil)
+
+// written is an expression that keeps its text: the rule manager asks for it three times per evaluation.
+type written struct {
+	parser.Expr
+	text string
+}
+
+func (w written) String() string { return w.text }
+
+// independent is a rules.RuleDependencyController. Rules are evaluated one after the other, so none is told which others depend on it.
+type independent struct{}
+
+func (independent) AnalyseRules([]rules.Rule) {}

@@ -23,7 +23,9 @@ import (
 // disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
 type Store struct {
 	*tsdb.Head
-	dir string // removed
+	dir    string // removed
+	inputs *inputs
+	recent recent
 }
 
 // OpenStore opens an empty store. It rejects samples that are older than the newest by more than order, at least an hour.
@@ -48,7 +50,7 @@ func OpenStore(log *slog.Logger, reg prometheus.Registerer, order time.Duration)
 	if err := head.Init(math.MinInt64); err != nil {
 		return nil, err
 	}
-	return &Store{head, dir}, nil
+	return &Store{Head: head, dir: dir, inputs: newInputs()}, nil
 }
 
 // emptyDir creates a temporary directory. It tries several parent directories, because a restarted exporter must alert even if
@@ -133,7 +135,9 @@ func isStamp(name string) bool {
 
 // drop deletes samples older than the sum of history and Lookback.
 func (s *Store) drop(now time.Time, history time.Duration) error {
-	return s.Truncate(now.Add(-history - Lookback).UnixMilli())
+	before := now.Add(-history - Lookback).UnixMilli()
+	s.inputs.drop(before)
+	return s.Truncate(before)
 }
 
 // age returns the age of the oldest sample.

@@ -1,0 +1,211 @@
+package alerting
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
+)
+
+const (
+	// pause is how long a series may be without a sample until its end is near: longer than the interval of the slowest group of rules.
+	pause = 2 * time.Minute
+	// newest is the longest range of a last_over_time that reads the newest sample of a series.
+	newest = 8 * time.Minute
+)
+
+// inputs are the families that rules read. They tell which expressions can have a result, and which have the same result as at the evaluation
+// before: an expression that depends on nothing but the newest samples of its families changes only when one of these does.
+type inputs struct {
+	mu       sync.Mutex
+	families map[string]*family
+	queries  map[string]*query // by text
+}
+
+// family is what was appended to the series with one name.
+type family struct {
+	exists  bool
+	changes int   // values that differ from the one before, series that began, and series that ended
+	changed int64 // time of the latest, in milliseconds
+	series  map[storage.SeriesRef]input
+}
+
+// input is the newest value of a series, and the time of its newest sample that is not a stale marker, in milliseconds.
+type input struct {
+	value float64
+	at    int64
+}
+
+// query is an expression and its last result.
+type query struct {
+	expr   parser.Expr
+	reads  []*family // nil: the result may change although no sample does
+	result promql.Vector
+	known  bool
+	at     time.Time
+	states []int // changes of each family at this time
+}
+
+func newInputs() *inputs {
+	return &inputs{families: map[string]*family{}, queries: map[string]*query{}}
+}
+
+// watch follows what the expressions of rules read. Series that are in the store already are of unknown age, so nothing is known until
+// all that are not renewed have ended.
+func (s *Store) watch(ctx context.Context, exprs []parser.Expr, at time.Time) error {
+	there, err := s.names(ctx)
+	if err != nil {
+		return err
+	}
+	s.inputs.mu.Lock()
+	defer s.inputs.mu.Unlock()
+	s.inputs.queries = map[string]*query{}
+	for _, expr := range exprs {
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			if selector, ok := n.(*parser.VectorSelector); ok && selector.Name != "" && s.inputs.families[selector.Name] == nil {
+				f := &family{series: map[storage.SeriesRef]input{}}
+				if there[selector.Name] {
+					f.exists = true
+					f.series[0] = input{at: at.UnixMilli()}
+				}
+				s.inputs.families[selector.Name] = f
+			}
+			return nil
+		})
+		s.inputs.queries[expr.String()] = &query{expr: expr, reads: s.inputs.readsOf(expr)}
+	}
+	return nil
+}
+
+// timeless are the functions whose result depends on nothing but their arguments.
+var timeless = []string{
+	"abs", "ceil", "floor", "round", "clamp", "clamp_min", "clamp_max", "scalar", "vector", "absent", "label_replace", "label_join", "last_over_time",
+	"exp", "ln", "log2", "log10", "sqrt", "sgn",
+}
+
+// readsOf returns the families that an expression reads, or nil if its result may change although no sample does.
+func (in *inputs) readsOf(expr parser.Expr) []*family {
+	reads, ok := []*family{}, true
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		switch n := n.(type) {
+		case *parser.SubqueryExpr:
+			ok = false
+		case *parser.Call:
+			ok = ok && slices.Contains(timeless, n.Func.Name)
+		case *parser.MatrixSelector:
+			ok = ok && n.Range <= newest
+		case *parser.VectorSelector:
+			ok = ok && n.Name != "" && n.OriginalOffset == 0 && n.Timestamp == nil && n.StartOrEnd == 0 && in.families[n.Name] != nil
+			if ok {
+				reads = append(reads, in.families[n.Name])
+			}
+		}
+		return nil
+	})
+	if !ok {
+		return nil
+	}
+	return reads
+}
+
+// canHaveResult reports whether an expression can have a result with the series in the store. An expression that is not watched can.
+func (in *inputs) canHaveResult(text string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	q := in.queries[text]
+	return q == nil || Possible(q.expr, func(name string) bool { return in.families[name] == nil || in.families[name].exists })
+}
+
+// evaluate returns the result of an expression. It calls the function if the result may differ from the last.
+func (in *inputs) evaluate(text string, at time.Time, evaluate func() (promql.Vector, error)) (promql.Vector, error) {
+	in.mu.Lock()
+	q := in.queries[text]
+	if q == nil || q.reads == nil {
+		in.mu.Unlock()
+		return evaluate()
+	}
+	states, settled := q.inputs(at)
+	if settled && q.known && !at.Before(q.at) && at.Sub(q.at) < pause && slices.Equal(states, q.states) {
+		q.at = at
+		result := slices.Clone(q.result)
+		in.mu.Unlock()
+		for i := range result {
+			result[i].T = at.UnixMilli()
+		}
+		return result, nil
+	}
+	in.mu.Unlock()
+	result, err := evaluate()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	q.known, q.at, q.states, q.result = err == nil && settled, at, states, nil
+	if q.known {
+		q.result = slices.Clone(result) // the rule changes what it gets
+	}
+	return result, err
+}
+
+// inputs returns how often each family of the expression has changed, and whether it is certain that the result depends on nothing else: no sample is
+// later than the time, and no series is about to end.
+func (q *query) inputs(at time.Time) (states []int, settled bool) {
+	settled = true
+	for _, f := range q.reads {
+		states = append(states, f.changes)
+		settled = settled && f.changed <= at.UnixMilli() && !f.ending(at)
+	}
+	return states, settled
+}
+
+// ending reports whether a series has no new sample, but may still be read.
+func (f *family) ending(at time.Time) bool {
+	for _, s := range f.series {
+		if silent := time.Duration(at.UnixMilli()-s.at) * time.Millisecond; silent >= pause && silent < newest+pause {
+			return true
+		}
+	}
+	return false
+}
+
+// add notes samples that are in the store now.
+func (in *inputs) add(all []appended) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, a := range all {
+		f := in.families[a.labels.Get(model.MetricNameLabel)]
+		if f == nil {
+			continue
+		}
+		before, known := f.series[a.ref]
+		now := input{a.value, a.at}
+		if value.IsStaleNaN(a.value) {
+			now.at = before.at
+		}
+		f.exists = true
+		f.series[a.ref] = now
+		if !known || math.Float64bits(before.value) != math.Float64bits(a.value) || a.at-before.at >= pause.Milliseconds() {
+			f.changes++
+			f.changed = max(f.changed, a.at)
+		}
+	}
+}
+
+// drop forgets series that have no sample since a time.
+func (in *inputs) drop(before int64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, f := range in.families {
+		for ref, s := range f.series {
+			if s.at < before {
+				delete(f.series, ref)
+				f.exists = len(f.series) > 0
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package alerting
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+)
+
+// A rule whose inputs have not changed is not evaluated, and yet has the result of an evaluation: while values change, series begin, are silent, end and
+// return, and samples are stored that are later than the evaluation.
+func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
+	t.Parallel()
+	var exprs []parser.Expr
+	for _, text := range []string{
+		"a", "a > 1", "last_over_time(a[7m])", "max without (node) (last_over_time(a[7m])) > bool 1", "a unless on (node) last_over_time(b[7m])", "absent(a)",
+		"count(a) or vector(0)", "scalar(max(b)) * a", "b and on (node) a", `label_replace(a{node="1"}, "x", "$1", "node", "(.)")`, "vector(1)", "absent(c)",
+		"time() - a", "timestamp(a)", "max_over_time(a[5m])", "a offset 1m", "last_over_time(a[20m])", "count_over_time(a[7m])", "max_over_time((a > 0)[5m:1m])",
+		"minute() + on () group_right () a", `{__name__="a"}`, "a @ end()", "changes(a[6m])", "absent_over_time(a[6m])",
+	} {
+		exprs = append(exprs, must.Get(Parser.ParseExpr(text))(t))
+	}
+	for seed := range uint64(8) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		s := must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
+		evaluate := rules.EngineQueryFunc(promql.NewEngine(promql.EngineOpts{
+			Logger: slog.New(slog.DiscardHandler), MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: Lookback, Parser: Parser, EnableAtModifier: true,
+			EnableNegativeOffset: true,
+		}), s)
+		now := time.Unix(1_800_000_000, 0)
+		series := map[labels.Labels]float64{}
+		step := func(after time.Duration) { // what happens until the next scrape
+			app := s.Appender(t.Context())
+			for _, name := range []string{"a", "b"} {
+				for node := range 2 {
+					ls := labels.FromStrings("__name__", name, "node", fmt.Sprint(node))
+					v, there := series[ls]
+					switch random.IntN(200) {
+					case 0, 1:
+						series[ls] = float64(random.IntN(3))
+						v, there = series[ls], true
+					case 2:
+						delete(series, ls)
+						v = math.Float64frombits(value.StaleNaN)
+					case 3:
+						delete(series, ls) // without a marker
+						there = false
+					}
+					if there {
+						must.Get(app.Append(0, ls, now.Add(after).UnixMilli(), v))(t)
+					}
+				}
+			}
+			must.Do(t, app.Commit())
+		}
+		step(0)
+		must.Do(t, s.watch(t.Context(), exprs, now))
+		known, all := 0, 0
+		for range 600 {
+			now = now.Add(15 * time.Second)
+			step(time.Duration(random.IntN(2)) * 2 * time.Second) // some samples are stored before an evaluation at an earlier time
+			for _, expr := range exprs {
+				want := must.Get(evaluate(t.Context(), expr.String(), now))(t)
+				got := must.Get(s.inputs.evaluate(expr.String(), now, func() (promql.Vector, error) { known--; return want, nil }))(t)
+				known, all = known+1, all+1
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Fatalf("seed %d: %s at %s: %v, want %v", seed, expr, now.UTC(), got, want)
+				}
+				if possible := s.inputs.canHaveResult(expr.String()); !possible && len(want) > 0 {
+					t.Fatalf("seed %d: %s can have no result, but has %v", seed, expr, want)
+				}
+			}
+		}
+		if known < all/5 {
+			t.Errorf("seed %d: %d of %d results were not evaluated again, want a fifth", seed, known, all)
+		}
+		must.Do(t, s.Close())
+	}
+}
