@@ -357,7 +357,7 @@ var l1Incidents = []incident{
 		what:  "the balance of an L1 validator lasts six more days",
 		begin: func(w *world) { w.SetBalance("examplel1", "foxtrot", 512*6*24*3600) },
 		end:   func(w *world) { w.TopUp("examplel1", "foxtrot", 100e9) },
-		pages: []string{"AvaxL1RunwayLow"}, within: 20 * time.Minute,
+		pages: []string{"AvaxL1RunwayLow"}, within: 25 * time.Minute,
 	},
 	{
 		what:  "the fee of L1 validators becomes 1,000 times as high",
@@ -381,7 +381,7 @@ var l1Incidents = []incident{
 		what:  "half of the validators of other operators in two L1s disconnect",
 		begin: func(w *world) { each(members[:5], w.Disconnect) },
 		end:   func(w *world) { each(members[:5], w.Reconnect) },
-		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 3*time.Minute + slack,
+		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 4*time.Minute + slack,
 	},
 	{
 		what:  "a node that validates only an L1 has no connection to its peers",
