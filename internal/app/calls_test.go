@@ -22,6 +22,7 @@ const (
 
 // TestCallsPerNodeAreLimited counts the calls to a node and limits them.
 func TestCallsPerNodeAreLimited(t *testing.T) {
+	t.Parallel()
 	const minutes = 20
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)

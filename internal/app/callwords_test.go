@@ -13,6 +13,7 @@ import (
 // An error of call is about what the user asked: a chain that AVAX_CHAINS=auto finds is known, and a node without a chain has another error
 // than an unknown chain.
 func TestCallKnowsChainsAndNodes(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		n := simnet.New(simnet.Options{Seed: 1})
 		n.Node("foxtrot").SetPartialSync(true)

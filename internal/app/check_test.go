@@ -92,6 +92,7 @@ func TestCheckWarnsAboutExpensiveRules(t *testing.T) {
 
 // A node need not run every monitored chain, but a validator of the chain must.
 func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha", "charlie", "delta")
 		w.Network.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
@@ -114,6 +115,7 @@ func TestCheckReportsValidatorsThatDoNotRunTheirChain(t *testing.T) {
 
 // What needs a person is first and gives exit code 1, although every call succeeds. One line tells all that is well.
 func TestCheckPrintsFindingsFirst(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		change func(*simnet.Network)
 		want   []string // beginnings of the first lines

@@ -26,6 +26,7 @@ func inventive(network http.RoundTripper) http.RoundTripper {
 // A node that invents names in each answer adds a bounded number of series to the history in an hour. The log names it, and the other
 // node keeps its series. The history keeps samples for as long as their memory allows, and for at least two hours.
 func TestInventedNamesAddFewSeries(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Notify(t)
 		w.Env["ALERTING_INTERVAL"] = "1m" // the texts of thousands of alerts cost most of the time
@@ -36,12 +37,12 @@ func TestInventedNamesAddFewSeries(t *testing.T) {
 		before := series()
 		bravo := about(w.Samples(t), "bravo")
 		var hours []int
-		length := 2
+		length := 2 * time.Hour
 		if testing.Short() {
-			length = 1
+			length = 10 * time.Minute
 		}
-		for range length {
-			time.Sleep(time.Hour)
+		for range max(1, length/time.Hour) {
+			time.Sleep(min(length, time.Hour))
 			hours = append(hours, series())
 		}
 		t.Logf("%d series in the history after 2 minutes, then by hour: %v", before, hours)
@@ -95,6 +96,7 @@ func inventing(w *apptest.World, who string, chains int, on *atomic.Bool) http.R
 
 // One of several nodes invents no chain. A single node adds few, and they are forgotten when it lists them no more.
 func TestInventedChainsAreFew(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		nodes []string
 		most  int // chains that are monitored after two hours

@@ -50,6 +50,7 @@ func (r *sentKeys) to(host string) []string {
 // A new key is used after its file has been unchanged for some seconds. It is sent only to the Data service. If the file is empty, the
 // previous key stays in use.
 func TestChangedKeyReachesOnlyTheDataService(t *testing.T) {
+	t.Parallel()
 	dir, put := files(t, map[string]string{"key": canary + "-one\n"})
 	keys := &sentKeys{keys: map[string][]string{}}
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
@@ -203,6 +204,7 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 
 // Without a node and an observer, the Data service is monitored like any other upstream: no alert fires while it answers.
 func TestDataServiceAloneRaisesNoFalseAlert(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withData(w, "1m")
 		w.Env["SCHEDULES"], w.Env["WATCH_TOKENS"] = "", ""
@@ -235,6 +237,7 @@ func TestDataServiceAloneRaisesNoFalseAlert(t *testing.T) {
 
 // In no minute do calls cost more than the budget, whatever the service answers. The error of a call above the budget says so.
 func TestDataBudgetHoldsDuringRetries(t *testing.T) {
+	t.Parallel()
 	const perMinute = 3500
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withData(w, "30s")
@@ -268,6 +271,7 @@ func TestDataBudgetHoldsDuringRetries(t *testing.T) {
 
 // A command with the same state directory counts what the exporter spends, and the exporter what the command spends.
 func TestCommandSharesTheBudgetOfTheExporter(t *testing.T) {
+	t.Parallel()
 	const perMinute = 3500
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withData(w, "30s")

@@ -19,6 +19,7 @@ import (
 // A delegator without a node sees its delegation and its end with an observer, with the Data service, and with both. Only an observer
 // reports the uptime of the validator.
 func TestDelegatorNeedsNoNode(t *testing.T) {
+	t.Parallel()
 	const observer, data = "observer", "Data service"
 	for _, with := range []string{observer, data, observer + " and " + data} {
 		t.Run(with, func(t *testing.T) {
@@ -113,6 +114,7 @@ func delegatorWithData(w *apptest.World) {
 
 // A delegation stays while one answer of the Data service in three lacks it.
 func TestDelegationStaysIfOneAnswerLacksIt(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		delegatorWithData(w)
 		asked := 0
@@ -142,6 +144,7 @@ func TestDelegationStaysIfOneAnswerLacksIt(t *testing.T) {
 
 // An address of which the service knows nothing may be wrong: the page and check ask whether it is correct. One with delegations is not in doubt.
 func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
+	t.Parallel()
 	for _, alone := range []bool{false, true} {
 		apptest.Run(t, func(t *testing.T, w *apptest.World) {
 			delegatorWithData(w)
@@ -170,6 +173,7 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 
 // A currency may be written in capitals. Values are then in this currency.
 func TestValuesAreInTheConfiguredCurrency(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		delegatorWithData(w)
 		w.Env["CURRENCY"], w.Env["VALIDATORS"], w.Env["COLLECTORS"] = "EUR", w.NodeID("golf"), "rewards"
@@ -192,6 +196,7 @@ func alertNames(t *testing.T, w *apptest.World) (names []string) {
 
 // The end of a delegation is constant. The alert about it continues while the Data service fails, with and without an observer.
 func TestDelegationEndIsKnownDuringAnOutage(t *testing.T) {
+	t.Parallel()
 	for _, observed := range []bool{false, true} {
 		apptest.Run(t, func(t *testing.T, w *apptest.World) {
 			delegatorWithData(w)
@@ -217,6 +222,7 @@ func TestDelegationEndIsKnownDuringAnOutage(t *testing.T) {
 // The Data service gets one request for the delegations of all addresses, whatever their number. Without a key, 50 addresses need a small part of the
 // budget of a day, and no more than planned.
 func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		delegatorWithData(w)
 		var addresses []string

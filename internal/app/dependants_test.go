@@ -20,7 +20,7 @@ func TestEachCollectorNamesTheAlertsThatNeedItsData(t *testing.T) {
 	for _, series := range []string{
 		`{alerts="AvaxL1ProposersLow",collector="l1_proposers"} 1`,
 		`{alerts="AvaxBaseFeeHigh, AvaxFeeConfigChanged, AvaxFeeConfigDrift",collector="fee_config"} 1`,
-		`{alerts="AvaxDataServiceStale, AvaxExecutionLag, AvaxHeadLag, AvaxHeadStale",collector="heads"} 1`,
+		`{alerts="AvaxDataServiceStale, AvaxExecutionLag, AvaxHeadLag, AvaxHeadStale, AvaxNodeContradicted",collector="heads"} 1`,
 	} {
 		if !strings.Contains(string(text), series) {
 			t.Errorf("no series avax_exporter_collector_info%s in\n%s", series, text)

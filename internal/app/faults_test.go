@@ -34,6 +34,7 @@ const (
 
 // Identical calls of several collectors at one tick are sent once.
 func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
 		time.Sleep(2 * time.Minute)
@@ -63,6 +64,7 @@ func TestIdenticalCallsWithinAPeriodAreSentOnce(t *testing.T) {
 }
 
 func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
 		bravo := `avax_validator_present{node_id="` + w.Network.NodeID("bravo") + `"}`
@@ -80,6 +82,7 @@ func TestOnlyFormerValidatorsCountAsMissing(t *testing.T) {
 
 // While a validator is being added, the whole call fails. The last samples stay, and no value becomes zero.
 func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
 		const weight = `avax_l1_connected_weight{node="alpha",chain="examplel1"}`
@@ -97,6 +100,7 @@ func TestFailingValidatorsCallKeepsTheLastSamples(t *testing.T) {
 }
 
 func TestAutoDiscoversTrackedChains(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Node("alpha").Stop() // discovered later, after its start
 		w.Env["NODES"], w.Env["CHAINS"] = apptest.URLs("alpha"), "C,auto"

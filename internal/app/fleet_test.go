@@ -143,6 +143,7 @@ func TestChangedNodesFileIsReloaded(t *testing.T) {
 
 // Together, the shards export the series of one exporter. Series about the network and chains occur in several shards.
 func TestShardsTogetherExportTheWhole(t *testing.T) {
+	t.Parallel()
 	series := func(shard, of string) map[string]bool {
 		found := map[string]bool{}
 		apptest.Run(t, func(t *testing.T, w *apptest.World) {
@@ -177,6 +178,7 @@ func TestShardsTogetherExportTheWhole(t *testing.T) {
 }
 
 func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
 		reloads := func() float64 { return w.Samples(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }

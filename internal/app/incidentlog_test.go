@@ -11,6 +11,7 @@ import (
 
 // One incident is one line, and so is its end, whatever the failure of the node and however many nodes there are.
 func TestOneIncidentIsOneLineOfTheLog(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		nodes []string
 		fail  func(n *simnet.Node)

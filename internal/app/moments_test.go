@@ -77,6 +77,7 @@ func (p page) problems() string {
 
 // The page leads to the node that does not answer, from the first probe to the end of the last alert.
 func TestPageLeadsToTheSilentNode(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		each(members[:9], func(m string) { w.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
 		time.Sleep(10 * time.Minute)
@@ -125,6 +126,7 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 
 // A chain that bootstraps is a state of the node, not a gap in the monitoring.
 func TestPageShowsABootstrappingChain(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
@@ -142,6 +144,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // The action belongs to the fault in the title, from its first moments, and the page says when it pages. What follows from the fault has no action of its own.
 func TestActionBelongsToTheFault(t *testing.T) {
+	t.Parallel()
 	const wait = "Wait, and do not restart the node"
 	for name, story := range map[string]struct {
 		begin  func(w *world)
@@ -194,6 +197,7 @@ func TestActionBelongsToTheFault(t *testing.T) {
 
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
 func TestPageShowsADrainingL1(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
 		change: func(a *apptest.World) { a.Env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
@@ -285,6 +289,7 @@ func (w *world) pageIsHonest(t *testing.T) {
 
 // The first moments after a start with a state directory.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		for range 20 {
 			time.Sleep(5 * time.Second)

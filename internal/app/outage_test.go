@@ -30,6 +30,7 @@ func (w *world) pastAlerts(t *testing.T, name string) (rows []string) {
 
 // An outage has one begin and one length: on the page, in each notification and in the history, also if the exporter restarts meanwhile.
 func TestOutageHasOneBeginAndOneLength(t *testing.T) {
+	t.Parallel()
 	const long, probe = 8*time.Minute + 9*time.Second, 45 * time.Second // a probe, a scrape and an evaluation
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the exporter restarts: %v", restarts), func(t *testing.T) {
@@ -82,6 +83,7 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 
 // A receiver gets two messages of an outage: it began, and it is over.
 func TestOutageIsTwoMessages(t *testing.T) {
+	t.Parallel()
 	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, incident{quick: true, more: rack}, func(t *testing.T, w *world) {
@@ -108,6 +110,7 @@ func TestOutageIsTwoMessages(t *testing.T) {
 
 // An alert that does not fire yet says when it pages. Afterwards, the answer for a time in the past is that of this time.
 func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
@@ -137,6 +140,7 @@ func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
 
 // A node that starts with another staking key is red until its key is back, never green in between, and pages within 4 min with both IDs.
 func TestWrongKeyIsOneFault(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		before := w.NodeID("alpha")
@@ -172,6 +176,7 @@ func TestWrongKeyIsOneFault(t *testing.T) {
 
 // When all chains halt together, the title says so, not that one chain has no block.
 func TestHaltOfAllChainsIsOneFault(t *testing.T) {
+	t.Parallel()
 	inWorld(t, incident{quick: true, fuji: true}, func(t *testing.T, w *world) {
 		for _, chain := range []string{"X", "examplel1", "examplepoa"} {
 			w.SetBlockPeriod(chain, 10*time.Second)

@@ -50,6 +50,7 @@ func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
 
 // While all calls succeed, no sample of a node expires between two runs, even if a call takes a second and the runs accept shared answers.
 func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
 		w.Network.Node("bravo").Inject(simnet.Slow(time.Second))
@@ -71,6 +72,7 @@ func TestNoSampleOfASlowNodeExpiresBetweenRuns(t *testing.T) {
 
 // A change upstream is exported at the next tick, from an answer that is at most half a period old.
 func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["VALIDATORS"] = "all"
 		w.Start(t)
@@ -90,6 +92,7 @@ func TestChangeIsExportedWithinOneAndAHalfPeriods(t *testing.T) {
 
 // An unknown chain affects only its own samples.
 func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["CHAINS"] = "C,wrong"
 		w.Start(t)
@@ -110,6 +113,7 @@ func TestUnknownChainLeavesPrimaryNetworkSamples(t *testing.T) {
 
 // Two chains of one subnet export its facts once.
 func TestSubnetFactsOfTwoChainsAreExportedOnce(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		id := w.Network.Chain("examplel1").ID
 		w.Env["CHAINS"] = "one=" + id

@@ -52,6 +52,7 @@ func TestStarvedExporterSendsOnePageAboutItself(t *testing.T) {
 
 // While only some calls end too late, no node is reported as down.
 func TestSomeStarvedCallsReportNoNodeAsDown(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		process := &slowProcess{RoundTripper: w.Transport}
 		process.every.Store(3)

@@ -21,6 +21,7 @@ func mayStop(t *testing.T, w *apptest.World, node string) (status int, reason st
 // Another node dies at different seconds of a minute, with four requests per second: from the moment that the exporter knows, the
 // answer is never yes. Its peers see it as connected for up to half a minute more.
 func TestSafeToStopIsNeverOutdated(t *testing.T) {
+	t.Parallel()
 	const known = `avax_node_up{node="foxtrot"}`
 	step := 5 // seconds
 	if testing.Short() {

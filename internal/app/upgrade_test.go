@@ -13,6 +13,7 @@ import (
 
 // From the start on, in each second: the metric has the answer of /safe-to-stop, and is absent while that is not known.
 func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["CHAINS"] = "C,auto"
 		w.Env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim,delta=http://delta.sim,echo=http://echo.sim"
@@ -50,6 +51,7 @@ func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
 
 // While a node that restarted is not back, no other node may stop. The answer names it.
 func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		restart func(n *simnet.Node)
 		repair  func(n *simnet.Node)
@@ -115,6 +117,7 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 
 // An exporter that starts after a node restarted has not seen the restart, and knows the same.
 func TestNoNodeMayStopWhileAnotherIsNotBackSinceTheExporterStarted(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(n *simnet.Node){
 		"it does not answer":       (*simnet.Node).Stop,
 		"C: bootstrapping":         func(n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping) },
@@ -138,6 +141,7 @@ func TestNoNodeMayStopWhileAnotherIsNotBackSinceTheExporterStarted(t *testing.T)
 // An operator upgrades 50 validators as docs/operating.md says. The release kills each node that restarts with it. The operator loses one node, also if
 // the script does not ask whether the node is back.
 func TestUpgradeThatKillsLosesOneOf50Nodes(t *testing.T) {
+	t.Parallel()
 	for name, asksBack := range map[string]bool{"asks whether it is back": true, "asks only whether the next may stop": false} {
 		t.Run(name, func(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
@@ -188,6 +192,7 @@ func TestUpgradeThatKillsLosesOneOf50Nodes(t *testing.T) {
 
 // The groups of /waves may stop together: after each group stops, enough stays, and the groups have all nodes.
 func TestWavesMayStopTogether(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		names := []string{"n0", "n1", "n2", "n3", "n4", "n5"}
 		network := simnet.New(simnet.Options{Seed: 1, Nodes: names})
@@ -219,6 +224,7 @@ func TestWavesMayStopTogether(t *testing.T) {
 
 // Each way in which a node cannot serve clients takes it out of the load balancer within a minute and a half, and it comes back.
 func TestServingFollowsTheNode(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change, repair func(n *simnet.Node)
 		reason         string
@@ -278,6 +284,7 @@ func TestServingFollowsTheNode(t *testing.T) {
 // Before each yes the exporter asks the nodes and their chains: what the last run counted may have changed since. The answer is never yes from the moment
 // of the change on, until the exporter has counted it.
 func TestNoYesByWhatWasCountedBefore(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		node   string // that is asked about: it may stop before
 		change func(w *apptest.World)
@@ -319,6 +326,7 @@ func TestNoYesByWhatWasCountedBefore(t *testing.T) {
 
 // A VM that hangs slows its L1 more than a stopped node, also if enough weight stays: no other node of the L1 stops, but that one may.
 func TestNoNodeMayStopWhileAVMHangs(t *testing.T) {
+	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Use(simnet.New(simnet.Options{Seed: 1, Validators: 20}), "alpha", "delta", "echo", "foxtrot")
 		w.Env["CHAINS"] = "C,auto"
@@ -346,6 +354,7 @@ func TestNoNodeMayStopWhileAVMHangs(t *testing.T) {
 
 // Whether a node has just stopped, has been stopped for long, or is benched: its weight is taken off once.
 func TestARemovalTakesTheWeightOffOnce(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(w *apptest.World){
 		"stops":           func(w *apptest.World) { w.Node("foxtrot").Stop() },
 		"loses its power": func(w *apptest.World) { w.Node("foxtrot").Kill(45 * time.Second) },
@@ -387,6 +396,7 @@ func TestARemovalTakesTheWeightOffOnce(t *testing.T) {
 // A node restarts, and C bootstraps then. What the exporter read before does not count: no verdict says yes while C bootstraps, and /serving and /is-back
 // say yes within 15 s of the truth.
 func TestNoYesFromBeforeARestart(t *testing.T) {
+	t.Parallel()
 	const serving, isBack = "/serving?node=bravo&chain=C", "/is-back?node=bravo"
 	for _, second := range []int{1, 8, 14, 22, 29, 37, 44, 53} {
 		t.Run(fmt.Sprint(second), func(t *testing.T) {

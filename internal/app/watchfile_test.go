@@ -14,6 +14,7 @@ import (
 
 // A changed AVAX_WATCH_FILE counts within ten seconds. With an error, the previous list stays.
 func TestWatchFileIsFollowed(t *testing.T) {
+	t.Parallel()
 	file := testworld.File(t, "addresses: {owner: P-"+simnet.Owner+"}\n")
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["WATCH_FILE"] = file

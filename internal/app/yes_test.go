@@ -205,6 +205,7 @@ func (y *yesWorld) watches(t *testing.T, end time.Time) {
 
 // Nodes fail at random, and one after the other is upgraded. At every second no verdict says yes where the network's truth denies it.
 func TestNoVerdictSaysYesWhereTheTruthDeniesIt(t *testing.T) {
+	t.Parallel()
 	seeds, lasts := uint64(12), 20*time.Minute
 	if testing.Short() {
 		seeds, lasts = 1, 8*time.Minute
