@@ -679,6 +679,26 @@ func (t *truth) votes(c *chain, m *member, now time.Time) bool {
 	return n.listens(now) && !n.hung && !n.isolated && !n.disconnected && n.chains[c].state != Dead && v.chainState(c) == Running
 }
 
+// WeightShare returns the share of the weight of a chain's validators that a participant has.
+func (n *Network) WeightShare(chain, participant string) (share float64) {
+	n.change(func(time.Time) {
+		s, m := n.mustChain(chain).subnet, n.mustMember(participant)
+		var its, total uint64
+		for _, staker := range s.stakers {
+			if total += staker.total(); staker.member == m {
+				its += staker.total()
+			}
+		}
+		for _, v := range s.l1 {
+			if total += v.weight; v.member == m {
+				its += v.weight
+			}
+		}
+		share = float64(its) / float64(total)
+	})
+	return share
+}
+
 // VotingShare returns the share of the weight of a chain's validators that votes without some of them, by node ID. For P it is that of the primary
 // network's stake.
 func (n *Network) VotingShare(chain string, without ...string) (share float64) {

@@ -87,7 +87,7 @@ func (st *Status) uncounted() string {
 // counts as connected does not answer, or another node answers at its address. It is empty if there is nothing.
 func (st *Status) Contradicted(now []nodes.Presence) string {
 	facts, counted := st.validatorSets(), st.safeToStopRun.Facts.Unreachable
-	var silent, stopped, changed []string
+	var silent, stopped, changed, alone []string
 	for _, is := range now {
 		id := facts.Nodes[is.Node]
 		switch {
@@ -95,6 +95,9 @@ func (st *Status) Contradicted(now []nodes.Presence) string {
 			silent = append(silent, is.Node)
 		case is.ID != "" && id != "" && is.ID != id:
 			changed = append(changed, is.Node)
+		}
+		if is.Alone && facts.Isolated[is.Node] == "" {
+			alone = append(alone, is.Node)
 		}
 		for _, chain := range is.Stopped {
 			if i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == chain }); i >= 0 && facts.Sets[i].Views.Up(is.ID) {
@@ -108,6 +111,9 @@ func (st *Status) Contradicted(now []nodes.Presence) string {
 	}
 	if len(changed) > 0 {
 		texts = append(texts, words.Brief(changed)+" has another node ID now, whose validator sets are not counted yet")
+	}
+	if len(alone) > 0 {
+		texts = append(texts, words.Brief(alone)+" has lost its peers and counts as connected")
 	}
 	if len(texts) == 0 {
 		return ""

@@ -119,13 +119,23 @@ type Peer struct {
 
 func (p Peer) id() string { return p.NodeID }
 
-// Peers calls info.peers.
-func (c *Client) Peers(ctx context.Context) (Peers, error) {
-	answer, err := call(ctx, c, getPeers, "", nil)
+// PeersOf calls info.peers for these node IDs: it returns those of them that are connected. Without node IDs it returns all peers.
+func (c *Client) PeersOf(ctx context.Context, ids ...string) (Peers, error) {
+	var params any
+	if len(ids) > 0 {
+		params = map[string]any{"nodeIDs": ids}
+	}
+	answer, err := call(ctx, c, getPeers, "", params)
 	if err == nil && int(answer.NumPeers) != len(answer.Peers) { // such as a list that is null
 		err = &scrape.Error{Op: getPeers.Name, Outcome: scrape.Malformed,
 			Err: fmt.Errorf("numPeers is %d, but the answer lists %d peers", answer.NumPeers, len(answer.Peers))}
 	}
+	return answer, err
+}
+
+// Peers calls info.peers.
+func (c *Client) Peers(ctx context.Context) (Peers, error) {
+	answer, err := c.PeersOf(ctx)
 	if err == nil && len(answer.Peers) > 0 {
 		err = c.compare(getPeers.Method, "", map[string]bool{
 			"trackedSubnets": slices.ContainsFunc(answer.Peers, func(p Peer) bool { return p.TrackedSubnets != nil }),
