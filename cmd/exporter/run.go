@@ -33,7 +33,7 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 }
 
 // setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. A large heap
-// takes long to collect. With a few nodes the heap is small, so frequent collections save several megabytes and take 0.1 % of a
+// takes long to collect. With a few nodes the heap is small, so frequent collections save several megabytes and take 0.3 % of a
 // core. The variable GOGC overrides it.
 func setGCPercent(nodes int) {
 	percent := 60

@@ -181,7 +181,9 @@ func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
 	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Start(t)
-		reloads := func() float64 { return w.Samples(t)["avax_exporter_config_last_reload_success_timestamp_seconds"] }
+		reloads := func() float64 {
+			return w.Samples(t)[`avax_exporter_config_last_reload_success_timestamp_seconds{what="configuration"}`]
+		}
 		for _, c := range []struct {
 			method, site, host string
 			want               int
