@@ -222,6 +222,7 @@ func TestDelegationEndIsKnownDuringAnOutage(t *testing.T) {
 // The Data service gets one request for the delegations of all addresses, whatever their number. Without a key, 50 addresses need a small part of the
 // budget of a day, and no more than planned.
 func TestFiftyDelegatorsNeedNoKey(t *testing.T) {
+	testworld.Full(t)
 	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		delegatorWithData(w)

@@ -365,6 +365,7 @@ func (i incident) missing(episodes []*episode) (names []string) {
 
 // Exactly the expected alerts are sent, in time.
 func TestIncidentsPageAndResolve(t *testing.T) {
+	t.Parallel()
 	incident{
 		what: "a node stops, the C-Chain is not bootstrapped on another, and validators of an L1 run out of balance",
 		begin: func(w *world) {
