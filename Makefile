@@ -37,7 +37,7 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (five minutes)
+test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (eight minutes)
 	go test $(short)
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
@@ -77,7 +77,7 @@ rules-full: tools ## Play every case, cause, text and public incident of the rul
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (twelve minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (twenty minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
