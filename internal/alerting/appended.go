@@ -22,17 +22,16 @@ const maxRecent = 50_000
 
 // recent are the samples that were added to a store since they were last taken.
 type recent struct {
-	mu      sync.Mutex
-	samples []appended
-	missing bool // some are not in samples
-	taken   bool // somebody takes them
+	mu       sync.Mutex
+	samples  []appended
+	complete bool // whether these are all; not before the first take
 }
 
 func (r *recent) add(all []appended) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.taken || r.missing || len(r.samples)+len(all) > maxRecent {
-		r.samples, r.missing = nil, true
+	if !r.complete || len(r.samples)+len(all) > maxRecent {
+		r.samples, r.complete = nil, false
 		return
 	}
 	r.samples = append(r.samples, all...)
@@ -42,8 +41,8 @@ func (r *recent) add(all []appended) {
 func (r *recent) take() (all []appended, complete bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all, complete = r.samples, r.taken && !r.missing
-	r.samples, r.missing, r.taken = nil, false, true
+	all, complete = r.samples, r.complete
+	r.samples, r.complete = nil, true
 	return all, complete
 }
 

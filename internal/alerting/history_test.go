@@ -225,6 +225,23 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 	})
 }
 
+// More samples than are kept until a save are saved, too.
+func TestSamplesBetweenTwoSavesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, s := t.TempDir(), open(t)
+		h := openHistory(t, path)
+		must.Do(t, h.save(s, minHistory))
+		now := time.Now()
+		fill(t, s, maxRecent/100, now, now.Add(30*time.Minute), 15*time.Second)
+		if n := len(s.recent.samples); n > maxRecent {
+			t.Errorf("%d samples are kept", n)
+		}
+		time.Sleep(30 * time.Minute)
+		must.Do(t, h.save(s, minHistory))
+		same(t, path, s)
+	})
+}
+
 func TestDamagedHistoryIsSetAside(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"zeros":     func(p string) error { return os.WriteFile(p, make([]byte, 4096), 0o600) },

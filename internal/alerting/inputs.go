@@ -102,9 +102,10 @@ func (in *inputs) readsOf(expr parser.Expr) []*family {
 		case *parser.MatrixSelector:
 			ok = ok && n.Range <= newest
 		case *parser.VectorSelector:
-			ok = ok && n.Name != "" && n.OriginalOffset == 0 && n.Timestamp == nil && n.StartOrEnd == 0 && in.families[n.Name] != nil
-			if ok {
-				reads = append(reads, in.families[n.Name])
+			f := in.families[n.Name]
+			ok = ok && f != nil && n.OriginalOffset == 0 && n.Timestamp == nil && n.StartOrEnd == 0
+			if !slices.Contains(reads, f) {
+				reads = append(reads, f)
 			}
 		}
 		return nil

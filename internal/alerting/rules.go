@@ -137,7 +137,7 @@ type written struct {
 
 func (w written) String() string { return w.text }
 
-// independent is a rules.RuleDependencyController. Rules are evaluated one after the other, so none is told which others depend on it.
+// independent is a rules.RuleDependencyController. Rules are evaluated one after the other, so nobody asks which of them depend on each other.
 type independent struct{}
 
 func (independent) AnalyseRules([]rules.Rule) {}
