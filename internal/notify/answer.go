@@ -36,7 +36,7 @@ func (t reading) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead)) // an incomplete body says nothing: the status was read
-	if refusal := remedy.Refusal(body); refusal != nil && a.refusal == nil {
+	if refusal := remedy.Refusal(r.URL.Hostname(), body); refusal != nil && a.refusal == nil {
 		a.refusal = fmt.Errorf("the service answers %s with %w: it does not accept the notification: correct the address, the key or the token",
 			resp.Status, refusal)
 	}

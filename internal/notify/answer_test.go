@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -74,6 +75,23 @@ func TestNotificationIsDeliveredOnlyIfTheAnswerSaysSo(t *testing.T) {
 		server.Close()
 		if err != nil || len(trials) != 1 || (trials[0].Err != nil) != refused || refused && strings.Contains(trials[0].Err.Error(), "c4n4ry") {
 			t.Errorf("%s: %v, %v", body, trials, err)
+		}
+	}
+}
+
+// roundTrip answers requests.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// At a service whose answer is documented, everything else is no heartbeat.
+func TestHeartbeatIsSentOnlyIfTheServiceSaysSo(t *testing.T) {
+	for answer, delivered := range map[string]bool{"OK": true, "": false, "queued": false, "OK (not found)": false} {
+		h := notify.Heartbeat{URL: "https://hc-ping.com/c4n4ry", Client: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Body: io.NopCloser(strings.NewReader(answer))}, nil
+		})}}
+		if err := h.Send(t.Context()); (err == nil) != delivered {
+			t.Errorf("%q: %v", answer, err)
 		}
 	}
 }

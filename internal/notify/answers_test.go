@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // answers are what a server that is not the real service may answer with.
@@ -84,6 +86,7 @@ func TestTrySurvivesEveryAnswer(t *testing.T) {
 			t.Cleanup(server.Close)
 			server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 			o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
+			host := must.Get(url.Parse(services[kind].url))(t).Hostname()
 			for name, a := range answers(kind) {
 				answer = a
 				trials, err := notify.Try(t.Context(), o.Config, true)
@@ -91,7 +94,7 @@ func TestTrySurvivesEveryAnswer(t *testing.T) {
 					t.Fatalf("%s: %v, %v", name, trials, err)
 				}
 				_, body, _ := strings.Cut(name, " ")
-				if trials[0].Err == nil && strings.HasPrefix(name, "2") && !strings.HasPrefix(name, "204") && remedy.Refusal([]byte(body)) != nil {
+				if trials[0].Err == nil && strings.HasPrefix(name, "2") && !strings.HasPrefix(name, "204") && remedy.Refusal(host, []byte(body)) != nil {
 					t.Errorf("%s: accepted, although the body refuses", name)
 				}
 				if trials[0].Err == nil && !strings.HasPrefix(name, "2") && name != "endless" && name != "incomplete" {

@@ -199,7 +199,7 @@ func statusRefusal(status int, body []byte) error {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusBadRequest, http.StatusGone:
 		return fmt.Errorf("%d %s: correct the URL, the key or the token", status, remedy.Brief(body))
 	}
-	return remedy.Refusal(body)
+	return remedy.Refusal("", body) // each question has an answer of its own
 }
 
 // slackRefusal returns why Slack would refuse a message. An empty message, which Slack does not post, is refused for its text if the webhook exists.

@@ -115,7 +115,7 @@ func (h *Heartbeat) Send(ctx context.Context) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
 	var hidden secret.Values
 	hidden.Add(h.URL, req.URL.EscapedPath(), req.URL.RawQuery)
-	refused := hidden.Wrap(remedy.Refusal(body))
+	refused := hidden.Wrap(remedy.Refusal(req.URL.Hostname(), body))
 	switch {
 	case resp.StatusCode/100 == 3:
 		return fmt.Errorf("the heartbeat service answers %s: redirects are not followed: configure the final address", resp.Status)

@@ -83,12 +83,76 @@ func refuses(answer any, depth int) bool {
 	return false
 }
 
+// success is what a service documents as the answer to a request that it accepts.
+type success struct {
+	Service string
+	// Hosts are domains. A subdomain counts too.
+	Hosts []string
+	// Says is the answer as documents show it.
+	Says string
+	is   func(text string, fields map[string]any) bool
+}
+
+// Successes are the services whose answers are documented. Of a gateway, or of a service of another address, only refusals are known.
+var Successes = []success{
+	{"healthchecks.io", []string{"hc-ping.com"}, "OK", whole("OK")},
+	{"Slack", []string{"slack.com"}, "ok", func(text string, fields map[string]any) bool { // a webhook; its API
+		return text == "ok" || fields["ok"] == true
+	}},
+	{"Telegram", []string{"api.telegram.org"}, `{"ok":true,"result":{}}`, field("ok", true)},
+	{"Discord", []string{"discord.com", "discordapp.com"}, "", func(text string, fields map[string]any) bool { // with /slack; with wait=true
+		return text == "" || text == "ok" || fields["id"] != nil
+	}},
+	{"PagerDuty", []string{"pagerduty.com"}, `{"status":"success"}`, field("status", "success")},
+	{"Opsgenie", []string{"opsgenie.com"}, `{"result":"Request will be processed","requestId":"1"}`, has("requestId")},
+	{"Pushover", []string{"pushover.net"}, `{"status":1}`, field("status", 1.0)},
+	{"Splunk On-Call", []string{"victorops.com"}, `{"result":"success"}`, field("result", "success")},
+	{"Webex", []string{"webexapis.com"}, `{"id":"1"}`, has("id")},
+	{"WeCom", []string{"qyapi.weixin.qq.com"}, `{"errcode":0}`, field("errcode", 0.0)},
+	{"incident.io", []string{"incident.io"}, `{"status":"success"}`, field("status", "success")},
+	{"Microsoft Teams, a connector", []string{"webhook.office.com"}, "1", whole("1")},
+	{"ntfy.sh", []string{"ntfy.sh"}, `{"id":"1","event":"message"}`, has("id")},
+}
+
+// whole is an answer that is this text.
+func whole(want string) func(string, map[string]any) bool {
+	return func(text string, _ map[string]any) bool { return text == want }
+}
+
+// field is an answer with this value of a field.
+func field(name string, want any) func(string, map[string]any) bool {
+	return func(_ string, fields map[string]any) bool { return fields[name] == want }
+}
+
+// has is an answer with a field.
+func has(name string) func(string, map[string]any) bool {
+	return func(_ string, fields map[string]any) bool { return fields[name] != nil }
+}
+
 // webPage matches the beginning of a web page, such as a form to log in.
 var webPage = regexp.MustCompile(`(?i)^\s*(<!doctype html|<html|<head|<body)`)
 
-// Refusal returns an error if the body of an answer with a status of success says that the request was not accepted. A status alone is no success:
-// many services answer 200 to a wrong or deleted address.
-func Refusal(body []byte) error {
+// Refusal returns an error if the body of an answer with a status of success says that the request was not accepted, or if the host is that of a service of
+// Successes and the body is not the answer that the service documents. A status alone is no success: many services answer 200 to a wrong or deleted address.
+func Refusal(host string, body []byte) error {
+	if err := refusal(body); err != nil {
+		return err
+	}
+	text := strings.TrimSpace(string(body))
+	var fields map[string]any
+	_ = json.Unmarshal(body, &fields) // a text has no fields
+	for _, s := range Successes {
+		if slices.ContainsFunc(s.Hosts, func(of string) bool { return host == of || strings.HasSuffix(host, "."+of) }) {
+			if s.is(text, fields) {
+				return nil
+			}
+			return fmt.Errorf("%q, which is not what %s answers", Brief(body), s.Service)
+		}
+	}
+	return nil
+}
+
+func refusal(body []byte) error {
 	text := strings.TrimSpace(string(body))
 	if webPage.MatchString(text) {
 		return errors.New("a web page, such as a form to log in")

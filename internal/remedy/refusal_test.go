@@ -1,10 +1,50 @@
 package remedy_test
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/internal/section"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
+
+//go:generate go test -run TestOnlyTheDocumentedAnswerOfAServiceIsSuccess -update .
+
+// At the address of a service, only the answer that it documents is success. A gateway, or a service of another address, may answer something else.
+func TestOnlyTheDocumentedAnswerOfAServiceIsSuccess(t *testing.T) {
+	table := "| service | addresses | answer that is success |\n|---|---|---|\n"
+	for _, s := range remedy.Successes {
+		says := "`" + s.Says + "`"
+		if s.Says == "" {
+			says = "an empty one"
+		}
+		table += fmt.Sprintf("| %s | %s | %s |\n", s.Service, strings.Join(s.Hosts, ", "), says)
+		for _, host := range append(s.Hosts, "eu."+s.Hosts[0]) {
+			if err := remedy.Refusal(host, []byte(s.Says)); err != nil {
+				t.Errorf("%s: its own answer: %v", host, err)
+			}
+			for _, other := range []string{"queued", "{}", "[]", "null", "2", `{"state":"open"}`} {
+				if err := remedy.Refusal(host, []byte(other)); err == nil {
+					t.Errorf("%s: %s is success", host, other)
+				}
+			}
+		}
+		for _, other := range remedy.Successes {
+			if err := remedy.Refusal("gateway.example", []byte(other.Says)); err != nil {
+				t.Errorf("a gateway answers %s: %v", cmp.Or(other.Says, "nothing"), err)
+			}
+		}
+		if err := remedy.Refusal("not"+s.Hosts[0], []byte("queued")); err != nil {
+			t.Errorf("not%s is not the service: %v", s.Hosts[0], err)
+		}
+	}
+	const page = "../../docs/notifications.md"
+	testworld.Golden(t, page, must.Get(section.With(page, "successes", table))(t), "make docs")
+}
 
 // With status 200, the body decides.
 func TestBodyDecidesWhetherARequestWasAccepted(t *testing.T) {
@@ -15,7 +55,7 @@ func TestBodyDecidesWhetherARequestWasAccepted(t *testing.T) {
 		`{"code":0,"data":{"error":"an alert with this label"}}`, `{"error_code":null,"error_message":null,"status":"queued"}`, `{"errorMessages":[],"issues":[]}`,
 		`{"response":{"status":200}}`, `{"error":0}`,
 	} {
-		if err := remedy.Refusal([]byte(body)); err != nil {
+		if err := remedy.Refusal("", []byte(body)); err != nil {
 			t.Errorf("%q: refused: %v", body, err)
 		}
 	}
@@ -27,7 +67,7 @@ func TestBodyDecidesWhetherARequestWasAccepted(t *testing.T) {
 		`{"response":{"status":"error"}}`, `[{"status":"error"}]`, `{"delivered":false}`, `"invalid token"`, `{"error_code":7}`, `{"Status":"Failed"}`, `{"meta":{"code":401}}`,
 		"<!DOCTYPE html><title>Log in</title>", "\n <HTML>",
 	} {
-		if err := remedy.Refusal([]byte(body)); err == nil {
+		if err := remedy.Refusal("", []byte(body)); err == nil {
 			t.Errorf("%q: accepted", body)
 		}
 	}

@@ -2,6 +2,7 @@ package staking_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ func TestWorkedExamplesInDocsAreCorrect(t *testing.T) {
 	}
 	for _, question := range []string{
 		"requirement", "budget", "known", "uptime", "yes", "dissenters", "burn",
-		"runway", "run-outs", "quorum-loss", "floor", "plan", "quorum", "without", "reward", "room",
+		"runway", "run-outs", "quorum-loss", "floor", "plan", "quorum", "without", "reward", "room", "fee",
 	} {
 		if computed[question] == 0 {
 			t.Errorf("docs/staking.md has no example of %s", question)
@@ -56,6 +57,8 @@ type example struct {
 	set     []staking.Validator
 	meter   staking.Meter
 	members []staking.Member
+
+	conversion map[string]float64 // K of each network
 }
 
 // read stores a statement, or computes the result that a statement with an arrow requests.
@@ -150,6 +153,14 @@ func (e *example) read(word string, args []string) string {
 			return "after " + days(after)
 		}
 		return "never"
+	case "network":
+		if e.conversion == nil {
+			e.conversion = map[string]float64{}
+		}
+		e.conversion[plain[0]] = e.number(named["K"])
+	case "fee":
+		x := e.number(named["above"]) * e.duration(named["for"]).Seconds()
+		return number(math.Round(staking.MainnetFloor * math.Exp(x/e.conversion[plain[0]])))
 	case "floor":
 		return number(staking.MainnetFloor)
 	case "quorum":
