@@ -157,7 +157,7 @@ func refused(resp *http.Response) error {
 	if err != nil {
 		return nil // the status was read
 	}
-	if err := remedy.Refusal(body); err != nil {
+	if err := remedy.Refusal("", body); err != nil {
 		return fmt.Errorf("answers %s with %w", resp.Status, err)
 	}
 	return nil

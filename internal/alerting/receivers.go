@@ -126,7 +126,7 @@ func answer(client *http.Client, r *http.Request) ([]byte, error) {
 // success returns an error with a remedy if an answer means no success.
 func success(resp *http.Response, body []byte) error {
 	if resp.StatusCode/100 == 2 {
-		if err := remedy.Refusal(body); err != nil {
+		if err := remedy.Refusal("", body); err != nil {
 			return fmt.Errorf("answers %s with %w", resp.Status, err)
 		}
 		return nil
