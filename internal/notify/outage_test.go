@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
@@ -52,20 +54,25 @@ func inMemory(t *testing.T, config string, test func(n *notify.Notifier, phone *
 }
 
 // fire repeats an alert every minute, as the rule engine does, until it ends.
-func fire(t *testing.T, n *notify.Notifier, name string, lasts time.Duration) {
+func fire(t *testing.T, n *notify.Notifier, name string, lasts time.Duration, labels ...string) {
 	t.Helper()
 	began := time.Now()
 	go func() {
 		for time.Since(began) < lasts {
-			put(t, n, alertOf(name, began, time.Now().Add(4*time.Minute)))
+			put(t, n, alertOf(name, began, time.Now().Add(4*time.Minute), labels...))
 			time.Sleep(time.Minute)
 		}
-		put(t, n, alertOf(name, began, time.Now()))
+		put(t, n, alertOf(name, began, time.Now(), labels...))
 	}()
 }
 
-func alertOf(name string, began, ends time.Time) model.Alert {
-	return model.Alert{Labels: model.LabelSet{"alertname": model.LabelValue(name)}, StartsAt: began, EndsAt: ends}
+// alertOf has the labels in pairs of name and value.
+func alertOf(name string, began, ends time.Time, pairs ...string) model.Alert {
+	labels := model.LabelSet{"alertname": model.LabelValue(name)}
+	for pair := range slices.Chunk(pairs, 2) {
+		labels[model.LabelName(pair[0])] = model.LabelValue(pair[1])
+	}
+	return model.Alert{Labels: labels, StartsAt: began, EndsAt: ends}
 }
 
 func TestNotificationIsRetriedUntilTheReceiverIsUp(t *testing.T) {
@@ -142,4 +149,35 @@ func TestDigestIsSentOnMondays(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Also in a group that has waited already, for the first node.
+func TestWarningWaitsForThePageOfItsNode(t *testing.T) {
+	const hook = "webhook_configs: [{url: http://phone.sim}]"
+	shipped := strings.Replace(string(alertmanager.Config), "templates: [avax.tmpl]", "", 1)
+	for _, receiver := range []string{"page", "warn"} {
+		shipped = strings.Replace(shipped, "- name: "+receiver+"\n", "- name: "+receiver+"\n    "+hook+"\n", 1)
+	}
+	example := strings.Replace(string(must.Get(notify.Example("webhook"))(t)), "url_file: /etc/avax-exporter/webhook.url", "url: http://phone.sim", 1)
+	example += shipped[strings.Index(shipped, "inhibit_rules:"):] // the exporter adds them
+	for file, config := range map[string]string{"shipped": shipped, "example": example} {
+		for later := 10 * time.Minute; later < 16*time.Minute; later += 30 * time.Second {
+			t.Run(fmt.Sprint(file, " ", later), func(t *testing.T) {
+				inMemory(t, config, func(n *notify.Notifier, phone *testworld.Receiver, _ *atomic.Bool) {
+					began := time.Now()
+					goesDown := func(node string) {
+						fire(t, n, "AvaxNodeDown", time.Hour, "severity", "warn", "node", node)
+						time.Sleep(3 * time.Minute)
+						fire(t, n, "AvaxNodeDown", time.Hour, "severity", "page", "node", node)
+					}
+					goesDown("alpha")
+					time.Sleep(time.Until(began.Add(later)))
+					goesDown("bravo")
+					time.Sleep(20 * time.Minute)
+					want(t, phone, "firing AvaxNodeDown alpha", "firing AvaxNodeDown bravo")
+					time.Sleep(time.Hour)
+				})
+			})
+		}
+	}
 }
