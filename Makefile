@@ -52,7 +52,7 @@ apart = ^(TestMutationsAreDetected|TestFaultsOfMonitoringChangeNoAlert|TestAllIn
 
 # With CI=true a test that is skipped is a failure.
 .PHONY: test-full
-test-full: build tools deploy-tools proxies .tools/bin/prometheus-3 .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour)
+test-full: build tools deploy-tools proxies .tools/bin/prometheus-3 .tools/bin/victoria-metrics .tools/bin/thanos .tools/bin/otelcol .tools/bin/gotestsum ## Run every test at length, and all with the race detector (half an hour)
 	cd internal/tools/openapi && go test $(TESTFLAGS) ./...
 	cd internal/tools/manifests && go test $(TESTFLAGS) ./...
 	race=$$(internal/tools/race) && go test $$race -short -shuffle=on -timeout=30m $(TESTFLAGS) ./...
@@ -224,6 +224,7 @@ deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin
 .tools/bin/thanos: export GOFLAGS += -tags=slicelabels
 
 .tools/bin/compose: internal/tools/compose/main.go
+.tools/bin/otelcol: internal/tools/otelcol/main.go
 .tools/bin/manifests: internal/tools/manifests/main.go
 
 .PHONY: clean

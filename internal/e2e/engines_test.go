@@ -119,6 +119,30 @@ func TestTypeAndUnitLabelsChangeNoAlertIfTheyAreDropped(t *testing.T) {
 	w.play(t, sameAlerts(t, with.URL, without.URL, inside), pages)
 }
 
+// An OpenTelemetry Collector between the exporter and a Prometheus changes no alert, if it does not add labels about itself.
+func TestAlertsBehindAnOpenTelemetryCollectorAreTheSame(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	const interval = 5 * time.Second
+	rules := seconds(t)
+	w := newWorld(t, rules)
+	exporter := testworld.StartExporter(t, append(w.environment, "AVAX_LISTEN="+testworld.Address(t), unhurried, "AVAX_ALERTING_INTERVAL="+interval.String())...)
+	pages := testworld.Webhook(t)
+	behind := func(writer map[string]any, alertmanagers ...string) *testworld.PrometheusServer {
+		store := testworld.Prometheus(t, testworld.PrometheusConfig{
+			RuleFiles: []string{rules}, Alertmanagers: alertmanagers, EvaluationInterval: interval, ResendDelay: time.Minute,
+		})
+		writer["endpoint"] = store.URL + "/api/v1/write"
+		testworld.Collector(t, interval, writer, exporter.URL)
+		return store
+	}
+	without := behind(map[string]any{"disable_scope_info": true}, testworld.Alertmanager(t, pages.URL).URL)
+	with := behind(map[string]any{})
+	awaitSample(t, with, `avax_node_up{otel_scope_version!=""}`) // of which the documents warn
+	awaitSample(t, without, `avax:reward_at_risk_avax{node="alpha",otel_scope_version=""}`)
+	w.hasTheSameAlerts(t, exporter.URL, without.URL, pages)
+}
+
 // hasTheSameAlerts runs the incidents. The engine evaluates the same rules, and must have the same alerts as the exporter.
 func (w world) hasTheSameAlerts(t *testing.T, exporterURL, engineURL string, pages *testworld.Receiver) {
 	t.Helper()

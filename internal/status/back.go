@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -31,6 +32,17 @@ type Restarts struct {
 	nodes map[string]*presence
 	told  map[string]told // which nodes were told that they may stop
 	waits map[string]turn // which nodes were told no only because of these
+
+	unknown atomic.Pointer[map[string]time.Time] // since when something is not known yet
+}
+
+// seeUnknown remembers since when something is not known yet.
+func (r *Restarts) seeUnknown(st *Status) {
+	missing := map[string]time.Time{}
+	st.missing = missing
+	_, _ = st.starting(), st.uncounted() // their calls of since note what is missing
+	st.missing = nil
+	r.unknown.Store(&missing)
 }
 
 // turn is the turn of a node that was told no: the first is told yes first, if it still asks.
@@ -57,6 +69,7 @@ type presence struct {
 // See remembers what the nodes report. From then on, the verdicts of the status know which nodes have restarted.
 func (r *Restarts) See(st *Status) {
 	st.restarts = r
+	r.seeUnknown(st)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.nodes == nil {
@@ -103,7 +116,7 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 		}
 		p.since = n.since
 	}
-	if len(p.missing(n)) > 0 {
+	if len(p.missing(st, n)) > 0 {
 		p.completeSince = time.Time{}
 		if p.awaySince.IsZero() && n.Validating.Is(1) && n.bootstraps() {
 			p.awaySince, p.unseen = st.At, true
@@ -140,9 +153,13 @@ func (n *Node) bootstraps() bool {
 }
 
 // missing returns what the node lacks.
-func (p *presence) missing(n *Node) (missing []string) {
+func (p *presence) missing(st *Status, n *Node) (missing []string) {
 	if !n.Up.Is(1) {
 		return []string{"it does not answer"}
+	}
+	notYet := func(what string) {
+		text, _ := st.notYet("not known yet "+what, "not known "+what, n.since, nextRuns, "the page of the node says what fails")
+		missing = append(missing, text)
 	}
 	var bootstrapping, failed, absent, silent, unknown []string
 	names := slices.Collect(maps.Keys(p.chains))
@@ -174,14 +191,16 @@ func (p *presence) missing(n *Node) (missing []string) {
 		text  string
 	}{
 		{failed, "%s did not start"}, {bootstrapping, "%s: bootstrapping"}, {absent, "it does not run %s"}, {silent, "%s does not answer"},
-		{unknown, "not known yet whether %s is bootstrapped"},
 	} {
 		if len(part.names) > 0 {
 			missing = append(missing, fmt.Sprintf(part.text, words.Brief(part.names)))
 		}
 	}
+	if len(unknown) > 0 {
+		notYet("whether " + words.Brief(unknown) + " is bootstrapped")
+	}
 	if !some {
-		missing = append(missing, "not known yet which chains are bootstrapped")
+		notYet("which chains are bootstrapped")
 	}
 	switch {
 	case n.Healthy.Is(0):
@@ -195,7 +214,7 @@ func (p *presence) missing(n *Node) (missing []string) {
 		}
 		missing = append(missing, text)
 	case !n.Healthy.Known && p.health:
-		missing = append(missing, "its health is not known yet")
+		notYet("whether it is healthy")
 	}
 	needed := staking.Quorum
 	if p.connected.Known {
@@ -205,7 +224,7 @@ func (p *presence) missing(n *Node) (missing []string) {
 	case n.ConnectedStake.Known && n.ConnectedStake.V < needed:
 		missing = append(missing, "it is connected to "+words.Percent(n.ConnectedStake.V)+" of the stake")
 	case !n.ConnectedStake.Known && p.connected.Known:
-		missing = append(missing, "its connected stake is not known yet")
+		notYet("how much stake it is connected to")
 	}
 	return missing
 }
@@ -314,7 +333,7 @@ func (r *Restarts) away(st *Status, except string, group ...string) (texts []str
 		case p.unseen:
 			text = name + " has not been back since the exporter started " + ago + " ago"
 		}
-		missing := p.missing(st.Node(name))
+		missing := p.missing(st, st.Node(name))
 		if len(missing) == 0 {
 			missing = []string{"nothing has been missing for " + words.Exact(st.At.Sub(cmp.Or(p.completeSince, st.At))) + ", two minutes are needed"}
 		}
@@ -372,7 +391,7 @@ func (st *Status) IsBack(name string, after time.Time) (Verdict, Back) {
 	if since.Before(after) && !since.IsZero() {
 		since = after
 	}
-	a.Missing = was.missing(n)
+	a.Missing = was.missing(st, n)
 	switch {
 	case len(a.Missing) > 0:
 		a.Back, a.Reason = new(false), "no: "+name+": "+strings.Join(a.Missing, ", ")

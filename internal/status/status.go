@@ -33,9 +33,10 @@ type Status struct {
 	l1ByChain     map[string]*L1   // of every chain with a sample about its validators
 	validators    map[string]*Validator
 	pool          Pool
-	unreachable   func() []string // see Pool
-	restarts      *Restarts       // which nodes have restarted, set by Restarts.See; until then SafeToStop does not know of nodes that are away
-	safeToStopRun *metric.Run     // the last good run of safe_to_stop; empty if there is none
+	unreachable   func() []string      // see Pool
+	missing       map[string]time.Time // set while Restarts.See notes what is missing, and since when
+	restarts      *Restarts            // which nodes have restarted, set by Restarts.See; until then SafeToStop does not know of nodes that are away
+	safeToStopRun *metric.Run          // the last good run of safe_to_stop; empty if there is none
 }
 
 // Of returns the status at a time. At the zero time, no sample has expired.

@@ -72,7 +72,14 @@ func (st *Status) unread(about func(metric.Target) bool, f family) State {
 		}
 		return State{Severity: Note, Text: "no data", Err: cmp.Or(j.Last.Err, fmt.Errorf("collector %s found none", spec.Name))}
 	}
-	return State{Severity: Note, Text: "not read yet"}
+	text, fault := st.Starting()
+	switch {
+	case fault:
+		return State{Severity: Warn, Text: "not read", Err: errors.New(text)}
+	case text != "":
+		return State{Severity: Note, Text: "not read yet", Err: errors.New(text)}
+	}
+	return State{Severity: Note, Text: "not read", Err: fmt.Errorf("collector %s has no job for it: it is off, or no node runs the chain", spec.Name)}
 }
 
 // errOverdue is the error of a target whose collector has not run for three periods.

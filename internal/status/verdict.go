@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,8 @@ type Pool struct {
 	Undiscovered func() []string
 	// Unreachable returns the names of the nodes that do not answer now, or whose last answer is older than the duration within.
 	Unreachable func(within time.Duration) []string
+	// Restarts knows since when something is not known yet; nil: now.
+	Restarts *Restarts
 }
 
 // once returns a function that asks for names at most once: a status has one time, and many verdicts need them.
@@ -50,29 +53,81 @@ func once(names func() []string) func() []string {
 	return sync.OnceValue(names)
 }
 
+// What is not known yet is part of a start or of a change. After these times it is a fault.
+const (
+	firstRuns = 5 * time.Minute // until each collector has run
+	nextRuns  = 2 * time.Minute // until what a node tells, or what has changed, is counted
+)
+
+// notYet says until when something may be missing, or, once that is over, for how long it has been missing and what to do. A time that is zero is now.
+func (st *Status) notYet(yet, missing string, since time.Time, patience time.Duration, remedy string) (text string, fault bool) {
+	if since.IsZero() {
+		since = st.At
+	}
+	if waited := st.At.Sub(since); waited >= patience {
+		return missing + " for " + words.Span(waited) + ": " + remedy, true
+	}
+	return yet + "; a fault from " + words.ClockTime(st.At, since.Add(patience)), false
+}
+
+// since returns since when something is missing.
+func (st *Status) since(missing string) time.Time {
+	since := st.At
+	r := cmp.Or(st.restarts, st.pool.Restarts)
+	if r == nil {
+		return since
+	}
+	if known := r.unknown.Load(); known != nil {
+		since = cmp.Or((*known)[missing], since)
+	}
+	if st.missing != nil {
+		st.missing[missing] = since
+	}
+	return since
+}
+
+// Starting says which collectors have not run since the exporter started, and whether this is a fault; empty once all have.
+func (st *Status) Starting() (text string, fault bool) {
+	ran, of := st.pool.Progress()
+	if ran >= of && of > 0 {
+		return "", false
+	}
+	return st.notYet(fmt.Sprintf("%d of %d collectors have run", ran, of), words.Plural(of-ran, "collector has", "collectors have")+" not run",
+		st.since("first runs"), firstRuns, "read the log of the exporter: it may lack CPU, or an upstream does not answer")
+}
+
 // starting returns why nothing is known while the collectors run for the first time; empty afterwards.
 func (st *Status) starting() string {
-	if ran, of := st.pool.Progress(); ran < of || of == 0 {
-		return fmt.Sprintf("not known: %d of %d collectors have run", ran, of)
+	if text, _ := st.Starting(); text != "" {
+		return "not known: " + text
 	}
 	return ""
+}
+
+// soon returns why the next runs are awaited.
+func (st *Status) soon(yet, missing, remedy string) string {
+	text, _ := st.notYet(yet+": retry in a few seconds", missing, st.since(missing), nextRuns, remedy)
+	return text
 }
 
 // uncounted returns why the last good run of safe_to_stop may be incomplete or outdated: the chains of a node are not known yet, the run is old or
 // did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
 func (st *Status) uncounted() string {
 	if names := st.pool.Undiscovered(); len(names) > 0 {
-		return "the chains of " + words.Brief(names) + " are not known yet: retry in a few seconds"
+		chains := "the chains of " + words.Brief(names) + " are not known"
+		return st.soon(chains+" yet", chains, "check that info.getBlockchainID and /ext/health answer on the node")
 	}
 	run := st.safeToStopRun
 	if age := st.At.Sub(run.At); age > maxAge(run) && run.Collector != "" {
 		return fmt.Sprintf("the last answer is %s old: %s", words.Seconds(age.Seconds()), st.why(isStop))
 	}
 	if added := Missing(st.pool.Chains(), run.Facts.Chains); len(added) > 0 {
-		return "chain " + words.Brief(added) + " is not counted yet: retry in a few seconds"
+		chain := "chain " + words.Brief(added) + " is not counted"
+		return st.soon(chain+" yet", chain, st.why(isStop))
 	}
 	if missed := Missing(st.unreachable(), run.Facts.Unreachable); len(missed) > 0 {
-		return words.Brief(missed) + " stopped answering and still counts as connected: retry in a few seconds"
+		text := words.Brief(missed) + " stopped answering and still counts as connected"
+		return st.soon(text, text, st.why(isStop))
 	}
 	var known []nodes.Presence
 	for name := range st.validatorSets().Nodes {

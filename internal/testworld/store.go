@@ -133,6 +133,24 @@ func Agent(t testing.TB, targets, writeURL string) *PrometheusServer {
 	})}
 }
 
+// Collector starts an OpenTelemetry Collector that scrapes the targets and writes to a store, until the test ends.
+func Collector(t testing.TB, interval time.Duration, writer map[string]any, targets ...string) *Program {
+	t.Helper()
+	every := model.Duration(interval).String()
+	scrapes := []any{map[string]any{"job_name": "avax-exporter", "scrape_interval": every, "scrape_timeout": every, "static_configs": static(targets)}}
+	file := writeYAML(t, "otelcol.yml", map[string]any{
+		"receivers": map[string]any{"prometheus": map[string]any{"config": map[string]any{"scrape_configs": scrapes}}},
+		"exporters": map[string]any{"prometheus_remote_write": writer},
+		"service": map[string]any{
+			"telemetry": map[string]any{"metrics": map[string]any{"level": "none"}},
+			"pipelines": map[string]any{"metrics": map[string]any{"receivers": []string{"prometheus"}, "exporters": []string{"prometheus_remote_write"}}},
+		},
+	})
+	return start(t, "otelcol", func(address string) []string {
+		return []string{"--config=" + file, "--ready=" + address}
+	})
+}
+
 // remoteWrite is the configuration of remote writes that arrive soon.
 func remoteWrite(url string) map[string]any {
 	return map[string]any{"url": url, "queue_config": map[string]any{"batch_send_deadline": "200ms"}}

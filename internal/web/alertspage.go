@@ -80,7 +80,7 @@ func (s *Site) alertsPage(ctx context.Context, silence string, past url.Values, 
 				})))),
 			section("rules", "Rules", nil, g.Map(v.Groups, func(of alerting.Group) g.Node {
 				return h.Details(h.Summary(g.Text(of.Name+", "+words.Plural(len(of.Rules), "rule", "rules"))),
-					table("", "Rules of "+of.Name, "Rule", mapped(of.Rules, func(r alerting.Rule) tableRow { return ruleRow(r, now) })))
+					table("", "Rules of "+of.Name, "Rule", mapped(of.Rules, func(r alerting.Rule) tableRow { return ruleRow(r, now, v.site.began) })))
 			})),
 		),
 		v.bottom(),
@@ -147,7 +147,7 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 // targetLabels are the labels of an alert that are a target of /explain, the most exact first.
 var targetLabels = []string{"target", "upstream", "address", "tx_id", "validation_id", "node_id", "subnet_id", "chain"}
 
-func ruleRow(r alerting.Rule, now time.Time) tableRow {
+func ruleRow(r alerting.Rule, now, began time.Time) tableRow {
 	state, evaluated := "recording", "not yet"
 	m := status.Urgency{}
 	if r.Type == alerting.AlertingRule {
@@ -156,7 +156,10 @@ func ruleRow(r alerting.Rule, now time.Time) tableRow {
 			m = m.Worse(status.Urgency{Severity: status.SeverityOf(a.Labels), Pending: a.State != alerting.Firing})
 		}
 	}
-	if !r.Evaluated.IsZero() {
+	switch {
+	case r.Evaluated.IsZero() && now.Sub(began) > evaluatedPatience:
+		evaluated, m = "never, for "+words.Span(now.Sub(began)), status.Urgency{Severity: status.Bad}
+	case !r.Evaluated.IsZero():
 		evaluated = words.Since(now, r.Evaluated)
 	}
 	if r.LastError != "" {

@@ -122,29 +122,32 @@ func (v *view) alertHeadline() headline {
 const (
 	rulesPatience     = time.Minute     // until a Prometheus has the rules
 	evaluatedPatience = 5 * time.Minute // until rules are evaluated: their groups may have long intervals
-	firstRunPatience  = 5 * time.Minute // until each collector has run
 )
 
 // startingHeadline is the headline until every collector has run.
 func (v *view) startingHeadline() headline {
-	ran := fmt.Sprintf("%d of %d collectors have run.", v.ran, v.jobCount)
-	if since := v.site.unfinished.Load(); since != nil && v.At.Sub(*since) > firstRunPatience {
-		return headline{status.Warn, words.Plural(v.jobCount-v.ran, "collector has", "collectors have") + " not run for " + words.Span(v.At.Sub(*since)),
-			ran + " Read the log of the exporter. It may lack CPU, or an upstream does not answer."}
+	text, fault := v.Starting()
+	if what, remedy, _ := strings.Cut(text, ": "); fault {
+		return headline{status.Warn, what, strings.ToUpper(remedy[:1]) + remedy[1:] + "."}
 	}
-	return headline{status.Note, "Starting", ran}
+	return headline{status.Note, "Starting", text + "."}
 }
 
 // unevaluatedHeadline is the headline until rules are evaluated.
 func (v *view) unevaluatedHeadline() headline {
-	ago := v.At.Sub(v.site.began)
+	ago, patience := v.At.Sub(v.site.began), evaluatedPatience
+	if v.site.remote() && len(v.Groups) == 0 {
+		patience = rulesPatience
+	}
 	switch {
-	case v.site.remote() && len(v.Groups) == 0 && ago > rulesPatience:
+	case ago <= patience:
+	case patience == rulesPatience:
 		return headline{status.Bad, "The server of AVAX_PROMETHEUS_URL has none of the alert rules: nothing can alert", alerting.NoRules}
-	case ago > evaluatedPatience:
+	default:
 		return headline{status.Bad, "The alert rules have not been evaluated for " + words.Span(ago) + ": nothing can alert", "To see alerts, " + v.remedy()}
 	}
-	return headline{status.Note, "Starting", "The alert rules have not been evaluated yet."}
+	return headline{status.Note, "Starting", "The alert rules have not been evaluated yet. From " +
+		words.ClockTime(v.At, v.site.began.Add(patience)) + " on, that is a fault."}
 }
 
 // quietHeadline is the headline while chains have no new block and no alert is active.

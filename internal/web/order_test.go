@@ -203,7 +203,7 @@ func TestPageShowsWhatCannotBeRead(t *testing.T) {
 		change func(s *Site)
 		want   []string
 	}{
-		"a node that was never read": {func(*Site) {}, []string{"3 of 4 nodes up", "<span>1 without data</span>", `id="node-delta"`, "not read yet"}},
+		"a node that was never read": {func(*Site) {}, []string{"3 of 4 nodes up", "<span>1 without data</span>", `id="node-delta"`, "not read", "has no job for it", "!not read yet"}},
 		"a node whose probe fails": {func(s *Site) {
 			overdue(s, metric.Key{Collector: "up", Target: metric.Target{Node: "delta"}}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
 		}, []string{"3 of 4 nodes up", `class="card warn" id="node-delta"`, `<h1 class="warn">delta: no data for 4 min`, "no answer within 10s"}},

@@ -164,22 +164,12 @@ func (s *Site) statusOfNodes(now time.Time) *status.Status {
 // seeEvery is how often restarts of nodes are looked for.
 const seeEvery = 5 * time.Second
 
-// noteProgress remembers since when collectors have not run.
-func (s *Site) noteProgress(now time.Time) {
-	if ran, of := s.Progress(); ran < of {
-		s.unfinished.CompareAndSwap(nil, &now)
-	} else {
-		s.unfinished.Store(nil)
-	}
-}
-
-// FollowRestarts remembers which nodes restart, and since when collectors have not run, until ctx ends.
+// FollowRestarts remembers which nodes restart, and since when something is not known yet, until ctx ends.
 func (s *Site) FollowRestarts(ctx context.Context) {
 	every := time.NewTicker(seeEvery)
 	defer every.Stop()
 	for {
-		s.restarts.See(status.OfNodes(s.Store.Jobs(), time.Now(), s.Pool))
-		s.noteProgress(time.Now())
+		s.statusOfNodes(time.Now())
 		select {
 		case <-every.C:
 		case <-ctx.Done():

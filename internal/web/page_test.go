@@ -189,7 +189,7 @@ func TestStatusIsStartingUntilAllCollectorsHaveRun(t *testing.T) {
 	s := newSite()
 	sourced(t, s, group())
 	s.Progress = func() (ran, of int) { return 12, 60 }
-	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "<title>Starting – avax-exporter</title>", "12 of 60 collectors have run.", "No collector has run yet")
+	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "<title>Starting – avax-exporter</title>", "12 of 60 collectors have run; a fault from ", "No collector has run yet")
 }
 
 // A start that does not end is a fault.
@@ -197,7 +197,8 @@ func TestStartingEnds(t *testing.T) {
 	s := newSite()
 	sourced(t, s, group())
 	s.Progress = func() (ran, of int) { return 12, 60 }
-	s.noteProgress(time.Now().Add(-6 * time.Minute))
+	first := status.OfNodes(s.Store.Jobs(), time.Now().Add(-6*time.Minute), s.Pool)
+	s.restarts.See(first)
 	demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), "48 collectors have not run for 6 min", "!Starting")
 
 	s = siteWith(t, `avax_node_up{node="a"} 1`)

@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
@@ -291,7 +292,7 @@ func TestSafeToStopIgnoresStaleSamples(t *testing.T) {
 func TestSafeToStopIsUnknownWithoutARun(t *testing.T) {
 	s := newSite()
 	s.Progress = func() (ran, of int) { return 3, 60 }
-	wantStop(t, s, "a", 503, "not known: 3 of 60 collectors have run\n")
+	wantStop(t, s, "a", 503, "not known: 3 of 60 collectors have run; a fault from "+words.ClockTime(time.Now(), time.Now().Add(5*time.Minute))+"\n")
 	wantStop(t, siteWith(t, `avax_node_up{node="a"} 1`), "a", 503, "not known: how much of P would stay connected: its collector has not run here: it may be "+
 		"disabled\n")
 }
@@ -329,15 +330,15 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", got, body, status, text)
 			}
 		}
-		wantStop(t, s, "a", 503, "not known: the chains of b are not known yet: retry in a few seconds\n")
+		wantStop(t, s, "a", 503, "not known: the chains of b are not known yet: retry in a few seconds; a fault from 00:02 UTC\n")
 		ready(503, "the chains of b are not known yet")
 		time.Sleep(2 * time.Minute)
 		ready(200, "ready") // the node answers, but does not tell its chains
 		undiscovered = nil
 		counts(s, all)
-		wantStop(t, s, "a", 503, "not known: chain two is not counted yet: retry in a few seconds\n")
+		wantStop(t, s, "a", 503, "not known: chain two is not counted yet: retry in a few seconds; a fault from 00:04 UTC\n")
 		chains = []string{"one"}
-		wantStop(t, s, "a", 503, "not known: d stopped answering and still counts as connected: retry in a few seconds\n")
+		wantStop(t, s, "a", 503, "not known: d stopped answering and still counts as connected: retry in a few seconds; a fault from 00:04 UTC\n")
 		unreachable = nil
 		wantStop(t, s, "a", 503, "not known: c did not answer within 2 s and counts as connected: retry in a few seconds\n")
 		silent = []string{"down"}

@@ -66,8 +66,7 @@ type Site struct {
 	Version        string
 	Log            *slog.Logger
 
-	began          time.Time                 // when the site was created
-	unfinished     atomic.Pointer[time.Time] // since when collectors have not run for the first time; nil: all have
+	began          time.Time // when the site was created
 	wasReady       atomic.Bool
 	readyAskedAt   atomic.Pointer[time.Time] // time of the first request of /-/ready
 	silenceChanges atomic.Int64
@@ -107,6 +106,7 @@ const maxAddress = 2000
 func (s *Site) start() {
 	if s.began.IsZero() {
 		s.began = time.Now()
+		s.Pool.Restarts = &s.restarts
 	}
 	s.limits = newLimits()
 	s.fixedPages, s.namedPages = newShared[[]byte](s.limits.fixed, kept), newShared[[]byte](s.limits.named, kept)
