@@ -2,6 +2,7 @@ package alerting
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -11,38 +12,62 @@ import (
 // the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, the families inside
 // scalar(), and the series of a product that only copies its values.
 func ValueFamilies(groups []Group, expr string) []string {
-	recorded := map[string][]Rule{}
-	for _, g := range groups {
-		for _, r := range g.Rules {
-			if r.Type == RecordingRule {
-				recorded[r.Name] = append(recorded[r.Name], r)
-			}
-		}
-	}
 	var families []string
 	seen := map[string]bool{} // expressions
 	var add func(expr string, chosen []*labels.Matcher)
 	add = func(expr string, chosen []*labels.Matcher) {
-		parsed, err := Parser.ParseExpr(expr)
-		if err != nil || seen[expr] {
-			return // a rule of a Prometheus may use functions that this parser does not know
+		if seen[expr] {
+			return
 		}
 		seen[expr] = true
-		for _, selector := range valueSelectors(parsed) {
-			rules := recorded[selector.Name]
-			if rules == nil && !slices.Contains(families, selector.Name) {
-				families = append(families, selector.Name)
-			}
+		for _, selector := range selectors.of(expr) {
+			recorded := false
 			chosen := slices.Concat(chosen, selector.LabelMatchers)
-			for _, r := range rules {
-				if !slices.ContainsFunc(chosen, func(m *labels.Matcher) bool { value, set := r.Labels[m.Name]; return set && !m.Matches(value) }) {
-					add(r.Query, chosen)
+			for _, g := range groups {
+				for i := range g.Rules { // not copied: there are hundreds
+					r := &g.Rules[i]
+					if r.Name != selector.Name || r.Type != RecordingRule {
+						continue
+					}
+					recorded = true
+					if !slices.ContainsFunc(chosen, func(m *labels.Matcher) bool { value, set := r.Labels[m.Name]; return set && !m.Matches(value) }) {
+						add(r.Query, chosen)
+					}
 				}
+			}
+			if !recorded && !slices.Contains(families, selector.Name) {
+				families = append(families, selector.Name)
 			}
 		}
 	}
 	add(expr, nil)
 	return families
+}
+
+// selectors are those of the expressions that were asked for: the status page asks for those of the active alerts each time that it is shown.
+var selectors = valueSelectorsOf{by: map[string][]*parser.VectorSelector{}}
+
+type valueSelectorsOf struct {
+	mu sync.Mutex
+	by map[string][]*parser.VectorSelector
+}
+
+// of returns none for an expression that cannot be parsed: a rule of a Prometheus may use functions that this parser does not know.
+func (v *valueSelectorsOf) of(expr string) []*parser.VectorSelector {
+	const most = 4096 // several times as many as there are rules
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all, known := v.by[expr]
+	if !known {
+		if parsed, err := Parser.ParseExpr(expr); err == nil {
+			all = valueSelectors(parsed)
+		}
+		if len(v.by) >= most {
+			clear(v.by)
+		}
+		v.by[expr] = all
+	}
+	return all
 }
 
 // AlertsByFamily returns the names of a rules file's alerts, by the families from which their values are computed.

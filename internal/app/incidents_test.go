@@ -56,6 +56,7 @@ type world struct {
 	episodes []*episode // in order of time
 	seen     int        // number of received alerts
 	closely  time.Time  // until when the status page is checked in every second
+	down     bool       // whether a node is
 }
 
 // Further participants.
@@ -201,15 +202,18 @@ func (e *episode) String() string {
 // closelyFor is how long the status page is checked in every second after a change.
 const closelyFor = 2 * time.Minute
 
-// wait records all alerts and notifications until the time is over, or until the condition is true. In every second in which a node
-// is down, or that follows a change, every 15 seconds for an hour, and then once a minute, it checks the status page.
+// wait records all alerts and notifications until the time is over, or until the condition is true. It checks the status page in every second after a
+// change, and after a node goes down or comes back, every 15 seconds for an hour, and then once a minute.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
 	steps := 0
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		for next := time.Now().Add(min(15*time.Second, time.Until(end))); time.Now().Before(next); {
 			time.Sleep(min(time.Second, time.Until(next)))
-			if time.Now().Before(w.closely) || w.aNodeIsDown() {
+			if down := w.aNodeIsDown(); down != w.down {
+				w.down, w.closely = down, time.Now().Add(closelyFor)
+			}
+			if time.Now().Before(w.closely) {
 				w.pageIsHonest(t)
 			}
 		}
