@@ -139,7 +139,7 @@ func (m *Method) Raw(ctx context.Context, u *Upstream, path string, params any) 
 			return nil, err
 		}
 		text = text.Clone()
-		_, err = m.decodeBytes(text)
+		_, err = m.Decode(text)
 		return text, err
 	}
 	value, err := u.do(ctx, &raw, path, params)
@@ -147,7 +147,8 @@ func (m *Method) Raw(ctx context.Context, u *Upstream, path string, params any) 
 	return answer, err
 }
 
-func (m *Method) decodeBytes(text jsontext.Value) (any, error) {
+// Decode decodes an answer as Call does.
+func (m *Method) Decode(text jsontext.Value) (any, error) {
 	d := wire.NewDecoder(bytes.NewReader(text))
 	defer wire.Free(d)
 	return m.decode(d)
@@ -158,7 +159,7 @@ type Cursor struct{ Param, Value string }
 
 // Next returns the cursor in an answer. Of a method without pages it is empty.
 func (m *Method) Next(answer jsontext.Value) Cursor {
-	value, _ := m.decodeBytes(answer)
+	value, _ := m.Decode(answer)
 	if page, ok := value.(interface{ Next() Cursor }); ok {
 		return page.Next()
 	}

@@ -99,12 +99,16 @@ func (b EthBlock) GasTarget() *float64 { return exponential(1_000_000, b.TargetE
 // MinBlockDelay returns the shortest time between blocks in seconds (ACP-226), or nil.
 func (b EthBlock) MinBlockDelay() *float64 { return exponential(0.001, b.MinDelayExcess, 1<<20) }
 
-// exponential returns least × e^(excess/k), the form in which headers hold what validators vote on, or nil without an excess.
+// exponential returns least × e^(excess/k), the form in which headers hold what validators vote on, or nil without an excess, or if the result is more than
+// the 64 bits that a node has for it.
 func exponential(least float64, excess *wire.HexUint64, k float64) *float64 {
 	if excess == nil {
 		return nil
 	}
 	value := least * math.Exp(float64(*excess)/k)
+	if value > math.MaxUint64 {
+		return nil
+	}
 	return &value
 }
 

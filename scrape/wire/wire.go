@@ -270,12 +270,14 @@ func scan[T any](d *jsontext.Decoder, into *T, parse func(string) (T, error)) er
 	case text == "":
 		err = errors.New("an empty string")
 	default:
-		*into, err = parse(text)
-		if errors.Is(err, strconv.ErrRange) {
-			err = errors.New("does not fit 64 bits")
-		}
-		if err != nil {
+		var value T
+		switch value, err = parse(text); {
+		case errors.Is(err, strconv.ErrRange):
+			err = fmt.Errorf("%s does not fit 64 bits", quote(text))
+		case err != nil:
 			err = fmt.Errorf("%s %w", quote(text), err)
+		default:
+			*into = value // a number out of bounds is nowhere
 		}
 	}
 	return err
