@@ -29,6 +29,9 @@ const (
 // of the others, or by it and another source. With one or two voices none is left out: the highest one is believed.
 func Deciding(n int) int { return (n - 1) / 2 }
 
+// Most returns how many of n voices about a fact must say the same.
+func Most(n int) int { return n/2 + 1 }
+
 // Reached returns the number that most voices have reached. It panics without voices.
 func Reached(voices []float64) float64 {
 	sorted := slices.Sorted(slices.Values(voices))
@@ -182,7 +185,7 @@ func (b *ballot[T]) like(i int) (all []int) {
 // majority returns the indexes of the answers that more than half of the nodes gave; nil if there is none.
 func (b *ballot[T]) majority() []int {
 	for i := range b.values {
-		if like := b.like(i); 2*len(like) > len(b.values) {
+		if like := b.like(i); len(like) >= Most(len(b.values)) {
 			return like
 		}
 	}

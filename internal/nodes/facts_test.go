@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/section"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 //go:generate go test -run TestFactsPageIsCurrent -update .
@@ -24,4 +26,47 @@ func TestFactsPageIsCurrent(t *testing.T) {
 	}
 	const page = "../../docs/decisions/views.md"
 	testworld.Golden(t, page, must.Get(section.With(page, "facts", table))(t), "make docs")
+}
+
+//go:generate go test -run TestVoicesPageIsCurrent -update .
+
+// How many false voices decide nothing is computed by the functions that decide.
+func TestVoicesPageIsCurrent(t *testing.T) {
+	const truth = 100
+	heights := func(n int) (harmless int) {
+		for k := 1; k < n; k++ {
+			for _, lie := range []float64{0, 1e6} {
+				voices := slices.Repeat([]float64{truth}, n)
+				for i := range k {
+					voices[i] = lie
+				}
+				if nodes.Reached(voices) != truth {
+					return harmless
+				}
+			}
+			harmless = k
+		}
+		return harmless
+	}
+	says := func(harmless int, none string) string {
+		if harmless == 0 {
+			return none
+		}
+		return words.Plural(harmless, "false voice decides", "false voices decide") + " nothing"
+	}
+	none := map[int][2]string{1: {"nothing is compared: the one decides", "the one decides"}, 2: {"both must agree, or the observers decide", "the higher one decides"}}
+	table := "| voices | a compared fact | a height or an epoch |\n|---|---|---|\n"
+	for n := 1; n <= 7; n++ {
+		facts := n - nodes.Most(n)
+		if n > 2 && (facts < 1 || heights(n) < 1) {
+			t.Errorf("one of %d voices decides", n)
+		}
+		table += fmt.Sprintf("| %d | %s | %s |\n", n, says(facts, none[n][0]), says(heights(n), none[n][1]))
+	}
+	table += "\n| not compared | on whose word it rests |\n|---|---|\n"
+	for _, o := range nodes.Others {
+		table += fmt.Sprintf("| %s | %s |\n", o.Name, o.By)
+	}
+	const page = "../../docs/decisions/views.md"
+	testworld.Golden(t, page, must.Get(section.With(page, "voices", table))(t), "make docs")
 }
