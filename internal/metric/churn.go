@@ -8,14 +8,18 @@ import (
 )
 
 const (
-	// maxNewOfNode is the maximum number of series that a node may add within an hour, apart from those of the first run of each job. A name that a
-	// node invents is a new series, and the history of the rules keeps each for hours.
+	// maxNewOfNode is the maximum number of series that a node may add within an hour, apart from those of its first runs. A name that a node
+	// invents is a new series, and the history of the rules keeps each for hours.
 	maxNewOfNode = 1000
 	// maxNew is the same for a target that is not a node.
 	maxNew = 5000
 	// newOfNodePerNode and newPerNode raise these maxima in a large fleet: a reload may add most of its nodes, and each adds series about its
 	// validator to the network and to the views of other nodes.
 	newOfNodePerNode, newPerNode = 10, 100
+	// firstRuns is the time after which the first run of another job of a node counts, such as of a chain that was found later.
+	firstRuns = 10 * time.Minute
+	// ofSilent is the number of jobs that export something about a node that does not answer: its first runs begin after them.
+	ofSilent = 4
 	// churnWindow is the time for which new series are counted.
 	churnWindow = time.Hour
 )
@@ -24,17 +28,14 @@ const (
 type Churn struct{ byTarget map[Target]*newSeries }
 
 type newSeries struct {
-	since time.Time
-	count int
+	first, since time.Time
+	jobs, count  int // jobs that had a first run; new series since the time in since
 }
 
 // Limit returns the chunks of a run without the families whose new series are too many within the hour. before are the chunks that the job
 // exported last; nil if it has exported none yet. nodes is the number of configured nodes. For a family that it leaves out, it returns the
 // previous chunk in shown. The error is ErrTooMany.
 func (c *Churn) Limit(t Target, nodes int, before, now []Chunk, at time.Time) (kept, shown []Chunk, err error) {
-	if before == nil {
-		return now, now, nil
-	}
 	limit := max(maxNew, newPerNode*nodes)
 	if t.Node != "" {
 		t, limit = Target{Node: t.Node}, max(maxNewOfNode, newOfNodePerNode*nodes)
@@ -44,8 +45,19 @@ func (c *Churn) Limit(t Target, nodes int, before, now []Chunk, at time.Time) (k
 	}
 	made := c.byTarget[t]
 	if made == nil || at.Sub(made.since) >= churnWindow {
-		made = &newSeries{since: at}
-		c.byTarget[t] = made
+		next := &newSeries{since: at}
+		if made != nil {
+			next.first, next.jobs = made.first, made.jobs
+		}
+		made, c.byTarget[t] = next, next
+	}
+	if before == nil {
+		if made.jobs++; made.jobs <= ofSilent {
+			made.first = at
+		}
+		if t.Node == "" || at.Sub(made.first) < firstRuns {
+			return now, now, nil
+		}
 	}
 	var errs []error
 	for _, chunk := range now {
