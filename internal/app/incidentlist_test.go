@@ -27,13 +27,13 @@ var nodeIncidents = []incident{
 		what:  "a node stops",
 		begin: func(w *world) { w.Node("bravo").Stop() },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute, downs: true,
 	},
 	{
 		what:  "a node accepts connections but does not answer",
 		begin: func(w *world) { w.Node("alpha").Inject(simnet.Hung()) },
 		end:   func(w *world) { w.Node("alpha").Recover() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute, downs: true,
 	},
 	{
 		what: "a node stops for a minute, every five minutes",
@@ -44,7 +44,7 @@ var nodeIncidents = []incident{
 				time.AfterFunc(at+time.Minute, w.Node("bravo").Start)
 			}
 		},
-		warns: []string{"AvaxNodeFlapping"}, within: 20 * time.Minute, heals: 2 * time.Hour,
+		warns: []string{"AvaxNodeFlapping"}, within: 20 * time.Minute, heals: 2 * time.Hour, comesAndGoes: true,
 	},
 	{
 		what:  "every answer of a node takes three seconds",
@@ -176,14 +176,14 @@ var cascades = []incident{
 		nodes: []string{"alpha", "bravo", "charlie", "echo"},
 		begin: func(w *world) { w.Node("bravo").Stop() },
 		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, within: 6*time.Minute + slack, ended: 2 * time.Minute, downs: true,
 		notified: 1, says: "bravo: no answer (validator)",
 	},
 	{
 		what:  "all configured nodes stop, as when their site has no power",
 		begin: func(w *world) { each(configured, func(n string) { w.Node(n).Stop() }) },
 		end:   func(w *world) { each(configured, func(n string) { w.Node(n).Start() }) },
-		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack,
+		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack, downs: true,
 		notified: 1, says: "All nodes: no answer from alpha bravo charlie foxtrot spare",
 	},
 	{
@@ -191,7 +191,7 @@ var cascades = []incident{
 		more:  slices.Concat(rack, hosts),
 		begin: func(w *world) { each(rack, func(n string) { w.Node(n).Stop() }) },
 		end:   func(w *world) { each(rack, func(n string) { w.Node(n).Start() }) },
-		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack,
+		pages: []string{"AvaxNodeDown"}, within: 210*time.Second + slack, downs: true,
 		notified: 1, says: "5 of 30 nodes: no answer from rack1 rack2 rack3 rack4 rack5",
 	},
 	{

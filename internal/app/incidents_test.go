@@ -36,6 +36,9 @@ type incident struct {
 	notified int    // number of notifications of pages; 0: not counted
 	says     string // text in the summary of the first page
 
+	downs        bool // nodes do not answer from begin to end
+	comesAndGoes bool // the fault ends and returns
+
 	healthy time.Duration // time before begin; 0: ten minutes
 	startup simnet.Startup
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
@@ -57,6 +60,9 @@ type world struct {
 	seen     int        // number of received alerts
 	closely  time.Time  // until when the status page is checked in every second
 	down     bool       // whether a node is
+
+	told        []told   // see isOneFault
+	differences []string // that were reported
 }
 
 // Further participants.
@@ -217,10 +223,10 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 				w.pageIsHonest(t)
 			}
 		}
-		if steps++; steps%4 == 0 || steps < 240 {
-			w.pageIsHonest(t)
-		}
 		w.record(t)
+		if steps++; steps%4 == 0 || steps < 240 {
+			w.isOneFault(t, w.pageIsHonest(t), steps%4 == 0 && steps < 240)
+		}
 	}
 }
 
@@ -294,6 +300,12 @@ func (i incident) run(t *testing.T) outcome {
 			return (i.quick || time.Since(o.recovered) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
 		})
 		o.episodes = w.episodes
+		if !i.comesAndGoes {
+			w.neverGreenBetween(t, o.at, o.recovered)
+		}
+		if i.downs {
+			w.downtimeIs(t, o.at, o.recovered)
+		}
 	})
 	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {

@@ -247,8 +247,8 @@ var (
 )
 
 // pageIsHonest checks that nothing is green while something configured is unread, that all configured nodes are counted, and that the headline names
-// nodes by their names, no node that is well, and those that do not answer first.
-func (w *world) pageIsHonest(t *testing.T) {
+// nodes by their names, no node that is well, and those that do not answer first. It returns the page.
+func (w *world) pageIsHonest(t *testing.T) string {
 	t.Helper()
 	_, page := w.Get(t, "/")
 	title := headline.FindStringSubmatch(page)
@@ -285,6 +285,7 @@ func (w *world) pageIsHonest(t *testing.T) {
 	if silent != nil && !strings.HasPrefix(title[2], silent[1]+": no answer") && !strings.Contains(title[2], "nodes do not answer: ") {
 		t.Errorf("%s does not answer, but the headline is %s", silent[1], title[2])
 	}
+	return page
 }
 
 // The first moments after a start with a state directory.

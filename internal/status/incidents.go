@@ -86,12 +86,23 @@ func (st *Status) facts() (all []*fact) {
 		add(l.Chain, l.State, false, l.Chain)
 	}
 	for _, v := range st.Validators {
-		add(cmp.Or(st.NameOf(v.NodeID, ""), v.NodeID), v.Fact(), false, v.NodeID)
+		if fact := v.Fact(); fact.Text != notConnected || !st.silent(v.NodeID) {
+			add(cmp.Or(st.NameOf(v.NodeID, ""), v.NodeID), fact, false, v.NodeID)
+		}
 	}
 	for _, d := range st.Delegations {
+		if fact := st.FactOf(d); fact.Text == notConnected && st.silent(d.NodeID) {
+			continue
+		}
 		add("delegation of "+d.Owner+" to "+cmp.Or(st.NameOf(d.NodeID, ""), d.NodeID), st.FactOf(d), false, d.TxID)
 	}
 	return all
+}
+
+// silent reports whether the node with an ID does not answer: that it is not connected is an effect.
+func (st *Status) silent(id string) bool {
+	n := st.nodeByName[st.NodeOf(id)]
+	return n != nil && n.Down()
 }
 
 // has reports whether an alert is about what has the fact.

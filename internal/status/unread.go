@@ -157,10 +157,13 @@ func (v *Validator) Fact() State {
 	case v.RewardReachable.Is(0):
 		return State{Severity: Bad, Text: "reward out of reach"}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Bad, Text: "not connected"}
+		return State{Severity: Bad, Text: notConnected}
 	}
 	return State{}
 }
+
+// notConnected is the fact that no node is connected to a validator.
+const notConnected = "not connected"
 
 // Fact is what the newest samples say about a validator of an L1.
 func (v *L1Validator) Fact() State {
@@ -168,7 +171,7 @@ func (v *L1Validator) Fact() State {
 	case v.Active.Is(0):
 		return State{Severity: Bad, Text: "inactive"}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Bad, Text: "not connected"}
+		return State{Severity: Bad, Text: notConnected}
 	}
 	return State{}
 }

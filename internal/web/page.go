@@ -228,7 +228,7 @@ func (s *Site) statusPage(ctx context.Context, query url.Values, now time.Time) 
 		h.Main(
 			headlineSection(title, sums),
 			v.silencedLine(),
-			g.If(len(problems) > 0 || others > 0 || len(v.unalerted()) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
+			g.If(len(problems) > 0 || others > 0 || len(v.incidents) > 0, h.Section(h.Aria("label", "Problems"), v.problemList(problems),
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
 			cannotRead(v.past.err, "The history cannot be read."), // here only v.nodes reads it
 			v.inhibitWarning(),

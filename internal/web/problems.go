@@ -15,22 +15,38 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
-// unalerted returns the incidents that no alert is about yet.
-func (v *view) unalerted() []*status.Incident {
-	return slices.DeleteFunc(slices.Clone(v.incidents), func(i *status.Incident) bool { return i.Cause != nil })
+// inOrder shows the incidents, the worst first, and then the other problems: an incident that no alert is about yet as a fact, one that has an alert as the
+// problem with this alert.
+func (v *view) inOrder(problems []*status.Problem, fact func(*status.Incident) g.Node, problem func(*status.Problem) g.Node) g.Node {
+	var all g.Group
+	shown := map[string]bool{}
+	show := func(name string) {
+		if at := slices.IndexFunc(problems, func(p *status.Problem) bool { return p.Name == name }); at >= 0 && !shown[name] {
+			shown[name], all = true, append(all, problem(problems[at]))
+		}
+	}
+	for _, i := range v.incidents {
+		if i.Cause == nil {
+			all = append(all, fact(i))
+		} else {
+			show(i.Cause.Root().Rule.Name)
+		}
+	}
+	for _, p := range problems {
+		show(p.Name)
+	}
+	return all
 }
 
-// factItems shows the incidents that no alert is about yet.
-func (v *view) factItems() g.Node {
-	return g.Map(v.unalerted(), func(i *status.Incident) g.Node {
-		title := v.incidentHeadline(i)
-		since := ""
-		if !i.Since.IsZero() {
-			since = sinceText(i.Since, v.At)
-		}
-		return h.Li(h.Class(status.Urgency{Severity: i.Severity, Pending: true}.Class()),
-			h.P(h.Strong(titled(title.title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(since))), g.If(title.text != "", h.P(h.Class("action"), prose(title.text))))
-	})
+// factItem shows an incident that no alert is about yet.
+func (v *view) factItem(i *status.Incident) g.Node {
+	title := v.incidentHeadline(i)
+	since := ""
+	if !i.Since.IsZero() {
+		since = sinceText(i.Since, v.At)
+	}
+	return h.Li(h.Class(status.Urgency{Severity: i.Severity, Pending: true}.Class()),
+		h.P(h.Strong(titled(title.title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(since))), g.If(title.text != "", h.P(h.Class("action"), prose(title.text))))
 }
 
 // sinceText says since when something lasts.
@@ -40,7 +56,7 @@ func sinceText(at, now time.Time) string {
 
 // problemList shows what no alert is about yet, and problems, each with at most maxLines alerts.
 func (v *view) problemList(problems []*status.Problem) g.Node {
-	return h.Ul(h.Class("problems"), v.factItems(), g.Map(problems, func(p *status.Problem) g.Node {
+	return h.Ul(h.Class("problems"), v.inOrder(problems, v.factItem, func(p *status.Problem) g.Node {
 		worst := p.Worst()
 		shown := p.Alerts[:min(len(p.Alerts), maxLines)]
 		var lines g.Group
