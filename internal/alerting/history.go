@@ -416,7 +416,8 @@ func (h *history) restart() {
 // saver runs history in the background, because a disk may hang.
 type saver struct {
 	*history
-	week    *week
+	week    *longStore
+	quarter *longStore
 	metrics *Metrics
 	idle    chan struct{} // holds an element while nothing is written
 	since   time.Time     // start of the write in progress, if idle is empty
@@ -426,16 +427,22 @@ type saver struct {
 // maxSave is the longest duration of a write that is not reported.
 const maxSave = time.Minute
 
-func newSaver(h *history, w *week, m *Metrics) *saver {
-	s := &saver{history: h, week: w, metrics: m, idle: make(chan struct{}, 1)}
+func newSaver(h *history, week, quarter *longStore, m *Metrics) *saver {
+	s := &saver{history: h, week: week, quarter: quarter, metrics: m, idle: make(chan struct{}, 1)}
 	s.idle <- struct{}{}
 	m.saved.Set(1) // until a write fails
 	return s
 }
 
+func (s *saver) long() []*longStore { return []*longStore{s.week, s.quarter} }
+
 // load reads the saved samples.
 func (s *saver) load(store *Store) {
-	s.note(errors.Join(s.history.load(store, time.Now()), s.week.load(s.week.store, time.Now())), "alert history not read")
+	errs := []error{s.history.load(store, time.Now())}
+	for _, l := range s.long() {
+		errs = append(errs, l.load(l.store, time.Now()))
+	}
+	s.note(errors.Join(errs...), "alert history not read")
 }
 
 // save writes the samples in the background, unless the previous write has not ended.
@@ -444,7 +451,11 @@ func (s *saver) save(store *Store, keep time.Duration) {
 	case <-s.idle:
 		s.since = time.Now()
 		go func() {
-			s.note(errors.Join(s.history.save(store, keep), s.week.save(s.week.samples(), WeekHistory)), "alert state not saved")
+			errs := []error{s.history.save(store, keep)}
+			for _, l := range s.long() {
+				errs = append(errs, l.save(l.samples(), l.keep))
+			}
+			s.note(errors.Join(errs...), "alert state not saved")
 			s.idle <- struct{}{}
 		}()
 	default:
@@ -467,7 +478,9 @@ func (s *saver) last(store *Store, keep time.Duration) bool {
 		}
 	}
 	s.history.close()
-	s.week.close()
+	for _, l := range s.long() {
+		l.close()
+	}
 	return true
 }
 
@@ -475,8 +488,10 @@ func (s *saver) last(store *Store, keep time.Duration) bool {
 func (s *saver) restart() {
 	<-s.idle
 	s.history.restart()
-	if err := s.week.setBack(time.Now()); err != nil {
-		s.log.Error("samples of the week not dropped", "err", err)
+	for _, l := range s.long() {
+		if err := l.setBack(time.Now()); err != nil {
+			s.log.Error("long history not dropped", "err", err)
+		}
 	}
 	s.idle <- struct{}{}
 }

@@ -21,6 +21,7 @@ type Metrics struct {
 	history       prometheus.Gauge
 	series        prometheus.Gauge
 	saved         prometheus.Gauge
+	availability  *availability
 }
 
 // NewMetrics registers the families and returns them.
@@ -57,6 +58,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Help: "1 if the state of alerts is on disk, 0 if a restart would lose it. Absent without AVAX_STATE_DIR.",
 		}),
 	}
+	m.availability = &availability{}
+	r.MustRegister(m.availability)
 	for _, s := range []string{Pending, Firing} {
 		m.alerts.WithLabelValues(s)
 	}

@@ -83,13 +83,20 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 		a.o.State = &state.Dir{} // in memory only: a restart loses it
 		o.Registerer.Unregister(a.metrics.saved)
 	}
-	ofWeek, err := newWeek(a.o.State, a.log)
+	if a.o.State.Path() == "" {
+		o.Registerer.Unregister(a.metrics.availability) // a restart would lose it
+	}
+	week, err := newWeek(a.o.State, a.log)
+	if err != nil {
+		return nil, err
+	}
+	quarter, err := newQuarter(a.o.State, a.log)
 	if err != nil {
 		return nil, err
 	}
 	stored := newHistory(a.o.State, a.log, "history", partEvery)
 	stored.instance = o.Instance
-	a.saver = newSaver(stored, ofWeek, a.metrics)
+	a.saver = newSaver(stored, week, quarter, a.metrics)
 
 	var block config.AlertingConfig
 	if o.Notifies() {
@@ -169,7 +176,7 @@ func (a *Alerting) run(ctx context.Context, stop context.CancelFunc, block confi
 	if !a.saver.last(e.store, a.keep(e.store)) {
 		return // the disk hangs, and the store is in use
 	}
-	if err := errors.Join(e.store.Close(), a.saver.week.store.Close()); err != nil {
+	if err := errors.Join(e.store.Close(), a.saver.week.store.Close(), a.saver.quarter.store.Close()); err != nil {
 		a.log.Error("samples not released", "err", err)
 	}
 }
@@ -420,7 +427,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 			a.updateMetrics()
 			a.metrics.series.Set(float64(e.store.NumSeries()))
 			a.metrics.history.Set(e.store.age().Seconds())
-			if err := a.saver.week.sample(ctx, e.promQL, time.Now()); err != nil && ctx.Err() == nil {
+			if err := a.sampleLong(ctx, e, time.Now()); err != nil && ctx.Err() == nil {
 				a.log.Error("samples of the week not added", "err", err)
 			}
 			a.saver.save(e.store, a.keep(e.store))

@@ -21,36 +21,56 @@ const (
 	// WeekHistory is how long the week keeps its samples, and WeekStep the time between two of them. A sample is at a multiple of WeekStep.
 	WeekHistory = 7 * 24 * time.Hour
 	WeekStep    = 5 * time.Minute
+	// QuarterHistory is how long the quarter keeps its samples. It has one of each hour, and of alerts one at each WeekStep.
+	QuarterHistory = 90 * 24 * time.Hour
+	quarterStep    = time.Hour
 	// maxWeekSeries is the maximum number of series of the week, and maxNodeAlerts that of new series of alerts of one node in a day: a node may invent
 	// names.
 	maxWeekSeries = 20_000
 	maxNodeAlerts = 500
 )
 
-// weekly are the series that the pages show for a week, and how a sample of each is computed.
-var weekly = func() (all []weekSeries) {
-	for _, s := range []weekSeries{
+// weekly are the series that the pages show for a week, and how a sample of each is computed from those of the engine. Those of hourly are computed from
+// them.
+var (
+	weekly = every(WeekStep, []keptSeries{
 		{"avax_node_up", `avg without (instance, pod) (avg_over_time(avax_node_up[%s]))`},
 		{"avax_validator_downtime_used_seconds", `max without (instance, pod) (last_over_time(avax_validator_downtime_used_seconds[%s]))`},
 		{"avax_l1_validator_runway_seconds", `min without (instance, pod) (last_over_time(avax_l1_validator_runway_seconds[%s]))`},
 		{"avax:downtime_used_seconds", `last_over_time(avax:downtime_used_seconds[%s])`},
 		{"avax:reward_reachable_avax", `last_over_time(avax:reward_reachable_avax[%s])`},
+		{availableName, `max by (node_id) (avg_over_time((
+				avg by (node_id) (avax_validator_connected and ignoring (node_id) avax:node_sound) > bool 0.5)[%s:1m]))
+			or max by (chain) (avg_over_time((0 * avax:l1_reachable_ratio + 1 unless avax:l1_quorum_lost or 0 * avax:l1_quorum_lost)[%[1]s:1m]))`},
+	})
+	alertsKept = every(WeekStep, []keptSeries{
 		{"avax:fault_since_timestamp_seconds", `min without (instance, pod) (last_over_time(avax:fault_since_timestamp_seconds[%s]))`},
 		{"ALERTS", `max without (instance, pod) (max_over_time(ALERTS{alertstate="firing", severity!="none"}[%s]))`},
 		{forState, `max without (instance, pod) (last_over_time(` + forState + `{severity!="none"}[%[1]s])
 			and ignoring (alertstate) max_over_time(ALERTS{alertstate="firing"}[%[1]s]))`},
-	} {
-		all = append(all, weekSeries{s.name, fmt.Sprintf(s.expr, model.Duration(WeekStep))})
+	})
+	hourly = every(quarterStep, []keptSeries{
+		{watchedSteps, `sum by (node, node_id, chain) (count_over_time(` + watched + `[%s]))`},
+		{lostSteps, `sum by (node, node_id, chain) (count_over_time(` + watched + `[%[1]s]) - sum_over_time(` + watched + `[%[1]s])) > 0`},
+	})
+)
+
+type keptSeries struct{ name, expr string }
+
+// every returns series whose expressions are about one step.
+func every(step time.Duration, series []keptSeries) (all []keptSeries) {
+	for _, s := range series {
+		all = append(all, keptSeries{s.name, fmt.Sprintf(s.expr, model.Duration(step))})
 	}
 	return all
-}()
+}
 
-type weekSeries struct{ name, expr string }
-
-// week holds a few series for a week. The store of the engine has every series, but for a day at most.
-type week struct {
+// longStore holds a few series for a long time. The store of the engine has every series, but for a day at most.
+type longStore struct {
 	*history
-	sampled time.Time // time of the last samples
+	keep    time.Duration
+	order   time.Duration               // the length of half a chunk
+	sampled map[time.Duration]time.Time // time of the last samples, by step
 
 	mu    sync.Mutex
 	store *Store
@@ -60,73 +80,99 @@ type week struct {
 	counted time.Time
 }
 
-func newWeek(dir *state.Dir, log *slog.Logger) (*week, error) {
-	w := &week{history: newHistory(dir, log, "week", WeekHistory/14)}
-	return w, w.reset()
+func newWeek(dir *state.Dir, log *slog.Logger) (*longStore, error) {
+	return newLongStore(dir, log, "week", WeekHistory, 24*time.Hour) // long chunks
+}
+
+func newQuarter(dir *state.Dir, log *slog.Logger) (*longStore, error) {
+	return newLongStore(dir, log, "quarter", QuarterHistory, 10*24*time.Hour)
+}
+
+func newLongStore(dir *state.Dir, log *slog.Logger, name string, keep, order time.Duration) (*longStore, error) {
+	l := &longStore{history: newHistory(dir, log, name, keep/14), keep: keep, order: order}
+	return l, l.reset()
 }
 
 // reset replaces the store by an empty one.
-func (w *week) reset() error {
-	store, err := OpenStore(logs.AtLeast(slog.LevelError, w.log), prometheus.NewRegistry(), 24*time.Hour) // long chunks
+func (l *longStore) reset() error {
+	store, err := OpenStore(logs.AtLeast(slog.LevelError, l.log), prometheus.NewRegistry(), l.order)
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.store != nil {
-		err = w.store.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store != nil {
+		err = l.store.Close()
 	}
-	w.store, w.counted, w.known, w.ofNode = store, time.Time{}, map[uint64]storage.SeriesRef{}, map[string]int{}
+	l.store, l.counted, l.known, l.ofNode = store, time.Time{}, map[uint64]storage.SeriesRef{}, map[string]int{}
+	l.sampled = map[time.Duration]time.Time{}
 	return err
 }
 
-func (w *week) samples() *Store {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.store
+func (l *longStore) samples() *Store {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.store
 }
 
-// sample adds the samples of the last step, once in each step. It reads them from the engine's store.
-func (w *week) sample(ctx context.Context, from PromQL, now time.Time) error {
-	at := now.Truncate(WeekStep)
-	if !at.After(w.sampled) {
+// sample adds the samples of the last step, once in each step. It reads them from another store.
+func (l *longStore) sample(ctx context.Context, series []keptSeries, from PromQL, step time.Duration, now time.Time) error {
+	at := now.Truncate(step)
+	if !at.After(l.sampled[step]) {
 		return nil
 	}
-	w.sampled = at
-	if now.Sub(w.counted) >= 24*time.Hour {
-		w.counted, w.known, w.ofNode = now, map[uint64]storage.SeriesRef{}, map[string]int{}
+	l.sampled[step] = at
+	if now.Sub(l.counted) >= 24*time.Hour {
+		l.counted, l.known, l.ofNode = now, map[uint64]storage.SeriesRef{}, map[string]int{}
 	}
-	app := w.store.Appender(ctx)
+	app := l.store.Appender(ctx)
 	var errs []error
-	for _, s := range weekly {
+	for _, s := range series {
 		values, err := Vector(from.Query(ctx, s.expr, at))
 		errs = append(errs, err)
 		for _, one := range values {
 			one.Metric[model.MetricNameLabel] = model.LabelValue(s.name)
-			l := LabelsOf(one.Metric)
-			hash := l.Hash()
-			ref, known := w.known[hash]
-			if !known && !w.admits(s.name, one.Metric) {
+			labels := LabelsOf(one.Metric)
+			hash := labels.Hash()
+			ref, known := l.known[hash]
+			if !known && !l.admits(s.name, one.Metric) {
 				continue
 			}
-			if ref, err = app.Append(ref, l, at.UnixMilli(), float64(one.Value)); err == nil { // not a time that a clock set back repeats
-				w.known[hash] = ref
+			if ref, err = app.Append(ref, labels, at.UnixMilli(), float64(one.Value)); err == nil { // not a time that a clock set back repeats
+				l.known[hash] = ref
 			}
 		}
 	}
-	return errors.Join(append(errs, app.Commit(), w.store.Truncate(at.Add(-WeekHistory).UnixMilli()))...)
+	return errors.Join(append(errs, app.Commit(), l.store.Truncate(at.Add(-l.keep).UnixMilli()))...)
 }
 
 // admits reports whether a new series may be added.
-func (w *week) admits(name string, metric model.Metric) bool {
-	if len(w.known) >= maxWeekSeries {
+func (l *longStore) admits(name string, metric model.Metric) bool {
+	if len(l.known) >= maxWeekSeries {
 		return false
 	}
 	node := string(metric["node"])
 	if name == "ALERTS" && node != "" {
-		w.ofNode[node]++
+		l.ofNode[node]++
 	}
-	return w.ofNode[node] <= maxNodeAlerts || name != "ALERTS" && name != forState
+	return l.ofNode[node] <= maxNodeAlerts || name != "ALERTS" && name != forState
+}
+
+// missing returns the first hour of which the quarter has no samples, but the week may have some.
+func (a *Alerting) missing(now time.Time) time.Time {
+	week, quarter := a.saver.week.samples(), a.saver.quarter
+	last := quarter.sampled[quarterStep]
+	switch {
+	case !last.IsZero():
+	case quarter.store.NumSeries() > 0:
+		last = time.UnixMilli(quarter.store.MaxTime()).Truncate(quarterStep)
+	case week.NumSeries() > 0:
+		last = time.UnixMilli(week.MinTime()).Truncate(quarterStep)
+	}
+	if oldest := now.Add(-WeekHistory).Truncate(quarterStep); last.Before(oldest) {
+		last = oldest
+	}
+	return last.Add(quarterStep)
 }
 
 // LabelsOf returns the labels of a series in the type of the store.
@@ -140,28 +186,34 @@ func LabelsOf(metric model.Metric) labels.Labels {
 }
 
 // setBack deletes the samples after the time to which the clock was set, if they are far ahead: no sample is older than the newest one by more than a day.
-func (w *week) setBack(now time.Time) error {
-	w.sampled = time.Time{}
-	if time.UnixMilli(w.store.MaxTime()).Sub(now) < 24*time.Hour || w.store.NumSeries() == 0 {
+func (l *longStore) setBack(now time.Time) error {
+	clear(l.sampled)
+	if time.UnixMilli(l.store.MaxTime()).Sub(now) < l.order || l.store.NumSeries() == 0 {
 		return nil
 	}
-	w.history.restart()
-	return w.reset()
+	l.history.restart()
+	return l.reset()
 }
 
 // Week returns a source of the series of the last week. Their last samples are up to WeekStep old.
-func (a *Alerting) Week() Source { return weekSource{a} }
+func (a *Alerting) Week() Source { return longSource{a, a.saver.week} }
 
-type weekSource struct{ *Alerting }
+// Quarter returns a source of the alerts of the last 90 days. Their last samples are up to WeekStep old.
+func (a *Alerting) Quarter() Source { return longSource{a, a.saver.quarter} }
 
-func (s weekSource) promQL() PromQL { return PromQL{s.current().promQL.Engine, s.saver.week.samples()} }
+type longSource struct {
+	*Alerting
+	from *longStore
+}
+
+func (s longSource) promQL() PromQL { return PromQL{s.current().promQL.Engine, s.from.samples()} }
 
 // Query implements Source.
-func (s weekSource) Query(ctx context.Context, expr string, at time.Time) (model.Value, error) {
+func (s longSource) Query(ctx context.Context, expr string, at time.Time) (model.Value, error) {
 	return s.promQL().Query(ctx, expr, at)
 }
 
 // QueryRange implements Source.
-func (s weekSource) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
+func (s longSource) QueryRange(ctx context.Context, expr string, start, end time.Time, step time.Duration) (model.Matrix, error) {
 	return s.promQL().QueryRange(ctx, expr, start, end, step)
 }

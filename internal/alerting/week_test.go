@@ -52,7 +52,7 @@ func TestWeekKnowsEachDayAfterARestart(t *testing.T) {
 		if len(got) != 3 || got[0] < 0.995 || got[1] < 0.745 || got[1] > 0.755 || got[2] != 1 {
 			t.Errorf("shares of the days %v, want 1, 0.75 and 1\n%s", got, w.logged())
 		}
-		fired, err := Vector(a.Week().Query(t.Context(), `count_over_time(ALERTS{alertname="Down", alertstate="firing"}[3d])`, time.Now()))
+		fired, err := Vector(a.Quarter().Query(t.Context(), `count_over_time(ALERTS{alertname="Down", alertstate="firing"}[3d])`, time.Now()))
 		if err != nil || len(fired) != 1 || fired[0].Value < 71 || fired[0].Value > 74 || fired[0].Metric["node"] != "alpha" {
 			t.Errorf("alert of six hours: %v, %v", fired, err)
 		}

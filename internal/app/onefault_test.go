@@ -48,8 +48,9 @@ func (p page) items() (all []item) {
 
 // told is what an operator was told of a fault, at each check.
 type told struct {
-	at                   time.Time
-	level, title, action string
+	at           time.Time
+	level, title string
+	fault        string // the subject, and the alert if there is one
 }
 
 // isOneFault checks that the top of the page, its first problem, the alerts page and the last notification are about the same fault.
@@ -57,8 +58,12 @@ func (w *world) isOneFault(t *testing.T, text string, closely bool) {
 	t.Helper()
 	now := page{t, time.Now().UTC().Format(time.TimeOnly), html.UnescapeString(text)}
 	level, title, action := now.headline()
-	w.told = append(w.told, told{time.Now(), level, title, action})
 	items := now.items()
+	fault, _, _ := strings.Cut(title, ":")
+	if len(items) > 0 {
+		fault += " " + items[0].alert
+	}
+	w.told = append(w.told, told{time.Now(), level, title, fault})
 	if level == "warn" || level == "bad" {
 		switch {
 		case len(items) == 0:
@@ -132,7 +137,7 @@ func (w *world) firesNow(a testworld.Alert) bool {
 // neverGreenBetween checks that the page is not green between two times at which it was red about the same.
 func (w *world) neverGreenBetween(t *testing.T, began, ended time.Time) {
 	t.Helper()
-	last := map[string]int{} // by subject: the last check at which the headline was red about it
+	last := map[string]int{} // by fault: the last check at which the headline was red about it
 	green := -1
 	for i, now := range w.told {
 		switch {
@@ -140,13 +145,12 @@ func (w *world) neverGreenBetween(t *testing.T, began, ended time.Time) {
 		case now.level == "well":
 			green = i
 		case now.level == "warn" || now.level == "bad":
-			subject, _, _ := strings.Cut(now.title, ":")
-			if before, has := last[subject]; has && green > before {
+			if before, has := last[now.fault]; has && green > before {
 				t.Errorf("red %v after the begin (%s), green after %v (%s), red after %v (%s)", w.told[before].at.Sub(began), w.told[before].title,
 					w.told[green].at.Sub(began), w.told[green].title, now.at.Sub(began), now.title)
 				return
 			}
-			last[subject] = i
+			last[now.fault] = i
 		}
 	}
 }
@@ -155,7 +159,7 @@ func (w *world) neverGreenBetween(t *testing.T, began, ended time.Time) {
 func (w *world) downtimeIs(t *testing.T, began, ended time.Time) {
 	t.Helper()
 	const probe = 45 * time.Second // a probe, a scrape and an evaluation
-	time.Sleep(6 * time.Minute) // the group of the messages waits for five
+	time.Sleep(6 * time.Minute)    // the group of the messages waits for five
 	long, found := ended.Sub(began), false
 	for _, a := range w.Receiver.Alerts() {
 		if a.Labels["alertname"] != "AvaxNodeDown" || a.Labels["severity"] != "page" {

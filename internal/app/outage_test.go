@@ -1,14 +1,21 @@
 package app_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"html"
+	"math"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -34,7 +41,9 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 	const long, probe = 8*time.Minute + 9*time.Second, 45 * time.Second // a probe, a scrape and an evaluation
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the exporter restarts: %v", restarts), func(t *testing.T) {
-			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+			views := func(a *apptest.World) { a.Env["COLLECTORS"] += ",validator_views" }
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: views}, func(t *testing.T, w *world) {
+				began := time.Now()
 				time.Sleep(10*time.Minute + 40*time.Second)
 				stopped := time.Now()
 				w.Node("bravo").Stop()
@@ -76,8 +85,32 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 				if rows := w.pastAlerts(t, "AvaxNodeDown"); len(rows) != 1 || !strings.Contains(rows[0], "after 8 min") && !strings.Contains(rows[0], "after 9 min") {
 					t.Errorf("history %q", rows)
 				}
+				w.hasAvailability(t, began, long)
 			})
 		})
+	}
+}
+
+// hasAvailability checks the availability of bravo, which was down once, of its validator, and of others, as the digest and the pages read it.
+func (w *world) hasAvailability(t *testing.T, began time.Time, down time.Duration) {
+	t.Helper()
+	const watched = 65 * time.Minute
+	time.Sleep(time.Until(began.Add(watched)))
+	for of, want := range map[string]float64{
+		`node="bravo"`: 1 - down.Hours()/watched.Hours(), `node="alpha"`: 1, `chain="examplel1"`: 1,
+		`node_id="` + w.NodeID("bravo") + `"`: 1 - down.Hours()/watched.Hours(), `node_id="` + w.NodeID("alpha") + `"`: 1,
+	} {
+		query := url.Values{"query": {`avax_availability_ratio{window="24h",` + of + "}"}}.Encode()
+		_, body := w.Get(t, "/api/v1/query?"+query)
+		var answer struct {
+			Data struct {
+				Result model.Vector
+			}
+		}
+		must.Do(t, json.Unmarshal([]byte(body), &answer))
+		if all := answer.Data.Result; len(all) != 1 || math.Abs(float64(all[0].Value)-want) > 0.025 || strings.Contains(all[0].Metric.String(), `=""`) {
+			t.Errorf("availability of %s: %v, want %.4f", of, all, want)
+		}
 	}
 }
 

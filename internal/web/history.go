@@ -87,18 +87,44 @@ type firingPeriod struct {
 	began, end time.Time         // end is zero if the alert still fires
 }
 
-// firingPeriods returns when alerts of these names fired in the last week, the latest first. Their begin is exact. Their end is exact to a step of the history,
-// or to WeekStep if it is older than the history.
+// daysOfAlerts returns for how many days the past alerts are known.
+func (h *history) daysOfAlerts() int {
+	if _, own := h.source.quarter(); own {
+		return int(alerting.QuarterHistory / (24 * time.Hour))
+	}
+	return weekDays
+}
+
+// old returns the samples of a series that are older than the history: one at each WeekStep. expr is the same for a Prometheus, which has more of them.
+func (h *history) old(series, expr string) model.Matrix {
+	source, own := h.source.quarter()
+	if !own {
+		return h.week(expr)
+	}
+	if h.err != nil {
+		return nil
+	}
+	value, err := source.Query(h.ctx, fmt.Sprintf("%s[%dd]", series, h.daysOfAlerts()), h.now)
+	matrix, _ := value.(model.Matrix)
+	h.err = err
+	for _, stream := range matrix {
+		delete(stream.Metric, model.MetricNameLabel)
+	}
+	return matrix
+}
+
+// firingPeriods returns when alerts of these names fired in the last 90 days, the latest first; a Prometheus is asked for a week. Their begin is exact. Their
+// end is exact to a step of the history, or to WeekStep if it is older than the history.
 func (h *history) firingPeriods(names []string) (all []firingPeriod) {
-	const begins, fires = `max without (instance, pod) (ALERTS_FOR_STATE{severity!="none",%s})`,
-		`max without (instance, pod) (ALERTS{alertstate="firing",severity!="none",%s})`
 	matcher := among("alertname", names)
-	all = h.firingPeriodsIn(h.fine(fmt.Sprintf(begins, matcher)), h.fine(fmt.Sprintf(fires, matcher)), h.fineStep())
+	begins, fires := `ALERTS_FOR_STATE{severity!="none",`+matcher+`}`, `ALERTS{alertstate="firing",severity!="none",`+matcher+`}`
+	merged := func(series string) string { return "max without (instance, pod) (" + series + ")" }
+	all = h.firingPeriodsIn(h.fine(merged(begins)), h.fine(merged(fires)), h.fineStep())
 	known := map[string][]firingPeriod{} // by labels
 	for _, e := range all {
 		known[fmt.Sprint(e.labels)] = append(known[fmt.Sprint(e.labels)], e)
 	}
-	for _, e := range h.firingPeriodsIn(h.week(fmt.Sprintf(begins, matcher)), h.week(fmt.Sprintf(fires, matcher)), alerting.WeekStep) {
+	for _, e := range h.firingPeriodsIn(h.old(begins, merged(begins)), h.old(fires, merged(fires)), alerting.WeekStep) {
 		again := func(o firingPeriod) bool { return !e.end.Before(o.began) && (o.end.IsZero() || !o.end.Before(e.began)) }
 		if !e.end.IsZero() && !slices.ContainsFunc(known[fmt.Sprint(e.labels)], again) {
 			all = append(all, e)
@@ -117,7 +143,7 @@ func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
 	const signs = "avax:fault_since_timestamp_seconds"
 	var found model.Matrix
 	if len(tiers) > 0 {
-		found = append(h.fine(signs), h.week(signs)...)
+		found = append(h.fine(signs), h.old(signs, signs)...)
 	}
 	last := map[string]int{} // by subject
 	for _, e := range tiers {
@@ -301,7 +327,7 @@ func (v *view) firingTable(name string, isIts func(label func(string) string) bo
 		downtimes, rewards = v.past.fine(downtime), v.past.fine(reward)
 		oldDowntimes, oldRewards = v.past.week(downtime), v.past.week(reward)
 	}
-	const title = "Alerts of the last 7 days"
+	title := fmt.Sprintf("Alerts of the last %d days", v.past.daysOfAlerts())
 	if err := cmp.Or(v.alertsErr, v.past.err); err != nil {
 		return section("history", title, nil, cannotRead(err, "The history cannot be read."))
 	}
@@ -369,7 +395,8 @@ func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string
 	if v.site.Notified == nil {
 		return "–", summary
 	}
-	for _, n := range v.site.Notified() {
+	sent := v.site.Notified()
+	for _, n := range sent {
 		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
 		if i := slices.IndexFunc(n.Alerts, e.has); during && i >= 0 {
 			names = appendNew(names, n.Receiver)
@@ -387,6 +414,8 @@ func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string
 		return "nobody: " + v.silenced(e.labels), summary
 	case e.end.IsZero() && v.At.Sub(v.firedAt(e)) < 2*time.Minute:
 		return "nobody yet", summary
+	case len(sent) > 0 && !e.end.IsZero() && e.end.Before(sent[0].At):
+		return "not known", summary // only the last messages are kept
 	}
 	return "nobody", summary
 }

@@ -232,7 +232,7 @@ func (s *Site) statusPage(ctx context.Context, query url.Values, now time.Time) 
 				more(others, " about other nodes and validators: see ", link("alerts", "all alerts")))),
 			cannotRead(v.past.err, "The history cannot be read."), // here only v.nodes reads it
 			v.inhibitWarning(),
-			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(),
+			nodes, v.validators(), v.delegations(), v.l1s(), v.observers(), v.availabilityTable(v.isShown),
 			v.collectorSections(),
 		),
 		v.bottom(),

@@ -73,11 +73,22 @@ func (b bounded) History() time.Duration {
 	return 24 * time.Hour // a Prometheus is asked for a day
 }
 
-// week returns the source of the last week, and whether its samples are at the multiples of WeekStep: a Prometheus is asked itself.
-func (b bounded) week() (alerting.Source, bool) {
-	s, own := b.Source.(interface{ Week() alerting.Source })
+// longSource is a source that keeps a few series for a long time. A Prometheus keeps all of them, and is asked itself.
+type longSource interface {
+	Week() alerting.Source
+	Quarter() alerting.Source
+}
+
+// week returns the source of the last week, and whether its samples are at the multiples of WeekStep.
+func (b bounded) week() (alerting.Source, bool) { return b.long(longSource.Week) }
+
+// quarter returns the source of the alerts of the last 90 days, and whether its samples are at the multiples of WeekStep.
+func (b bounded) quarter() (alerting.Source, bool) { return b.long(longSource.Quarter) }
+
+func (b bounded) long(of func(longSource) alerting.Source) (alerting.Source, bool) {
+	s, own := b.Source.(longSource)
 	if own {
-		b.Source = s.Week()
+		b.Source = of(s)
 	}
 	return b, own
 }

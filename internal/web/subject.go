@@ -133,6 +133,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 			return h.P(titled(v.titleOf(a)), g.Text(" "), h.Span(h.Class("dim"), g.Text(stateOf(a, v.At)+", suppressed by "+a.SuppressedBy.Rule.Name)))
 		}))),
 		section("state", "State", nil, g.Group(cards)),
+		v.availabilityTable(isIts),
 		v.firingTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())

@@ -35,6 +35,9 @@ func (s *stored) add(t *testing.T, all ...course) {
 // Week makes the samples those of a week.
 func (s *stored) Week() alerting.Source { return s }
 
+// Quarter makes the samples those of 90 days.
+func (s *stored) Quarter() alerting.Source { return s }
+
 // Pages show a week: each day of a node with its share, days without data as unknown, the course of downtime and runways, and alerts that ended days ago.
 func TestPagesShowTheLastWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,126 @@
+package alerting
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+)
+
+// ratio returns the value of a family for a node and a window; NaN if it is absent.
+func (w *world) ratio(family, node, window string) float64 {
+	w.t.Helper()
+	for line := range strings.Lines(w.metric(family)) {
+		var v float64
+		if strings.Contains(line, fmt.Sprintf("node=%q", node)) && strings.Contains(line, fmt.Sprintf("window=%q", window)) {
+			must.Get(fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &v))(w.t)
+			return v
+		}
+	}
+	return math.NaN()
+}
+
+// Availability is the share of the watched time. What was not watched is neither up nor down, also after a restart, and a removed node has none.
+func TestAvailabilityIsThatOfTheWatchedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		slow := func(o *Options) { o.Interval = 4 * time.Minute }
+		_, stop := w.start(slow)
+		up := func(is int, long time.Duration) {
+			w.show(fmt.Sprintf("avax_node_up{node=\"alpha\"} %d", is))
+			time.Sleep(long)
+		}
+		demand := func(family, window string, want float64) {
+			t.Helper()
+			if got := w.ratio(family, "alpha", window); math.Abs(got-want) > 0.002 || math.IsNaN(got) != math.IsNaN(want) {
+				t.Errorf("%s of %s is %.4f, want %.4f", family, window, got, want)
+			}
+		}
+		const day = 24 * time.Hour
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		up(1, 2*day)
+		up(0, 3*time.Hour)
+		up(1, 21*time.Hour)
+		demand("avax_availability_ratio", "24h", 21./24)
+		demand("avax_availability_ratio", "7d", 1-3./24/3)
+		demand("avax_availability_ratio", "30d", 1-3./24/3)
+		demand("avax_availability_watched_ratio", "24h", 1)
+		demand("avax_availability_watched_ratio", "30d", 3./30)
+		stop()
+		time.Sleep(day)
+		_, again := w.start(slow)
+		up(1, day)
+		demand("avax_availability_ratio", "24h", 1)
+		demand("avax_availability_ratio", "90d", 1-3./24/4)
+		demand("avax_availability_watched_ratio", "90d", 4./90)
+		demand("avax_availability_watched_ratio", "7d", 4./7)
+		if testing.Short() {
+			again()
+			return
+		}
+		w.show("avax_node_up{node=\"bravo\"} 1")
+		time.Sleep(25 * time.Hour)
+		demand("avax_availability_ratio", "90d", math.NaN())
+		if got := w.ratio("avax_availability_ratio", "bravo", "7d"); got != 1 {
+			t.Errorf("bravo: %v", got)
+		}
+		again()
+	})
+}
+
+// The documented size of ninety days: docs/operating.md.
+func TestQuarterOfAThousandNodesIsSmall(t *testing.T) {
+	const nodes, megabyte = 1000, 1 << 20
+	root := t.TempDir()
+	dir := must.Get(state.Open(root))(t)
+	before := heap()
+	quarter := must.Get(newQuarter(dir, slog.New(slog.DiscardHandler)))(t)
+	began := time.Now().Add(-QuarterHistory).Truncate(quarterStep)
+	steps := int(QuarterHistory / quarterStep)
+	if testing.Short() {
+		steps /= 10
+	}
+	for i := range steps {
+		app := quarter.store.Appender(t.Context())
+		for node := range nodes {
+			add := func(name string, v float64) {
+				of := labels.FromStrings("__name__", name, "node", fmt.Sprintf("validator-%04d", node))
+				must.Get(app.Append(0, of, began.Add(time.Duration(i)*quarterStep).UnixMilli(), v))(t)
+			}
+			add(watchedSteps, 12)
+			if (i*31+node*17)%500 == 0 { // an outage of some minutes in three weeks
+				add(lostSteps, 0.8)
+			}
+		}
+		must.Do(t, app.Commit())
+		if i%24 == 23 {
+			must.Do(t, quarter.save(quarter.store, QuarterHistory))
+		}
+	}
+	quarter.close()
+	var size int64
+	must.Do(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if info, statErr := os.Stat(path); err == nil && statErr == nil && !d.IsDir() {
+			size += info.Size()
+		}
+		return err
+	}))
+	memory := heap() - before
+	t.Logf("%d nodes, %d hours: %.1f MB on disk, %.1f MB in memory", nodes, steps, float64(size)/megabyte, float64(memory)/megabyte)
+	if most := int64(steps) * 15 * megabyte / 2160; size > most {
+		t.Errorf("%d bytes on disk, at most %d", size, most)
+	}
+	runtime.KeepAlive(quarter)
+}

@@ -1,0 +1,48 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+)
+
+// The status page shows the availability of all, the lowest first, and for how long it was watched. The pages of a node and of an L1 show theirs.
+func TestPagesShowAvailability(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="a"} 1
+		avax_node_up{node="b"} 1
+		avax_node_info{node="a",node_id="NodeID-a",version="v"} 1
+		avax_l1_weight{chain="one"} 100`)
+	source := newSource(t, group())
+	set := func(family, label, of, window string, v float64) {
+		source.past(t, 5*time.Minute, func(time.Duration) float64 { return v }, "__name__", family, label, of, "window", window)
+	}
+	for of, label := range map[string]string{"a": "node", "b": "node", "NodeID-a": "node_id", "one": "chain"} {
+		for _, window := range alerting.AvailabilityWindows {
+			up, watched := 1.0, 1.0
+			if window == "90d" && of == "a" {
+				up = 0.999999
+			}
+			if window == "90d" && of == "b" {
+				up, watched = 0.99954, 0.1
+			}
+			set(alerting.AvailabilityFamily, label, of, window, up)
+			set(alerting.WatchedFamily, label, of, window, watched)
+		}
+	}
+	source.read(t, s)
+	for path, want := range map[string]string{
+		"/": "b | node | 100 % | 100 % | 100 % | 99.954 %, watched for 9 days; a | node | 100 % | 100 % | 100 % | 99.999 %; " +
+			"one | L1 | 100 % | 100 % | 100 % | 100 %; a | validator | 100 % | 100 % | 100 % | 100 %",
+		"/?filter=b": "b | node | 100 % | 100 % | 100 % | 99.954 %, watched for 9 days",
+		"/node/a":    "a | node | 100 % | 100 % | 100 % | 99.999 %; a | validator | 100 % | 100 % | 100 % | 100 %",
+		"/l1/one":    "one | L1 | 100 % | 100 % | 100 % | 100 %",
+	} {
+		got := strings.Join(rowsIn(read(t, ask(t, s, http.MethodGet, path).Body), "availability", "Kind", "24 h", "7 days", "30 days", "90 days"), "; ")
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
