@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
-const initArgs = "[--yes] [--node URL] [--name NAME] [--notify KIND] [--set SETTING=VALUE]... [--dir DIR]"
+const initArgs = "[--yes] [--node URL] [--name NAME] [--notify KIND] [--set SETTING=VALUE]... [--url URL] [--dir DIR]"
 
 func initHelp() string {
 	kinds := notify.Kinds()
@@ -41,6 +42,9 @@ Options:
   --set SETTING=VALUE
                  a setting of the receiver, such as chat_id=123456789. A secret
                  may stay in its file: bot_token_file=/etc/telegram.token
+  --url URL      URL of the exporter's pages, for the links in notifications, as
+                 your phone reaches it (default: the address of this machine and
+                 port 9865)
   --dir DIR      directory of both files (default: the current directory)
   --yes          ask nothing: use the options and the defaults, and fail if a
                  file exists
@@ -55,6 +59,7 @@ Examples:
 // setup is the state of one run of init.
 type setup struct {
 	node, name, kind, dir string
+	url                   string // of the exporter's pages
 	yes                   bool
 	settings              map[string]string
 	in                    *bufio.Reader
@@ -75,6 +80,7 @@ func runInit(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		f.StringVar(&s.node, "node", "", "")
 		f.StringVar(&s.name, "name", "", "")
 		f.StringVar(&s.kind, "notify", "", "")
+		f.StringVar(&s.url, "url", "", "")
 		f.StringVar(&s.dir, "dir", ".", "")
 		f.Func("set", "", func(pair string) error {
 			name, value, ok := strings.Cut(pair, "=")
@@ -107,6 +113,11 @@ func runInit(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	receivers, err := s.findReceiver(ctx, cfg)
 	if err != nil {
 		return err
+	}
+	if receivers != nil {
+		if err := s.findURL(); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -294,6 +305,39 @@ func (s *setup) receiver() (text []byte, err error) {
 	return text, nil
 }
 
+// findURL asks for the URL of the exporter's pages until it is one. The default is derived: the name of this machine would mean nothing to a phone.
+func (s *setup) findURL() (err error) {
+	derived := "http://" + net.JoinHostPort(ownAddress(), "9865")
+	for {
+		if s.url == "" {
+			if s.url, err = s.ask("URL of the exporter's pages, for the links in notifications", derived); err != nil {
+				return err
+			}
+		}
+		if _, err = configured(config.Environment{"EXTERNAL_URL": s.url}.Parse()); err == nil || s.yes {
+			return err
+		}
+		fmt.Fprintln(s.out, err)
+		s.url = ""
+	}
+}
+
+// ownAddress returns the address of this machine in its network, or its name. It sends nothing.
+func ownAddress() string {
+	connection, err := net.Dial("udp", "192.0.2.1:9") // of no network: only the route to it is looked up
+	if err == nil {
+		defer connection.Close()
+		if at, ok := connection.LocalAddr().(*net.UDPAddr); ok {
+			return at.IP.String()
+		}
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "127.0.0.1"
+	}
+	return name
+}
+
 // environment returns the environment file. systemd, Docker and a shell read it, so no value needs quotation marks.
 func (s *setup) environment(notifies bool) []byte {
 	var b strings.Builder
@@ -307,6 +351,7 @@ AVAX_CHAINS=C,auto
 `, s.name, escaped(s.node))
 	if notifies {
 		fmt.Fprintf(&b, "# Who is notified. Changes of the file take effect within ten seconds.\nAVAX_NOTIFY_FILE=%s\n", filepath.Join(s.dir, notifyFile))
+		fmt.Fprintf(&b, "# Links in notifications lead to this URL.\nAVAX_EXTERNAL_URL=%s\n", escaped(s.url))
 	}
 	b.WriteString(`
 # A directory that exists: with it, a restart loses no alert state.

@@ -162,7 +162,8 @@ func goodKey(ts *testscript.TestScript, _ bool, args []string) {
 func startReceiver(ts *testscript.TestScript, _ bool, args []string) {
 	phone := testworld.Webhook(of(ts).t)
 	ts.Setenv(args[0], phone.URL)
-	answers := []string{"http://127.0.0.1:1", "", ts.Getenv("ALPHA"), "validator-1", "webhook", "http://127.0.0.1:1", "webhook", phone.URL, ""}
+	answers := []string{"http://127.0.0.1:1", "", ts.Getenv("ALPHA"), "validator-1", "webhook", "http://127.0.0.1:1", "webhook", phone.URL,
+		"https://avax.example/", ""}
 	ts.Check(os.WriteFile(ts.MkAbs("answers"), []byte(strings.Join(answers, "\n")), 0o600))
 }
 

@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// On enables the evaluation of rules in this process.
 	On bool
-	// Rules are the built-in rules in YAML. If RulesFile is set, the rules in that file replace the built-in rules.
+	// Rules are the built-in rules in YAML. If the file RulesFile has alerts, it replaces them; else its rules are added.
 	Rules     []byte
 	RulesFile string
 	// Alertmanagers are the URLs of Alertmanagers. HTTP is the configuration of requests to them; nil: the default.

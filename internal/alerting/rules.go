@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -40,20 +41,51 @@ func CheckRules(c Config) (RulesSummary, error) {
 	return RulesSummary{set.name, set.alerts, set.records}, nil
 }
 
+// readRules reads the rules that c selects. A file without alerts, such as one with thresholds, is evaluated with the built-in rules. A file with alerts
+// replaces them.
 func readRules(c Config) (*ruleSet, error) {
-	name, content := builtIn, c.Rules
-	if c.RulesFile != "" {
-		var err error
-		name = c.RulesFile
-		if content, err = files.Read(name); err != nil {
-			return nil, err
+	if c.RulesFile == "" {
+		return parseRules(builtIn, c.Rules)
+	}
+	content, err := files.Read(c.RulesFile)
+	if err != nil {
+		return nil, err
+	}
+	set, err := parseRules(c.RulesFile, content)
+	if err != nil || set.alerts > 0 || len(c.Rules) == 0 {
+		return set, err
+	}
+	all, err := parseRules(builtIn, c.Rules)
+	if err != nil {
+		return nil, err
+	}
+	return all.with(set)
+}
+
+// Replaces reports whether a rules file has alerts, or cannot be read: then it replaces the built-in rules.
+func Replaces(file string) bool {
+	content, err := files.Read(file)
+	if err != nil {
+		return true
+	}
+	set, err := parseRules(file, content)
+	return err != nil || set.alerts > 0
+}
+
+// with adds the rules of another file.
+func (s *ruleSet) with(o *ruleSet) (*ruleSet, error) {
+	for _, g := range o.groups.Groups {
+		if slices.ContainsFunc(s.groups.Groups, func(other rulefmt.RuleGroup) bool { return other.Name == g.Name }) {
+			return nil, fmt.Errorf("%s: group %s is one of the built-in rules: rename it", o.name, g.Name)
 		}
 	}
-	return parseRules(name, content)
+	s.groups.Groups = append(s.groups.Groups, o.groups.Groups...)
+	s.name, s.records, s.exprs = s.name+" and "+o.name, s.records+o.records, append(s.exprs, o.exprs...)
+	return s, nil
 }
 
 // parseRules parses a rules file. It returns an error for a file that Prometheus rejects, for a rule that needs samples older
-// than minHistory, and for a file without an alert.
+// than minHistory, and for a file without a rule.
 func parseRules(name string, content []byte) (*ruleSet, error) {
 	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, Parser, slog.New(slog.DiscardHandler))
 	if groups == nil && len(errs) > 0 {
@@ -90,8 +122,8 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			set.alerts++
 		}
 	}
-	if len(errs) == 0 && set.alerts == 0 {
-		errs = append(errs, fmt.Errorf("%s: the file has no alert: add one", name))
+	if len(errs) == 0 && len(set.exprs) == 0 {
+		errs = append(errs, fmt.Errorf("%s: the file has no rule: add one", name))
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)

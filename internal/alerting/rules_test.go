@@ -1,6 +1,8 @@
 package alerting
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,7 +25,7 @@ func TestInvalidRulesFileNamesTheReason(t *testing.T) {
 		{group("{alert: A, expr: 'up =='}"), "parse error"},
 		{group("{alert: A, expr: up, for: soon}"), "soon"},
 		{group("{alert: A, expr: up, annotations: {summary: '{{ .Value'}}"), "template"},
-		{group("{record: a, expr: up}"), "the file has no alert"},
+		{"groups: []", "the file has no rule"},
 		{group("{alert: A, expr: 'increase(up[3h])'}"), "A looks back 3h, but samples are kept for 2h"},
 		{group("{alert: A, expr: 'up offset 130m'}"), "looks back 2h15m"},
 		{group("{alert: A, expr: 'max_over_time(up[1h:1m] offset 90m)'}"), "looks back 2h35m"},
@@ -44,5 +46,29 @@ func TestInvalidRulesFileNamesTheReason(t *testing.T) {
 		if _, err := parseRules("my.yml", []byte(group("{alert: A, expr: '"+good+"'}"))); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
+	}
+}
+
+// A file that only overrides thresholds works as it does next to rules.yml in a Prometheus: the built-in alerts stay.
+func TestFileOfThresholdsIsAddedToTheBuiltInRules(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "my.yml")
+	write := func(text string) { must.Do(t, os.WriteFile(file, []byte(text), 0o600)) }
+	const override = "{record: 'avax:threshold_override', labels: {alert: AvaxHeadLag, severity: warn}, expr: vector(100)}"
+	builtIn := must.Get(CheckRules(Config{Rules: alerts.Rules}))(t)
+
+	write("groups: [{name: my-thresholds, rules: [" + override + "]}]")
+	if both := must.Get(CheckRules(Config{Rules: alerts.Rules, RulesFile: file}))(t); both.Alerts != builtIn.Alerts || both.Recording != builtIn.Recording+1 {
+		t.Errorf("%+v, want those of %+v and one more", both, builtIn)
+	}
+	if Replaces(file) {
+		t.Error("replaces the built-in rules")
+	}
+	write("groups: [{name: avax-l1, rules: [" + override + "]}]")
+	if _, err := CheckRules(Config{Rules: alerts.Rules, RulesFile: file}); err == nil || !strings.Contains(err.Error(), "group avax-l1 is one of the built-in rules: rename it") {
+		t.Errorf("error %v", err)
+	}
+	write("groups: [{name: g, rules: [" + override + ", {alert: Mine, expr: up == 0}]}]")
+	if own := must.Get(CheckRules(Config{Rules: alerts.Rules, RulesFile: file}))(t); own.Alerts != 1 || !Replaces(file) {
+		t.Errorf("%+v, want one alert", own)
 	}
 }

@@ -391,7 +391,7 @@ func (t *trial) rules(context.Context) {
 	}
 	for _, p := range problems {
 		about, text, _ := strings.Cut(p.Error(), ": ")
-		t.fails("AVAX_RULES_FILE", about+": "+text, "The rule never fires: correct it, or remove it. The file replaces the built-in rules.")
+		t.fails("AVAX_RULES_FILE", about+": "+text, "The rule never has a result: correct it, or remove it. A file with alerts replaces the built-in rules.")
 	}
 }
 

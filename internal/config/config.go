@@ -215,7 +215,7 @@ func (c *checked) validateAlerting() {
 		c.note(&c.ExternalLabels, fmt.Errorf("instance=%q is no host and port for links in notifications: set AVAX_EXTERNAL_URL too", a.Instance))
 	}
 	a.Rules = alerts.Rules
-	if a.RulesFile != "" {
+	if a.RulesFile != "" && alerting.Replaces(a.RulesFile) {
 		if c.Digest {
 			c.note(&c.Digest, errors.New("not used with AVAX_RULES_FILE: add the group of alerts/digest.yml to that file"))
 		}
@@ -254,7 +254,7 @@ func (c *checked) validateAlerting() {
 	if a.Interval > maxAlertingInterval {
 		c.note(&c.AlertingInterval, fmt.Errorf("%q: write at most %s: rules see a sample for %s", a.Interval, maxAlertingInterval, alerting.Lookback))
 	}
-	if a.RulesFile != "" { // do not parse the built-in rules: they are valid, and parsing them takes long
+	if a.RulesFile != "" { // else do not parse the built-in rules: they are valid, and parsing them takes long
 		_, err := alerting.CheckRules(*a)
 		c.note(&c.RulesFile, err)
 	}

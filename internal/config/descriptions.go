@@ -46,7 +46,7 @@ var descriptions = map[string]string{
 		"a reverse proxy on this machine forwards requests without the header X-Forwarded-For.",
 	"PprofListen":      "Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles.",
 	"EvaluateRules":    "Whether the exporter evaluates the alert rules: on or off; see alerting.md.",
-	"RulesFile":        "File with alert rules that replace the built-in rules, in Prometheus' format. Reloaded when it changes.",
+	"RulesFile":        "File with rules in Prometheus' format. With alerts, it replaces the built-in rules. Without, such as with thresholds, it is added to them. Reloaded when it changes.",
 	"AlertingInterval": "Interval between evaluations of the alert rules, as a duration of at most 2m.",
 	"AlertLabels":      "Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md.",
 	"ExternalLabels": "Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other " +
