@@ -63,6 +63,33 @@ func TestCheckHasASummaryPerNode(t *testing.T) {
 	has(t, summaries, "bootstrapped: P, X, C", "votes for reward: ", "period ends 2027-11-15")
 }
 
+// One fault of fifty nodes is read once, with the first names, and a fault of another kind apart.
+func TestCheckPrintsOneFaultOfManyNodesOnce(t *testing.T) {
+	t.Parallel()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		many := numbered("node%d", 50)
+		network := simnet.New(simnet.Options{Seed: 1, Nodes: append([]string{"stopped1", "stopped2"}, many...)})
+		w.Use(network, append([]string{"stopped1", "stopped2"}, many...)...)
+		delete(w.Env, "METRICS_URL")
+		for _, name := range many {
+			w.Node(name).Inject(simnet.WrongHost())
+		}
+		w.Node("stopped1").Stop()
+		w.Node("stopped2").Stop()
+		printed, err := w.Check(t)
+		if err == nil {
+			t.Error("check succeeds")
+		}
+		if n := strings.Count(printed, "FAILS"); n != 2 {
+			t.Errorf("%d findings, want 2\n%s", n, printed)
+		}
+		has(t, printed, "of node1, node2, node3 and 47 more: ", "of stopped1, stopped2: ")
+		if n := strings.Count(printed, "no answer\n"); n != 1 {
+			t.Errorf("%d lines of nodes without an answer\n%s", n, printed)
+		}
+	})
+}
+
 func TestCheckFindsDuplicateNodes(t *testing.T) {
 	printed, err := checked(t, "partial_sync", func(env config.Environment) {
 		_, url, _ := strings.Cut(env["NODES"], "=")

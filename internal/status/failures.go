@@ -92,8 +92,16 @@ func serviceOf(names []string) (service string) {
 func Check(jobs []*metric.Job, names []string) (about []string, failed []*Failure) {
 	st := Of(jobs, time.Time{}, Pool{})
 	st.findFaults()
+	var silent []string
 	for _, name := range names {
+		if st.Node(name).ID == "" {
+			silent = append(silent, name)
+			continue
+		}
 		about = append(about, st.summary(name))
+	}
+	if len(silent) > 0 {
+		about = append(about, words.Brief(silent)+": no answer")
 	}
 	why := map[string]error{}
 	for _, j := range jobs {
@@ -109,7 +117,30 @@ func Check(jobs []*metric.Job, names []string) (about []string, failed []*Failur
 			r.Target, r.Err = metric.Target{Node: name}, cmp.Or(why[name], r.Err)
 		}
 	}
-	return about, Failures(jobs)
+	return about, joined(Failures(jobs))
+}
+
+// joined joins the failures of the same collectors with the same cause at several nodes: one mistake in the configuration of all of them is read once.
+func joined(all []*Failure) (few []*Failure) {
+	byCause := map[string]*Failure{}
+	for _, f := range all {
+		cause := f.What + "\x00" + f.Do
+		if !slices.Contains(f.Collectors, "up") { // else the node does not answer, and what else is asked of it differs by chance
+			cause += strings.Join(f.Collectors, "\x00")
+		}
+		if f.ByText {
+			cause += strings.ReplaceAll(f.Err.Error(), f.Node, "\x00")
+		}
+		if first := byCause[cause]; first != nil && f.Node != "" && first.Node != "" {
+			for _, name := range f.Collectors {
+				first.Collectors = appendNew(first.Collectors, name)
+			}
+			first.Targets = append(first.Targets, f.Targets...)
+			continue
+		}
+		byCause[cause], few = f, append(few, f)
+	}
+	return few
 }
 
 // faults are the samples that show a mistake: a family, the value, and the text of the error. The label values fill the text in order.
@@ -183,9 +214,6 @@ func (st *Status) notRunning(node, chain string, others bool) string {
 // summary returns the most important facts about a node in one line.
 func (st *Status) summary(name string) string {
 	n := st.Node(name)
-	if n.ID == "" {
-		return name + ": no answer"
-	}
 	parts := []string{n.Version(), "network " + n.network + " (" + n.networkID + ")", n.ID}
 	if n.PartialSync.Is(1) {
 		parts = append(parts, "partial sync")
