@@ -115,7 +115,7 @@ func runInit(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	if receivers != nil {
-		if err := s.findURL(); err != nil {
+		if err := s.findURL(ctx); err != nil {
 			return err
 		}
 	}
@@ -306,8 +306,8 @@ func (s *setup) receiver() (text []byte, err error) {
 }
 
 // findURL asks for the URL of the exporter's pages until it is one. The default is derived: the name of this machine would mean nothing to a phone.
-func (s *setup) findURL() (err error) {
-	derived := "http://" + net.JoinHostPort(ownAddress(), "9865")
+func (s *setup) findURL(ctx context.Context) (err error) {
+	derived := "http://" + net.JoinHostPort(ownAddress(ctx), "9865")
 	for {
 		if s.url == "" {
 			if s.url, err = s.ask("URL of the exporter's pages, for the links in notifications", derived); err != nil {
@@ -323,8 +323,8 @@ func (s *setup) findURL() (err error) {
 }
 
 // ownAddress returns the address of this machine in its network, or its name. It sends nothing.
-func ownAddress() string {
-	connection, err := net.Dial("udp", "192.0.2.1:9") // of no network: only the route to it is looked up
+func ownAddress(ctx context.Context) string {
+	connection, err := (&net.Dialer{}).DialContext(ctx, "udp", "192.0.2.1:9") // of no network: only the route to it is looked up
 	if err == nil {
 		defer connection.Close()
 		if at, ok := connection.LocalAddr().(*net.UDPAddr); ok {

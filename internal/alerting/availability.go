@@ -75,9 +75,9 @@ type availability struct {
 
 var (
 	availableDesc = prometheus.NewDesc(AvailabilityFamily,
-		"Availability in the window (24h, 7d, 30d or 90d): the share (0 to 1) of the watched time in which the node answered, more than half of your nodes "+
-			"and observers were connected to the validator (node_id), or the L1 (chain) had its quorum. Updated every 5 min. Absent without "+
-			"AVAX_STATE_DIR, and for what was not watched for a day.", []string{"node", "node_id", "chain", "window"}, nil)
+		"Availability in the window (24h, 7d, 30d or 90d): a share (0 to 1) of the watched time. A node (node) is available while it answers. A validator "+
+			"(node_id) is while more than half of your nodes and observers are connected to it. An L1 (chain) is while it has its quorum. Updated every "+
+			"5 min. Absent without AVAX_STATE_DIR, and for what was not watched for a day.", []string{"node", "node_id", "chain", "window"}, nil)
 	watchedDesc = prometheus.NewDesc(WatchedFamily,
 		"Share (0 to 1) of the window that was watched: the exporter ran, and had samples of the node, validator or L1. The rest counts neither as "+
 			"available nor as not available.", []string{"node", "node_id", "chain", "window"}, nil)

@@ -44,9 +44,10 @@ var descriptions = map[string]string{
 		"operating.md. Reloaded for every connection.",
 	"TrustLoopback": "Whether clients on this machine may send queries, reload, and create and end silences without a password: true or false. Set false if " +
 		"a reverse proxy on this machine forwards requests without the header X-Forwarded-For.",
-	"PprofListen":      "Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles.",
-	"EvaluateRules":    "Whether the exporter evaluates the alert rules: on or off; see alerting.md.",
-	"RulesFile":        "File with rules in Prometheus' format. With alerts, it replaces the built-in rules. Without, such as with thresholds, it is added to them. Reloaded when it changes.",
+	"PprofListen":   "Address of Go profiles (/debug/pprof/), as host:port, such as 127.0.0.1:6060. Clients are not authenticated. Empty: no profiles.",
+	"EvaluateRules": "Whether the exporter evaluates the alert rules: on or off; see alerting.md.",
+	"RulesFile": "File with rules in Prometheus' format. With alerts, it replaces the built-in rules. Without, such as with thresholds, it is added to " +
+		"them. Reloaded when it changes.",
 	"AlertingInterval": "Interval between evaluations of the alert rules, as a duration of at most 2m.",
 	"AlertLabels":      "Labels of nodes and validators that each alert gets, comma-separated, such as owner,region; see fleets.md.",
 	"ExternalLabels": "Labels of every alert, as name=value, comma-separated. Set \"job\" and \"instance\" if a Prometheus scrapes this exporter under other " +
