@@ -222,7 +222,7 @@ func TestDelegatorIsAlertedOfAnObserverThatDoesNotAnswer(t *testing.T) {
 		for _, e := range w.episodes {
 			fired[e.labels["alertname"]+" "+e.labels["severity"]] = e.began.Sub(began)
 		}
-		for alert, within := range map[string]time.Duration{"AvaxDataTooOld warn": 31 * time.Minute, "AvaxDataTooOld page": 42 * time.Minute} {
+		for alert, within := range map[string]time.Duration{"AvaxDataTooOld warn": 32 * time.Minute, "AvaxDataTooOld page": 42 * time.Minute} {
 			if after, is := fired[alert]; !is || after > within {
 				t.Errorf("%s: %v", alert, fired)
 			}
