@@ -8,7 +8,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -117,4 +120,33 @@ func refused(resp *http.Response) error {
 		remedy = "use a password, or run the command on the exporter's machine"
 	}
 	return fmt.Errorf("%s answers %s; %s", resp.Request.URL.Redacted(), resp.Status, remedy)
+}
+
+// answerWidth is the number of columns of an answer on a terminal.
+const answerWidth = 100
+
+// printAnswer prints an answer of the exporter. On a terminal, long lines are folded at spaces; a program reads them whole.
+func printAnswer(out io.Writer, text string) error {
+	if f, is := out.(*os.File); is && term.IsTerminal(int(f.Fd())) {
+		text = folded(text, answerWidth)
+	}
+	_, err := fmt.Fprintln(out, text)
+	return err
+}
+
+// folded breaks lines at spaces into lines of at most this number of columns, if words are not longer. The rest of a line is indented.
+func folded(text string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))] + "  "
+		for runes := []rune(line); len(runes) > width; runes = []rune(line) {
+			at := strings.LastIndex(string(runes[:width+1]), " ")
+			if at < len(indent) {
+				break
+			}
+			lines, line = append(lines, line[:at]), indent+strings.TrimLeft(line[at:], " ")
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }

@@ -83,7 +83,7 @@ func runIsBack(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		answer, err := exporter.verdict(ctx, "/is-back?"+query.Encode())
 		switch {
 		case err == nil:
-			_, err = fmt.Fprintln(stdout, answer)
+			err = printAnswer(stdout, answer)
 			return err
 		case wait == 0 || errors.As(err, &config.InputError{}):
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/url"
 	"time"
@@ -88,6 +87,5 @@ func runExplain(ctx context.Context, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, text)
-	return err
+	return printAnswer(out, text)
 }

@@ -46,3 +46,19 @@ func TestHelpHasTheStandardForm(t *testing.T) {
 		}
 	}
 }
+
+// A long answer is folded at spaces, keeps its indent and its words, and a word that is too long stays whole.
+func TestLongAnswersAreFolded(t *testing.T) {
+	for text, want := range map[string]string{
+		"yes: short":               "yes: short",
+		"no: one two three four":   "no: one two\n  three four",
+		"  true  a == b and c":     "  true  a ==\n    b and c",
+		"averyveryverylongword":    "averyveryverylongword",
+		"über allen Gipfeln\nRuh":  "über allen\n  Gipfeln\nRuh",
+		"ab averyveryverylongword": "ab\n  averyveryverylongword",
+	} {
+		if got := folded(text, 12); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

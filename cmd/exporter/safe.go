@@ -68,7 +68,7 @@ func verdictOf(path, parameter string, one bool) func(ctx context.Context, args 
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(stdout, answer)
+		err = printAnswer(stdout, answer)
 		return err
 	}
 }

@@ -338,7 +338,8 @@ func (v *view) firingTable(name string, isIts func(label func(string) string) bo
 		g.If(len(all) > 0, table("", title, "Alert", mapped(shown, func(e firingPeriod) tableRow {
 			ended := "still fires"
 			if !e.end.IsZero() {
-				ended = words.ClockTime(v.At, e.end) + ", after " + words.Span(e.end.Sub(e.began))
+				over := v.overAt(e)
+				ended = words.ClockTime(v.At, over) + ", after " + words.Span(over.Sub(e.began))
 			}
 			who, summary := v.notified(e, every)
 			header := g.Group{h.B(g.Text(e.labels["alertname"])), g.Text(" "), shortSubject(e.labels), g.If(summary != "", h.Span(g.Text(summary)))}
@@ -455,6 +456,25 @@ func (v *view) firedAt(e firingPeriod) (first time.Time) {
 		}
 	}
 	return first
+}
+
+// overAt returns when the fault of a firing period that has ended was over: the alert may have fired longer, by the keep_firing_for of its rule.
+func (v *view) overAt(e firingPeriod) (last time.Time) {
+	for _, tier := range append(e.tiers, firingPeriod{labels: e.labels, end: e.end}) {
+		at := tier.end
+		for _, group := range v.Groups {
+			for _, r := range group.Rules {
+				its := r.Labels["severity"] == tier.labels["severity"] && r.Labels["within"] == tier.labels["within"] && r.Labels["scope"] == tier.labels["scope"]
+				if over := tier.end.Add(-r.KeepFiringFor.Duration()); r.Name == tier.labels["alertname"] && its && over.After(e.began) {
+					at = over
+				}
+			}
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last
 }
 
 // sameAlert reports whether the labels of a notified alert are those of a firing period, which has no label of a replica.
