@@ -440,3 +440,85 @@ func TestANodePagesWhenItIsAwayForLongerThanItsRestarts(t *testing.T) {
 		}
 	}
 }
+
+// A node that leaves the configuration takes the alerts about it along, whatever was wrong: those that fire end, and those that are pending do not fire.
+func TestANodeThatLeavesTakesItsAlertsAlong(t *testing.T) {
+	t.Parallel()
+	fired := map[string]bool{}
+	for _, leaves := range []time.Duration{24 * time.Minute, 29 * time.Minute, 40 * time.Minute} {
+		all := play{scrape: 15 * time.Second, length: leaves + 20*time.Minute, series: faultsUntil(leaves)}.alerts(t)
+		for _, s := range all {
+			if !strings.Contains(s.alert, `node="a"`) {
+				continue
+			}
+			fired[s.alert] = true
+			if soon := leaves + 15*time.Second; s.from >= soon || s.to >= soon {
+				t.Errorf("left at %v, but from %v to %v: %s", leaves, s.from, s.to, s.alert)
+			}
+		}
+	}
+	if len(fired) < 15 {
+		t.Errorf("only %d alerts fired: %v", len(fired), fired)
+	}
+}
+
+// faultsUntil returns three nodes, of which node a has many faults from 20m on, and then leaves.
+func faultsUntil(leaves time.Duration) reported {
+	const begins = 20 * time.Minute
+	w := reported{
+		`avax_l1_weight{job="a", instance="e", chain="dex"}`:        always(100),
+		`avax_l1_active_weight{job="a", instance="e", chain="dex"}`: always(100),
+		`up{job="a", instance="e"}`:                                 always(1),
+		`avax_exporter_targets{job="a", instance="e"}`:              between(3, 2, leaves, forever),
+		`avax_exporter_configured_nodes{job="a", instance="e"}`:     between(3, 2, leaves, forever),
+	}
+	for _, node := range []string{"a", "b", "c"} {
+		// add adds a series with one value, and another while node a has faults.
+		add := func(family, labels string, well, ill func(at time.Duration) float64) {
+			w[fmt.Sprintf(`%s{job="a", instance="e", node=%q%s}`, family, node, labels)] = func(at time.Duration) float64 {
+				switch {
+				case node != "a" || at < begins:
+					return well(at)
+				case at < leaves:
+					return ill(at)
+				}
+				return absent
+			}
+		}
+		for _, chain := range []string{"P", "C", "X", "dex"} {
+			of := fmt.Sprintf(", chain=%q", chain)
+			height := func(at time.Duration) float64 { return 1000 + at.Seconds()/2 }
+			clock := func(at time.Duration) float64 { return 1_790_000_000 + at.Seconds() }
+			add("avax_node_chain_present", of, always(1), always(1))
+			add("avax_node_peers_benched", of, always(0), always(90))
+			add("avax_chain_height", of, height, always(height(begins)))
+			add("avax_chain_head_timestamp_seconds", of, clock, always(clock(begins)))
+			bootstrapped := 1.0
+			if chain == "X" {
+				bootstrapped = 0
+			}
+			add("avax_node_chain_bootstrapped", of, always(1), always(bootstrapped))
+		}
+		add("avax_node_identity_info", fmt.Sprintf(`, node_id="ID-%s", bls_public_key="b"`, node), always(1), always(1))
+		add("avax_chain_fork_detected", `, chain="C"`, always(0), always(1))
+		add("avax_l1_connected_weight", `, chain="dex"`, always(100), always(30))
+		for _, f := range []struct {
+			family, labels string
+			well, ill      float64
+		}{
+			{"avax_node_up", "", 1, 1},
+			{"avax_node_validating", "", 1, 1},
+			{"avax_node_peers", "", 100, 10},
+			{"avax_node_peers_inbound", "", 50, 0},
+			{"avax_node_connected_stake_ratio", "", 0.97, 0.5},
+			{"avax_node_disk_free_ratio", "", 0.5, 0.01},
+			{"avax_node_health_check_failing", `, check="diskspace"`, 0, 1},
+			{"avax_node_health_check_failing", `, check="network"`, 0, 1},
+			{"avax_node_uptime_rewarding_stake_ratio", "", 0.97, 0.5},
+			{"avax_node_probe_duration_seconds", "", 0.1, 5},
+		} {
+			add(f.family, f.labels, always(f.well), always(f.ill))
+		}
+	}
+	return w
+}

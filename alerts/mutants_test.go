@@ -98,8 +98,17 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 	return found
 }
 
-// begins returns the condition with which an alert begins. That with which it ends is written by the compiler, whose tests check it.
+// begins returns the condition with which an alert begins. That with which it ends is written by the compiler, whose tests check it, and so is that
+// its node has not left.
 func begins(alert string, e parser.Expr) parser.Expr {
+	if unless, is := e.(*parser.BinaryExpr); is && unless.Op == parser.LUNLESS {
+		if left, is := unless.RHS.(*parser.VectorSelector); is && left.Name == "avax:node_left" {
+			if paren, is := unless.LHS.(*parser.ParenExpr); is {
+				return begins(alert, paren.Expr)
+			}
+			return begins(alert, unless.LHS)
+		}
+	}
 	or, is := e.(*parser.BinaryExpr)
 	if !is || or.Op != parser.LOR {
 		return e

@@ -15,7 +15,7 @@ rules:
   - record: avax:own
     expr: avax:own or avax:merged
   - alert: AvaxExample
-    about: node
+    about: l1
     summary: '<node>: down'
     description: It is down.
     action: Start it.
@@ -61,6 +61,21 @@ func TestExpressionsMean(t *testing.T) {
 	} {
 		if got := last(t, alertAround+"    expr: '"+source+"'\n").Expr; got != want {
 			t.Errorf("%s means\n%s, want\n%s", source, got, want)
+		}
+	}
+}
+
+// What is about a node ends when the node leaves the configuration.
+func TestAlertsAboutANodeEndWithIt(t *testing.T) {
+	const left = "unless ignoring (chain, check, fact, node_id, reason, requirement, upgrade) avax:node_left"
+	for source, want := range map[string]string{
+		"avax:merged == 0":        "avax:merged == 0 " + left,
+		"avax:merged or avax:own": "(avax:merged or avax:own) " + left,
+	} {
+		for _, about := range []string{"node", "chain"} {
+			if got := last(t, strings.Replace(alertAround, "about: l1", "about: "+about, 1)+"    expr: '"+source+"'\n").Expr; got != want {
+				t.Errorf("about %s, %s means\n%s, want\n%s", about, source, got, want)
+			}
 		}
 	}
 }
@@ -151,7 +166,7 @@ func TestMistakesAreRefused(t *testing.T) {
 	} {
 		source = strings.Replace(alertAround, "    severity: warn\n", "", 1) + "    " + source + "\n"
 		if !strings.Contains(source, "    severity: ") {
-			source = strings.Replace(source, "    about: node\n", "    about: node\n    severity: warn\n", 1)
+			source = strings.Replace(source, "    about: l1\n", "    about: node\n    severity: warn\n", 1)
 		}
 		for _, field := range []string{"about: ", "action: "} { // the first one is that of the example
 			if strings.Count(source, field) > 1 {
@@ -198,11 +213,11 @@ rules:
   - {record: 'avax:read', expr: avax_a}
   - {record: 'avax:shown', expr: avax_b}
   - {record: 'avax:other', expr: avax_c}
-  - {alert: AvaxPage, about: node, severity: page, expr: 'avax:read == 0', for: 5m, summary: s, description: d, impact: '<if avax:shown>x<end>', action: a}
-  - {alert: AvaxTicket, about: node, severity: warn, expr: 'avax:other == 0', for: 5m, summary: s, description: d, action: a}
-  - {alert: AvaxQuick, about: node, severity: warn, expr: 'avax:read == 1', for: 4m, summary: s, description: d, action: a}
-  - {alert: AvaxNote, about: node, severity: info, expr: 'avax:read == 2', summary: s, description: d}
-  - {alert: AvaxLatePage, about: node, severity: page, expr: 'avax:read == 2', for: 10m, summary: s, description: d, impact: i, action: a}
+  - {alert: AvaxPage, about: l1, severity: page, expr: 'avax:read == 0', for: 5m, summary: s, description: d, impact: '<if avax:shown>x<end>', action: a}
+  - {alert: AvaxTicket, about: l1, severity: warn, expr: 'avax:other == 0', for: 5m, summary: s, description: d, action: a}
+  - {alert: AvaxQuick, about: l1, severity: warn, expr: 'avax:read == 1', for: 4m, summary: s, description: d, action: a}
+  - {alert: AvaxNote, about: l1, severity: info, expr: 'avax:read == 2', summary: s, description: d}
+  - {alert: AvaxLatePage, about: l1, severity: page, expr: 'avax:read == 2', for: 10m, summary: s, description: d, impact: i, action: a}
 `)}, "1.yml": {Data: []byte("group: slow\ninterval: 1m\n")}}
 	var got []string
 	for _, g := range must.Get(Rules(source, Options{}))(t).Groups {

@@ -261,6 +261,9 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		ends, err = c.condition(t, x, kind.replicas)
 		expr = x.continues(expr, ends, sortedKeys(r.Labels))
 	}
+	if err == nil && (t.About == "node" || t.About == "chain") {
+		expr, err = unlessLeft(expr)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -311,6 +314,19 @@ func (x expression) continues(begins, ends parser.Expr, own []string) parser.Exp
 			VectorMatching: &parser.VectorMatching{Card: parser.CardManyToMany, MatchingLabels: slices.Concat(alerts, own, x.owners)},
 		},
 	}
+}
+
+// unlessLeft ends what is about a node when the node leaves the configuration: its newest samples are those of before.
+func unlessLeft(expr parser.Expr) (parser.Expr, error) {
+	left, err := promQL.ParseExpr("x unless ignoring (chain, check, fact, node_id, reason, requirement, upgrade) avax:node_left")
+	if err != nil {
+		return nil, err
+	}
+	if or, is := expr.(*parser.BinaryExpr); is && or.Op == parser.LOR {
+		expr = &parser.ParenExpr{Expr: expr}
+	}
+	left.(*parser.BinaryExpr).LHS = expr
+	return left, nil
 }
 
 const runbooks = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"

@@ -33,8 +33,8 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 }
 
 // setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. A large heap
-// takes long to collect. With a few nodes the heap is small, so frequent collections save several megabytes and take 0.3 % of a
-// core. The variable GOGC overrides it.
+// takes long to collect. With a few nodes the heap is small: for one node, 20 instead of 60 saves 3 MB (65 instead of 68), and takes 0.2 % of a core
+// (0.39 instead of 0.26 s a minute). The variable GOGC overrides it.
 func setGCPercent(nodes int) {
 	percent := 60
 	if nodes <= 10 {
