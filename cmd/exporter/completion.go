@@ -67,7 +67,8 @@ func runCompletion(ctx context.Context, args []string, stdout, _ io.Writer) erro
 // completionPatience limits the time in which a shell waits for the names of nodes.
 const completionPatience = 2 * time.Second
 
-var nodeLabel = regexp.MustCompile(`(?m)^avax_node_up\{node="([^"\\]+)"`)
+// Other characters might mean something to the shell.
+var nodeLabel = regexp.MustCompile(`(?m)^avax_node_up\{node="([\w.:-]+)"`)
 
 // printNodes prints the names of the nodes of the exporter on this machine, one in a line.
 func printNodes(ctx context.Context, stdout io.Writer) error {
