@@ -77,7 +77,7 @@ rules-full: tools ## Play every case, cause, text and public incident of the rul
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (twenty minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (ten minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
