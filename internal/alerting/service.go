@@ -428,7 +428,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 			a.metrics.series.Set(float64(e.store.NumSeries()))
 			a.metrics.history.Set(e.store.age().Seconds())
 			if err := a.sampleLong(ctx, e, time.Now()); err != nil && ctx.Err() == nil {
-				a.log.Error("samples of the week not added", "err", err)
+				a.log.Error("long history not added", "err", err)
 			}
 			a.saver.save(e.store, a.keep(e.store))
 			if time.Since(dropped) >= dropEvery {

@@ -61,7 +61,7 @@ type world struct {
 	closely  time.Time  // until when the status page is checked in every second
 	down     bool       // whether a node is
 
-	told        []told   // see isOneFault
+	said        []said   // see isOneFault
 	differences []string // that were reported
 }
 

@@ -46,8 +46,8 @@ func (p page) items() (all []item) {
 	return all
 }
 
-// told is what an operator was told of a fault, at each check.
-type told struct {
+// said is what the headline said at one check.
+type said struct {
 	at           time.Time
 	level, title string
 	fault        string // the subject, and the alert if there is one
@@ -63,7 +63,7 @@ func (w *world) isOneFault(t *testing.T, text string, closely bool) {
 	if len(items) > 0 {
 		fault += " " + items[0].alert
 	}
-	w.told = append(w.told, told{time.Now(), level, title, fault})
+	w.said = append(w.said, said{time.Now(), level, title, fault})
 	if level == "warn" || level == "bad" {
 		switch {
 		case len(items) == 0:
@@ -98,7 +98,7 @@ func (w *world) once(t *testing.T, at, what string, texts ...any) {
 // lastMessageIsOn checks that the page shows the alert of the last message, with the same begin, while it fires.
 func (w *world) lastMessageIsOn(now page, items []item) {
 	for _, a := range slices.Backward(w.Receiver.Alerts()) {
-		if a.Labels["severity"] != "page" && a.Labels["severity"] != "warn" || time.Since(a.At) < testworldPause {
+		if a.Labels["severity"] != "page" && a.Labels["severity"] != "warn" || time.Since(a.At) < resolvePause {
 			continue
 		}
 		if a.Status != "firing" {
@@ -125,8 +125,8 @@ func (w *world) lastMessageIsOn(now page, items []item) {
 	}
 }
 
-// testworldPause is the time in which an alert may resolve without a message.
-const testworldPause = time.Minute
+// resolvePause is the time in which an alert may resolve without a message.
+const resolvePause = time.Minute
 
 func (w *world) firesNow(a testworld.Alert) bool {
 	return slices.ContainsFunc(w.episodes, func(e *episode) bool {
@@ -139,15 +139,15 @@ func (w *world) neverGreenBetween(t *testing.T, began, ended time.Time) {
 	t.Helper()
 	last := map[string]int{} // by fault: the last check at which the headline was red about it
 	green := -1
-	for i, now := range w.told {
+	for i, now := range w.said {
 		switch {
 		case now.at.Before(began) || now.at.After(ended):
 		case now.level == "well":
 			green = i
 		case now.level == "warn" || now.level == "bad":
 			if before, has := last[now.fault]; has && green > before {
-				t.Errorf("red %v after the begin (%s), green after %v (%s), red after %v (%s)", w.told[before].at.Sub(began), w.told[before].title,
-					w.told[green].at.Sub(began), w.told[green].title, now.at.Sub(began), now.title)
+				t.Errorf("red %v after the begin (%s), green after %v (%s), red after %v (%s)", w.said[before].at.Sub(began), w.said[before].title,
+					w.said[green].at.Sub(began), w.said[green].title, now.at.Sub(began), now.title)
 				return
 			}
 			last[now.fault] = i

@@ -24,19 +24,3 @@ var (
 func Facts() []Fact {
 	return []Fact{FactBalances, FactBlockchains, FactFeeConfig, FactFees, FactOwners, FactRewards, FactStake, FactSupply, FactValidators}
 }
-
-// Believed is a fact that is not compared, because nodes may differ in it.
-type Believed struct {
-	Name, By string // by whose word it rests
-}
-
-// Others are the facts that are not compared.
-var Others = []Believed{
-	{"height and epoch of a chain", "what most have reached: `Deciding`"},
-	{"identity of a node, its version and its chains", "the node itself"},
-	{"chains that exist, for AVAX_CHAINS=auto", "the P-Chain as most nodes report it, and the nodes that track a chain"},
-	{"time of the upgrade Helicon", "the earliest that a node reports"},
-	{"the P-Chain's time", "the node that reports the balances"},
-	{"uptime of a validator", "the peers' or your nodes' reports, weighted by stake, whichever cover more stake"},
-	{"connected weight", "the lowest report; for a yes, more than half of the other nodes must be well connected"},
-}

@@ -63,10 +63,6 @@ func TestVoicesPageIsCurrent(t *testing.T) {
 		}
 		table += fmt.Sprintf("| %d | %s | %s |\n", n, says(facts, none[n][0]), says(heights(n), none[n][1]))
 	}
-	table += "\n| not compared | on whose word it rests |\n|---|---|\n"
-	for _, o := range nodes.Others {
-		table += fmt.Sprintf("| %s | %s |\n", o.Name, o.By)
-	}
 	const page = "../../docs/decisions/views.md"
 	testworld.Golden(t, page, must.Get(section.With(page, "voices", table))(t), "make docs")
 }

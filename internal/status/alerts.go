@@ -164,6 +164,17 @@ type Problem struct {
 
 func (p *Problem) Worst() *Active { return p.Alerts[0] }
 
+// From returns the problem with one of its alerts before the others.
+func (p *Problem) From(first *Active) *Problem {
+	at := slices.Index(p.Alerts, first)
+	if at <= 0 {
+		return p
+	}
+	from := *p
+	from.Alerts = slices.Concat(p.Alerts[at:at+1], p.Alerts[:at], p.Alerts[at+1:])
+	return &from
+}
+
 // Alerts is the evaluation of the rules.
 type Alerts struct {
 	Groups    []alerting.Group

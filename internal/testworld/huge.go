@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // Huge are numbers that an upstream may send in place of any other: too large, too precise, too long, negative, or no number.
@@ -24,7 +23,7 @@ var Huge = []string{
 var number = regexp.MustCompile(`^(0x[0-9a-fA-F]{1,16}|-?[0-9][0-9.]*|\d{4}-\d\d-\d\dT.*|[0-9.]+(ns|µs|ms|s|m|h).*)$`)
 
 // HugeNumbers decodes an answer with each of its numbers replaced by each number of Huge, and returns how many answers that were. Each must be an error of one
-// line, or have only numbers that are finite, and take no longer than any other.
+// line, or have only numbers that are finite.
 func HugeNumbers(t testing.TB, name, answer string, decode func(text string) (any, error)) int {
 	t.Helper()
 	texts, err := withHuge(answer)
@@ -32,11 +31,7 @@ func HugeNumbers(t testing.TB, name, answer string, decode func(text string) (an
 		t.Fatalf("%s: %v", name, err)
 	}
 	for _, text := range texts {
-		began := time.Now()
 		value, err := decode(text)
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s takes %s to decode %.300s", name, took, text)
-		}
 		if err != nil && (len(err.Error()) > 2<<10 || strings.ContainsAny(err.Error(), "\r\n")) {
 			t.Errorf("%s: an error that does not fit into a line: %.300s", name, err)
 		}
@@ -45,9 +40,6 @@ func HugeNumbers(t testing.TB, name, answer string, decode func(text string) (an
 		}
 		if places := unbounded(value); len(places) > 0 {
 			t.Errorf("%s: %s for %.300s", name, places, text)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%s takes %s for %.300s", name, took, text)
 		}
 	}
 	return len(texts)

@@ -444,12 +444,8 @@ func (v *view) suppressor(e firingPeriod, all []firingPeriod) string {
 func (v *view) firedAt(e firingPeriod) (first time.Time) {
 	for _, tier := range append(e.tiers, firingPeriod{labels: e.labels, began: cmp.Or(e.end, v.At)}) {
 		at := tier.began
-		for _, group := range v.Groups {
-			for _, r := range group.Rules {
-				if r.Name == tier.labels["alertname"] && r.Labels["severity"] == tier.labels["severity"] && r.Labels["within"] == tier.labels["within"] {
-					at = tier.began.Add(r.For.Duration())
-				}
-			}
+		if r := v.ruleOf(tier.labels); r != nil {
+			at = at.Add(r.For.Duration())
 		}
 		if first.IsZero() || at.Before(first) {
 			first = at
@@ -462,19 +458,28 @@ func (v *view) firedAt(e firingPeriod) (first time.Time) {
 func (v *view) overAt(e firingPeriod) (last time.Time) {
 	for _, tier := range append(e.tiers, firingPeriod{labels: e.labels, end: e.end}) {
 		at := tier.end
-		for _, group := range v.Groups {
-			for _, r := range group.Rules {
-				its := r.Labels["severity"] == tier.labels["severity"] && r.Labels["within"] == tier.labels["within"] && r.Labels["scope"] == tier.labels["scope"]
-				if over := tier.end.Add(-r.KeepFiringFor.Duration()); r.Name == tier.labels["alertname"] && its && over.After(e.began) {
-					at = over
-				}
-			}
+		if r := v.ruleOf(tier.labels); r != nil && at.Add(-r.KeepFiringFor.Duration()).After(e.began) {
+			at = at.Add(-r.KeepFiringFor.Duration())
 		}
 		if at.After(last) {
 			last = at
 		}
 	}
 	return last
+}
+
+// ruleOf returns the rule of an alert with these labels; nil if there is none any more.
+func (v *view) ruleOf(labels map[string]string) *alerting.Rule {
+	for _, group := range v.Groups {
+		for i := range group.Rules {
+			r := &group.Rules[i]
+			same := func(name string) bool { return r.Labels[name] == labels[name] }
+			if r.Name == labels["alertname"] && same("severity") && same("within") && same("scope") {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // sameAlert reports whether the labels of a notified alert are those of a firing period, which has no label of a replica.

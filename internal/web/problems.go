@@ -16,24 +16,24 @@ import (
 )
 
 // inOrder shows the incidents, the worst first, and then the other problems: an incident that no alert is about yet as a fact, one that has an alert as the
-// problem with this alert.
+// problem with this alert, which begins with it.
 func (v *view) inOrder(problems []*status.Problem, fact func(*status.Incident) g.Node, problem func(*status.Problem) g.Node) g.Node {
 	var all g.Group
 	shown := map[string]bool{}
-	show := func(name string) {
+	show := func(name string, first *status.Active) {
 		if at := slices.IndexFunc(problems, func(p *status.Problem) bool { return p.Name == name }); at >= 0 && !shown[name] {
-			shown[name], all = true, append(all, problem(problems[at]))
+			shown[name], all = true, append(all, problem(problems[at].From(first)))
 		}
 	}
 	for _, i := range v.incidents {
 		if i.Cause == nil {
 			all = append(all, fact(i))
 		} else {
-			show(i.Cause.Root().Rule.Name)
+			show(i.Cause.Root().Rule.Name, i.Cause.Root())
 		}
 	}
 	for _, p := range problems {
-		show(p.Name)
+		show(p.Name, p.Worst())
 	}
 	return all
 }
