@@ -58,6 +58,9 @@ func spoken(t *testing.T) names {
 		for l := range r.Labels {
 			n.labels[l] = true
 		}
+		for _, l := range made(must.Get(testworld.PromQL.ParseExpr(r.Expr))(t)) {
+			n.labels[l] = true
+		}
 	}
 	for _, all := range n.labelsOf {
 		for _, l := range all {
@@ -69,8 +72,29 @@ func spoken(t *testing.T) names {
 	}
 	n.labelsOf["avax:threshold_override"], n.labelsOf["avax:exporter_retired"] = nil, nil // of the user's own rules
 	n.labels["method"] = true                                                             // of a node's own metrics
-	n.labels["value"] = true                                                              // of avax:label
 	return n
+}
+
+// made returns the labels that an expression adds.
+func made(expr parser.Expr) (all []string) {
+	parser.Inspect(expr, func(e parser.Node, _ []parser.Node) error {
+		var name parser.Expr
+		switch e := e.(type) {
+		case *parser.Call:
+			if e.Func.Name == "label_replace" || e.Func.Name == "label_join" {
+				name = e.Args[1]
+			}
+		case *parser.AggregateExpr:
+			if e.Op == parser.COUNT_VALUES {
+				name = e.Param
+			}
+		}
+		if text, is := name.(*parser.StringLiteral); is {
+			all = append(all, text.Val)
+		}
+		return nil
+	})
+	return all
 }
 
 // check parses the expression and reports undeclared names.
