@@ -164,7 +164,7 @@ type Problem struct {
 
 func (p *Problem) Worst() *Active { return p.Alerts[0] }
 
-// From returns the problem with one of its alerts before the others.
+// From returns the problem with this alert before the others, if it is one of its alerts.
 func (p *Problem) From(first *Active) *Problem {
 	at := slices.Index(p.Alerts, first)
 	if at <= 0 {

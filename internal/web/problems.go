@@ -29,7 +29,7 @@ func (v *view) inOrder(problems []*status.Problem, fact func(*status.Incident) g
 		if i.Cause == nil {
 			all = append(all, fact(i))
 		} else {
-			show(i.Cause.Root().Rule.Name, i.Cause.Root())
+			show(i.Cause.Root().Rule.Name, i.Cause)
 		}
 	}
 	for _, p := range problems {
