@@ -53,6 +53,19 @@ func Compiled(name string, o Options) (*compile.File, error) {
 	return f, nil
 }
 
+// Inhibitions returns the section inhibit_rules of Alertmanager's configuration: which alert suppresses which.
+func Inhibitions() ([]byte, error) {
+	rules, err := fs.Sub(Source, "source/"+RulesFile)
+	if err != nil {
+		return nil, err
+	}
+	companion, err := fs.Sub(Source, "source/"+CompanionFile)
+	if err != nil {
+		return nil, err
+	}
+	return compile.Inhibitions(rules, companion)
+}
+
 // With returns rules.yml with what the options add.
 func With(o Options) ([]byte, error) {
 	f, err := Compiled(RulesFile, o)

@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"internal/app", "internal/demo", "internal/testworld"},
 	{"cmd/exporter"},
 	{"internal/catalogue", "internal/e2e", "internal/tools/performance", "internal/testworld/apptest"}, // check, run and measure the others
+	{"alerts/generate"}, // compares the rules with the catalogue
 }
 
 // TestImportsFollowTheLayers parses the sources, because go test may cache the output of the go command.

@@ -14,6 +14,14 @@ import (
 // maxRange is the longest range of a rule: the exporter's own engine has the samples of two hours.
 const maxRange = 2 * time.Hour
 
+// oldest is how old the newest sample may be if scrapes are a minute apart and one is lost.
+const oldest = 2 * time.Minute
+
+func shorter(text string, than time.Duration) bool {
+	d, err := model.ParseDuration(text)
+	return err == nil && time.Duration(d) < than
+}
+
 // check returns what an author of an alert often gets wrong.
 func (t entry) check() error {
 	switch {
@@ -27,6 +35,8 @@ func (t entry) check() error {
 		return errors.New("action: say what to do first")
 	case t.Forecast != "" && t.Forecast != "at" && t.Forecast != "in":
 		return fmt.Errorf("forecast: %q: write at, if the value is the time of the loss, or in, if it is the time until then", t.Forecast)
+	case t.For != "" && t.forNote == "" && shorter(t.For, oldest):
+		return fmt.Errorf("for: %s: the newest sample may be older after a lost scrape: write %s, or the reason as a comment", t.For, model.Duration(oldest))
 	case t.Keep != "" && t.keepNote == "":
 		return errors.New("keep_firing_for: add the reason as a comment: what recovers later than this alert?")
 	}

@@ -72,7 +72,7 @@ func TestAlertsAboutANodeEndWithIt(t *testing.T) {
 		"avax:merged == 0":        "avax:merged == 0 " + left,
 		"avax:merged or avax:own": "(avax:merged or avax:own) " + left,
 	} {
-		for _, about := range []string{"node", "chain"} {
+		for _, about := range []string{"node", "chain of a node"} {
 			if got := last(t, strings.Replace(alertAround, "about: l1", "about: "+about, 1)+"    expr: '"+source+"'\n").Expr; got != want {
 				t.Errorf("about %s, %s means\n%s, want\n%s", about, source, got, want)
 			}
@@ -128,7 +128,7 @@ rules:
         bar: 0.5 # share
         impact: i
         action: other
-        for: 1m
+        for: 3m
         keep_firing_for: 2m # its effects are over later
 `))(t)
 	text := string(must.Get(file.YAML())(t))
@@ -137,7 +137,7 @@ rules:
 		"  # share\n  - {record: 'avax:threshold', labels: {alert: AvaxExample, severity: page}, expr: vector(0.5)}\n",
 		`time() + scalar(max(avax:threshold_used{alert="AvaxExample",severity="page"}))`,
 		"    for: 5m\n    labels:\n      severity: warn\n      within: 7d\n",
-		"    for: 1m\n    keep_firing_for: 2m # its effects are over later\n    labels:\n      severity: page\n",
+		"    for: 3m\n    keep_firing_for: 2m # its effects are over later\n    labels:\n      severity: page\n",
 		"      impact: i\n      action: other\n",
 		"docs/runbooks/AvaxExample.md\n      dashboard_url: /d/avax-validators?var-node_id={{ $labels.node_id | urlquery }}\n",
 	} {
@@ -154,8 +154,9 @@ func TestMistakesAreRefused(t *testing.T) {
 		"expr: avax:merged\n    severity: urgent":                                      "write one of page, warn, info, none",
 		"expr: avax:merged\n    severity: page":                                        "impact: say what is lost",
 		"expr: avax:merged\n    action: ''":                                            "action: say what to do first",
-		"expr: avax:merged\n    about: thing":                                          "write one of chain, delegation",
+		"expr: avax:merged\n    about: thing":                                          "write one of chain, chain of a node, delegation",
 		"expr: avax:merged\n    keep_firing_for: 5m":                                   "add the reason as a comment",
+		"expr: avax:merged\n    for: 1m":                                               "may be older after a lost scrape",
 		"expr: avax:merged\n    impact: <nodes gone>":                                  "no such word",
 		"expr: avax:merged\n    impact: <with avax:merged{node}>":                      "unexpected EOF",
 		"expr: max_over_time(avax_x[3h])":                                              "longer than 2h",

@@ -44,14 +44,17 @@ type Rule struct {
 	rulefmt.Rule
 	Comment  string // lines above the rule
 	KeepNote string // why it keeps firing
+
+	Determined []string // labels of a record that its other labels determine: they distinguish no series
 }
 
 // file is a file of the source.
 type file struct {
-	Group    string
-	Interval model.Duration
-	Rules    []entry
-	head     string
+	Group      string
+	Interval   model.Duration
+	Suppresses []suppression // by any alert
+	Rules      []entry
+	head       string
 }
 
 // entry is a record, or an alert with a rule for each of its tiers. A tier has the fields of its alert, unless it has its own.
@@ -59,6 +62,7 @@ type entry struct {
 	Record, Alert, About, Expr string
 	Severity, Within           string
 	Labels                     map[string]string
+	Determined                 []string // labels of a record that its other labels determine
 	For, Board                 string
 	Keep                       string            `yaml:"keep_firing_for"`
 	Bar                        string            // threshold
@@ -69,10 +73,11 @@ type entry struct {
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 	Since                                string // a query whose first result is the time of the first sign of the fault
 
-	Tiers []entry
+	Suppresses []suppression
+	Tiers      []entry
 
-	comment, barNote, keepNote string
-	notes                      map[string]string // by key of Bars
+	comment, barNote, keepNote, forNote string
+	notes                               map[string]string // by key of Bars
 }
 
 // read reads the files of the source, in the order of their names.
@@ -97,6 +102,7 @@ func read(source fs.FS) (all []file, err error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		f.head = strings.TrimSpace(node.HeadComment)
+		readComments(f.Suppresses, value(node.Content[0], "suppresses"))
 		for i, n := range value(node.Content[0], "rules").Content {
 			if err := f.Rules[i].read(n); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -110,8 +116,12 @@ func read(source fs.FS) (all []file, err error) {
 // read reads the comments of an entry, and gives its tiers the fields that they do not have.
 func (e *entry) read(n *yaml.Node) error {
 	e.comment, e.notes = n.HeadComment, map[string]string{}
+	readComments(e.Suppresses, value(n, "suppresses"))
 	if v := value(n, "keep_firing_for"); v.LineComment != "" {
 		e.keepNote = v.LineComment
+	}
+	if v := value(n, "for"); v.LineComment != "" {
+		e.forNote = v.LineComment
 	}
 	if v := value(n, "bar"); v.LineComment != "" {
 		e.barNote = v.LineComment
@@ -202,7 +212,7 @@ type compiler struct {
 
 func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 	if expr := c.records[e]; expr != nil {
-		return []Rule{{Rule: rulefmt.Rule{Record: e.Record, Labels: e.Labels, Expr: layout(expr)}, Comment: e.comment}}, nil
+		return []Rule{{Rule: rulefmt.Rule{Record: e.Record, Labels: e.Labels, Expr: layout(expr)}, Comment: e.comment, Determined: e.Determined}}, nil
 	}
 	own := map[string]string{"alert": e.Alert}
 	c.threshold(own, e.Bar, e.barNote)
@@ -261,7 +271,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		ends, err = c.condition(t, x, kind.replicas)
 		expr = x.continues(expr, ends, sortedKeys(r.Labels))
 	}
-	if err == nil && (t.About == "node" || t.About == "chain") {
+	if err == nil && (t.About == "node" || t.About == "chain of a node") {
 		expr, err = unlessLeft(expr)
 	}
 	if err != nil {
@@ -336,15 +346,16 @@ var kinds = map[string]struct {
 	board    string
 	replicas bool // whether each replica of an exporter, or each target of another job, has an alert of its own
 }{
-	"exporter":   {"exporter", true},
-	"node":       {"overview?node", false},
-	"validator":  {"validators?node_id", false},
-	"chain":      {"chains?chain", false},
-	"l1":         {"l1?chain", false},
-	"network":    {"network", false},
-	"delegation": {"delegator", false},
-	"host":       {"overview?node", true},
-	"relayer":    {"chains", true},
+	"exporter":        {"exporter", true},
+	"node":            {"overview?node", false},
+	"validator":       {"validators?node_id", false},
+	"chain":           {"chains?chain", false},
+	"chain of a node": {"chains?chain&node", false},
+	"l1":              {"l1?chain", false},
+	"network":         {"network", false},
+	"delegation":      {"delegator", false},
+	"host":            {"overview?node", true},
+	"relayer":         {"chains", true},
 }
 
 // dashboard returns the address of a dashboard: chains?chain&node is the dashboard of chains for the alert's chain and node, and

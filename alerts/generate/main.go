@@ -2,13 +2,19 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/alerts/compile"
+	"github.com/avax-exporter/avax-exporter/internal/catalogue"
 )
 
-const chart = "../deploy/helm/avax-exporter/files/"
+const (
+	chart        = "../deploy/helm/avax-exporter/files/"
+	alertmanager = "../deploy/alertmanager/alertmanager.yml"
+)
 
 func main() {
 	if err := generate(); err != nil {
@@ -28,8 +34,17 @@ func generate() error {
 			return err
 		}
 	}
-	var err error
+	labelled, err := alerts.Compiled(alerts.RulesFile, alerts.Options{Labels: []string{"owner"}})
+	if err != nil {
+		return err
+	}
+	if err := labelled.CheckNames(compile.Declared(catalogue.Labels(), labelled)); err != nil {
+		return err
+	}
 	if files[chart+"rules.yml"], files[chart+"label.yml"], err = alerts.Chart(); err != nil {
+		return err
+	}
+	if files[alertmanager], err = inhibited(alertmanager); err != nil {
 		return err
 	}
 	for name, text := range files {
@@ -38,4 +53,18 @@ func generate() error {
 		}
 	}
 	return nil
+}
+
+// inhibited returns a configuration of Alertmanager with the inhibit rules of the source, which are its last section.
+func inhibited(file string) ([]byte, error) {
+	config, err := os.ReadFile(file) //nolint:gosec // a constant
+	if err != nil {
+		return nil, err
+	}
+	hand, _, found := bytes.Cut(config, []byte("\ninhibit_rules:\n"))
+	if !found {
+		return nil, fmt.Errorf("%s: no section inhibit_rules", file)
+	}
+	rules, err := alerts.Inhibitions()
+	return append(append(hand, '\n'), rules...), err
 }

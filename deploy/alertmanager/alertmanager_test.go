@@ -19,7 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	amalert "github.com/prometheus/alertmanager/alert"
-	amcommon "github.com/prometheus/alertmanager/config/common"
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/template"
 	"github.com/prometheus/common/model"
@@ -308,45 +307,4 @@ func TestAlertmanagerSuppressesTheSame(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// outlives are the alerts about a node that its outage does not suppress.
-var outlives = map[string]string{
-	"AvaxNodeNameShared":       "the outage may be that of another node with this name",
-	"AvaxNodeAddressChanged":   "it explains why peers do not find the node again",
-	"AvaxVersionBehindNetwork": "it is done together with the repair",
-	"AvaxUnknownUpgradeSoon":   "a node that starts again does not know the upgrade",
-	"AvaxStakingPortClosed":    "it may be why the node counts as down for others",
-}
-
-// Who has started a node that was down hears the rest about it afterwards: the outage explains it.
-func TestANodeThatIsDownSuppressesWhatElseIsAboutIt(t *testing.T) {
-	file := must.Get(alerts.Compiled(alerts.RulesFile, alerts.Options{}))(t)
-	down := map[string]string{"alertname": "AvaxNodeDown", "severity": "page"}
-	used := map[string]bool{}
-	for _, g := range file.Groups {
-		for _, r := range g.Rules {
-			aboutOne := strings.Contains(r.Annotations["dashboard_url"], "var-node={{ $labels.node ") && (r.Labels["scope"] == "" || r.Labels["scope"] == "node")
-			if r.Alert == "" || r.Alert == "AvaxNodeDown" || !aboutOne {
-				continue
-			}
-			its := maps.Clone(r.Labels)
-			its["alertname"] = r.Alert
-			suppressed := slices.ContainsFunc(testworld.Inhibitions(t), func(i amcommon.InhibitRule) bool {
-				return slices.Contains(i.Equal, "node") && testworld.MayMatch(i.SourceMatchers, down) && testworld.MayMatch(i.TargetMatchers, its) &&
-					slices.ContainsFunc(i.SourceMatchers, func(m *labels.Matcher) bool { return m.Name == "alertname" })
-			})
-			switch why := outlives[r.Alert]; {
-			case !suppressed && why == "":
-				t.Errorf("%s is about a node, and AvaxNodeDown does not suppress it: add it to inhibit_rules, or to outlives with the reason", r.Alert)
-			case !suppressed:
-				used[r.Alert] = true
-			}
-		}
-	}
-	for name := range outlives {
-		if !used[name] {
-			t.Errorf("%s needs no exception", name)
-		}
-	}
 }

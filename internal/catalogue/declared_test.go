@@ -1,67 +1,24 @@
 package catalogue
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
-	"github.com/avax-exporter/avax-exporter/internal/app"
-	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
-
-// row is a declared family.
-type row struct {
-	Name, Type, Help string
-	Labels           []string
-}
-
-func rowOf(f *metric.Family) row { return row{f.Name, string(f.Type), f.Help, f.Labels} }
-
-// declared returns every family that the program may export, by name: those of the collectors and the exporter's own.
-func declared(t *testing.T) map[string]row {
-	t.Helper()
-	rows := map[string]row{}
-	for _, spec := range collectors.All() {
-		for _, f := range spec.Families {
-			if _, twice := rows[f.Name]; twice {
-				t.Errorf("duplicate family %s", f.Name)
-			}
-			rows[f.Name] = rowOf(f)
-		}
-	}
-	for _, r := range own() {
-		rows[r.Name] = r
-	}
-	return rows
-}
-
-// own returns the exporter's own families, from the code that registers them.
-func own() []row {
-	var rows []row
-	for _, f := range metric.AboutJobs {
-		rows = append(rows, rowOf(f))
-	}
-	for _, f := range metric.Described(app.OwnFamilies()) {
-		r := row{Name: f.Name, Type: "gauge", Help: f.Help, Labels: f.Labels}
-		switch {
-		case strings.HasSuffix(r.Name, "_total"):
-			r.Type = "counter"
-		case r.Name == "avax_exporter_upstream_request_duration_seconds":
-			r.Type = "summary"
-		}
-		rows = append(rows, r)
-	}
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.Name, b.Name) })
-	return rows
-}
 
 // A collector that is missing in All is an unused variable, which golangci-lint reports.
 func TestCollectorsAreComplete(t *testing.T) {
-	names := map[string]bool{}
+	names, families := map[string]bool{}, map[string]bool{}
 	for _, s := range collectors.All() {
+		for _, f := range s.Families {
+			if families[f.Name] {
+				t.Errorf("duplicate family %s", f.Name)
+			}
+			families[f.Name] = true
+		}
 		if names[s.Name] {
 			t.Errorf("duplicate collector name %s", s.Name)
 		}
@@ -75,7 +32,7 @@ func TestCollectorsAreComplete(t *testing.T) {
 // Naming rules that Prometheus' linter does not check.
 func TestFamiliesFollowNamingRules(t *testing.T) {
 	name := regexp.MustCompile(`^avax_[a-z0-9]+(_[a-z0-9]+)*$`)
-	all := declared(t)
+	all := declared()
 	for _, r := range all {
 		family, isTotal := strings.CutSuffix(r.Name, "_total")
 		if isTotal != (r.Type == "counter") {

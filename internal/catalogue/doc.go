@@ -1,3 +1,3 @@
-// Package catalogue has only tests. They compare the rules, the dashboards and the documentation with the families that the
-// program declares.
+// Package catalogue knows every family that the program declares. Its tests compare the dashboards and the documentation with them; the compiler of
+// the alert rules compares the rules.
 package catalogue

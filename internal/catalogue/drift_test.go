@@ -17,148 +17,25 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/alerts/compile"
 	"github.com/avax-exporter/avax-exporter/collectors"
 	"github.com/avax-exporter/avax-exporter/dashboards"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// names are the declared names and labels.
-type names struct {
-	// labelsOf holds the labels of each series name; nil if they depend on an expression.
-	labelsOf map[string][]string
-	// labels are all declared labels, which may be grouped by.
-	labels map[string]bool
-}
-
-// fromScrape are the labels that a scrape and a rule engine add.
-var fromScrape = []string{
-	"job", "instance", "alertname", "alertstate", "alertgroup", "severity", "pod",
-	// and those of docs/alerting.md that may distinguish sites
-	"namespace", "cluster", "datacenter", "environment", "region", "site", "zone",
-}
-
-func spoken(t *testing.T) names {
+// spoken returns the names that rules and dashboards may use: more are of other programs.
+func spoken(t *testing.T, more map[string][]string) (n *compile.Names, companion *compile.File) {
 	t.Helper()
-	n := names{
-		labelsOf: map[string][]string{"up": {}, "ALERTS": nil, "ALERTS_FOR_STATE": nil, "avax_exporter_build_info": {"version"}},
-		labels:   map[string]bool{},
-	}
-	for _, r := range declared(t) {
-		n.labelsOf[r.Name] = r.Labels
-		if r.Type == "summary" {
-			n.labelsOf[r.Name+"_sum"], n.labelsOf[r.Name+"_count"] = r.Labels, r.Labels
-		}
-	}
-	labelled := must.Get(alerts.With(alerts.Options{Labels: []string{"owner"}}))(t)
-	for _, r := range testworld.Rules(t, labelled, alerts.Companion) {
-		if r.Record != "" {
-			n.labelsOf[r.Record] = nil
-		}
-		for l := range r.Labels {
-			n.labels[l] = true
-		}
-		for _, l := range made(must.Get(testworld.PromQL.ParseExpr(r.Expr))(t)) {
-			n.labels[l] = true
-		}
-	}
-	for _, all := range n.labelsOf {
-		for _, l := range all {
-			n.labels[l] = true
-		}
-	}
-	for _, l := range fromScrape {
-		n.labels[l] = true
-	}
-	n.labelsOf["avax:threshold_override"], n.labelsOf["avax:exporter_retired"] = nil, nil // of the user's own rules
-	n.labels["method"] = true                                                             // of a node's own metrics
-	return n
-}
-
-// made returns the labels that an expression adds.
-func made(expr parser.Expr) (all []string) {
-	parser.Inspect(expr, func(e parser.Node, _ []parser.Node) error {
-		var name parser.Expr
-		switch e := e.(type) {
-		case *parser.Call:
-			if e.Func.Name == "label_replace" || e.Func.Name == "label_join" {
-				name = e.Args[1]
-			}
-		case *parser.AggregateExpr:
-			if e.Op == parser.COUNT_VALUES {
-				name = e.Param
-			}
-		}
-		if text, is := name.(*parser.StringLiteral); is {
-			all = append(all, text.Val)
-		}
-		return nil
-	})
-	return all
-}
-
-// check parses the expression and reports undeclared names.
-func (n names) check(t *testing.T, where, expr string) {
-	t.Helper()
-	parsed, err := testworld.PromQL.ParseExpr(expr)
-	if err != nil {
-		t.Errorf("%s: %v", where, err)
-		return
-	}
-	grouped := func(by []string) {
-		for _, l := range by {
-			if !n.labels[l] {
-				t.Errorf("%s: unknown label %q", where, l)
-			}
-		}
-	}
-	parser.Inspect(parsed, func(e parser.Node, _ []parser.Node) error {
-		switch e := e.(type) {
-		case *parser.VectorSelector:
-			n.selector(t, where, e)
-		case *parser.AggregateExpr:
-			grouped(e.Grouping)
-		case *parser.BinaryExpr:
-			if e.VectorMatching != nil {
-				grouped(e.VectorMatching.MatchingLabels)
-				grouped(e.VectorMatching.Include)
-			}
-		}
-		return nil
-	})
-}
-
-func (n names) selector(t *testing.T, where string, s *parser.VectorSelector) {
-	t.Helper()
-	if s.Name == "" {
-		for _, m := range s.LabelMatchers {
-			if m.Name == model.MetricNameLabel && m.Type != labels.MatchEqual {
-				return // a pattern of names cannot be checked
-			}
-		}
-	}
-	has, known := n.labelsOf[s.Name]
-	native := slices.ContainsFunc([]string{"go_", "process_", "avalanche_", "node_"}, func(of string) bool { return strings.HasPrefix(s.Name, of) })
-	if !known && !native {
-		t.Errorf("%s: undeclared family %s", where, s.Name)
-		return
-	}
-	for _, m := range s.LabelMatchers {
-		if m.Name != model.MetricNameLabel && has != nil && !slices.Contains(has, m.Name) && !slices.Contains(fromScrape, m.Name) {
-			t.Errorf("%s: %s has no label %q", where, s.Name, m.Name)
-		}
-	}
-}
-
-func TestRulesUseDeclaredFamiliesAndLabels(t *testing.T) {
-	n := spoken(t)
-	for _, r := range testworld.Rules(t, alerts.Rules) {
-		n.check(t, r.Alert+r.Record, r.Expr)
-	}
+	rules := must.Get(alerts.Compiled(alerts.RulesFile, alerts.Options{Labels: []string{"owner"}}))(t)
+	companion = must.Get(alerts.Compiled(alerts.CompanionFile, alerts.Options{}))(t)
+	all := Labels()
+	maps.Copy(all, more)
+	return compile.Declared(all, rules, companion), companion
 }
 
 func TestDashboardsUseDeclaredFamiliesAndLabels(t *testing.T) {
-	n := spoken(t)
+	n, _ := spoken(t, map[string][]string{"avalanche_any": {"method"}}) // a label of a node's own metrics
 	checked := 0
 	files, err := fs.Glob(dashboards.Files, "*.json")
 	if err != nil || len(files) == 0 {
@@ -171,8 +48,10 @@ func TestDashboardsUseDeclaredFamiliesAndLabels(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		for _, q := range queries(dashboard) {
-			n.check(t, file+": "+q, fill(q))
 			checked++
+			if err := n.Check(must.Get(testworld.PromQL.ParseExpr(fill(q)))(t)); err != nil {
+				t.Errorf("%s: %s: %v", file, q, err)
+			}
 		}
 	}
 	if checked < 10 {
@@ -319,7 +198,7 @@ func TestDataTooOldPagesForPagedCollectors(t *testing.T) {
 // those that mark samples on the way: with each of these, a join finds nothing, or an alert is another after an upgrade.
 func TestCollisionsOfAllLabelsAreNoticed(t *testing.T) {
 	used := map[string]bool{"__type__": true, "__unit__": true, "otel_scope_version": true}
-	families := declared(t)
+	families := declared()
 	for _, r := range testworld.Rules(t, alerts.Rules) {
 		if r.Record != "avax:threshold" && r.Record != "avax:fee_config_expected" && !strings.HasPrefix(r.Record, "avax:fault_") { // no rule joins them
 			for name := range r.Labels {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/avax-exporter/avax-exporter/alerts"
-	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -30,15 +28,9 @@ func foreign(t *testing.T) map[string][]string {
 }
 
 func TestCompanionRulesUseFamiliesOfOtherPrograms(t *testing.T) {
-	n := spoken(t)
-	for name, labels := range foreign(t) {
-		n.labelsOf[name] = labels
-		for _, l := range labels {
-			n.labels[l] = true
-		}
-	}
-	for _, r := range testworld.Rules(t, alerts.Companion) {
-		n.check(t, r.Alert+r.Record, r.Expr)
+	n, companion := spoken(t, foreign(t))
+	if err := companion.CheckNames(n); err != nil {
+		t.Error(err)
 	}
 }
 
