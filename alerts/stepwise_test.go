@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -125,6 +126,23 @@ func TestEvaluationEqualsPrometheus(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// The labels of owners are templates, whose queries read other rules.
+func TestEvaluationOfLabelsEqualsPrometheus(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	var tests testFile
+	readYAML(t, "testdata/labels_test.yml", &tests)
+	// avax:label_alerts reads alerts of rules before and after it. No rule reads it, and the evaluation shows it one step late.
+	given := slices.DeleteFunc(testworld.Rules(t, must.Get(With(Options{Labels: []string{"owner"}}))(t)), func(r rulefmt.Rule) bool { return r.Record == "avax:label_alerts" })
+	for i, c := range tests.Tests {
+		c.every, c.Interval = time.Duration(tests.EvaluationInterval), cmp.Or(c.Interval, tests.EvaluationInterval)
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			compareWithPrometheus(t, c, given, false)
+		})
 	}
 }
 

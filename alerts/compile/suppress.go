@@ -13,11 +13,11 @@ import (
 
 // suppression says that an alert is the cause of others: while it fires, Alertmanager does not notify of them.
 type suppression struct {
-	If        []string // matchers of the cause, besides its name
+	If        []string // matchers of the cause, in addition to its name
 	Effects   []string // patterns of names, or kinds such as node; empty, for all alerts of a file: any
 	Except    []string // names that a kind does not mean
 	Of        []string // matchers of the effects
-	On        []string // labels that are equal, besides those of the site
+	On        []string // labels that are equal, in addition to those of the site
 	Companion bool     // the effects are alerts of companion.yml about the same site: the cause has another job
 
 	comment string

@@ -3,6 +3,7 @@ package evaluation
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -41,11 +42,31 @@ func newRules(given []rulefmt.Rule) (all []*Rule, sets []ruleSet, err error) {
 				}
 			}
 		}
+		for _, word := range words.FindAllString(r.templates(), -1) {
+			for _, other := range all {
+				if (other.Record == word || `"`+other.Alert+`"` == word) && !slices.Contains(r.reads, other) {
+					r.reads = append(r.reads, other)
+				}
+			}
+		}
 		if r.query, err = r.lagging(r.Rule.Expr, all); err != nil {
 			return nil, nil, err
 		}
 	}
 	return all, components(all), nil
+}
+
+// words are the names of records, and the quoted names of alerts.
+var words = regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*|"\w+"`)
+
+// templates returns the labels that are templates: what their queries read decides which alert it is.
+func (r *Rule) templates() (all string) {
+	r.fixed.Range(func(l labels.Label) {
+		if strings.Contains(l.Value, "{{") {
+			all += l.Value
+		}
+	})
+	return all
 }
 
 // selectors returns the selectors of an expression.
