@@ -327,6 +327,13 @@ var causes = []cause{
 		[]string{"page AvaxHeadStale: n01|C|pub: no newer block either|Do not restart the node"},
 		[]string{"page AvaxHeadStale all: C|pub (not yours): no newer block|Do not restart nodes"},
 	)},
+	{"most nodes stand still, and two go on", 5, func(f *fleet) {
+		f.stop("C", f.upTo(f.n-2)...)
+		f.stands(`avax_chain_agreed_height{chain="C"}`, 30)
+	}, func(f *fleet) []string {
+		ahead := name(f.n-1) + "|" + name(f.n)
+		return []string{"page AvaxHeadStale: n01|C|have newer blocks, and most nodes do not|" + ahead, "warn AvaxNodeContradicted: " + ahead}
+	}},
 	{"the nodes lose a chain that an observer has", 5, func(f *fleet) {
 		f.observer()
 		f.stop("C", f.upTo(f.n)...)
