@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -214,6 +215,7 @@ func TestWrongKeyIsOneFault(t *testing.T) {
 
 // When all chains halt together, the title says so, not that one chain has no block.
 func TestHaltOfAllChainsIsOneFault(t *testing.T) {
+	testworld.Full(t) // it plays hours
 	t.Parallel()
 	inWorld(t, incident{quick: true, fuji: true}, func(t *testing.T, w *world) {
 		for _, chain := range []string{"X", "examplel1", "examplepoa"} {
