@@ -129,8 +129,11 @@ func (a *Alerting) notify() rules.NotifyFunc {
 	send := rules.SendAlerts(a.sender(), a.o.URL)
 	return func(ctx context.Context, expr string, all ...*rules.Alert) {
 		for _, alert := range all {
-			if alert.ResolvedAt.IsZero() {
+			switch {
+			case alert.ResolvedAt.IsZero():
 				alert.ValidUntil = time.Now().Add(reach)
+			case !alert.KeepFiringSince.IsZero():
+				alert.ResolvedAt = alert.KeepFiringSince // the fault was over then
 			}
 			if alert.Annotations.Get(alerts.Since) == "" && !alert.ActiveAt.IsZero() { // StartsAt is when it fired
 				annotations := labels.NewBuilder(alert.Annotations)

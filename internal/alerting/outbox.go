@@ -41,6 +41,7 @@ type outbox struct {
 type ended struct {
 	*notifier.Alert
 	accepted map[string]bool // by host of an Alertmanager
+	at       time.Time       // when the rules ended it: EndsAt may be earlier
 }
 
 func newOutbox(o Options, d *delivery) *outbox {
@@ -77,7 +78,7 @@ func (o *outbox) put(alerts ...*notifier.Alert) {
 		}
 		delete(o.firing, key)
 		if o.ended[key] == nil { // the rules repeat it
-			o.ended[key] = &ended{a, map[string]bool{}}
+			o.ended[key] = &ended{a, map[string]bool{}, time.Now()}
 			news = true
 		}
 	}
@@ -124,13 +125,13 @@ func (o *outbox) run() {
 func (o *outbox) send(now time.Time) {
 	o.mu.Lock()
 	maps.DeleteFunc(o.firing, func(_ string, a *notifier.Alert) bool { return !a.EndsAt.After(now) }) // no rule renews it
-	maps.DeleteFunc(o.ended, func(_ string, e *ended) bool { return now.Sub(e.EndsAt) > resolvedSent+o.every })
+	maps.DeleteFunc(o.ended, func(_ string, e *ended) bool { return now.Sub(e.at) > resolvedSent+o.every })
 	var all []*notifier.Alert
 	for _, key := range slices.Sorted(maps.Keys(o.firing)) {
 		all = append(all, o.firing[key])
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.ended)) {
-		if e := o.ended[key]; len(e.accepted) < o.hosts && now.Sub(e.EndsAt) <= resolvedSent {
+		if e := o.ended[key]; len(e.accepted) < o.hosts && now.Sub(e.at) <= resolvedSent {
 			all = append(all, e.Alert)
 		}
 	}

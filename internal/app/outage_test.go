@@ -96,6 +96,32 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 	}
 }
 
+// An alert about several nodes keeps firing for a while. Its message says how long the nodes were away.
+func TestJointOutageHasItsLength(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		stopped := time.Now()
+		each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Stop() })
+		const long = 8 * time.Minute
+		time.Sleep(long)
+		each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Start() })
+		time.Sleep(12 * time.Minute)
+		ended := 0
+		for _, a := range w.Receiver.Alerts() {
+			if a.Labels["alertname"] == "AvaxNodeDown" && a.Labels["scope"] == "several" && a.Status == "resolved" {
+				ended++
+				if off := (a.EndsAt.Sub(alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)) - long).Abs(); off > 90*time.Second {
+					t.Errorf("since %v, until %v, want %v from %v", a.Annotations[alerts.Since], a.EndsAt, long, stopped)
+				}
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%d resolved notifications", ended)
+		}
+	})
+}
+
 // hasAvailability checks the availability of bravo, which was down once, of its validator, and of others, as the digest and the pages read it. Of the time
 // down, up to unwatched does not count.
 func (w *world) hasAvailability(t *testing.T, began time.Time, down, unwatched time.Duration) {
