@@ -61,14 +61,21 @@ var rules = []rule{
 
 	{statuses: []int{401}, outcome: Forbidden, say: "credentials missing or wrong: check the headers and the key"},
 	{statuses: []int{403, 451}, outcome: Forbidden, say: "not allowed"},
-	{statuses: []int{400}, words: text(`http request (was sent )?to (an )?https (server|port)`), outcome: Malformed,
-		say: "the server speaks TLS: write https:// in its address"},
+	{statuses: []int{400}, words: plainToTLS, outcome: Malformed, say: "the server speaks TLS: write https:// in its address"},
 	{statuses: []int{404}, words: text(`^(404 page not found)?$`), outcome: NotFound,
 		say: "no such path: the chain is not tracked or not created yet, or the API is disabled"},
 	{statuses: []int{404}, outcome: NotFound},
 	{statuses: []int{405, 501}, outcome: NotOffered},
 	{statuses: []int{408}, outcome: Timeout},
 	{statuses: []int{429}, outcome: RateLimited, say: "too many requests"},
+}
+
+// plainToTLS matches what servers with TLS answer to a request without: those in Go, nginx, Apache and Tomcat.
+var plainToTLS = text(`http request (was sent )?to (an )?https (server|port)|plain http to an ssl-enabled|requires tls`)
+
+// SpeaksTLS reports whether the body of an answer says that the request lacks TLS.
+func SpeaksTLS(status int, body []byte) bool {
+	return status == http.StatusBadRequest && plainToTLS.Match(body)
 }
 
 // notNode are the codes of JSON-RPC errors of which a gateway says that a key is wrong. A node uses -32000 for all its errors.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // receivers returns the alerting section of a Prometheus configuration for the URLs.
@@ -137,6 +138,8 @@ func success(resp *http.Response, body []byte) error {
 		do = "redirects are not followed: configure the final address"
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		do = "add credentials to AVAX_HTTP_CONFIG_FILE"
+	case scrape.SpeaksTLS(resp.StatusCode, body):
+		do = "the server speaks TLS: write https:// in its address"
 	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusMethodNotAllowed:
 		do = "no such API at this address: correct its port and path"
 	}

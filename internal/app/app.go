@@ -84,7 +84,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 			return 1
 		}
 		return len(targets.ups.Nodes())
-	}, &targets.configured)
+	}, &targets.configured, targets.ups.LeftOut)
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {

@@ -1,14 +1,19 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -16,17 +21,45 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
-// others returns a line for each node at whose address another program answers.
+// others returns a line for each node at whose address another program answers, or one that speaks TLS.
 func (t *targets) others(ctx context.Context, jobs []*metric.Job) (lines []string) {
 	for _, c := range t.conns {
-		if !slices.ContainsFunc(jobs, func(j *metric.Job) bool { return j.Last.Target.Node == c.Name && isNoNode(j.Last.Err) }) {
-			continue
+		fails := func(as func(error) bool) bool {
+			return slices.ContainsFunc(jobs, func(j *metric.Job) bool { return j.Last.Target.Node == c.Name && as(j.Last.Err) })
 		}
-		if program := t.program(ctx, c); program != "" {
-			lines = append(lines, fmt.Sprintf("%s: %s answers at this address, not a node. A node's API is on port 9650.", c.Name, program))
+		if fails(isNoNode) {
+			if program := t.program(ctx, c); program != "" {
+				lines = append(lines, fmt.Sprintf("%s: %s answers at this address, not a node. A node's API is on port 9650.", c.Name, program))
+			}
+		} else if fails(isClosed) && speaksTLS(ctx, c.URL) {
+			lines = append(lines, c.Name+": the server at this address speaks TLS. Write https:// in its address.")
 		}
 	}
 	return lines
+}
+
+// isClosed reports whether a server closed the connection instead of an answer, as some do that expect TLS.
+func isClosed(err error) bool {
+	call, ok := errors.AsType[*scrape.Error](err)
+	return ok && call.Outcome == scrape.Unreachable && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET))
+}
+
+// speaksTLS reports whether a server whose address has http:// answers a TLS handshake.
+func speaksTLS(ctx context.Context, address string) bool {
+	at, err := url.Parse(address)
+	if err != nil || at.Scheme != "http" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := new(tls.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80")))
+	if err == nil {
+		_ = conn.Close()
+		return true
+	}
+	_, ofCertificate := errors.AsType[*tls.CertificateVerificationError](err)
+	failed, _ := errors.AsType[*net.OpError](err)
+	return ofCertificate || failed != nil && failed.Op == "remote error" // an alert of TLS
 }
 
 // isNoNode reports whether an answer is that of a server without the API that every node has.
@@ -38,7 +71,8 @@ func isNoNode(err error) bool {
 
 var (
 	healthy   = regexp.MustCompile(`^([A-Z][A-Za-z]+( Server| Agent)?) is (Healthy|Ready)`)
-	pageTitle = regexp.MustCompile(`(?i)<title>\s*([^<]{1,60}?)\s*</title>`)
+	buildInfo = regexp.MustCompile(`(?m)^(\w{3,40})_build_info\{`) // of most programs with metrics; go_build_info says nothing
+	pageTitle = regexp.MustCompile(`(?i)<(?:title|h1|h2)>\s*([^<]{1,60}?)\s*</`)
 )
 
 // program returns the name by which the server at the address of a node calls itself; empty if it has none. No credentials are sent.
@@ -58,8 +92,11 @@ func (t *targets) program(ctx context.Context, c nodeConn) string {
 		}
 		return nil
 	}}
-	for path, form := range map[string]*regexp.Regexp{"/-/healthy": healthy, "/": pageTitle} {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(c.URL, "/")+path, nil)
+	for _, ask := range []struct {
+		path string
+		name *regexp.Regexp
+	}{{"/-/healthy", healthy}, {"/metrics", buildInfo}, {"/", pageTitle}} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(c.URL, "/")+ask.path, nil)
 		if err != nil {
 			return ""
 		}
@@ -68,9 +105,9 @@ func (t *targets) program(ctx context.Context, c nodeConn) string {
 		if err != nil {
 			continue
 		}
-		body, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		_ = resp.Body.Close()
-		if m := form.FindSubmatch(body); m != nil && resp.StatusCode == http.StatusOK {
+		if m := ask.name.FindSubmatch(body); m != nil && resp.StatusCode == http.StatusOK {
 			return remedy.Brief(m[1])
 		}
 	}

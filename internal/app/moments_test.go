@@ -298,3 +298,41 @@ func TestPageAfterAStartIsQuiet(t *testing.T) {
 		}
 	})
 }
+
+// A loop of restarts that is over is an alert for minutes longer, and does not lead: what is wrong now does.
+func TestWhatIsOverDoesNotLead(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		for began := time.Now(); time.Since(began) < 15*time.Minute; {
+			w.Node("bravo").Stop()
+			time.Sleep(50 * time.Second)
+			w.Node("bravo").Start()
+			time.Sleep(20 * time.Second)
+		}
+		now := w.page(t, "in the loop", "/")
+		if level, title, _ := now.headline(); level != "bad" || !strings.HasPrefix(title, "bravo: ") {
+			t.Errorf("in the loop: %s: %s", level, title)
+		}
+		time.Sleep(2 * time.Minute)
+		w.Disconnect("charlie")
+		cut, remembered := time.Now(), 0
+		for time.Since(cut) < 6*time.Minute {
+			now := w.page(t, fmt.Sprintf("%v after charlie lost its peers", time.Since(cut)), "/")
+			level, title, _ := now.headline()
+			if slices.Contains(strings.Fields(now.problems()), "AvaxNodeDown") && strings.Contains(now.text, "charlie: ") {
+				remembered++
+				if strings.HasPrefix(title, "bravo") {
+					t.Errorf("%s: %s: %s", now.what, level, title)
+				}
+			}
+			if all := w.page(t, now.what, "/alerts"); all.problems() != now.problems() {
+				t.Errorf("%s: alerts in the order %s, on the status page %s", now.what, all.problems(), now.problems())
+			}
+			time.Sleep(15 * time.Second)
+		}
+		if remembered < 2 {
+			t.Errorf("both were on the page %d times", remembered)
+		}
+	})
+}

@@ -424,7 +424,7 @@ func OwnFamilies() *prometheus.Registry {
 	registry.MustRegister(metric.NewStore(), &data.Budget{})
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
-	CountTargets(registry, nil, nil)
+	CountTargets(registry, nil, nil, nil)
 	ExportDependants(registry)
 	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)
@@ -447,6 +447,17 @@ func (t *trial) unusedCredentials(context.Context) {
 			do = fmt.Sprintf("Did you mean %s?", near[0])
 		}
 		t.fails("AVAX_HTTP_CONFIG_FILE", text, do)
+	}
+	for _, of := range []struct {
+		name, variable string
+		set            bool
+	}{
+		{"alertmanager", "AVAX_ALERTMANAGERS", len(t.cfg.Alerting.Alertmanagers) > 0}, {"prometheus", "AVAX_PROMETHEUS_URL", t.cfg.Prometheus.URL != ""},
+		{"discovery", "the URL of AVAX_NODES_FILE", strings.Contains(t.cfg.NodesFile, "://")},
+	} {
+		if t.upstreams.HTTP[of.name] != nil && !of.set {
+			t.warns("AVAX_HTTP_CONFIG_FILE", "the credentials of "+of.name+" are not sent: nothing is configured for it", "Set "+of.variable+", or remove the entry.")
+		}
 	}
 }
 

@@ -3,6 +3,9 @@ package app_test
 import (
 	"context"
 	"errors"
+	"io"
+	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -254,6 +257,22 @@ func TestCheckNamesWhatAnswersInsteadOfANode(t *testing.T) {
 				_, _ = w.Write([]byte(`{"message":"Not found"}`))
 			}
 		}, []string{"local: Grafana answers at this address"}},
+		"an exporter": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/metrics" {
+				http.NotFound(w, r)
+				return
+			}
+			_, _ = w.Write([]byte("# TYPE go_build_info gauge\ngo_build_info{path=\"x\"} 1\nblackbox_exporter_build_info{version=\"0.27.0\"} 1\n"))
+		}, []string{"local: blackbox_exporter answers at this address"}},
+		"VictoriaMetrics": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			_, _ = w.Write([]byte("<h2>Single-node VictoriaMetrics</h2>"))
+		}, []string{"local: Single-node VictoriaMetrics answers at this address"}},
+		"TLS of Apache": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "Reason: You're speaking plain HTTP to an SSL-enabled server port.", http.StatusBadRequest)
+		}, []string{"the server speaks TLS: write https:// in its address"}},
 		"TLS": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "Client sent an HTTP request to an HTTPS server.", http.StatusBadRequest)
 		}, []string{"the server speaks TLS: write https:// in its address", "Write https:// instead of http://"}},
@@ -351,4 +370,88 @@ func TestCheckSaysWhatAHeartbeatDoesNotSay(t *testing.T) {
 		t.Errorf("%v\n%s", err, printed)
 	}
 	has(t, printed, "WARNS  AVAX_HEARTBEAT_URL: AVAX_ALERTING=off", "AvaxWatchdog")
+}
+
+// An address with http:// of a server with TLS is named, whichever variable has it, also if the server only closes the connection.
+func TestCheckSaysWhereTLSIsSpoken(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	plain := strings.Replace(server.URL, "https://", "http://", 1)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() { // like a program that closes the connection if the first record is not one of TLS
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			first := make([]byte, 1)
+			if _, _ = io.ReadFull(conn, first); first[0] == 0x16 {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = conn.Write([]byte{0x15, 3, 1, 0, 2, 2, 40}) // an alert of TLS
+			}
+			_ = conn.Close()
+		}
+	}()
+	for name, set := range map[string]config.Environment{
+		"nodes":         {"NODES": "local=" + plain},
+		"nodes, closed": {"NODES": "local=http://" + listener.Addr().String()},
+		"heartbeat":     {"HEARTBEAT_URL": plain},
+		"Alertmanager":  {"ALERTMANAGERS": plain},
+		"Prometheus":    {"PROMETHEUS_URL": plain, "ALERTING": "off"},
+		"Telegram": {"NOTIFY_FILE": testworld.File(t,
+			"route: {receiver: r}\nreceivers: [{name: r, telegram_configs: [{bot_token: '1:x', chat_id: 1, api_url: '"+plain+"'}]}]")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, err := checked(t, "healthy", func(env config.Environment) { maps.Copy(env, set) })
+			if err == nil || !strings.Contains(printed, "speaks TLS") || !strings.Contains(printed, "rite https:// in ") {
+				t.Errorf("%v\n%s", err, printed)
+			}
+		})
+	}
+	env := config.Environment{"NODES_FILE": plain + "/nodes"}
+	if _, err := env.Parse(); err == nil || !strings.Contains(err.Error(), "speaks TLS: write https://") {
+		t.Errorf("nodes file: %v", err)
+	}
+}
+
+// Each entry of AVAX_HTTP_CONFIG_FILE that leads nowhere is named with what it names.
+func TestCheckNamesWhatCredentialsCannotReach(t *testing.T) {
+	prometheus := serving(t, 200, `{"status":"success","data":{"groups":[]}}`)
+	for name, test := range map[string]struct {
+		file string
+		want []string
+	}{
+		"an upstream": {"- {upstreams: [alfa], http_config: {basic_auth: {username: a, password: b}}}", []string{`no upstream is named "alfa"`}},
+		"a service":   {"- {upstreams: [prometheu], http_config: {basic_auth: {username: a, password: b}}}", []string{`no upstream is named "prometheu"`, "Did you mean prometheus?"}},
+		"a pattern":   {"- {upstreams: ['node-*'], http_config: {basic_auth: {username: a, password: b}}}", []string{`no upstream is named "node-*"`}},
+		"a proxy":     {"- {upstreams: [prometheus], http_config: {proxy_url: 'http://127.0.0.1:1'}}", []string{"FAILS  AVAX_PROMETHEUS_URL", "127.0.0.1:1"}},
+		"a proxy whose name does not exist": {"- {upstreams: [prometheus], http_config: {proxy_url: 'http://proxy.invalid:3128'}}",
+			[]string{"FAILS  AVAX_PROMETHEUS_URL", "proxy.invalid"}},
+		"a token URL": {"- {upstreams: [prometheus], http_config: {oauth2: {client_id: a, client_secret: b, token_url: 'http://127.0.0.1:1/token'}}}",
+			[]string{"FAILS  AVAX_PROMETHEUS_URL", "127.0.0.1:1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			printed, err := checked(t, "healthy", func(env config.Environment) {
+				env["HTTP_CONFIG_FILE"] = named(t, "http.yml", test.file)
+				env["ALERTING"], env["PROMETHEUS_URL"] = "off", prometheus
+			})
+			if err == nil {
+				t.Errorf("check succeeds\n%s", printed)
+			}
+			has(t, printed, test.want...)
+		})
+	}
+}
+
+// Credentials of a service that is not configured may be for another exporter: a warning.
+func TestCheckWarnsAboutCredentialsOfNoService(t *testing.T) {
+	printed, err := checked(t, "healthy", func(env config.Environment) {
+		env["HTTP_CONFIG_FILE"] = named(t, "http.yml", "- {upstreams: [prometheus], http_config: {basic_auth: {username: a, password: b}}}")
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	has(t, printed, "WARNS  AVAX_HTTP_CONFIG_FILE: the credentials of prometheus are not sent", "Set AVAX_PROMETHEUS_URL, or remove the entry.")
 }

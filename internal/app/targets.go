@@ -336,8 +336,8 @@ func (t *targets) answeredAt(name string) time.Time {
 	return time.Time{}
 }
 
-// CountTargets registers the number of targets that the exporter monitors, and the number of nodes that all shards should monitor.
-func CountTargets(reg prometheus.Registerer, count func() int, configured *atomic.Int64) {
+// CountTargets registers the number of targets that the exporter monitors, of nodes that all shards should monitor, and of chains that are left out.
+func CountTargets(reg prometheus.Registerer, count func() int, configured *atomic.Int64, leftOut func() int) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
 		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",
@@ -346,6 +346,10 @@ func CountTargets(reg prometheus.Registerer, count func() int, configured *atomi
 		Name: "avax_exporter_configured_nodes",
 		Help: "Number of nodes in the configuration of the exporter, those of other shards included.",
 	}, func() float64 { return float64(configured.Load()) }))
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "avax_exporter_chains_left_out",
+		Help: "Number of chains that nodes track and that AVAX_CHAINS=auto does not monitor, because they are too many.",
+	}, func() float64 { return float64(leftOut()) }))
 }
 
 // chains returns the names of the monitored chains of subnets.

@@ -30,19 +30,23 @@ type NodeBlock struct {
 func NewestBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain) ([]NodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, HeadsEvery)
 	own, observers := ups.OfNetwork()
-	return nodes.Each(ctx, slices.Concat(own, observers), func(ctx context.Context, n *nodes.Node) (NodeBlock, error) {
+	return nodes.Each(ctx, slices.Concat(own, observers), nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (NodeBlock, error) {
 		b, err := NewestBlock(ctx, n, c)
 		return NodeBlock{n, b}, err
 	})
 }
 
-// NewestHeight returns the height of the newest block that any node or observer has.
+// NewestHeight returns the height of the newest block that most nodes and observers have reached.
 func NewestHeight(ctx context.Context, ups *Upstreams, c nodes.Chain) (height uint64, err error) {
 	found, err := NewestBlocks(ctx, ups, c)
-	for _, b := range found {
-		height = max(height, uint64(b.Number))
+	if err != nil {
+		return 0, err
 	}
-	return height, err
+	var heights []float64
+	for _, b := range found {
+		heights = append(heights, float64(b.Number))
+	}
+	return uint64(nodes.Reached(heights)), nil
 }
 
 // EVMChainID requests the EVM chain ID from any node that runs the chain. If none answers, it returns the ID that one reported before.
@@ -51,7 +55,7 @@ func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, err
 		return ups.listedEVMChainID(ctx, c)
 	}
 	ctx = scrape.MaxAge(ctx, StaticAge)
-	id, err := nodes.First(ctx, ups.Pool, func(ctx context.Context, n *nodes.Node) (uint64, error) {
+	id, err := nodes.First(ctx, ups.Pool, nodes.WordRules, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 		id, err := n.EthChainID(ctx, c.Ref)
 		return nodes.OptionalOf(ctx, n, c.Ref, id, err)
 	})

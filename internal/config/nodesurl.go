@@ -105,20 +105,22 @@ func (c *Config) requestNodes(ctx context.Context, access *httpconfig.HTTPClient
 		return nil, fmt.Errorf("no list of nodes: %w: correct the URL, or start the server", err)
 	}
 	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, files.MaxSize+1))
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		return nil, fmt.Errorf("status %s: add credentials for the upstream discovery to AVAX_HTTP_CONFIG_FILE", resp.Status)
+	case scrape.SpeaksTLS(resp.StatusCode, body):
+		return nil, errors.New("the server speaks TLS: write https:// in AVAX_NODES_FILE")
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("status %s: correct the URL", resp.Status)
 	case kind != "application/json":
 		return nil, fmt.Errorf("the answer is %.60q, not application/json: write the URL of a list in Prometheus' http_sd format", kind)
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, files.MaxSize+1))
-	if err == nil && len(data) > files.MaxSize {
+	if err == nil && len(body) > files.MaxSize {
 		err = fmt.Errorf("the list is larger than %d MiB: divide it", files.MaxSize>>20)
 	}
-	return data, err
+	return body, err
 }
 
 // listedNodes returns the last answer of the server. The first call requests it.

@@ -111,7 +111,7 @@ func shardsWriteToOneStore(t *testing.T, startStore func(t *testing.T, rules []b
 			},
 		}
 		s.start(t)
-		s.agent = testworld.Agent(t, s.targets, store.writeURL)
+		s.agent = testworld.Agent(t, s.targets, store.writeURL, 200*time.Millisecond)
 		all[i] = s
 	}
 	awaitSample(t, store.PrometheusServer, fmt.Sprintf("count(avax_node_up == 1) == %d", len(names)))
@@ -245,4 +245,67 @@ func counted(t *testing.T, url, name string) (sum float64) {
 		sum += m.GetCounter().GetValue() + m.GetUntyped().GetValue() + m.GetGauge().GetValue()
 	}
 	return sum
+}
+
+// What docs/alerting.md says about agents of two shards that give their targets an equal instance: their samples have the same series, such as up, so the store
+// refuses requests of one of them, with all samples in it. With instances of their own, no sample is lost.
+func TestShardsNeedAnInstanceOfTheirOwn(t *testing.T) {
+	testworld.Full(t)
+	for _, equal := range []bool{false, true} {
+		t.Run(fmt.Sprint("equal ", equal), func(t *testing.T) {
+			t.Parallel()
+			urls := testworld.Serve(t, simnet.New(simnet.Options{Seed: 1}))
+			store := testworld.Prometheus(t, testworld.PrometheusConfig{})
+			nodes := []string{"alpha", "bravo"}
+			all := make([]*shard, len(nodes))
+			for i, node := range nodes {
+				all[i] = &shard{name: node, targets: filepath.Join(t.TempDir(), "targets.json"), env: []string{
+					"AVAX_NODES=" + node + "=" + urls[node], "AVAX_CHAINS=C", "AVAX_ALERTING=off",
+				}}
+				if equal {
+					all[i].name = "avax-exporter"
+				}
+				all[i].start(t)
+				all[i].agent = testworld.Agent(t, all[i].targets, store.URL+"/api/v1/write", 5*time.Second)
+			}
+			testworld.Await(t, "both agents have scraped 30 times", func() error {
+				for _, s := range all {
+					if n := scrapes(t, s.agent.URL); n < 30 {
+						return fmt.Errorf("%v", n)
+					}
+				}
+				return nil
+			})
+			for _, s := range all {
+				s.scrape(t)
+			}
+			arrived := func() (least float64) {
+				least = 1
+				for i, node := range nodes {
+					found, err := store.Query(t.Context(), fmt.Sprintf(`count_over_time(avax_node_up{node=%q}[10m])`, node))
+					share := 0.0
+					if err == nil && len(found) == 1 {
+						share = float64(found[0].Value) / scrapes(t, all[i].agent.URL)
+					}
+					least = min(least, share)
+				}
+				return least
+			}
+			if equal {
+				time.Sleep(10 * time.Second) // what is sent again arrives
+				if least := arrived(); least > 0.5 {
+					t.Errorf("%.0f %% of the samples of each shard arrived", 100*least)
+				} else {
+					t.Logf("of one shard, %.0f %% of the samples arrived", 100*least)
+				}
+				return
+			}
+			testworld.Await(t, "all samples are in the store", func() error {
+				if least := arrived(); least < 0.9 { // the node is up from the second scrape on
+					return fmt.Errorf("%.0f %%", 100*least)
+				}
+				return nil
+			})
+		})
+	}
 }

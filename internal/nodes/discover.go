@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,10 +16,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto.
-const MaxChains = 1000
-
 const (
+	// MaxChains is the maximum number of monitored chains with AVAX_CHAINS=auto, and maxPairs that of chains times nodes and observers: a chain has jobs
+	// for each of them, and each calls its node about once a minute.
+	MaxChains = 250
+	maxPairs  = 25_000
 	// chainsOfNode is how many chains that no other node tracks a node may add at once, and chainsEvery is the time after which it may add another one.
 	chainsOfNode = 100
 	chainsEvery  = 3 * time.Minute
@@ -26,12 +28,13 @@ const (
 	chainForgotten = 24 * time.Hour
 )
 
-// ErrTooManyChains is the error of Discover if a node tracks more chains than it may add.
+// ErrTooManyChains is the error of Discover if nodes track chains that are not monitored, because of a limit.
 var ErrTooManyChains = errors.New("too many chains tracked")
 
 // discovered is a chain that Discover has found.
 type discovered struct {
 	chain Chain
+	first time.Time           // when it was found
 	last  map[*Node]time.Time // when a node tracked it last, or did not answer and had tracked it before
 }
 
@@ -91,53 +94,84 @@ func (p *Pool) Discover(ctx context.Context, known []Chain) ([]Chain, error) {
 		}
 	}
 	found, left := p.follow(found, nodes, tracked, failed)
-	return found, errors.Join(append(errs, left...)...)
+	return found, errors.Join(append(errs, left)...)
 }
 
 // follow returns the chains with those that nodes track now, and without those that no node has tracked for long. failed are the errors of nodes of which this
-// is not known. The errors say how many chains of a node are left out.
-func (p *Pool) follow(found []Chain, nodes []*Node, tracked [][]node.Blockchain, failed []error) ([]Chain, []error) {
-	var errs []error
+// is not known. If there are more chains than may be monitored, each node has the same share of them, and its first ones count: a node with many chains
+// takes none from another. The error is ErrTooManyChains.
+func (p *Pool) follow(found []Chain, nodes []*Node, tracked [][]node.Blockchain, failed []error) ([]Chain, error) {
+	now := time.Now()
 	trackers := map[string]int{}
 	for _, chains := range tracked {
 		for _, b := range chains {
 			trackers[b.ID]++
 		}
 	}
+	left := map[string][]*Node{} // those that track a chain that is left out
 	for i, n := range nodes {
 		for _, is := range p.auto {
 			if _, did := is.last[n]; did && failed[i] != nil {
-				is.last[n] = time.Now()
+				is.last[n] = now
 			}
 		}
-		left := 0
 		for _, b := range tracked[i] {
 			is := p.auto[b.ID]
-			if is == nil && (len(found) >= MaxChains || trackers[b.ID] == 1 && !n.adds.Allow()) {
-				left++
+			if is == nil && trackers[b.ID] == 1 && !n.adds.Allow() {
+				left[b.ID] = append(left[b.ID], n)
 				continue
 			}
 			if is == nil {
-				is = &discovered{Chain{Name: nameFor(b, found, nodes), Ref: b.ID}, map[*Node]time.Time{}}
+				is = &discovered{Chain{Name: nameFor(b, found, nodes), Ref: b.ID}, now, map[*Node]time.Time{}}
 				p.auto[b.ID] = is
 				found = append(found, is.chain)
 			}
-			is.last[n] = time.Now()
-		}
-		if left > 0 {
-			errs = append(errs, fmt.Errorf("%w: %s tracks %d more chains than are monitored", ErrTooManyChains, n.Name(), left))
+			is.last[n] = now
 		}
 	}
-	for ref, is := range p.auto {
+	for _, is := range p.auto {
 		maps.DeleteFunc(is.last, func(n *Node, last time.Time) bool {
 			return !slices.Contains(nodes, n) || time.Since(last) > chainForgotten
 		})
-		if len(is.last) == 0 {
-			delete(p.auto, ref)
+	}
+	configured := len(found) - len(p.auto)
+	room := min(MaxChains, maxPairs/max(1, len(nodes)+len(p.Observers()))) - configured
+	for at, is := range p.byShare(nodes) {
+		if at >= room || len(is.last) == 0 {
+			delete(p.auto, is.chain.Ref)
 			found = slices.DeleteFunc(found, func(c Chain) bool { return c == is.chain })
+			for n := range is.last {
+				left[is.chain.Ref] = append(left[is.chain.Ref], n)
+			}
 		}
 	}
-	return found, errs
+	if p.leftOut.Store(int64(len(left))); len(left) == 0 {
+		return found, nil
+	}
+	by := slices.Sorted(slices.Values(Names(slices.Concat(slices.Collect(maps.Values(left))...))))
+	return found, fmt.Errorf("%w: %d that %s tracks are left out", ErrTooManyChains, len(left), strings.Join(slices.Compact(by), " or "))
+}
+
+// byShare returns the discovered chains, first the oldest one of each node, then the second one of each, and so on. Those that no node tracks are last.
+func (p *Pool) byShare(nodes []*Node) []*discovered {
+	all := slices.SortedFunc(maps.Values(p.auto), func(a, b *discovered) int {
+		return cmp.Or(a.first.Compare(b.first), cmp.Compare(a.chain.Ref, b.chain.Ref))
+	})
+	place := map[*discovered]int{}
+	for _, is := range all {
+		place[is] = len(all)
+	}
+	for _, n := range nodes {
+		has := 0
+		for _, is := range all {
+			if _, tracks := is.last[n]; tracks {
+				place[is] = min(place[is], has)
+				has++
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *discovered) int { return cmp.Compare(place[a], place[b]) })
+	return all
 }
 
 // Undiscovered returns the names of the nodes that answer, and whose chains Discover has not found out yet.
@@ -233,7 +267,7 @@ func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
 	if !node.IsNotServed(err) {
 		return all, err
 	}
-	lists, err := Each(ctx, Reachable(p.Nodes(), 0), func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.named(ctx) })
+	lists, err := Each(ctx, Reachable(p.Nodes(), 0), WordChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.named(ctx) })
 	all = slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.Compact(all), err
@@ -252,7 +286,7 @@ func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
 		}
 	}
 	if len(votes.from) == 0 {
-		return First(ctx, p, call)
+		return First(ctx, p, WordChains, call)
 	}
 	if votes.unanimous() {
 		return votes.values[0], nil
@@ -318,7 +352,7 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 		if status == "Validating" || status == "Syncing" {
 			tracked = append(tracked, b)
 		}
-		if len(tracked) == MaxChains {
+		if len(tracked) > MaxChains {
 			break
 		}
 	}

@@ -24,3 +24,29 @@ var (
 func Facts() []Fact {
 	return []Fact{FactBalances, FactBlockchains, FactFeeConfig, FactFees, FactOwners, FactRewards, FactStake, FactSupply, FactValidators}
 }
+
+// Word is a fact that is not compared, because the protocol does not make it equal on all nodes or little depends on it, and on whose word it rests. Each
+// question to several nodes that is not about a Fact names its Word.
+type Word struct {
+	Name  string
+	Whose string
+}
+
+// The facts that are not compared.
+var (
+	WordHeight    = Word{"height and epoch of a chain", "what most have reached: see above"}
+	WordOwn       = Word{"identity, version and configuration of a node", "the node itself"}
+	WordBlock     = Word{"block at a height", "each node for itself: a difference is an alert (AvaxForkDetected)"}
+	WordChains    = Word{"chains that a node tracks, for AVAX_CHAINS=auto", "the node itself, if most nodes list the chain"}
+	WordConnected = Word{"connected weight", "the lowest report; for a yes, more than half of the other nodes must be well connected"}
+	WordUptime    = Word{"uptime of a validator", "the peers' or your nodes' reports, weighted by stake, whichever cover more stake"}
+	WordUpgrade   = Word{"time of the upgrade Helicon", "the earliest that a node reports"}
+	WordRules     = Word{"rules and precompiles of an EVM chain, and its EVM chain ID", "the first node that answers"}
+	WordAsset     = Word{"name and decimals of an asset", "the first node that answers"}
+	WordPaid      = Word{"owners of your validators' rewards, for the command rewards", "the first node that answers, and the rewards that were paid"}
+)
+
+// Words returns the facts that are not compared.
+func Words() []Word {
+	return []Word{WordHeight, WordOwn, WordBlock, WordChains, WordConnected, WordUptime, WordUpgrade, WordRules, WordAsset, WordPaid}
+}

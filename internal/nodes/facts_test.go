@@ -2,6 +2,9 @@ package nodes_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,4 +68,33 @@ func TestVoicesPageIsCurrent(t *testing.T) {
 	}
 	const page = "../../docs/decisions/views.md"
 	testworld.Golden(t, page, must.Get(section.With(page, "voices", table))(t), "make docs")
+}
+
+//go:generate go test -run TestWordsPageIsCurrent -update .
+
+// On whose word each other fact rests is declared where nodes are asked: no question to several nodes is without.
+func TestWordsPageIsCurrent(t *testing.T) {
+	table, listed := "| not compared | on whose word it rests |\n|---|---|\n", map[string]bool{}
+	for _, w := range nodes.Words() {
+		table += fmt.Sprintf("| %s | %s |\n", w.Name, w.Whose)
+		listed[w.Name] = true
+	}
+	asked := ""
+	for _, pattern := range []string{"*.go", "../collector/*.go", "../ledger/*.go", "../../collectors/*.go", "../../collectors/dataservice/*.go"} {
+		for _, file := range must.Get(filepath.Glob(pattern))(t) {
+			if file != "facts.go" && !strings.HasSuffix(file, "_test.go") {
+				asked += string(must.Get(os.ReadFile(file))(t))
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t(Word\w+) += Word\{"(.*?)",`).FindAllStringSubmatch(string(must.Get(os.ReadFile("facts.go"))(t)), -1) {
+		if !listed[m[2]] {
+			t.Errorf("Words lacks %s", m[1])
+		}
+		if !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(asked) {
+			t.Errorf("nobody asks about %s", m[1])
+		}
+	}
+	const page = "../../docs/decisions/views.md"
+	testworld.Golden(t, page, must.Get(section.With(page, "words", table))(t), "make docs")
 }

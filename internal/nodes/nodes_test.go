@@ -60,7 +60,7 @@ func inPool(t *testing.T, names []string, test func(t *testing.T, n network, p *
 
 // who returns the name of the node that First asks with success.
 func who(ctx context.Context, p *nodes.Pool) (string, error) {
-	return nodes.First(ctx, p, func(ctx context.Context, n *nodes.Node) (string, error) {
+	return nodes.First(ctx, p, nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
 		_, err := n.PlatformHeight(ctx)
 		return n.Name(), err
 	})
@@ -152,7 +152,7 @@ func TestRefusedMethodsAreCalledAgainAfterAnUpgrade(t *testing.T) {
 func TestEachOmitsNodesThatFail(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
 		ask := func() ([]string, error) {
-			return nodes.Each(within(t, 20*time.Second), p.Nodes(), func(ctx context.Context, n *nodes.Node) (string, error) {
+			return nodes.Each(within(t, 20*time.Second), p.Nodes(), nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
 				_, err := n.PlatformHeight(ctx)
 				return n.Name(), err
 			})
@@ -432,7 +432,7 @@ func TestReachedByFollowsMost(t *testing.T) {
 			{map[string]int{"alpha": 7, "bravo": 8, "charlie": 8}, 8},
 			{map[string]int{"alpha": 0, "bravo": 8, "charlie": 9}, 8},
 		} {
-			got, err := nodes.ReachedBy(within(t, 10*time.Second), p, cmp.Compare[int], func(_ context.Context, n *nodes.Node) (int, error) {
+			got, err := nodes.ReachedBy(within(t, 10*time.Second), p, nodes.WordHeight, cmp.Compare[int], func(_ context.Context, n *nodes.Node) (int, error) {
 				return c.says[n.Name()], nil
 			})
 			if got != c.want || err != nil {
@@ -520,4 +520,41 @@ func TestRestartsAreRemembered(t *testing.T) {
 		time.Sleep(30 * 24 * time.Hour)
 		is(0)
 	})
+}
+
+// If there are too many chains, each node has the same share: those with many take none from one with few. What is left out is counted.
+func TestChainsAreSharedAmongNodes(t *testing.T) {
+	for name, c := range map[string]struct{ fleet, room int }{"chains": {0, nodes.MaxChains}, "chains times nodes": {494, 50}} {
+		t.Run(name, func(t *testing.T) {
+			names := []string{"alpha", "bravo", "charlie", "delta", "echo", "foxtrot"}
+			for i := range c.fleet {
+				names = append(names, fmt.Sprint("n", i))
+			}
+			inPool(t, names, func(t *testing.T, _ network, p *nodes.Pool) {
+				tracked := make([][]node.Blockchain, len(names))
+				for i := range 500 {
+					tracked[i%5] = append(tracked[i%5], node.Blockchain{ID: fmt.Sprintf("%s%03d", names[i%5], i)})
+				}
+				tracked[5] = []node.Blockchain{{ID: "own1"}, {ID: "own2"}, {ID: "own3"}}
+				found, err := p.Follow(p.Chains(), tracked)
+				if len(found) != c.room || p.LeftOut() != 503+1-c.room || !errors.Is(err, nodes.ErrTooManyChains) {
+					t.Fatalf("%d chains, %d left out, %v", len(found), p.LeftOut(), err)
+				}
+				share := map[string]int{}
+				for _, chain := range found {
+					share[strings.TrimRight(chain.Name, "0123456789")]++
+				}
+				if share["C"] != 1 || share["own"] != 3 || share["alpha"]-share["echo"] > 1 {
+					t.Errorf("shares %v", share)
+				}
+				time.Sleep(5 * time.Minute)
+				if again, _ := p.Follow(found, tracked); !slices.Equal(again, found) {
+					t.Errorf("other chains at the next pass: %v, before %v", again, found)
+				}
+				if few, err := p.Follow(found, slices.Concat([][]node.Blockchain{nil, nil, nil, nil, nil}, tracked[5:])); err != nil || p.LeftOut() != 0 {
+					t.Errorf("%d left out of %d, %v", p.LeftOut(), len(few), err)
+				}
+			})
+		})
+	}
 }

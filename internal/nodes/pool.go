@@ -30,7 +30,8 @@ type Pool struct {
 	found        map[string]node.Blockchain        // by Chain.Ref
 	contradicted map[contradictedKey]contradiction // by node and fact
 
-	auto map[string]*discovered // chains that Discover has found, by Chain.Ref; only Discover uses it
+	auto    map[string]*discovered // chains that Discover has found, by Chain.Ref; only Discover uses it
+	leftOut atomic.Int64
 }
 
 // byRole are the configured nodes and the observers.
@@ -86,6 +87,9 @@ func (p *Pool) HasNode(name string) bool { return named(p.Nodes(), name) }
 func named(all []*Node, name string) bool {
 	return slices.ContainsFunc(all, func(n *Node) bool { return n.Name() == name })
 }
+
+// LeftOut returns the number of chains that nodes track and that Discover leaves out, because they are too many.
+func (p *Pool) LeftOut() int { return int(p.leftOut.Load()) }
 
 // IsEmpty reports whether neither a node nor an observer is configured.
 func (p *Pool) IsEmpty() bool { return len(p.Nodes())+len(p.Observers()) == 0 }

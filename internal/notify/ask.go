@@ -27,6 +27,7 @@ import (
 	httpconfig "github.com/prometheus/common/config"
 
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 const (
@@ -115,6 +116,9 @@ func (r rehearsed) ask(ctx context.Context, route *dispatch.Route) error {
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	if scrape.SpeaksTLS(resp.StatusCode, body) {
+		return errors.New("the service speaks TLS: write https:// in its address")
+	}
 	if err := q.means(resp.StatusCode, body); err != nil {
 		return fmt.Errorf("the service answers %w", err)
 	}

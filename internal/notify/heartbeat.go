@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/internal/secret"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // heartbeatInterval is the time between heartbeats. Heartbeat services usually count in minutes.
@@ -119,6 +120,8 @@ func (h *Heartbeat) Send(ctx context.Context) error {
 	switch {
 	case resp.StatusCode/100 == 3:
 		return fmt.Errorf("the heartbeat service answers %s: redirects are not followed: configure the final address", resp.Status)
+	case scrape.SpeaksTLS(resp.StatusCode, body):
+		return errors.New("the heartbeat service speaks TLS: write https:// in AVAX_HEARTBEAT_URL")
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the heartbeat service answers %s: correct the URL", resp.Status)
 	case refused != nil:

@@ -27,6 +27,7 @@ type Incident struct {
 
 	named bool // whether a fact about nodes leads
 	known bool // for a day, or a person has silenced it
+	over  bool // only an alert remembers it
 }
 
 // Expected is when faults began, and when they page if nothing changes, as the rules record it before an alert is active.
@@ -153,8 +154,8 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	for _, p := range al.Problems {
 		one := &Incident{}
 		for _, a := range p.Alerts {
-			if !claimed[a] && !a.Kept() {
-				one.Cause = cmp.Or(one.Cause, a)
+			if !claimed[a] && !a.Kept() && (one.Cause == nil || one.over && !st.isOver(al, a)) {
+				one.Cause, one.over = a, st.isOver(al, a)
 			}
 		}
 		if one.Cause != nil {
@@ -166,6 +167,13 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	slices.SortStableFunc(all, compareIncidents)
 	al.order(all)
 	return all
+}
+
+// isOver reports whether the node of an alert has answered for backFor, so that only the expression of the alert remembers the fault, such as a loop of
+// restarts. What is over does not lead.
+func (st *Status) isOver(al *Alerts, a *Active) bool {
+	n := st.nodeByName[a.Labels["node"]]
+	return n != nil && n.Up.Is(1) && !n.since.IsZero() && st.At.Sub(n.since) >= backFor && al.reads(a, nodeUp.Family)
 }
 
 // expect sets since when nodes do not answer, if this process does not know it: it started later.
@@ -260,7 +268,7 @@ func (a *Active) sameSubject(b *Active) bool {
 }
 
 func compareIncidents(a, b *Incident) int {
-	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.known, b.known), later(!a.named, !b.named),
+	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.over, b.over), later(a.known, b.known), later(!a.named, !b.named),
 		later(a.Cause == nil, b.Cause == nil))
 }
 
@@ -272,6 +280,9 @@ func (i *Incident) rank() Severity {
 	}
 	if !i.Pages.IsZero() {
 		rank = Bad
+	}
+	if i.over {
+		rank = min(rank, Warn)
 	}
 	return rank
 }

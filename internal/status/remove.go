@@ -86,8 +86,8 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 		instead = "; if its balance runs out instead, " + words.Percent(*a.LeavesWithoutBalance)
 	}
 	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; "+
-		"validators that can build the next block without it: %.0f",
-		cmp.Or(a.Name, "it"), words.Percent(*a.LeavesRemoved), a.Chain, instead, *a.Proposers)
+		"validators that can build the next block without it: %.0f%s",
+		cmp.Or(a.Name, "it"), words.Percent(*a.LeavesRemoved), a.Chain, instead, *a.Proposers, st.onWordOf())
 	return Yes, a
 }
 

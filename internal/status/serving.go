@@ -16,6 +16,7 @@ type Serving struct {
 	Seconds     *float64 `json:"seconds_behind,omitempty"`
 	Others      int      `json:"others"`                 // nodes and observers whose heights were compared
 	BlocksAhead float64  `json:"blocks_ahead,omitempty"` // of all others, of which there are at least two
+	by          string   // the last one that was needed to decide
 }
 
 // servingCollectors are the collectors whose samples decide whether a node serves.
@@ -49,6 +50,9 @@ func (st *Status) Serves(name, chain string, blocks, seconds float64) (Verdict, 
 		a.Reason += " at the best height"
 	default:
 		a.Reason += fmt.Sprintf(", %.0f blocks behind", *a.Blocks)
+	}
+	if a.Others == 1 {
+		a.Reason += "; compared with " + a.by + " alone"
 	}
 	return Yes, a
 }
@@ -93,6 +97,7 @@ func (st *Status) servesNot(name, chain string, blocks, seconds float64, a *Serv
 		return ""
 	}
 	a.Blocks, a.Seconds, a.Others, a.BlocksAhead = &lag.blocks, &lag.seconds, lag.others, lag.ahead
+	a.by = lag.by
 	alone := ""
 	if lag.others == 1 {
 		alone = ", which is the only other report"

@@ -157,7 +157,7 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 		a.Reason = "not known: " + missed
 		return Unknown, a
 	}
-	a.Safe, a.Reason = new(true), whatStays(a.Chains)+st.newerProtocol(node)
+	a.Safe, a.Reason = new(true), whatStays(a.Chains)+st.newerProtocol(node)+st.onWordOf()
 	return Yes, a
 }
 

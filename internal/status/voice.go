@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -119,4 +120,25 @@ func (m ByScrape) Collect(out chan<- prometheus.Metric) {
 	for chain, height := range st.agreedHeights() {
 		out <- prometheus.MustNewConstMetric(agreedDesc, prometheus.GaugeValue, height, chain)
 	}
+}
+
+// onWordOf says on whose word an answer about the network rests, as the end of a sentence: one or two voices outvote nobody. It is empty if
+// there are more.
+func (st *Status) onWordOf() string {
+	var all []string
+	for _, n := range st.Nodes {
+		if n.Up.Is(1) {
+			all = append(all, n.Name)
+		}
+	}
+	for _, o := range st.Observers {
+		if o.ObserverUp.Is(1) {
+			all = append(all, o.Name)
+		}
+	}
+	if len(all) == 0 || len(all)-nodes.Most(len(all)) > 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return "; this rests on the word of " + strings.Join(all, " and ") + " alone"
 }

@@ -141,5 +141,8 @@ func (st *Status) Waves(names []string) (Verdict, Waves) {
 		texts = append(texts, groups)
 	}
 	a.Reason = map[Verdict]string{Yes: "yes: ", No: "no: ", Unknown: "not known: "}[verdict] + strings.Join(texts, "; ")
+	if verdict == Yes {
+		a.Reason += st.onWordOf()
+	}
 	return verdict, a
 }

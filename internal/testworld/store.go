@@ -81,7 +81,7 @@ func ThanosQuery(t testing.TB, endpoint string) *PrometheusServer {
 // to a store, and notifies an Alertmanager. Further arguments are appended to its command line.
 func ThanosRule(t testing.TB, rules []string, queryURL, writeURL, alertmanagerURL string, args ...string) *Program {
 	t.Helper()
-	file := writeYAML(t, "remote_write.yml", map[string]any{"remote_write": []any{remoteWrite(writeURL)}})
+	file := writeYAML(t, "remote_write.yml", map[string]any{"remote_write": []any{remoteWrite(writeURL, 200*time.Millisecond)}})
 	data := t.TempDir()
 	return start(t, "thanos", func(address string) []string {
 		command := []string{
@@ -113,13 +113,13 @@ func Scrape(t testing.TB, interval time.Duration, externalLabels map[string]stri
 	})
 }
 
-// Agent starts a Prometheus that scrapes what a file lists, once a second, and writes it to a store, until the test ends.
-func Agent(t testing.TB, targets, writeURL string) *PrometheusServer {
+// Agent starts a Prometheus that scrapes what a file lists, once a second, and writes it to a store, every so often (by default 5 s), until the test ends.
+func Agent(t testing.TB, targets, writeURL string, every time.Duration) *PrometheusServer {
 	t.Helper()
 	file := writeYAML(t, "agent.yml", map[string]any{
 		"global":         map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
 		"scrape_configs": []any{map[string]any{"job_name": "avax-exporter", "file_sd_configs": []any{map[string]any{"files": []string{targets}}}}},
-		"remote_write":   []any{remoteWrite(writeURL)},
+		"remote_write":   []any{remoteWrite(writeURL, every)},
 	})
 	data := t.TempDir()
 	return &PrometheusServer{start(t, "prometheus", func(address string) []string {
@@ -152,6 +152,6 @@ func Collector(t testing.TB, interval time.Duration, writer map[string]any, targ
 }
 
 // remoteWrite is the configuration of remote writes that arrive soon.
-func remoteWrite(url string) map[string]any {
-	return map[string]any{"url": url, "queue_config": map[string]any{"batch_send_deadline": "200ms"}}
+func remoteWrite(url string, every time.Duration) map[string]any {
+	return map[string]any{"url": url, "queue_config": map[string]any{"batch_send_deadline": every.String()}}
 }
