@@ -27,7 +27,7 @@ const (
 	threshold  = "avax:threshold"
 	expected   = "avax:fee_config_expected" // set in rules.yml, not exported
 
-	maxPages = 26 // maximum number of names of alerts that page
+	maxPages = 27 // maximum number of names of alerts that page
 )
 
 // rules returns the rules of both files in order, and the alerts among them.

@@ -219,7 +219,7 @@ func smaller(groups []compile.Group) (split []compile.Group) {
 	open := func(of string) {
 		number[of]++
 		split = append(split, compile.Group{Name: fmt.Sprintf("%s-%d", of, number[of])})
-		room = mimirGroup
+		room = mimirGroup - 1 // with eight labels of nodes, one more alert would make an object too large
 	}
 	for _, alerts := range []bool{true, false} {
 		for i, r := range all {

@@ -43,6 +43,7 @@ func All() []*collector.Spec {
 		chainInfo,
 		chainConfig,
 		transactionPool,
+		rpc,
 		chainRules,
 		feeConfig,
 		l1,

@@ -49,6 +49,8 @@ var evmMethods = map[string]evmMethod{
 	"eth_getBalance":       {answer: evm.balance, required: 2},
 	"eth_getBlockByHash":   {answer: evm.blockByHash, required: 2},
 	"eth_getBlockByNumber": {answer: evm.blockByNumber, required: 2},
+	"eth_getBlockReceipts": {answer: evm.receipts, required: 1},
+	"eth_getLogs":          {answer: evm.logs, required: 1},
 
 	"eth_getActivePrecompilesAt": {answer: evm.activePrecompiles, optional: 1, only: onL1},
 	"eth_getActiveRulesAt":       {answer: evm.activeRules, optional: 1, only: onL1},
@@ -179,15 +181,6 @@ func (e evm) tip() uint64 {
 		return 1_000_000_000
 	}
 	return 150
-}
-
-// balance is the balance at the newest block, whatever block is requested.
-func (e evm) balance(args []json.RawMessage) (any, error) {
-	var address string
-	if _, err := argument(args, 0, &address); err != nil {
-		return nil, err
-	}
-	return fmt.Sprintf("%#x", e.wei(e.chain, address, e.head(e.chain).time)), nil
 }
 
 func (e evm) poolStatus([]json.RawMessage) (any, error) {

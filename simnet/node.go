@@ -25,6 +25,8 @@ type Node struct {
 	stuck         map[*chain]time.Time // time since which the node accepts no blocks of a chain
 	prefers       map[*chain]bool      // chains of which the node prefers a block that is not accepted
 	forked        map[*chain]uint64    // height from which the node has its own blocks of a chain
+	lost          map[lossOf]uint64    // what the node lacks, and the height from which it does
+	archive       bool                 // keeps the state of old blocks
 	benched       map[*member][]string
 	levels        map[string]logLevel
 	aliases       map[string]*chain              // set by admin.aliasChain
@@ -72,6 +74,7 @@ func newNode(net *Network, m *member) *Node {
 		stuck:     make(map[*chain]time.Time),
 		prefers:   make(map[*chain]bool),
 		forked:    make(map[*chain]uint64),
+		lost:      make(map[lossOf]uint64),
 		benched:   make(map[*member][]string),
 		levels:    make(map[string]logLevel),
 		aliases:   make(map[string]*chain),

@@ -28,8 +28,8 @@ const labelsOf = "avax:labels"
 
 // notOwner are the labels of alerts that do not say on which site the owner's node or validator is.
 var notOwner = []string{
-	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "collector", "fact", "instance", "ip", "level", "node", "node_id", "noticed", "output",
-	"pod", "reason", "requirement", "scope", "severity", "stage", "subject", "subnet_id", "target", "upstream", "validation_id", "within",
+	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "collector", "fact", "instance", "ip", "level", "node", "node_id", "noticed", "objective",
+	"output", "pod", "reason", "requirement", "scope", "severity", "stage", "subject", "subnet_id", "target", "upstream", "validation_id", "within",
 }
 
 // ownerOf is the value of a label that the operator gives to nodes and validators: that of the alert, of its validator or node, or of the only owner

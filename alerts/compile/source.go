@@ -328,7 +328,7 @@ func (x expression) continues(begins, ends parser.Expr, own []string) parser.Exp
 
 // unlessLeft ends what is about a node when the node leaves the configuration: its newest samples are those of before.
 func unlessLeft(expr parser.Expr) (parser.Expr, error) {
-	left, err := promQL.ParseExpr("x unless ignoring (chain, check, fact, ip, node_id, stage) avax:node_left")
+	left, err := promQL.ParseExpr("x unless ignoring (chain, check, fact, ip, node_id, objective, stage) avax:node_left")
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,9 @@ var (
 )
 
 // notSite are the labels of alerts that do not say on which site a node is.
-var notSite = []string{"__name__", "alertgroup", "alertname", "cause", "chain", "check", "node", "noticed", "reason", "scope", "severity", "stage", "within"}
+var notSite = []string{
+	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "node", "noticed", "objective", "reason", "scope", "severity", "stage", "within",
+}
 
 // site sets $site to the matchers of the labels that distinguish sites.
 func site(except []string) string {

@@ -64,6 +64,22 @@ var chains = board{
 			},
 		},
 		{
+			title: "Answers to users (RPC)", collapsed: true,
+			text: "What the collector rpc asks your nodes, if it is on: whether the answers are right, and fast. The *error budget* is what the target allows to miss " +
+				"in 30 days.",
+			panels: []*panel{
+				graph("Pace at which the error budget is used", "1 uses the whole budget in 30 days: the 10 highest.", "{{chain}} {{objective}}",
+					highest(maxOf("avax:rpc_burn", onChains))).unit("suffix: ×", 1).
+					graded(highBy("AvaxRPCBudgetBurn", times)).between(0, nil).upTo(4).none("No collector rpc").size(8, 8),
+				graph("Good answers by node", "Share of the checks whose last answer was right or fast: the 10 lowest.", "{{node}} {{chain}} {{objective}}",
+					lowest("avg without (instance, pod, check) ("+of("avax:rpc_good", onNodes, onChains)+")")).unit("percentunit", 1).
+					between(nil, 1).none("No collector rpc").size(8, 8),
+				graph("Slowest answers", "Time within which 99 % of the answers of 5 min came: the 10 longest.", "{{node}} {{chain}} {{check}}",
+					"topk(10, histogram_quantile(0.99, max without (instance, pod) (rate("+of("avax_rpc_check_duration_seconds_bucket", onNodes, onChains)+"[5m]))))").
+					unit("s", 2).between(0, nil).none("No collector rpc").size(8, 8),
+			},
+		},
+		{
 			title: "Gas and fees",
 			panels: []*panel{
 				graph("Base fee", "Base fee of the newest block in nAVAX per gas, on an L1 in 10⁻⁹ of its token: the 10 highest.", "{{chain}}",

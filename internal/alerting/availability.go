@@ -19,6 +19,7 @@ const (
 	lostSteps     = "lost_steps"
 	watchedSteps  = "watched_steps"
 	watched       = `{__name__=~"avax_node_up|` + availableName + `"}`
+	aboutLabels   = "node, node_id, chain, objective" // what is available
 )
 
 // The families of the availability.
@@ -37,10 +38,10 @@ func (a *Alerting) rate(ctx context.Context, e *engine, now time.Time) error {
 	}
 	week, quarter := PromQL{e.promQL.Engine, a.saver.week.samples()}, PromQL{e.promQL.Engine, a.saver.quarter.samples()}
 	at := now.Truncate(WeekStep)
-	known := map[[3]string]bool{} // what was watched in the last day
+	known := map[[4]string]bool{} // what was watched in the last day
 	var all []prometheus.Metric
 	for _, window := range AvailabilityWindows {
-		from, expr := week, "sum by (node, node_id, chain) (%s_over_time("+watched+"[%s]))"
+		from, expr := week, "sum by ("+aboutLabels+") (%s_over_time("+watched+"[%s]))"
 		ups, steps := fmt.Sprintf(expr, "sum", window), fmt.Sprintf(expr, "count", window)
 		if long, _ := model.ParseDuration(window); time.Duration(long) > WeekHistory {
 			from, steps = quarter, "sum_over_time("+watchedSteps+"["+window+"])"
@@ -54,7 +55,7 @@ func (a *Alerting) rate(ctx context.Context, e *engine, now time.Time) error {
 		for desc, of := range map[*prometheus.Desc]model.Vector{availableDesc: share, watchedDesc: counts} {
 			for _, s := range of {
 				label := func(name model.LabelName) string { return string(s.Metric[name]) }
-				about := [3]string{label("node"), label("node_id"), label("chain")}
+				about := [4]string{label("node"), label("node_id"), label("chain"), label("objective")}
 				if window == AvailabilityWindows[0] {
 					known[about] = true
 				}
@@ -76,11 +77,12 @@ type availability struct {
 var (
 	availableDesc = prometheus.NewDesc(AvailabilityFamily,
 		"Availability in the window (24h, 7d, 30d or 90d): a share (0 to 1) of the watched time. A node (node) is available while it answers. A validator "+
-			"(node_id) is while more than half of your nodes and observers are connected to it. An L1 (chain) is while it has its quorum. Updated every "+
-			"5 min. Absent without AVAX_STATE_DIR, and for what was not watched for a day.", []string{"node", "node_id", "chain", "window"}, nil)
+			"(node_id) is while more than half of your nodes and observers are connected to it. An L1 (chain) is while it has its quorum. With the label "+
+			"objective, it is the share of the answers of the collector rpc about a chain that were right (answers) or fast (latency). Updated every "+
+			"5 min. Absent without AVAX_STATE_DIR, and for what was not watched for a day.", []string{"node", "node_id", "chain", "objective", "window"}, nil)
 	watchedDesc = prometheus.NewDesc(WatchedFamily,
 		"Share (0 to 1) of the window that was watched: the exporter ran, and had samples of the node, validator or L1. The rest counts neither as "+
-			"available nor as not available.", []string{"node", "node_id", "chain", "window"}, nil)
+			"available nor as not available.", []string{"node", "node_id", "chain", "objective", "window"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -80,6 +80,35 @@ func TestAvailabilityIsThatOfTheWatchedTime(t *testing.T) {
 	})
 }
 
+// The share of good answers in a window is the average over the watched time: with nine tenths of the answers good in three hours, and all in the other
+// 69 hours, a tenth of three hours of 72 is missed.
+func TestGoodAnswersAreTheAverageOfTheWatchedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		_, stop := w.start(func(o *Options) { o.Interval = 4 * time.Minute })
+		defer stop()
+		good := func(is float64, long time.Duration) {
+			w.show(fmt.Sprintf("avax:rpc_good_ratio{chain=\"C\",objective=\"answers\"} %g", is))
+			time.Sleep(long)
+		}
+		time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Minute)))
+		good(1, 2*24*time.Hour)
+		good(0.9, 3*time.Hour)
+		good(1, 21*time.Hour)
+		for window, want := range map[string]float64{"24h": 1 - 0.1*3/24, "7d": 1 - 0.1*3/72, "30d": 1 - 0.1*3/72, "90d": 1 - 0.1*3/72} {
+			var got float64
+			for line := range strings.Lines(w.metric("avax_availability_ratio")) {
+				if strings.Contains(line, `chain="C",node="",node_id="",objective="answers",window="`+window) {
+					must.Get(fmt.Sscan(line[strings.LastIndexByte(line, ' ')+1:], &got))(t)
+				}
+			}
+			if math.Abs(got-want) > 0.0002 {
+				t.Errorf("%s: %.5f, want %.5f", window, got, want)
+			}
+		}
+	})
+}
+
 // The documented size of ninety days: docs/operating.md.
 func TestQuarterOfAThousandNodesIsSmall(t *testing.T) {
 	const nodes, megabyte = 1000, 1 << 20

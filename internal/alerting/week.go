@@ -41,7 +41,8 @@ var (
 		{"avax:reward_reachable_avax", `last_over_time(avax:reward_reachable_avax[%s])`},
 		{availableName, `max by (node_id) (avg_over_time((
 				avg by (node_id) (avax_validator_connected and ignoring (node_id) avax:node_sound) > bool 0.5)[%s:1m]))
-			or max by (chain) (avg_over_time((0 * avax:l1_reachable_ratio + 1 unless avax:l1_quorum_lost or 0 * avax:l1_quorum_lost)[%[1]s:1m]))`},
+			or max by (chain) (avg_over_time((0 * avax:l1_reachable_ratio + 1 unless avax:l1_quorum_lost or 0 * avax:l1_quorum_lost)[%[1]s:1m]))
+			or max by (chain, objective) (avg_over_time(avax:rpc_good_ratio[%[1]s]))`},
 	})
 	alertsKept = every(WeekStep, []keptSeries{
 		{"avax:fault_since_timestamp_seconds", `min without (instance, pod) (last_over_time(avax:fault_since_timestamp_seconds[%s]))`},
@@ -50,8 +51,8 @@ var (
 			and ignoring (alertstate) max_over_time(ALERTS{alertstate="firing"}[%[1]s]))`},
 	})
 	hourly = every(quarterStep, []keptSeries{
-		{watchedSteps, `sum by (node, node_id, chain) (count_over_time(` + watched + `[%s]))`},
-		{lostSteps, `sum by (node, node_id, chain) (count_over_time(` + watched + `[%[1]s]) - sum_over_time(` + watched + `[%[1]s])) > 0`},
+		{watchedSteps, `sum by (` + aboutLabels + `) (count_over_time(` + watched + `[%s]))`},
+		{lostSteps, `sum by (` + aboutLabels + `) (count_over_time(` + watched + `[%[1]s]) - sum_over_time(` + watched + `[%[1]s])) > 0`},
 	})
 )
 

@@ -93,6 +93,7 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 		for range 3 { // a node restarts as often as it takes to know how long that takes
 			w.Node("alpha").Stop()
 			time.Sleep(time.Minute)
+			look()
 			w.Node("alpha").Start()
 			time.Sleep(time.Minute)
 		}

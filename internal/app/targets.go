@@ -242,6 +242,7 @@ func (t *targets) use(conns []nodeConn) {
 	t.conns = conns
 	var all []*nodes.Node
 	for _, c := range conns {
+		c.node.SetArchive(c.Labels["archive"] == "true")
 		all = append(all, c.node)
 	}
 	t.ups.SetNodes(all)

@@ -37,8 +37,8 @@ func Labels() map[string][]string {
 	all := map[string][]string{}
 	for _, r := range declared() {
 		all[r.Name] = r.Labels
-		if r.Type == "summary" {
-			all[r.Name+"_sum"], all[r.Name+"_count"] = r.Labels, r.Labels
+		if r.Type == "summary" || r.Type == "histogram" {
+			all[r.Name+"_sum"], all[r.Name+"_count"], all[r.Name+"_bucket"] = r.Labels, r.Labels, r.Labels
 		}
 	}
 	return all

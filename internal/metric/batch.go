@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/model"
 )
 
@@ -109,6 +112,58 @@ func (b *Batch) reject(format string, args ...any) {
 	}
 }
 
+// SetHistogram adds the buckets, the sum and the count of a histogram. labels are the values of f.Labels without le.
+func (b *Batch) SetHistogram(f *Family, h prometheus.Histogram, labels ...string) {
+	var m dto.Metric
+	if err := h.Write(&m); err != nil {
+		b.reject("%s: %v", f.Name, err)
+		return
+	}
+	set := func(of string, value float64) { b.Set(f, value, append(slices.Clone(labels), of)...) }
+	for _, bucket := range m.GetHistogram().GetBucket() {
+		set(boundOf(bucket.GetUpperBound()), float64(bucket.GetCumulativeCount()))
+	}
+	count := float64(m.GetHistogram().GetSampleCount())
+	set("+Inf", count)
+	set(sumSuffix, m.GetHistogram().GetSampleSum())
+	set(countSuffix, count)
+}
+
+// In place of a bound, the label le of a sample holds the suffix of the sum or of the count.
+const (
+	sumSuffix   = "_sum"
+	countSuffix = "_count"
+)
+
+// boundOf formats the bound of a bucket as OpenMetrics requires it, with a point.
+func boundOf(bound float64) string {
+	text := strconv.FormatFloat(bound, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return text
+}
+
+// compare orders samples by their labels, and the buckets of a histogram by their bounds.
+func (f *Family) compare(a, b Sample) int {
+	last := len(f.Labels)
+	if f.Type == model.MetricTypeHistogram {
+		last--
+	}
+	order := slices.Compare(a.Labels[:last], b.Labels[:last])
+	if order != 0 || last == len(f.Labels) {
+		return order
+	}
+	bound := func(s Sample) float64 {
+		v, err := strconv.ParseFloat(s.Labels[last], 64)
+		if err != nil { // the sum and the count
+			v = math.Inf(1)
+		}
+		return v
+	}
+	return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(a.Labels[last], b.Labels[last]))
+}
+
 // SetBool adds 1 for true and 0 for false.
 func (b *Batch) SetBool(f *Family, value bool, labels ...string) {
 	v := 0.0
@@ -203,7 +258,7 @@ func (b *Batch) Chunks() []Chunk {
 	for _, f := range b.families {
 		if set := b.samples[f].set; len(set) > 0 {
 			set = slices.Clone(set)
-			slices.SortFunc(set, func(a, b Sample) int { return slices.Compare(a.Labels, b.Labels) })
+			slices.SortFunc(set, f.compare)
 			chunks = append(chunks, Chunk{f, set})
 		}
 	}
@@ -244,13 +299,21 @@ func (s Sample) append(to []byte, f *Family) []byte {
 
 func appendSeries(to []byte, f *Family, labels []string) []byte {
 	to = append(to, f.Name...)
+	if f.Type == model.MetricTypeHistogram {
+		switch of := labels[len(labels)-1]; of {
+		case sumSuffix, countSuffix:
+			to, labels = append(to, of...), labels[:len(labels)-1]
+		default:
+			to = append(to, "_bucket"...)
+		}
+	}
 	if len(labels) == 0 {
 		return to
 	}
-	for i, name := range f.Labels {
+	for i, value := range labels {
 		to = append(to, "{,"[min(i, 1)])
-		to = append(append(to, name...), `="`...)
-		to = append(append(to, escapeValue.Replace(labels[i])...), '"')
+		to = append(append(to, f.Labels[i]...), `="`...)
+		to = append(append(to, escapeValue.Replace(value)...), '"')
 	}
 	return append(to, '}')
 }

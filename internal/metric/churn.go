@@ -93,7 +93,7 @@ func (c *Churn) Forget(t Target) { delete(c.byTarget, t) }
 func addedTo(old, chunk Chunk) (added int) {
 	i := 0
 	for _, s := range chunk.Samples {
-		for i < len(old.Samples) && slices.Compare(old.Samples[i].Labels, s.Labels) < 0 {
+		for i < len(old.Samples) && chunk.Family.compare(old.Samples[i], s) < 0 {
 			i++
 		}
 		if i == len(old.Samples) || !slices.Equal(old.Samples[i].Labels, s.Labels) {

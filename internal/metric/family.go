@@ -9,15 +9,15 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Family is a gauge or counter that a collector may export. Each has a row in docs/metrics.md. It is declared in the file of its
+// Family is a gauge, counter or histogram that a collector may export. Each has a row in docs/metrics.md. It is declared in the file of its
 // collector and never changes.
 type Family struct {
 	Name string
-	// Type is gauge or counter.
+	// Type is gauge, counter or histogram.
 	Type model.MetricType
 	// Help describes the value, its unit and its source.
 	Help string
-	// Labels are the label names, in the order of the values of Batch.Set.
+	// Labels are the label names, in the order of the values of Batch.Set. The last one of a histogram is le.
 	Labels []string
 	// Formula is the PromQL expression of a value that is computed from other families. It is empty if an upstream sends the
 	// value.
@@ -48,6 +48,11 @@ func NewCounter(name, help string, labels ...string) *Family {
 		panic("metric: counter " + name + ": the name must end in " + counterSuffix)
 	}
 	return declare(model.MetricTypeCounter, name, family, help, labels)
+}
+
+// NewHistogram declares a histogram with fixed buckets: see Batch.SetHistogram.
+func NewHistogram(name, help string, labels ...string) *Family {
+	return declare(model.MetricTypeHistogram, name, name, help, append(labels, model.BucketLabel))
 }
 
 // declare creates a family. In OpenMetrics the name of a counter's family has no _total. The sample lines are the same in both

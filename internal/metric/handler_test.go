@@ -197,10 +197,20 @@ func TestPageEqualsThatOfARegistry(t *testing.T) {
 			all.MustRegister(v)
 			set[name] = func(value float64, labels ...string) { v.WithLabelValues(labels...).Set(value) }
 		}
+		durations := metric.NewHistogram("avax_test_seconds", "Durations.", "job")
+		families = append(families, durations)
+		observed := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: durations.Name, Help: durations.Help, Buckets: []float64{0.5, 1, 2.5, 10, 1e6}},
+			[]string{"job"})
+		all.MustRegister(observed)
 		for i := range 3 {
 			job := fmt.Sprintf("job%d", i)
 			batch := metric.NewBatch(families)
-			for _, f := range families {
+			h := observed.WithLabelValues(job).(prometheus.Histogram)
+			for _, v := range rapid.SliceOfN(rapid.Float64Range(0, 2e6), 0, 5).Draw(t, "durations") {
+				h.Observe(v)
+			}
+			batch.SetHistogram(durations, h, job)
+			for _, f := range families[:len(families)-1] {
 				for n := range rapid.SampledFrom([]int{0, 1, 2, 40}).Draw(t, "samples") {
 					label, value := anyLabel.Draw(t, "label"), anyValue.Draw(t, "value")
 					if f.Type == model.MetricTypeCounter && !(value >= 0) {

@@ -86,7 +86,7 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) 
 		rest = nil
 	}
 	votes.again(ctx, 0, call)
-	if votes.majority() == nil {
+	if Majority(votes.values, same) == nil {
 		votes.again(ctx, changeLasts, call)
 	}
 	if len(votes.from) > 0 && !votes.unanimous() {
@@ -96,12 +96,12 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) 
 		v, err := votes.elsewhere(ctx, without(slices.Concat(own, observers), healthy[:asked]), call)
 		return []T{v}, err
 	}
-	most := votes.majority()
+	most := Majority(votes.values, same)
 	if most == nil {
 		return nil, fmt.Errorf("%s: %s report different values, and no value has a majority: compare these nodes with another one, or add one to AVAX_OBSERVERS",
 			fact.Name, strings.Join(Names(votes.from), ", "))
 	}
-	p.noteContradicted(fact.Name, votes.from, most)
+	p.NoteContradicted(fact, votes.from, most)
 	var group []T
 	for _, i := range most {
 		group = append(group, votes.values[i])
@@ -129,7 +129,7 @@ type ballot[T any] struct {
 
 // ask calls these nodes concurrently, for half of the remaining time.
 func (b *ballot[T]) ask(ctx context.Context, all []*Node, call func(context.Context, *Node) (T, error)) {
-	ctx, cancel := divideTime(ctx, 2)
+	ctx, cancel := DivideTime(ctx, 2)
 	defer cancel()
 	from, values, errs := callAll(ctx, all, true, func(ctx context.Context, n *Node) (T, error) { return checked(ctx, n, call) })
 	b.from, b.values, b.errs = append(b.from, from...), append(b.values, values...), append(b.errs, errs...)
@@ -170,22 +170,24 @@ func (b *ballot[T]) elsewhere(ctx context.Context, others []*Node, call func(con
 	return v, err
 }
 
-func (b *ballot[T]) unanimous() bool { return len(b.from) > 0 && len(b.like(0)) == len(b.from) }
+func (b *ballot[T]) unanimous() bool {
+	return len(b.from) > 0 && len(like(b.values, 0, b.same)) == len(b.from)
+}
 
 // like returns the indexes of the answers that are the same as answer i.
-func (b *ballot[T]) like(i int) (all []int) {
-	for j := range b.values {
-		if i == j || b.same(b.values[i], b.values[j]) {
+func like[T any](values []T, i int, same func(a, b T) bool) (all []int) {
+	for j := range values {
+		if i == j || same(values[i], values[j]) {
 			all = append(all, j)
 		}
 	}
 	return all
 }
 
-// majority returns the indexes of the answers that more than half of the nodes gave; nil if there is none.
-func (b *ballot[T]) majority() []int {
-	for i := range b.values {
-		if like := b.like(i); len(like) >= Most(len(b.values)) {
+// Majority returns the indexes of the answers that more than half of the nodes gave; nil if there is none.
+func Majority[T any](values []T, same func(a, b T) bool) []int {
+	for i := range values {
+		if like := like(values, i, same); len(like) >= Most(len(values)) {
 			return like
 		}
 	}
@@ -201,15 +203,15 @@ type contradictedKey struct {
 // contradiction tells when the majority contradicted a node.
 type contradiction struct{ first, last time.Time }
 
-// noteContradicted stores which nodes the majority contradicts.
-func (p *Pool) noteContradicted(fact string, from []*Node, most []int) {
+// NoteContradicted stores which nodes the majority contradicts about a fact: those whose index is not in most.
+func (p *Pool) NoteContradicted(fact Fact, from []*Node, most []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, n := range from {
 		if slices.Contains(most, i) {
 			continue
 		}
-		r := contradictedKey{n, fact}
+		r := contradictedKey{n, fact.Name}
 		c, known := p.contradicted[r]
 		if c.last = time.Now(); !known {
 			c.first = c.last

@@ -12,8 +12,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
-// divideTime returns a context that ends after 1/n of the time until the deadline of ctx.
-func divideTime(ctx context.Context, n int) (context.Context, context.CancelFunc) {
+// DivideTime returns a context that ends after 1/n of the time until the deadline of ctx.
+func DivideTime(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return context.WithCancel(ctx)
@@ -42,7 +42,7 @@ func firstOf[T any](ctx context.Context, order []*Node, call func(context.Contex
 		if i == len(order)-1 {
 			parts = 1
 		}
-		limited, cancel := divideTime(ctx, parts)
+		limited, cancel := DivideTime(ctx, parts)
 		wait, stop := n.wait(limited, parts > 1)
 		v, err := checked(wait, n, call)
 		stop()
@@ -100,7 +100,7 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 // Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes of another network and those whose call
 // fails, and returns an error only if all calls fail. The calls end after half of the remaining time.
 func Each[T any](ctx context.Context, all []*Node, _ Word, call func(context.Context, *Node) (T, error)) ([]T, error) {
-	ctx, cancel := divideTime(ctx, 2)
+	ctx, cancel := DivideTime(ctx, 2)
 	defer cancel()
 	return each(ctx, all, func(ctx context.Context, n *Node) (T, error) { return checked(ctx, n, call) })
 }

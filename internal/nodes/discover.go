@@ -307,7 +307,7 @@ func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
 		}
 	}
 	if len(most) > 0 {
-		p.noteContradicted(FactBlockchains.Name, votes.from, most)
+		p.NoteContradicted(FactBlockchains, votes.from, most)
 	}
 	return all, nil
 }

@@ -13,7 +13,9 @@ var (
 	FactBlockchains = Fact{"blockchains", "A transaction of the P-Chain creates each chain. A chain and its subnet never change."}
 	FactFeeConfig   = Fact{"fee configuration", "It is part of the genesis or of the state of the chain, which all nodes execute."}
 	FactFees        = Fact{"fees", "The P-Chain computes them from its state and its time. They may differ by 1 % between two blocks."}
+	FactLogs        = Fact{"logs", "The transactions of a block write them. The logs of the same accepted blocks are counted."}
 	FactOwners      = Fact{"owners", "A transaction of the P-Chain sets them."}
+	FactReceipts    = Fact{"receipts", "Each transaction of an accepted block has one. Those of the same block are counted."}
 	FactRewards     = Fact{"rewards", "The P-Chain pays them in a block, which never changes."}
 	FactStake       = Fact{"stake", "The stake of each validator is part of the P-Chain's state. Delegations change it at a block."}
 	FactSupply      = Fact{"supply", "It is part of the P-Chain's state. It may differ by 1 % between two blocks."}
@@ -22,7 +24,7 @@ var (
 
 // Facts returns the facts that are compared, by name.
 func Facts() []Fact {
-	return []Fact{FactBalances, FactBlockchains, FactFeeConfig, FactFees, FactOwners, FactRewards, FactStake, FactSupply, FactValidators}
+	return []Fact{FactBalances, FactBlockchains, FactFeeConfig, FactFees, FactLogs, FactOwners, FactReceipts, FactRewards, FactStake, FactSupply, FactValidators}
 }
 
 // Word is a fact that is not compared, because the protocol does not make it equal on all nodes or little depends on it, and on whose word it rests. Each

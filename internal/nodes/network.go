@@ -221,7 +221,7 @@ type Known struct {
 
 // Identities requests the identity and the network of every node. It omits nodes that do not answer, and returns an error only if none does.
 func (p *Pool) Identities(ctx context.Context) ([]Known, error) {
-	ctx, cancel := divideTime(ctx, 2)
+	ctx, cancel := DivideTime(ctx, 2)
 	defer cancel()
 	return each(ctx, p.Nodes(), func(ctx context.Context, n *Node) (Known, error) {
 		who, err := n.Identity(ctx)

@@ -26,6 +26,7 @@ type Node struct {
 	Changed func(answers bool)
 
 	pool       atomic.Pointer[Pool]
+	archive    atomic.Bool   // see SetArchive
 	discovered atomic.Bool   // whether Discover has found out the node's chains
 	added      time.Time     // time at which the exporter added the node
 	adds       *rate.Limiter // chains that no other node tracks: see Discover
@@ -64,6 +65,12 @@ func NewObserver(c *node.Client) *Node {
 	n.Observer = true
 	return n
 }
+
+// SetArchive sets whether the operator says that the node keeps the state of all blocks.
+func (n *Node) SetArchive(is bool) { n.archive.Store(is) }
+
+// IsArchive reports what SetArchive set.
+func (n *Node) IsArchive() bool { return n.archive.Load() }
 
 // ID returns the node's ID, which is empty for an observer. It calls the node only while the ID is not known, so the ID
 // stays known while the node is down. The collectors "identity" and "fleet" call Identity, which updates the ID.
@@ -202,7 +209,7 @@ func (n *Node) setProbed(answers bool) {
 // CallChain makes a call of a chain of the node. It leaves time to call the node, and stores whether the chain failed or hung while the node itself
 // answered: see ChainStopped. If that changes, it calls Changed.
 func (n *Node) CallChain(ctx context.Context, ref string, call func(context.Context) error) error {
-	limited, cancel := divideTime(ctx, 2)
+	limited, cancel := DivideTime(ctx, 2)
 	err := call(limited)
 	cancel()
 	failed := false

@@ -117,7 +117,7 @@ func (p *Pool) Identified(ctx context.Context) ([]*Node, error) {
 		unknown = p.Nodes()
 	}
 	if len(unknown) > 0 || len(known) == 0 {
-		limited, cancel := divideTime(ctx, 2)
+		limited, cancel := DivideTime(ctx, 2)
 		found, err := each(limited, unknown, func(ctx context.Context, n *Node) (*Node, error) {
 			_, err := n.ID(ctx)
 			return n, err

@@ -97,7 +97,7 @@ var nodeChainFields = []field[NodeChain]{
 }
 
 func nodeFamilies() []family {
-	all := []family{nodeInfo, failingCheck}
+	all := []family{nodeInfo, failingCheck, rpcFailure}
 	for _, f := range nodeFields {
 		all = append(all, f.family)
 	}
@@ -121,6 +121,7 @@ var (
 	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
 	diskFree          = read("avax_node_disk_free_ratio", "node")
 	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
+	rpcFailure        = read("avax_rpc_check_failure_info", "node", "chain", "check", "outcome")
 	failingCheck      = read("avax_node_health_check_failing", "node", "check")
 )
 

@@ -85,6 +85,15 @@ func (st *Status) servesNot(name, chain string, blocks, seconds float64, a *Serv
 	case c.Forked.Is(1):
 		return "no: " + chain + " has another block than other nodes"
 	}
+	wrong := ""
+	st.samples.each(rpcFailure, func(s sample) {
+		if s.labels[0] == name && s.labels[1] == chain && s.labels[3] == "wrong" && s.Recent(st.At) {
+			wrong = s.labels[2]
+		}
+	})
+	if wrong != "" {
+		return "no: most nodes give another answer to the RPC check " + wrong
+	}
 	// Blocks that came between two reads do not count. No chain has more than one block per second for long.
 	if c.Accepted.Known {
 		later := max(0, c.Accepted.At.Sub(c.Height.At).Seconds())

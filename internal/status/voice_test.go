@@ -82,3 +82,17 @@ func TestVoicesFromBeforeASilenceDoNotCount(t *testing.T) {
 		}
 	}
 }
+
+// A node whose last answers to users were wrong does not serve. One that was slow or failed once does.
+func TestNodeWithWrongAnswersDoesNotServe(t *testing.T) {
+	for outcome, serves := range map[string]bool{"wrong": false, "timeout": true, "no_state": true} {
+		rpc := run(t, "rpc", fmt.Sprintf(`avax_rpc_check_failure_info{node="a",chain="C",check="logs",outcome=%q} 1`, outcome))
+		st := at(now, nil, append(append(reports(t, "a", 1000), reports(t, "b", 1000)...), rpc)...)
+		if v, answer := st.Serves("a", "C", 10, -1); (v == Yes) != serves || !serves && !strings.Contains(answer.Reason, "the RPC check logs") {
+			t.Errorf("%s: %s", outcome, answer.Reason)
+		}
+		if v, answer := st.Serves("b", "C", 10, -1); v != Yes {
+			t.Errorf("%s: b: %s", outcome, answer.Reason)
+		}
+	}
+}

@@ -21,6 +21,7 @@ import (
 type available struct {
 	kind, name  string
 	up, watched map[string]float64
+	budget      float64 // share of what may be missed, by the target; 0: there is no target
 }
 
 // availability returns the availability of what is accepted, the lowest first.
@@ -28,9 +29,13 @@ func (v *view) availability(accepted func(label func(string) string) bool) (all 
 	if v.past.source == nil || v.past.err != nil {
 		return nil
 	}
-	byName := map[[2]string]*available{}
+	byName, budgets := map[[2]string]*available{}, map[string]float64{}
+	allowed, _ := alerting.Vector(v.past.source.Query(v.past.ctx, "max by (objective) (avax:rpc_error_budget_ratio)", v.At))
+	for _, s := range allowed {
+		budgets[string(s.Metric["objective"])] = float64(s.Value)
+	}
 	for _, family := range []string{alerting.AvailabilityFamily, alerting.WatchedFamily} {
-		found, err := alerting.Vector(v.past.source.Query(v.past.ctx, "max by (node, node_id, chain, window) ("+family+")", v.At))
+		found, err := alerting.Vector(v.past.source.Query(v.past.ctx, "max by (node, node_id, chain, objective, window) ("+family+")", v.At))
 		if err != nil {
 			v.past.err = err
 			return nil
@@ -44,12 +49,14 @@ func (v *view) availability(accepted func(label func(string) string) bool) (all 
 			switch {
 			case label("node_id") != "":
 				kind, name = "validator", cmp.Or(v.NameOf(label("node_id"), ""), label("node_id"))
+			case label("objective") != "":
+				kind, name = "RPC "+label("objective"), label("chain")
 			case label("chain") != "":
 				kind, name = "L1", label("chain")
 			}
 			one := byName[[2]string{kind, name}]
 			if one == nil {
-				one = &available{kind, name, map[string]float64{}, map[string]float64{}}
+				one = &available{kind, name, map[string]float64{}, map[string]float64{}, budgets[label("objective")]}
 				byName[[2]string{kind, name}], all = one, append(all, one)
 			}
 			if family == alerting.AvailabilityFamily {
@@ -96,6 +103,7 @@ func (v *view) availabilityTable(accepted func(label func(string) string) bool) 
 		{"Node", "Share of the watched time in which the node answered."},
 		{"Validator", "Share of the watched time in which more than half of your nodes and observers were connected to the validator."},
 		{"L1", "Share of the watched time in which the L1 had its quorum."},
+		{"RPC answers, RPC latency", "Share of the answers that were right, and fast. The error budget is what the target allows to miss in 30 days."},
 	}, content)
 }
 
@@ -118,12 +126,19 @@ func (a *available) text(window string) string {
 	if !known {
 		return "–"
 	}
+	text := exactShare(up)
+	if a.budget > 0 && window == budgetWindow {
+		text += fmt.Sprintf(", %.0f %% of the error budget used", 100*(1-up)/a.budget)
+	}
 	long, _ := model.ParseDuration(window)
 	if seen := a.watched[window]; seen < 0.995 {
-		return exactShare(up) + ", watched for " + words.Span(time.Duration(seen*float64(long)))
+		text += ", watched for " + words.Span(time.Duration(seen*float64(long)))
 	}
-	return exactShare(up)
+	return text
 }
+
+// budgetWindow is the window of error budgets.
+const budgetWindow = "30d"
 
 // exactShare formats a share with three decimals. Only a whole is 100 %.
 func exactShare(up float64) string {

@@ -32,13 +32,21 @@ func TestPagesShowAvailability(t *testing.T) {
 			set(alerting.WatchedFamily, label, of, window, watched)
 		}
 	}
+	// Of 30 days, 0.05 % of the answers are missed, and 0.1 % may be: half of the error budget.
+	for window, up := range map[string]float64{"24h": 1, "7d": 0.9999, "30d": 0.9995, "90d": 0.9998} {
+		for family, v := range map[string]float64{alerting.AvailabilityFamily: up, alerting.WatchedFamily: 1} {
+			source.past(t, 5*time.Minute, func(time.Duration) float64 { return v }, "__name__", family, "chain", "one", "objective", "answers", "window", window)
+		}
+	}
+	source.past(t, 5*time.Minute, func(time.Duration) float64 { return 0.001 }, "__name__", "avax:rpc_error_budget_ratio", "objective", "answers")
 	source.read(t, s)
+	answers := "one | RPC answers | 100 % | 99.99 % | 99.95 %, 50 % of the error budget used | 99.98 %"
 	for path, want := range map[string]string{
-		"/": "b | node | 100 % | 100 % | 100 % | 99.954 %, watched for 9 days; a | node | 100 % | 100 % | 100 % | 99.999 %; " +
+		"/": answers + "; b | node | 100 % | 100 % | 100 % | 99.954 %, watched for 9 days; a | node | 100 % | 100 % | 100 % | 99.999 %; " +
 			"one | L1 | 100 % | 100 % | 100 % | 100 %; a | validator | 100 % | 100 % | 100 % | 100 %",
 		"/?filter=b": "b | node | 100 % | 100 % | 100 % | 99.954 %, watched for 9 days",
 		"/node/a":    "a | node | 100 % | 100 % | 100 % | 99.999 %; a | validator | 100 % | 100 % | 100 % | 100 %",
-		"/l1/one":    "one | L1 | 100 % | 100 % | 100 % | 100 %",
+		"/l1/one":    answers + "; one | L1 | 100 % | 100 % | 100 % | 100 %",
 	} {
 		got := strings.Join(rowsIn(read(t, ask(t, s, http.MethodGet, path).Body), "availability", "Kind", "24 h", "7 days", "30 days", "90 days"), "; ")
 		if got != want {

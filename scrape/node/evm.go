@@ -67,6 +67,32 @@ func (c *Client) EthBalance(ctx context.Context, chain, address string) (float64
 	return wei.Tokens(WeiDecimals), nil
 }
 
+// EthBalanceAt calls eth_getBalance at the end of a block: the balance in wei. A node without the state of the block answers IsStateMissing.
+func (c *Client) EthBalanceAt(ctx context.Context, chain, address string, number uint64) (wire.BigInt, error) {
+	return call(ctx, c, getBalance, chain, []any{address, hexOf(number)})
+}
+
+// IsStateMissing reports whether a node does not have the state of an old block, as after pruning. The text is that of go-ethereum.
+func IsStateMissing(err error) bool { return refused(err, "missing trie node") }
+
+// EthLogs calls eth_getLogs without a filter of addresses and topics. It returns the number of logs of these blocks, with the first and the last one.
+func (c *Client) EthLogs(ctx context.Context, chain string, from, to uint64) (int, error) {
+	n, err := call(ctx, c, getLogs, chain, []any{map[string]string{"fromBlock": hexOf(from), "toBlock": hexOf(to)}})
+	return int(n), err
+}
+
+// Receipt is the receipt of a transaction.
+type Receipt struct {
+	BlockHash string `json:"blockHash"`
+}
+
+// EthBlockReceipts calls eth_getBlockReceipts: the receipts of all transactions of a block. An unknown block has none.
+func (c *Client) EthBlockReceipts(ctx context.Context, chain string, number uint64) ([]Receipt, error) {
+	return call(ctx, c, getBlockReceipts, chain, []any{hexOf(number)})
+}
+
+func hexOf(number uint64) string { return fmt.Sprintf("%#x", number) }
+
 // EthBlock is the header of a block of an EVM chain, and its transactions.
 type EthBlock struct {
 	Lacking `json:"-"`
@@ -128,7 +154,7 @@ var errNoBlock = errors.New("there is no such block")
 func (c *Client) EthBlockByNumber(ctx context.Context, chain string, number *uint64) (EthBlock, error) {
 	which := "latest"
 	if number != nil {
-		which = fmt.Sprintf("%#x", *number)
+		which = hexOf(*number)
 	}
 	block, err := call(ctx, c, getBlockByNumber, chain, []any{which, false})
 	switch {

@@ -249,10 +249,13 @@ func TestEmptyAnswerIsMalformed(t *testing.T) {
 var notRecorded = map[string]string{
 	"admin.alias": noCollector, "admin.aliasChain": noCollector, "admin.lockProfile": noCollector, "admin.memoryProfile": noCollector,
 	"admin.startCPUProfiler": noCollector, "admin.stopCPUProfiler": noCollector, "avm.getBlock": noCollector, "eth_getBlockByHash": noCollector,
+	"eth_getBlockReceipts": fromGeth, "eth_getLogs": fromGeth,
 	"platform.getRewardUTXOs": fromSource, "platform.getStakingAssetID": fromSource, "platform.getTx": fromSource, "platform.getUTXOs": fromSource,
 }
 
 const fromSource = "the type is written from the source of AvalancheGo"
+
+const fromGeth = "the answer is that of go-ethereum, which the documents of the EVM describe"
 
 const noCollector = "only the command call makes the call"
 
