@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"go.yaml.in/yaml/v3"
 
@@ -81,7 +82,7 @@ const objectSize = 220_000
 
 // PrometheusRules returns a rule file as objects of the Prometheus operator: one for each group, below the limits of Kubernetes.
 func PrometheusRules(name string, f *compile.File) ([]byte, error) {
-	groups, err := forObjects(f.Groups)
+	groups, err := forObjects(f.Groups, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -112,14 +113,20 @@ spec:
 	return out.Bytes(), nil
 }
 
-// forObjects returns the groups, of which those are split that are too large for an object.
-func forObjects(groups []compile.Group) (small []compile.Group, err error) {
+// forObjects returns the groups, of which those are split that are too large for an object. Each alert grows by a number of bytes.
+func forObjects(groups []compile.Group, grows int) (small []compile.Group, err error) {
 	for _, g := range groups {
 		text, err := (&compile.File{Groups: []compile.Group{g}}).YAML()
 		if err != nil {
 			return nil, err
 		}
-		if len(text) > objectSize {
+		size := len(text)
+		for _, r := range g.Rules {
+			if r.Alert != "" {
+				size += grows
+			}
+		}
+		if size > objectSize {
 			small = append(small, smaller([]compile.Group{g})...)
 		} else {
 			small = append(small, g)
@@ -130,6 +137,12 @@ func forObjects(groups []compile.Group) (small []compile.Group, err error) {
 
 // owner stands in the rules of the chart for the labels that its values list.
 const owner = "OWNER"
+
+// thisAlert stands in the value of a label for the name of the alert.
+const thisAlert = "THIS_ALERT"
+
+// chartLabels is the number of labels with which each object of the chart is small enough.
+const chartLabels = 3
 
 // Chart returns the rules for the Helm chart, which makes an object of each group, and what it adds for each label: the value that alerts get, and rules
 // after avax:labels. OWNER stands for the labels.
@@ -152,10 +165,13 @@ func Chart() (rules, label []byte, err error) {
 		})
 		for _, r := range g.Rules {
 			if r.Alert != "" {
-				added.Value = r.Labels[owner]
+				added.Value = strings.ReplaceAll(r.Labels[owner], `"`+r.Alert+`"`, `"`+thisAlert+`"`)
 				delete(r.Labels, owner)
 			}
 		}
+	}
+	if f.Groups, err = forObjects(f.Groups, chartLabels*len(added.Value)); err != nil {
+		return nil, nil, err
 	}
 	f.Head = "# Compiled from alerts/source by `make docs`."
 	if rules, err = f.YAML(); err != nil {
@@ -195,7 +211,9 @@ func smaller(groups []compile.Group) (split []compile.Group) {
 	var all []compile.Rule
 	var names []string // of the group of each rule
 	records := map[string][]int{}
+	intervals := map[string]model.Duration{}
 	for _, g := range groups {
+		intervals[g.Name] = g.Interval
 		for _, r := range g.Rules {
 			if r.Record != "" {
 				records[r.Record] = append(records[r.Record], len(all))
@@ -218,7 +236,7 @@ func smaller(groups []compile.Group) (split []compile.Group) {
 	room, number := 0, map[string]int{}
 	open := func(of string) {
 		number[of]++
-		split = append(split, compile.Group{Name: fmt.Sprintf("%s-%d", of, number[of])})
+		split = append(split, compile.Group{Name: fmt.Sprintf("%s-%d", of, number[of]), Interval: intervals[of]})
 		room = mimirGroup - 1 // with eight labels of nodes, one more alert would make an object too large
 	}
 	for _, alerts := range []bool{true, false} {
