@@ -67,7 +67,7 @@ func TestExpressionsMean(t *testing.T) {
 
 // What is about a node ends when the node leaves the configuration.
 func TestAlertsAboutANodeEndWithIt(t *testing.T) {
-	const left = "unless ignoring (chain, check, fact, ip, node_id, stage) avax:node_left"
+	const left = "unless ignoring (chain, check, fact, ip, node_id, objective, stage) avax:node_left"
 	for source, want := range map[string]string{
 		"avax:merged == 0":        "avax:merged == 0 " + left,
 		"avax:merged or avax:own": "(avax:merged or avax:own) " + left,
