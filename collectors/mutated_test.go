@@ -309,7 +309,8 @@ func moving(series string) bool {
 	for _, part := range []string{"probe_duration", "staking_port", "node_contradicted", `avax_chain_height{node="observer"`,
 		`avax_chain_head_timestamp_seconds{node="observer"`, `avax_chain_settled_height{node="observer"`, "avax_fleet_variants",
 		`avax_validator_uptime_ratio{node="observer"`, "avax_validator_downtime_", "avax_validator_views_", "avax_validator_votes_",
-		"avax_validator_weighted_uptime_", "avax_observer_", "avax_network_blockchains", "avax_rpc_check_", "avax_chain_head_gas_used",
+		"avax_validator_weighted_uptime_", "avax_observer_", "avax_network_blockchains", "avax_rpc_check_",
+		"avax_chain_head_gas_used", "avax_chain_head_transactions",
 		"avax_node_version_stake_ratio", `chain="X"`} {
 		if strings.Contains(series, part) {
 			return true
