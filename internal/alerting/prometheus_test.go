@@ -102,6 +102,14 @@ func TestInvalidPrometheusAnswersAreErrors(t *testing.T) {
 	}
 }
 
+// The target of a redirect would receive the credentials.
+func TestRedirectsOfAPrometheusAreNotFollowed(t *testing.T) {
+	a := &answers{status: http.StatusFound, header: http.Header{"Location": {"http://other.example/prefix/api/v1/rules"}}, bodies: map[string]string{"/prefix/api/v1/rules": ""}}
+	if _, err := overHTTP(t, a).Groups(t.Context()); err == nil || a.last.URL.Host != "prometheus:9090" {
+		t.Errorf("asked %s: %v", a.last.URL, err)
+	}
+}
+
 func TestHungPrometheusTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := overHTTP(t, hangs{})

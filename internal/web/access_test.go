@@ -142,7 +142,7 @@ func TestPagesOfOtherSitesCauseNoWork(t *testing.T) {
 // A client that leaves frees its place, and one that waits too long gets 503.
 func TestQueriesRunOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWork(1)
+		w := newLimits().queries
 		end, ok := w.begin(t.Context())
 		if !ok {
 			t.Fatal("no slot")
