@@ -151,10 +151,10 @@ func Chart() (rules, label []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var added struct {
+	added := struct {
 		Value string         `yaml:"value"`
 		Rules []rulefmt.Rule `yaml:"rules"`
-	}
+	}{Value: compile.OwnerOf(owner, thisAlert)}
 	for i, g := range f.Groups {
 		f.Groups[i].Rules = slices.DeleteFunc(g.Rules, func(r compile.Rule) bool {
 			its := r.Labels["label"] == owner
@@ -164,10 +164,7 @@ func Chart() (rules, label []byte, err error) {
 			return its
 		})
 		for _, r := range g.Rules {
-			if r.Alert != "" {
-				added.Value = strings.ReplaceAll(r.Labels[owner], `"`+r.Alert+`"`, `"`+thisAlert+`"`)
-				delete(r.Labels, owner)
-			}
+			delete(r.Labels, owner)
 		}
 	}
 	if f.Groups, err = forObjects(f.Groups, chartLabels*len(added.Value)); err != nil {

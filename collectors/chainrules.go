@@ -29,11 +29,11 @@ var chainRules = &collector.Spec{
 }
 
 func collectChainRules(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
-	rules, err := nodes.First(ctx, ups.Pool, nodes.WordRules, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, on.Chain) })
+	rules, err := nodes.First(ctx, ups.Pool, nodes.BasisRules, func(ctx context.Context, n *nodes.Node) (node.Rules, error) { return evmRules(ctx, n, on.Chain) })
 	if err != nil {
 		return err
 	}
-	config, err := nodes.First(ctx, ups.Pool, nodes.WordRules, func(ctx context.Context, n *nodes.Node) (node.ChainConfig, error) {
+	config, err := nodes.First(ctx, ups.Pool, nodes.BasisRules, func(ctx context.Context, n *nodes.Node) (node.ChainConfig, error) {
 		return evmConfig(ctx, n, on.Chain)
 	})
 	if err != nil {

@@ -770,6 +770,29 @@ func (w world) newestOf(t *testing.T, chain string, from uint64) uint64 {
 	}
 }
 
+// Two of five that are ahead may claim any height. The index is compared with what most have reached.
+func TestAFewThatAreAheadDoNotDecideWhatIsIndexed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo", "charlie", "foxtrot") // and an observer
+		for _, behind := range []string{"bravo", "charlie", "foxtrot"} {
+			w.network.Node(behind).FallBehind("C")
+		}
+		w.network.SetIndexLag("C", 0)
+		time.Sleep(20 * time.Minute)
+		stuck, err := w.ups.Nodes()[1].EthBlockByNumber(t.Context(), "C", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached := float64(stuck.Number)
+		for range 5 {
+			if found := sum(t, w.page(t, "data_index"), "avax_data_indexed_height", `chain="C`); found > reached {
+				t.Errorf("indexed height %.0f, most nodes have reached %.0f", found, reached)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 func TestNewestIndexedBlockIsFoundWithFewCalls(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
 		height := func(limit int) (found uint64, calls int) {

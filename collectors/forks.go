@@ -49,7 +49,7 @@ func collectForks(ctx context.Context, ups *collector.Upstreams, on collector.Su
 		height = min(height, b.Number)
 	}
 	// Nodes that do not answer, or do not have the block, are not compared.
-	same, err := nodes.Each(ctx, with, nodes.WordBlock, func(ctx context.Context, n *nodes.Node) (collector.NodeBlock, error) {
+	same, err := nodes.Each(ctx, with, nodes.BasisBlock, func(ctx context.Context, n *nodes.Node) (collector.NodeBlock, error) {
 		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
 			return b, nil
 		}

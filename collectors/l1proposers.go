@@ -99,7 +99,7 @@ func (v *proposerView) collect(ctx context.Context, ups *collector.Upstreams, on
 		return cmp.Or(cmp.Compare(a.epoch.Number, b.epoch.Number), cmp.Compare(a.epoch.PChainHeight, b.epoch.PChainHeight),
 			a.epoch.StartTime.Compare(b.epoch.StartTime.Time), cmp.Compare(a.block.Number, b.block.Number))
 	}
-	a, err := nodes.ReachedBy(ctx, ups.Pool, nodes.WordHeight, earlier, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
+	a, err := nodes.ReachedBy(ctx, ups.Pool, nodes.BasisHeight, earlier, func(ctx context.Context, n *nodes.Node) (a answer, err error) {
 		if a.block, err = collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c); err != nil {
 			return a, err
 		}
@@ -228,7 +228,7 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	// Peers list a node as long as it announces the subnet, also if its chain has ended.
 	stopped := ups.ChainStopped(c.Ref)
 	var mu sync.Mutex
-	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), nodes.WordChains, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
+	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), nodes.BasisChains, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
 		_, err := collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c)
 		if outcome := scrape.OutcomeOf(err); outcome == scrape.NotFound || outcome == scrape.Bootstrapping {
 			mu.Lock()
@@ -240,7 +240,7 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	if err != nil {
 		return nil, err
 	}
-	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], nodes.WordConnected, func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
+	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], nodes.BasisConnected, func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
 		answer, err := n.Peers(scrape.MaxAge(ctx, collector.HeadsEvery))
 		return answer.Peers, err
 	})

@@ -184,7 +184,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 		views []staking.View
 	}
 	// errors are ignored: viewsOfNodes covers a node that is down
-	fromPeers, _ := nodes.Each(ctx, monitored, nodes.WordUptime, func(ctx context.Context, n *nodes.Node) (observation, error) {
+	fromPeers, _ := nodes.Each(ctx, monitored, nodes.BasisUptime, func(ctx context.Context, n *nodes.Node) (observation, error) {
 		views, err := p.viewsFromPeers(ctx, n)
 		return observation{p.ids[n], views}, err
 	})
@@ -220,7 +220,7 @@ func (p polling) votes(ctx context.Context, entries []node.Validator) map[string
 // observer has no vote, because its stake is not known.
 func (p polling) observedUptimes(ctx context.Context) map[string]*float64 {
 	_, observers := p.ups.OfNetwork()
-	lists, _ := nodes.Each(ctx, observers, nodes.WordUptime, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+	lists, _ := nodes.Each(ctx, observers, nodes.BasisUptime, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return entriesOf(ctx, p.ups, n)
 	})
 	all := map[string][]float64{}
@@ -266,7 +266,7 @@ func (p polling) viewsOfNodes(ctx context.Context) map[string][]staking.View {
 		by      string
 		entries []node.Validator
 	}
-	observations, _ := nodes.Each(ctx, p.voters(), nodes.WordUptime, func(ctx context.Context, n *nodes.Node) (observation, error) {
+	observations, _ := nodes.Each(ctx, p.voters(), nodes.BasisUptime, func(ctx context.Context, n *nodes.Node) (observation, error) {
 		entries, err := entriesOf(ctx, p.ups, n)
 		return observation{p.ids[n], entries}, err
 	})

@@ -68,8 +68,8 @@ var rpcChecks = []struct {
 		return balanceAt(ctx, n, chain, 1)
 	}},
 	{"receipts", &nodes.FactReceipts, func(ctx context.Context, n *nodes.Node, chain string, at uint64) (string, error) {
-		all, err := n.EthBlockReceipts(ctx, chain, at)
-		return strconv.Itoa(len(all)), err
+		count, err := n.EthBlockReceipts(ctx, chain, at)
+		return strconv.Itoa(count), err
 	}},
 	{"logs", &nodes.FactLogs, func(ctx context.Context, n *nodes.Node, chain string, at uint64) (string, error) {
 		count, err := n.EthLogs(ctx, chain, at-min(at, rpcLogs-1), at)
@@ -106,7 +106,7 @@ func beginRPC() collector.Collect {
 	kept := map[[2]string]prometheus.Histogram{} // by node and query
 	return func(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 		own, _ := ups.OfNetwork()
-		all, err := nodes.Each(ctx, own, nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (*rpcAnswers, error) {
+		all, err := nodes.Each(ctx, own, nodes.BasisHeight, func(ctx context.Context, n *nodes.Node) (*rpcAnswers, error) {
 			ctx, _ = scrape.Sharing(ctx, collector.HeadsEvery)
 			b, err := collector.NewestBlock(ctx, n, on.Chain)
 			if errors.Is(err, metric.ErrNotOffered) || scrape.OutcomeOf(err) == scrape.Bootstrapping {

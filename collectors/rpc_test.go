@@ -2,6 +2,8 @@ package collectors_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +41,7 @@ func TestRPCFindsWhatUsersWouldNotice(t *testing.T) {
 		"no logs":          {func(_ world, n *simnet.Node) { n.Lose(c, simnet.Logs) }, map[string]string{"bravo logs": "wrong"}},
 		"no receipts":      {func(_ world, n *simnet.Node) { n.Lose(c, simnet.Receipts) }, map[string]string{"bravo receipts": "wrong"}},
 		"method not known": {func(_ world, n *simnet.Node) { n.Inject(simnet.Refused(-32601, "x"), "eth_getBlockReceipts") }, map[string]string{"bravo receipts": "not_offered"}},
+		"another shape":    {func(_ world, n *simnet.Node) { n.Inject(simnet.WrongShape(), "eth_getLogs") }, map[string]string{"bravo logs": "malformed"}},
 		"no archive": {
 			func(w world, _ *simnet.Node) { w.ups.Nodes()[1].SetArchive(true) }, map[string]string{"bravo history": "no_state"},
 		},
@@ -72,6 +75,14 @@ func TestRPCFindsWhatUsersWouldNotice(t *testing.T) {
 				}
 				if found := failures(got); fmt.Sprint(found) != fmt.Sprint(fault.want) {
 					t.Errorf("failures %v, want %v", found, fault.want)
+				}
+				time.Sleep(5 * time.Minute)
+				if _, err := w.run(t, "rpc", c); err != nil {
+					t.Fatal(err)
+				}
+				contradicted := slices.ContainsFunc(slices.Collect(maps.Values(fault.want)), func(outcome string) bool { return outcome == "wrong" }) && name != "fork"
+				if found := w.ups.Contradicted(); len(found) > 0 != contradicted || contradicted && len(found["bravo"]) == 0 {
+					t.Errorf("contradicted: %v", found)
 				}
 				success := strings.Count(got, "avax_rpc_check_success{") - strings.Count(got, `avax_rpc_check_success{node="bravo"`)
 				if want := 4 * 4; success != want {

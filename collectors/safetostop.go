@@ -169,7 +169,7 @@ func uncountedSets(ctx context.Context, ups *collector.Upstreams, known []*nodes
 		node   *nodes.Node
 		chains []node.Blockchain
 	}
-	tracked, _ := nodes.Each(ctx, known, nodes.WordChains, func(ctx context.Context, n *nodes.Node) (tracker, error) {
+	tracked, _ := nodes.Each(ctx, known, nodes.BasisChains, func(ctx context.Context, n *nodes.Node) (tracker, error) {
 		chains, err := n.TracksOf(ctx, others)
 		return tracker{n, chains}, err
 	})
@@ -246,7 +246,7 @@ func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.
 			staked[id] = true
 		}
 	}
-	views, err = nodes.Each(ctx, viewers, nodes.WordConnected, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
+	views, err = nodes.Each(ctx, viewers, nodes.BasisConnected, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
 		connected, err := connectedTo(ctx, n, own)
 		self := ids[n]
 		o := staking.SetView{By: n.Name(), ID: self, Sum: staking.Weights{Up: stake[self], Total: all}, Up: map[string]uint64{self: stake[self]}}
@@ -341,7 +341,7 @@ func l1StateOf(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, ids
 	}()
 	stopped := ups.ChainStopped(c.Ref)
 	viewers = slices.DeleteFunc(slices.Clone(viewers), func(n *nodes.Node) bool { return n.ChainStopped(c.Ref) })
-	at.seen, at.err = nodes.Each(ctx, viewers, nodes.WordConnected, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
+	at.seen, at.err = nodes.Each(ctx, viewers, nodes.BasisConnected, func(ctx context.Context, n *nodes.Node) (staking.SetView, error) {
 		set, err := chainSet(ctx, n, c)
 		if !n.Observer && scrape.OutcomeOf(err) == scrape.NotFound {
 			mu.Lock()

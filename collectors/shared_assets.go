@@ -15,7 +15,7 @@ func describeAssets(ctx context.Context, ups *collector.Upstreams) ([]node.Asset
 	ctx = scrape.MaxAge(ctx, collector.StaticAge)
 	var found []node.Asset
 	for _, id := range append([]string{"AVAX"}, collector.Values(ups.Watched().Assets)...) {
-		a, err := nodes.First(ctx, ups.Pool, nodes.WordAsset, func(ctx context.Context, n *nodes.Node) (node.Asset, error) {
+		a, err := nodes.First(ctx, ups.Pool, nodes.BasisAsset, func(ctx context.Context, n *nodes.Node) (node.Asset, error) {
 			return nodes.Optional(n.AVMAssetDescription(ctx, "X", id))
 		})
 		if err != nil {

@@ -203,7 +203,7 @@ func isBeforeHelicon(ctx context.Context, n *nodes.Node) bool {
 func heliconTime(ctx context.Context, ups *collector.Upstreams) (at *time.Time, err error) {
 	own, observers := ups.OfNetwork()
 	var missing atomic.Bool
-	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0), nodes.WordUpgrade,
+	known, err := nodes.Each(scrape.MaxAge(ctx, collector.StaticAge), nodes.Reachable(slices.Concat(own, observers), 0), nodes.BasisUpgrade,
 		func(ctx context.Context, n *nodes.Node) (node.Upgrades, error) {
 			u, err := n.Upgrades(ctx)
 			if _, has := u.Times["helicon"]; err == nil && !has && !isBeforeHelicon(ctx, n) {

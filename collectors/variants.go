@@ -55,7 +55,7 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, _ collector.
 		return nil
 	}
 	own, _ := ups.OfNetwork()
-	all, err := nodes.Each(ctx, own, nodes.WordOwn, func(ctx context.Context, n *nodes.Node) (nodeValues, error) { return valuesOf(ctx, n, ups.Chains()) })
+	all, err := nodes.Each(ctx, own, nodes.BasisOwn, func(ctx context.Context, n *nodes.Node) (nodeValues, error) { return valuesOf(ctx, n, ups.Chains()) })
 	if err != nil {
 		return err
 	}

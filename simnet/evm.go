@@ -285,16 +285,21 @@ func (e evm) height(block string) (uint64, error) {
 	return n, nil
 }
 
-func (e evm) blockByNumber(args []json.RawMessage) (any, error) {
-	var block string
-	var full bool
-	if _, err := argument(args, 0, &block); err != nil {
-		return nil, err
+// blockOf returns the block that an argument names, and its height. The error is errFuture if there is no such block yet.
+func (e evm) blockOf(args []json.RawMessage, at int) (block string, height uint64, err error) {
+	if _, err = argument(args, at, &block); err == nil {
+		height, err = e.height(block)
 	}
+	return block, height, err
+}
+
+// blockByNumber answers null for a future block of the C-Chain.
+func (e evm) blockByNumber(args []json.RawMessage) (any, error) {
+	var full bool
 	if _, err := argument(args, 1, &full); err != nil {
 		return nil, err
 	}
-	height, err := e.height(block)
+	block, height, err := e.blockOf(args, 0)
 	if errors.Is(err, errFuture) {
 		return nil, nil
 	}

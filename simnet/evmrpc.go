@@ -47,14 +47,11 @@ const (
 
 // balance is the balance at the end of a block.
 func (e evm) balance(args []json.RawMessage) (any, error) {
-	var address, block string
+	var address string
 	if _, err := argument(args, 0, &address); err != nil {
 		return nil, err
 	}
-	if _, err := argument(args, 1, &block); err != nil {
-		return nil, err
-	}
-	height, err := e.height(block)
+	_, height, err := e.blockOf(args, 1)
 	if errors.Is(err, errFuture) {
 		err = errors.New("header not found")
 	}
@@ -76,11 +73,7 @@ func (e evm) balance(args []json.RawMessage) (any, error) {
 
 // receipts answers null for a future block of the C-Chain.
 func (e evm) receipts(args []json.RawMessage) (any, error) {
-	var block string
-	if _, err := argument(args, 0, &block); err != nil {
-		return nil, err
-	}
-	height, err := e.height(block)
+	_, height, err := e.blockOf(args, 0)
 	if errors.Is(err, errFuture) {
 		return nil, nil
 	}

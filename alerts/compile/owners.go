@@ -18,7 +18,7 @@ func Own(groups []Group, owners []string) {
 func (r *Rule) own(owners []string) {
 	for _, name := range owners {
 		if r.Alert != "" {
-			r.Labels[name] = ownerOf(name, r.Alert)
+			r.Labels[name] = OwnerOf(name, r.Alert)
 		}
 	}
 }
@@ -32,10 +32,10 @@ var notOwner = []string{
 	"output", "pod", "reason", "requirement", "scope", "severity", "stage", "subject", "subnet_id", "target", "upstream", "validation_id", "within",
 }
 
-// ownerOf is the value of a label that the operator gives to nodes and validators: that of the alert, of its validator or node, or of the only owner
+// OwnerOf returns the value of a label that the operator gives to nodes and validators: that of the alert, of its validator or node, or of the only owner
 // of the chain's validators. It is none otherwise, not empty: the series ALERTS would then have the template as its value. While the alert lasts, the value
 // stays: whose the fault is does not depend on what is known later, or no longer, or on who has the name now. Only "none" may become known until it fires.
-func ownerOf(name, alert string) string {
+func OwnerOf(name, alert string) string {
 	// An alert about several nodes, or about an L1, is one for each owner.
 	const one, about = `(and (or $labels.validation_id $labels.node_id $labels.node) "ALERT")`, `%[2]snode=%[3]q,node_id=%[4]q,validation_id=%[5]q,`
 	template := `{{ if $labels.LABEL }}{{ $labels.LABEL }}{{ else }}{{ if $labels.label }}{{ if eq $labels.label "LABEL" }}{{ $labels.value }}` +

@@ -163,3 +163,21 @@ func TestResolvedIsSentToEachAlertmanagerUntilItIsAccepted(t *testing.T) {
 		}
 	})
 }
+
+// The end of an alert that kept firing is earlier than the message about it. An Alertmanager that is away then gets the message when it is back.
+func TestEndOfAnAlertThatKeptFiringIsSentLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, strings.Replace(causeAndEffect, "expr: cause == 1}", "expr: cause == 1, keep_firing_for: 10m}", 1))
+		in, over := newInbox(w), time.Now().Add(3*time.Minute)
+		in.refuses = func(string) bool { return time.Now().After(over.Add(9*time.Minute)) && time.Now().Before(over.Add(20*time.Minute)) }
+		w.show("cause 1", "effect 0")
+		_, stop := w.start(func(o *Options) { o.Transport = in })
+		defer stop()
+		time.Sleep(time.Until(over))
+		w.show("cause 0", "effect 0")
+		time.Sleep(40 * time.Minute)
+		if sent := strings.Join(in.sent("pager:9093"), " "); strings.Count(sent, "Cause-") != 1 {
+			t.Errorf("sent %q", sent)
+		}
+	})
+}

@@ -46,7 +46,7 @@ func (w *world) told(since int, began time.Time) map[string]int {
 	return all
 }
 
-// A day of five RPC nodes: who is told what, and when. Between the faults, and without one, nobody is told anything. A short test has two of the faults.
+// A day of five RPC nodes: which notifications are sent, and when. Without a fault, none is. A short test has two of the faults.
 func TestDayOfRPCNodes(t *testing.T) {
 	t.Parallel()
 	overload := []string{"eth_getLogs", "eth_getBalance", "eth_getBlockReceipts"}

@@ -30,7 +30,7 @@ type NodeBlock struct {
 func NewestBlocks(ctx context.Context, ups *Upstreams, c nodes.Chain) ([]NodeBlock, error) {
 	ctx, _ = scrape.Sharing(ctx, HeadsEvery)
 	own, observers := ups.OfNetwork()
-	return nodes.Each(ctx, slices.Concat(own, observers), nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (NodeBlock, error) {
+	return nodes.Each(ctx, slices.Concat(own, observers), nodes.BasisHeight, func(ctx context.Context, n *nodes.Node) (NodeBlock, error) {
 		b, err := NewestBlock(ctx, n, c)
 		return NodeBlock{n, b}, err
 	})
@@ -55,7 +55,7 @@ func EVMChainID(ctx context.Context, ups *Upstreams, c nodes.Chain) (uint64, err
 		return ups.listedEVMChainID(ctx, c)
 	}
 	ctx = scrape.MaxAge(ctx, StaticAge)
-	id, err := nodes.First(ctx, ups.Pool, nodes.WordRules, func(ctx context.Context, n *nodes.Node) (uint64, error) {
+	id, err := nodes.First(ctx, ups.Pool, nodes.BasisRules, func(ctx context.Context, n *nodes.Node) (uint64, error) {
 		id, err := n.EthChainID(ctx, c.Ref)
 		return nodes.OptionalOf(ctx, n, c.Ref, id, err)
 	})

@@ -365,7 +365,7 @@ func (r *reader) findOwn(ctx context.Context, selections []Selection) {
 		return
 	}
 	// If no node answers, the listed rewards still tell the owners.
-	current, _ := nodes.First(ctx, r.ups.Pool, nodes.WordPaid, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
+	current, _ := nodes.First(ctx, r.ups.Pool, nodes.BasisPaid, func(ctx context.Context, n *nodes.Node) ([]node.Validator, error) {
 		return n.PlatformCurrentValidators(ctx, node.PrimaryNetworkID, slices.Sorted(maps.Keys(r.operated))...)
 	})
 	for _, v := range current {

@@ -40,7 +40,7 @@ func Reached(voices []float64) float64 {
 
 // ReachedBy returns what a chain has reached, where nodes may be at different blocks: the answer that Deciding selects. compare orders the answers. A node
 // may be ahead or behind, so nobody is contradicted. It requests the answer from three healthy nodes, and from up to 25 if theirs differ.
-func ReachedBy[T any](ctx context.Context, p *Pool, _ Word, compare func(a, b T) int, call func(context.Context, *Node) (T, error)) (T, error) {
+func ReachedBy[T any](ctx context.Context, p *Pool, _ Basis, compare func(a, b T) int, call func(context.Context, *Node) (T, error)) (T, error) {
 	own, observers := p.OfNetwork()
 	healthy := answering(own)
 	asked := min(askedFirst, len(healthy))

@@ -26,7 +26,7 @@ func DivideTime(ctx context.Context, n int) (context.Context, context.CancelFunc
 // the next node. After three nodes that do not offer the method, or one if some nodes or chains lack it, this
 // error is the result. Each call except the last may
 // take half of the remaining time, so that a hanging node leaves time for the next call.
-func First[T any](ctx context.Context, p *Pool, _ Word, call func(context.Context, *Node) (T, error)) (T, error) {
+func First[T any](ctx context.Context, p *Pool, _ Basis, call func(context.Context, *Node) (T, error)) (T, error) {
 	own, observers := p.OfNetwork()
 	return firstOf(ctx, slices.Concat(own, observers), call)
 }
@@ -99,7 +99,7 @@ func (n *Node) wait(ctx context.Context, others bool) (context.Context, context.
 
 // Each calls all these nodes concurrently and returns the answers in the order of the nodes. It omits nodes of another network and those whose call
 // fails, and returns an error only if all calls fail. The calls end after half of the remaining time.
-func Each[T any](ctx context.Context, all []*Node, _ Word, call func(context.Context, *Node) (T, error)) ([]T, error) {
+func Each[T any](ctx context.Context, all []*Node, _ Basis, call func(context.Context, *Node) (T, error)) ([]T, error) {
 	ctx, cancel := DivideTime(ctx, 2)
 	defer cancel()
 	return each(ctx, all, func(ctx context.Context, n *Node) (T, error) { return checked(ctx, n, call) })

@@ -267,7 +267,7 @@ func (p *Pool) blockchains(ctx context.Context) ([]node.Blockchain, error) {
 	if !node.IsNotServed(err) {
 		return all, err
 	}
-	lists, err := Each(ctx, Reachable(p.Nodes(), 0), WordChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.named(ctx) })
+	lists, err := Each(ctx, Reachable(p.Nodes(), 0), BasisChains, func(ctx context.Context, n *Node) ([]node.Blockchain, error) { return n.named(ctx) })
 	all = slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b node.Blockchain) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.Compact(all), err
@@ -286,7 +286,7 @@ func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
 		}
 	}
 	if len(votes.from) == 0 {
-		return First(ctx, p, WordChains, call)
+		return First(ctx, p, BasisChains, call)
 	}
 	if votes.unanimous() {
 		return votes.values[0], nil

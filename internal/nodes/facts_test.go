@@ -70,14 +70,13 @@ func TestVoicesPageIsCurrent(t *testing.T) {
 	testworld.Golden(t, page, must.Get(section.With(page, "voices", table))(t), "make docs")
 }
 
-//go:generate go test -run TestWordsPageIsCurrent -update .
+//go:generate go test -run TestBasesPageIsCurrent -update .
 
-// On whose word each other fact rests is declared where nodes are asked: no question to several nodes is without.
-func TestWordsPageIsCurrent(t *testing.T) {
-	table, listed := "| not compared | on whose word it rests |\n|---|---|\n", map[string]bool{}
-	for _, w := range nodes.Words() {
-		table += fmt.Sprintf("| %s | %s |\n", w.Name, w.Whose)
-		listed[w.Name] = true
+// Whose answer counts about each other fact is declared where nodes are asked.
+func TestBasesPageIsCurrent(t *testing.T) {
+	table := "| not compared | whose answer counts |\n|---|---|\n"
+	for _, b := range nodes.Bases() {
+		table += fmt.Sprintf("| %s | %s |\n", b.Fact, b.Whose)
 	}
 	asked := ""
 	for _, pattern := range []string{"*.go", "../collector/*.go", "../ledger/*.go", "../../collectors/*.go", "../../collectors/dataservice/*.go"} {
@@ -87,14 +86,11 @@ func TestWordsPageIsCurrent(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\t(Word\w+) += Word\{"(.*?)",`).FindAllStringSubmatch(string(must.Get(os.ReadFile("facts.go"))(t)), -1) {
-		if !listed[m[2]] {
-			t.Errorf("Words lacks %s", m[1])
-		}
+	for _, m := range regexp.MustCompile(`(?m)^\t(Basis\w+) += `).FindAllStringSubmatch(string(must.Get(os.ReadFile("facts.go"))(t)), -1) {
 		if !regexp.MustCompile(`\b` + m[1] + `\b`).MatchString(asked) {
 			t.Errorf("nobody asks about %s", m[1])
 		}
 	}
 	const page = "../../docs/decisions/views.md"
-	testworld.Golden(t, page, must.Get(section.With(page, "words", table))(t), "make docs")
+	testworld.Golden(t, page, must.Get(section.With(page, "bases", table))(t), "make docs")
 }

@@ -60,7 +60,7 @@ func inPool(t *testing.T, names []string, test func(t *testing.T, n network, p *
 
 // who returns the name of the node that First asks with success.
 func who(ctx context.Context, p *nodes.Pool) (string, error) {
-	return nodes.First(ctx, p, nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
+	return nodes.First(ctx, p, nodes.BasisHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
 		_, err := n.PlatformHeight(ctx)
 		return n.Name(), err
 	})
@@ -152,7 +152,7 @@ func TestRefusedMethodsAreCalledAgainAfterAnUpgrade(t *testing.T) {
 func TestEachOmitsNodesThatFail(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo", "charlie"}, func(t *testing.T, n network, p *nodes.Pool) {
 		ask := func() ([]string, error) {
-			return nodes.Each(within(t, 20*time.Second), p.Nodes(), nodes.WordHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
+			return nodes.Each(within(t, 20*time.Second), p.Nodes(), nodes.BasisHeight, func(ctx context.Context, n *nodes.Node) (string, error) {
 				_, err := n.PlatformHeight(ctx)
 				return n.Name(), err
 			})
@@ -432,7 +432,7 @@ func TestReachedByFollowsMost(t *testing.T) {
 			{map[string]int{"alpha": 7, "bravo": 8, "charlie": 8}, 8},
 			{map[string]int{"alpha": 0, "bravo": 8, "charlie": 9}, 8},
 		} {
-			got, err := nodes.ReachedBy(within(t, 10*time.Second), p, nodes.WordHeight, cmp.Compare[int], func(_ context.Context, n *nodes.Node) (int, error) {
+			got, err := nodes.ReachedBy(within(t, 10*time.Second), p, nodes.BasisHeight, cmp.Compare[int], func(_ context.Context, n *nodes.Node) (int, error) {
 				return c.says[n.Name()], nil
 			})
 			if got != c.want || err != nil {

@@ -154,8 +154,9 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	for _, p := range al.Problems {
 		one := &Incident{}
 		for _, a := range p.Alerts {
-			if !claimed[a] && !a.Kept() && (one.Cause == nil || one.over && !st.isOver(al, a)) {
-				one.Cause, one.over = a, st.isOver(al, a)
+			over := st.isOver(al, a)
+			if !claimed[a] && !a.Kept() && (one.Cause == nil || one.over && !over) {
+				one.Cause, one.over = a, over
 			}
 		}
 		if one.Cause != nil {

@@ -51,12 +51,30 @@ func TestOneThatClaimsToBeAheadDecidesNothing(t *testing.T) {
 			verdict, answer := st.Serves(name, "C", c.blocks, -1)
 			if verdict == Yes {
 				yes += name
+				if len(names) == 2 && !strings.Contains(answer.Reason, "compared with a alone") {
+					t.Errorf("%v: %s", c.heights, answer.Reason)
+				}
 			} else if len(names) == 2 && !strings.Contains(answer.Reason, "the only other report") {
 				t.Errorf("%v: %s", c.heights, answer.Reason)
 			}
 		}
 		if agreed := st.agreedHeights()["C"]; yes != c.yes || agreed != c.agreed {
 			t.Errorf("%v: %q serve, agreed height %v, want %q and %v", c.heights, yes, agreed, c.yes, c.agreed)
+		}
+	}
+}
+
+// One or two voices outvote nobody, so an answer names them.
+func TestAnswersNameTheOneOrTwoVoicesTheyRestOn(t *testing.T) {
+	for names, want := range map[string]string{
+		"": "", "a": "; this rests on the word of a alone", "ab": "; this rests on the word of a and b alone", "abc": "", "abcd": "",
+	} {
+		var runs []metric.Run
+		for _, name := range names {
+			runs = append(runs, reports(t, string(name), 1000)...)
+		}
+		if got := at(now, nil, runs...).onWordOf(); got != want {
+			t.Errorf("%q: %q, want %q", names, got, want)
 		}
 	}
 }

@@ -75,20 +75,19 @@ func (c *Client) EthBalanceAt(ctx context.Context, chain, address string, number
 // IsStateMissing reports whether a node does not have the state of an old block, as after pruning. The text is that of go-ethereum.
 func IsStateMissing(err error) bool { return refused(err, "missing trie node") }
 
-// EthLogs calls eth_getLogs without a filter of addresses and topics. It returns the number of logs of these blocks, with the first and the last one.
+// counted is an object in a list of which only the length is used.
+type counted struct{}
+
+// EthLogs calls eth_getLogs without a filter of addresses and topics: the number of logs of these blocks.
 func (c *Client) EthLogs(ctx context.Context, chain string, from, to uint64) (int, error) {
-	n, err := call(ctx, c, getLogs, chain, []any{map[string]string{"fromBlock": hexOf(from), "toBlock": hexOf(to)}})
-	return int(n), err
+	all, err := call(ctx, c, getLogs, chain, []any{map[string]string{"fromBlock": hexOf(from), "toBlock": hexOf(to)}})
+	return len(all), err
 }
 
-// Receipt is the receipt of a transaction.
-type Receipt struct {
-	BlockHash string `json:"blockHash"`
-}
-
-// EthBlockReceipts calls eth_getBlockReceipts: the receipts of all transactions of a block. An unknown block has none.
-func (c *Client) EthBlockReceipts(ctx context.Context, chain string, number uint64) ([]Receipt, error) {
-	return call(ctx, c, getBlockReceipts, chain, []any{hexOf(number)})
+// EthBlockReceipts calls eth_getBlockReceipts: the number of receipts of a block, one for each transaction. An unknown block has none.
+func (c *Client) EthBlockReceipts(ctx context.Context, chain string, number uint64) (int, error) {
+	all, err := call(ctx, c, getBlockReceipts, chain, []any{hexOf(number)})
+	return len(all), err
 }
 
 func hexOf(number uint64) string { return fmt.Sprintf("%#x", number) }

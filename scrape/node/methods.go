@@ -124,9 +124,9 @@ var (
 	getBalance       = declare[wire.BigInt](scrape.Method{Name: "eth_getBalance", Path: evmPath, Positional: true, Params: []string{"address", "number"}})
 	_                = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByHash", Path: evmPath, Positional: true, Params: []string{"hash", "full"}})
 	getBlockByNumber = declare[*EthBlock](scrape.Method{Name: "eth_getBlockByNumber", Path: evmPath, Positional: true, Params: []string{"number", "full"}})
-	getBlockReceipts = declare[[]Receipt](scrape.Method{Name: "eth_getBlockReceipts", Path: evmPath, Positional: true, Params: []string{"number"},
+	getBlockReceipts = declare[[]counted](scrape.Method{Name: "eth_getBlockReceipts", Path: evmPath, Positional: true, Params: []string{"number"},
 		Lacking: "old releases", MaxBody: largeList})
-	getLogs        = declare[wire.Count](scrape.Method{Name: "eth_getLogs", Path: evmPath, Positional: true, Params: []string{"filter"}, MaxBody: largeList})
+	getLogs        = declare[[]counted](scrape.Method{Name: "eth_getLogs", Path: evmPath, Positional: true, Params: []string{"filter"}, MaxBody: largeList})
 	getChainConfig = declare[ChainConfig](scrape.Method{Name: "eth_getChainConfig", Path: evmPath, Positional: true, Lacking: "other VMs"})
 
 	getPoolStatus = declare[PoolStatus](scrape.Method{Name: "txpool_status", Path: evmPath, Positional: true,

@@ -53,7 +53,7 @@ var seed = flag.Uint64("seed", 1, "the seed of random numbers")
 // fail, or export only correct samples. With -short it tests some dozens at random.
 func TestMistypedFieldsMakeNoWrongSamples(t *testing.T) {
 	for _, spec := range collectors.All() {
-		if spec.Name == "rpc" { // it reports a mistyped answer: the outcome is malformed
+		if spec.Name == "rpc" { // it exports whether an answer is right
 			continue
 		}
 		t.Run(spec.Name, func(t *testing.T) {
