@@ -169,7 +169,9 @@ func TestEndOfAnAlertThatKeptFiringIsSentLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, strings.Replace(causeAndEffect, "expr: cause == 1}", "expr: cause == 1, keep_firing_for: 10m}", 1))
 		in, over := newInbox(w), time.Now().Add(3*time.Minute)
-		in.refuses = func(string) bool { return time.Now().After(over.Add(9*time.Minute)) && time.Now().Before(over.Add(20*time.Minute)) }
+		in.refuses = func(string) bool {
+			return time.Now().After(over.Add(9*time.Minute)) && time.Now().Before(over.Add(20*time.Minute))
+		}
 		w.show("cause 1", "effect 0")
 		_, stop := w.start(func(o *Options) { o.Transport = in })
 		defer stop()
