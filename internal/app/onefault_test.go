@@ -171,11 +171,7 @@ func (w *world) downtimeIs(t *testing.T, began, ended time.Time) {
 		}
 		if a.Status == "resolved" {
 			found = true
-			kept := time.Duration(0)
-			if a.Labels["scope"] == "several" { // it is resolved after its keep_firing_for
-				kept = 5 * time.Minute
-			}
-			if off := (a.EndsAt.Sub(since) - kept - long).Abs(); off > 2*probe {
+			if off := (a.EndsAt.Sub(since) - long).Abs(); off > 2*probe {
 				t.Errorf("%s lasted %v, want %v", a.Annotations["summary"], a.EndsAt.Sub(since), long)
 			}
 		}
