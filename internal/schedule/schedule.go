@@ -516,7 +516,7 @@ func (s *Scheduler) put(j *job, r metric.Run, missing bool) {
 		s.wake(j, r.At.Add(again))
 	}
 	if (was.Err != nil || was.Facts.Again > 0 && r.Facts.Again == 0) && r.Err == nil && j.Target.Node != "" {
-		s.wakeFailing(j.Target.Node)
+		s.wakeFailing(j.Target.Node, r.At)
 	}
 	if was.Err != nil && r.Err != nil && causeOf(was) == causeOf(r) {
 		return

@@ -33,7 +33,7 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.OnChange }, wakeGap)
 	if answers {
 		s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool { return !j.Probe }, failingGap)
-		s.wakeFailing(node)
+		s.wakeFailing(node, time.Now())
 	}
 }
 
@@ -64,9 +64,9 @@ func (s *Scheduler) ChainsChanged() {
 	s.wakeAll(maps.Values(s.jobs), func(j *job) bool { return j.Target.Node != "" && j.Target.Chain == "" }, wakeGap)
 }
 
-// wakeFailing wakes failing jobs that may succeed now that the node answers. The caller holds s.mu.
-func (s *Scheduler) wakeFailing(node string) {
-	failing := func(j *job) bool { return j.Retry && j.failures > 0 }
+// wakeFailing wakes failing jobs that began before this time, and may succeed now that the node answers. The caller holds s.mu.
+func (s *Scheduler) wakeFailing(node string, since time.Time) {
+	failing := func(j *job) bool { return j.Retry && j.failures > 0 && j.began.Before(since) }
 	s.wakeAll(func(yield func(*job) bool) {
 		for _, jobs := range []map[*job]bool{s.byNode[node], s.byNode[""]} {
 			for j := range jobs {
@@ -138,6 +138,7 @@ func (s *Scheduler) wake(j *job, at time.Time) {
 			j.again = true
 			return
 		}
+		j.began = time.Now() // who wakes it until the run begins counts from here
 		s.runs.Go(func() { s.run(j, true) })
 	})
 }
