@@ -2,13 +2,15 @@ package faults_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -40,66 +42,158 @@ func listing(ids []string, lies *atomic.Int64) behaviour {
 	}
 }
 
+// attackLasts is how long an attack lasts beside its control: over a minute, because most collectors run once a minute, or the duration -soak.
+func attackLasts() time.Duration { return max(75*time.Second, *soakFor) }
+
 // The first of four nodes lists 990 chains that do not exist, from the start. With the default chains and the chart's memory limit, the exporter needs hardly
-// more memory than without the lie, and calls the other nodes as often.
+// more memory than another one without the lie, and calls the other nodes as often.
 func TestInventedChainsNeedLittleMemory(t *testing.T) {
 	testworld.Full(t)
+	t.Parallel()
 	network := simnet.New(simnet.Options{Seed: 1})
 	var ids []string
 	for i := range 990 {
 		ids = append(ids, network.NewID(i))
 	}
-	type result struct {
-		peak  int64
-		calls int64 // to a good node
-	}
-	var of [2]result
+	names := []string{"alpha", "bravo", "charlie", "echo"}
 	var told atomic.Int64
-	for i, lies := range []bool{false, true} {
-		var nodes []string
-		for _, name := range []string{"alpha", "bravo", "charlie", "echo"} {
+	type result struct {
+		e     *exporter
+		peak  int64
+		calls atomic.Int64 // to a good node
+	}
+	of := [2]*result{{}, {}} // without and with the lie
+	for lies, r := range of {
+		urls := map[string]string{}
+		for _, name := range names {
 			node := http.Handler(network.Node(name))
 			if name == "bravo" {
 				good := node
-				node = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					atomic.AddInt64(&of[i].calls, 1)
-					good.ServeHTTP(w, r)
+				node = http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+					r.calls.Add(1)
+					good.ServeHTTP(w, request)
 				})
 			}
 			g := newGate(t, node)
-			if name == "alpha" && lies {
+			if name == "alpha" && lies == 1 {
 				g.behaveAs(listing(ids, &told))
 			}
-			nodes = append(nodes, name+"="+g.url())
+			urls[name] = g.url()
 		}
-		e := run(t, confined(t), "AVAX_NODES="+strings.Join(nodes, ","))
-		for end := time.Now().Add(75 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
-			must.Get(e.Scrape())(t)
-			of[i].peak = max(of[i].peak, e.resident())
+		r.e = run(t, confined(t), listed(urls, names...))
+	}
+	for end := time.Now().Add(attackLasts()); time.Now().Before(end); time.Sleep(time.Second) {
+		for _, r := range of {
+			must.Get(r.e.Scrape())(t)
+			r.peak = max(r.peak, r.e.resident())
 		}
-		page := must.Get(e.Scrape())(t)
-		for _, name := range []string{"alpha", "bravo", "charlie", "echo"} {
-			if page[fmt.Sprintf(`avax_node_up{node=%q}`, name)] != 1 {
-				t.Errorf("lies %t: %s is not up", lies, name)
+	}
+	for _, r := range of {
+		must.Do(t, isUp(names...)(must.Get(r.e.Scrape())(t)))
+	}
+	t.Logf("%v: without the lie %d MB, %d calls to a good node; with it %d MB, %d calls", attackLasts(), of[0].peak>>20, of[0].calls.Load(), of[1].peak>>20, of[1].calls.Load())
+	if told.Load() == 0 || of[1].peak > 200<<20 || of[1].calls.Load() > 2*of[0].calls.Load() {
+		t.Error("the lie costs too much")
+	}
+}
+
+var aHeight = regexp.MustCompile(`"(height|number|acceptedHeight)":"(\d+|0x[0-9a-f]+)"`)
+
+// ahead claims heights a million ahead of those of the node.
+func ahead(body []byte) []byte {
+	return aHeight.ReplaceAllFunc(body, func(field []byte) []byte {
+		parts := aHeight.FindSubmatch(field)
+		height, err := strconv.ParseUint(string(parts[2]), 0, 64)
+		if err != nil {
+			return field
+		}
+		form := "%d"
+		if bytes.HasPrefix(parts[2], []byte("0x")) {
+			form = "%#x"
+		}
+		return fmt.Appendf(nil, `"%s":"`+form+`"`, parts[1], height+1_000_000)
+	})
+}
+
+// One of five nodes, or an observer, claims heights a million ahead. Each second, /serving says of the others what it says without the lie, no alert says that
+// they are behind. After a quarter of an hour one names the node that lies.
+func TestALiarAboutHeightsChangesNoOtherAnswer(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	network := simnet.New(simnet.Options{Seed: 1})
+	names := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
+	worlds := map[string]*exporter{}
+	for _, liar := range []string{"nobody", "alpha", "observer"} {
+		urls := map[string]string{}
+		for _, name := range append([]string{"observer"}, names...) {
+			var node http.Handler = network.Observer()
+			if name != "observer" {
+				node = network.Node(name)
+			}
+			g := newGate(t, node)
+			if name == liar {
+				g.behaveAs(changing(ahead))
+			}
+			urls[name] = g.url()
+		}
+		worlds[liar] = run(t, confined(t), listed(urls, names...), "AVAX_OBSERVERS=observer="+urls["observer"])
+	}
+	for _, e := range worlds {
+		e.Ready()
+	}
+	answers, yes, differ := 0, 0, map[string]int{}
+	serves := func(e *exporter, name, chain string) bool {
+		status, _, err := e.Get("/serving?node=" + name + "&chain=" + chain)
+		must.Do(t, err)
+		return status == http.StatusOK
+	}
+	for end := time.Now().Add(attackLasts()); time.Now().Before(end); time.Sleep(time.Second) {
+		for _, name := range names[1:] {
+			for _, chain := range []string{"P", "C"} {
+				truth := serves(worlds["nobody"], name, chain)
+				if truth {
+					yes++
+				}
+				for liar, e := range worlds {
+					if answers++; serves(e, name, chain) != truth && serves(worlds["nobody"], name, chain) == truth {
+						differ[liar+" about "+name]++
+					}
+				}
 			}
 		}
-		e.End(syscall.SIGTERM)
 	}
-	t.Logf("without the lie %d MB, %d calls to a good node; with it %d MB, %d calls", of[0].peak>>20, of[0].calls, of[1].peak>>20, of[1].calls)
-	if told.Load() == 0 || of[1].peak > 200<<20 || of[1].calls > 2*of[0].calls {
-		t.Error("the lie costs too much")
+	t.Logf("%d answers, %d times yes without the lie, differ: %v", answers, yes, differ)
+	if yes == 0 || len(differ) > 0 {
+		t.Error("/serving follows the lie")
+	}
+	for liar, e := range worlds {
+		_, alerts, err := e.Get("/api/v1/alerts")
+		must.Do(t, err)
+		var all struct {
+			Data struct {
+				Alerts []struct{ Labels map[string]string }
+			}
+		}
+		must.Do(t, json.Unmarshal([]byte(alerts), &all))
+		named := false
+		for _, a := range all.Data.Alerts {
+			about := a.Labels["node"]
+			if strings.HasPrefix(a.Labels["alertname"], "AvaxHead") && about != liar {
+				t.Errorf("%s lies: %v", liar, a.Labels)
+			}
+			named = named || a.Labels["alertname"] == "AvaxNodeContradicted" && about == liar
+		}
+		if liar == "alpha" && !named && attackLasts() > 15*time.Minute {
+			t.Errorf("no alert names the node that lies: %s", alerts)
+		}
 	}
 }
 
 // While 200 clients ask whether a node may stop, /serving goes on saying yes about nodes that serve.
 func TestFloodOfSafeToStopLeavesServing(t *testing.T) {
 	testworld.Full(t)
-	network := simnet.New(simnet.Options{Seed: 1})
-	var nodes []string
-	for _, name := range []string{"alpha", "bravo", "charlie"} {
-		nodes = append(nodes, name+"="+newGate(t, network.Node(name)).url())
-	}
-	e := run(t, confined(t), "AVAX_NODES="+strings.Join(nodes, ","))
+	_, nodes := gated(t, "alpha", "bravo", "charlie")
+	e := run(t, confined(t), nodes)
 	e.Ready()
 	client := &http.Client{Timeout: answered, Transport: &http.Transport{MaxIdleConnsPerHost: 250}}
 	get := func(path string) int {
@@ -127,7 +221,7 @@ func TestFloodOfSafeToStopLeavesServing(t *testing.T) {
 		}
 		return yes, all, peak
 	}
-	before, of, _ := asked(10 * time.Second)
+	before, of, _ := asked(attackLasts() / 6)
 	stop := make(chan struct{})
 	var flood sync.WaitGroup
 	var answers atomic.Int64
@@ -144,7 +238,7 @@ func TestFloodOfSafeToStopLeavesServing(t *testing.T) {
 			}
 		})
 	}
-	during, all, peak := asked(30 * time.Second)
+	during, all, peak := asked(attackLasts())
 	close(stop)
 	flood.Wait()
 	t.Logf("without the flood %d of %d, with it %d of %d are yes; %d answers of the flood; %d MB", before, of, during, all, answers.Load(), peak>>20)
