@@ -63,6 +63,8 @@ type world struct {
 
 	said        []said   // see isOneFault
 	differences []string // that were reported
+
+	asked int // number of questions whether a node may stop
 }
 
 // Further participants.
@@ -221,13 +223,47 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 			}
 			if time.Now().Before(w.closely) {
 				w.pageIsHonest(t)
+				w.noFalseYes(t)
 			}
 		}
 		w.record(t)
 		if steps++; steps%4 == 0 || steps < 240 {
 			w.isOneFault(t, w.pageIsHonest(t), steps%4 == 0 && steps < 240)
+			w.noFalseYes(t)
 		}
 	}
+}
+
+// noFalseYes asks whether one node after the other may stop: the answer is not yes where the network's truth denies it. Nodes behind a proxy that answers
+// for others are left out.
+func (w *world) noFalseYes(t *testing.T) {
+	t.Helper()
+	var own []string
+	for pair := range strings.SplitSeq(w.Env["NODES"], ",") {
+		if name, _, _ := strings.Cut(pair, "="); name != "" && w.honest(name) {
+			own = append(own, name)
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	name := own[w.asked%len(own)]
+	w.asked++
+	before := stopDenied(w.Network, own, "", name)
+	status, answer := w.Get(t, "/safe-to-stop?hold=false&node="+name)
+	if status != http.StatusOK || before == "" {
+		return
+	}
+	if after := stopDenied(w.Network, own, "", name); after != "" {
+		t.Errorf("%s may stop: %s, but %s", name, strings.TrimSpace(answer), after)
+	}
+}
+
+// honest reports whether the proxy passes what a node answers on unchanged.
+func (p *proxy) honest(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.to[node+".sim"] == "" && !p.fuji[node+".sim"] && !p.fuji[""] && (node != "alpha" || p.id[0] == "")
 }
 
 func (w *world) record(t *testing.T) {
@@ -272,7 +308,7 @@ type outcome struct {
 // run runs the incident, and checks its outcome.
 func (i incident) run(t *testing.T) outcome {
 	t.Helper()
-	o := outcome{incident: i}
+	o, asked := outcome{incident: i}, 0
 	inWorld(t, i, func(t *testing.T, w *world) {
 		w.wait(t, cmp.Or(i.healthy, 10*time.Minute), nil)
 		for _, e := range w.episodes {
@@ -299,7 +335,7 @@ func (i incident) run(t *testing.T) outcome {
 		w.wait(t, cmp.Or(i.heals, time.Hour), func() bool {
 			return (i.quick || time.Since(o.recovered) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
 		})
-		o.episodes = w.episodes
+		o.episodes, asked = w.episodes, w.asked
 		if !i.comesAndGoes {
 			w.neverGreenBetween(t, o.at, o.recovered)
 		}
@@ -307,6 +343,7 @@ func (i incident) run(t *testing.T) outcome {
 			w.downtimeIs(t, o.at, o.recovered)
 		}
 	})
+	t.Logf("asked %d times whether a node may stop", asked)
 	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
 		notified, ended := "-", "-"

@@ -9,19 +9,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// The time budget of docs/rules.md, with the shipped rules and the default periods, as it is measured at the receivers: once of the
-// file that `notify init` prints, and once of an Alertmanager with the shipped configuration.
+// The time budget of docs/rules.md, with the shipped rules and the default periods, as it is measured at the receivers: of the file that `notify init`
+// prints, of an Alertmanager with the shipped configuration, and of such an Alertmanager behind a Prometheus that loses one scrape in four.
 func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	members := []string{"member1", "member2", "member3", "member4", "member5", "member6"}
 	for _, i := range []struct {
 		what       string
+		before     func(*testing.T, *testworld.Exporter, *simnet.Network)
 		begin, end func(*simnet.Network)
 		alert      string
 		labels     []string // name=value
@@ -31,7 +33,14 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			what:  "the node of a validator stops",
 			begin: func(n *simnet.Network) { n.Node("bravo").Stop() },
 			end:   func(n *simnet.Network) { n.Node("bravo").Start() },
-			alert: "AvaxNodeDown", labels: []string{"node=bravo"}, paged: 6 * time.Minute,
+			alert: "AvaxNodeDown", labels: []string{"node=bravo"}, paged: 5*time.Minute + 30*time.Second,
+		},
+		{
+			what:   "the node of a validator stops, which has restarted three times",
+			before: restartThrice,
+			begin:  func(n *simnet.Network) { n.Node("bravo").Stop() },
+			end:    func(n *simnet.Network) { n.Node("bravo").Start() },
+			alert:  "AvaxNodeDown", labels: []string{"node=bravo"}, paged: 2*time.Minute + 30*time.Second,
 		},
 		{
 			what: "an L1 loses its quorum",
@@ -64,8 +73,8 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 				network.AddL1Validator("examplel1", m, 150, 100e9)
 			}
 			urls := testworld.Serve(t, network)
-			inside, outside := testworld.Webhook(t), testworld.Webhook(t)
-			ways := map[string]*testworld.Receiver{"notify init": inside, "Alertmanager": outside}
+			inside, outside, scraped := testworld.Webhook(t), testworld.Webhook(t), testworld.Webhook(t)
+			ways := map[string]*testworld.Receiver{"notify init": inside, "Alertmanager": outside, "Prometheus": scraped}
 			nodes := make([]string, 0, 4)
 			for _, name := range []string{"alpha", "bravo", "charlie", "foxtrot"} {
 				nodes = append(nodes, name+"="+urls[name])
@@ -78,6 +87,11 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 				"AVAX_NOTIFY_FILE="+printedFile(t, inside.URL),
 				"AVAX_ALERTMANAGERS="+testworld.AlertmanagerWith(t, testworld.ShippedRoutes(t, outside.URL)).URL,
 			)
+			testworld.Prometheus(t, testworld.PrometheusConfig{
+				Targets: []string{lossy(t, exporter.URL)}, RuleFiles: []string{testworld.File(t, string(alerts.Rules))},
+				Alertmanagers:  []string{testworld.AlertmanagerWith(t, testworld.ShippedRoutes(t, scraped.URL)).URL},
+				ScrapeInterval: 15 * time.Second, EvaluationInterval: 15 * time.Second, ResendDelay: time.Minute,
+			})
 			exporter.Until("healthy for two minutes", func(s testworld.Samples) error {
 				weight := s[`avax_l1_weight{chain="examplel1"}`]
 				if connected := s[`avax_l1_connected_weight{node="alpha",chain="examplel1"}`]; connected == 0 || connected < 0.8*weight {
@@ -89,6 +103,9 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 				return nil
 			})
 
+			if i.before != nil {
+				i.before(t, exporter, network)
+			}
 			page := append(slices.Clone(i.labels), "severity=page")
 			began := time.Now()
 			i.begin(network)
@@ -110,6 +127,24 @@ func TestNotificationsArriveWithinTheTimeBudget(t *testing.T) {
 			}
 		})
 	}
+}
+
+// restartThrice restarts bravo as long as the exporter needs to see it, three times.
+func restartThrice(t *testing.T, e *testworld.Exporter, n *simnet.Network) {
+	t.Helper()
+	for range 3 {
+		n.Node("bravo").Stop()
+		e.Until("bravo is down", testworld.Is(`avax_node_up{node="bravo"}`, 0))
+		n.Node("bravo").Start()
+		e.Until("bravo is up", testworld.Is(`avax_node_up{node="bravo"}`, 1))
+	}
+	e.Until("the restarts are known", func(s testworld.Samples) error {
+		longest, known := s[`avax_node_longest_restart_seconds{node="bravo"}`]
+		if !known || longest > 37 {
+			return fmt.Errorf("longest restart: %v s", longest)
+		}
+		return nil
+	})
 }
 
 // inTime compares a delay with the budget, and logs it.
