@@ -20,15 +20,14 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
-	"github.com/avax-exporter/avax-exporter/internal/web"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 )
 
 const silenceArgs = "[--from URL] [--alertmanager URL] [--check] [--comment TEXT] WHAT... DURATION"
 
 const silenceHelp = `
-Creates silences for the alerts about a node, a validator, an L1, an alert or a
-label. With several names, an alert must be about all of them. A label of nodes
-and validators stands for all of these.
+Creates silences for the alerts about a node, a validator, an L1 or an alert, or
+for the alerts that match labels, as amtool does.
 The silences are created in an Alertmanager. If there is no Alertmanager, they
 are created in the exporter. The exporter then needs AVAX_NOTIFY_FILE. From
 another machine, the command needs a password of AVAX_WEB_CONFIG_FILE: write the
@@ -36,8 +35,8 @@ user and the password in --from: http://user:password@host:9865
 
 Arguments:
   WHAT                name of a node, a validator, an L1 or an alert; a node ID
-                      or validation ID; or a label, such as owner=acme. Quote
-                      an argument with spaces.
+                      or validation ID; or one or more matchers, such as
+                      alertname=AvaxHeadLag. Quote an argument with spaces.
   DURATION            duration of the silence, such as 30m or 2h
 
 Options:
@@ -53,9 +52,8 @@ Options:
 Examples:
   avax-exporter silence alpha 30m
   avax-exporter silence --check --comment "upgrade to 1.15.1" alpha 30m
-  avax-exporter silence AvaxHeadLag alpha 2h
-  avax-exporter silence owner=acme 30m
-  avax-exporter silence 'owner=Acme Corp' 30m
+  avax-exporter silence alertname=AvaxHeadLag node=alpha 2h
+  avax-exporter silence 'owner=Acme Corp' severity!=page 30m
 `
 
 // maintenance are the arguments of the command silence.
@@ -78,7 +76,7 @@ func parseSilence(args []string) (m maintenance, err error) {
 	}
 	last := len(words) - 1
 	if last < 1 {
-		return m, errors.New("name a node and a duration, such as alpha 30m; or a validator, an L1, an alert or a label")
+		return m, errors.New("name a node and a duration, such as alpha 30m; or a validator, an L1, an alert or matchers")
 	}
 	m.named = words[:last]
 	if m.lasts, err = time.ParseDuration(words[last]); err != nil || m.lasts <= 0 {
@@ -107,7 +105,7 @@ func runSilence(ctx context.Context, args []string, stdout, stderr io.Writer) er
 			return fmt.Errorf("safe-to-stop %s: nothing was silenced: %w", m.named[0], err)
 		}
 	}
-	sets, err := matchesOf(ctx, exporter, m.named, stderr)
+	sets, err := matchersOf(ctx, exporter, m.named, stderr)
 	if err != nil {
 		return err
 	}
@@ -134,7 +132,7 @@ func runSilence(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		made = append(made, silence)
 	}
 	for i, set := range sets {
-		fmt.Fprintf(stdout, "silenced %s until %s (silence %s)\n", strings.Trim(set.String(), "{}"), until.UTC().Format(time.RFC3339), made[i])
+		fmt.Fprintf(stdout, "silenced %s until %s (silence %s)\n", notify.MatchersText(set), until.UTC().Format(time.RFC3339), made[i])
 	}
 	return nil
 }
@@ -158,13 +156,22 @@ func endSilences(ctx context.Context, client *http.Client, at exporter, ids []st
 	return err
 }
 
-// matchesOf returns the sets of matchers of the alerts about what the words name, and prints what is left out. The exporter knows the names.
-func matchesOf(ctx context.Context, e exporter, named []string, stderr io.Writer) (sets []labels.Matchers, err error) {
-	var words []string
-	for _, word := range named {
-		words = append(words, web.SilenceWord(word))
+// matchersOf returns the sets of matchers of the alerts about what is named, and prints what is left out. The exporter knows the names. Arguments with an
+// operator are matchers.
+func matchersOf(ctx context.Context, e exporter, named []string, stderr io.Writer) (sets []labels.Matchers, err error) {
+	of := strings.Join(named, " ")
+	if strings.ContainsAny(of, "=~") {
+		var set labels.Matchers
+		for _, arg := range named {
+			m, err := labels.ParseMatcher(arg)
+			if err != nil {
+				return nil, inputError("silence: nothing was silenced: %w: write each matcher as an argument, such as alertname=AvaxHeadLag node=alpha", err)
+			}
+			set = append(set, m)
+		}
+		of = notify.MatchersText(set)
 	}
-	text, err := e.answerOf(ctx, "/silence-matches?of="+url.QueryEscape(strings.Join(words, " ")))
+	text, err := e.answerOf(ctx, "/silence-matches?of="+url.QueryEscape(of))
 	var input config.InputError
 	switch {
 	case errors.As(err, &input):
@@ -196,7 +203,10 @@ func postSilence(ctx context.Context, client *http.Client, at exporter, set labe
 	}
 	var matchers []matcher
 	for _, m := range set {
-		matchers = append(matchers, matcher{Name: m.Name, Value: m.Value, IsRegex: m.Type == labels.MatchRegexp, IsEqual: true})
+		matchers = append(matchers, matcher{
+			Name: m.Name, Value: m.Value, IsRegex: m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp,
+			IsEqual: m.Type == labels.MatchEqual || m.Type == labels.MatchRegexp,
+		})
 	}
 	body, err := json.Marshal(map[string]any{
 		"matchers": matchers,

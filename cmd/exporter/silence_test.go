@@ -83,16 +83,25 @@ func TestSilencesBeforeAnErrorAreEnded(t *testing.T) {
 	}
 }
 
-// A value with spaces stays one word.
-func TestSilenceQuotesWords(t *testing.T) {
+// Arguments are matchers as those of amtool: a value may have spaces and commas.
+func TestSilenceSendsMatchers(t *testing.T) {
 	var asked string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.FormValue("of")
 		http.Error(w, "unknown", http.StatusNotFound)
 	}))
 	t.Cleanup(s.Close)
-	_ = runSilence(t.Context(), []string{"--from", s.URL, "AvaxHeadLag", "owner=Acme Corp", "alpha", "30m"}, io.Discard, io.Discard)
-	if want := `AvaxHeadLag owner="Acme Corp" alpha`; asked != want {
-		t.Errorf("asked about %s, want %s", asked, want)
+	for want, args := range map[string][]string{
+		`alertname="AvaxHeadLag",owner="Acme, Corp",node!="alpha"`: {"alertname=AvaxHeadLag", "owner=Acme, Corp", "node!=alpha"},
+		"game 1": {"game 1"},
+	} {
+		_ = runSilence(t.Context(), append(append([]string{"--from", s.URL}, args...), "30m"), io.Discard, io.Discard)
+		if asked != want {
+			t.Errorf("asked about %s, want %s", asked, want)
+		}
+	}
+	err := runSilence(t.Context(), []string{"--from", s.URL, "AvaxHeadLag", "node=alpha", "30m"}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "write each matcher as an argument") {
+		t.Error(err)
 	}
 }

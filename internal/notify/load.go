@@ -126,14 +126,14 @@ const pages = `
 {{ define "avax.url.silence" }}{{ .ExternalURL }}/alerts?silence={{ .CommonLabels.node | urlquery }}#silences{{ end }}
 {{ define "avax.url.only" -}}
 {{ $first := index .Alerts 0 }}{{ if eq .Status "firing" }}{{ $first = index .Alerts.Firing 0 }}{{ end -}}
-{{ .ExternalURL }}/alerts?silence={{ alertWords $first.Labels | urlquery }}#silences
+{{ .ExternalURL }}/alerts?silence={{ alertMatchers $first.Labels | urlquery }}#silences
 {{- end }}
 {{ define "avax.lasted" }} {{ lasted . }},{{ end }}
 `
 
 // templates returns Alertmanager's templates, replaced by those of c, replaced by those in files.
 func (c Config) templates(files []string) (*template.Template, error) {
-	words := map[string]any{"alertWords": func(labels map[string]string) string { return AlertWords(labels, c.ExternalLabels) }, "lasted": lasted}
+	words := map[string]any{"alertMatchers": func(labels map[string]string) string { return AlertMatchers(labels, c.ExternalLabels) }, "lasted": lasted}
 	t, err := template.FromGlobs(nil, func(text *tmpltext.Template, html *tmplhtml.Template) {
 		text.Funcs(words)
 		html.Funcs(words)

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -175,7 +176,7 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 			n, stop := start(t, c)
 			put(t, n, firing("NodeDown", "alpha"))
 			want(t, phone, "firing NodeDown alpha")
-			must.Do(t, n.Silence(t.Context(), notify.NodeMatches("bravo", "", false), time.Hour, "olga", "test"))
+			must.Do(t, n.Silence(t.Context(), notify.NodeMatchers("bravo", ""), time.Hour, "olga", "test"))
 			stop()
 			for _, file := range []string{"nflog", "silences", "notified"} {
 				must.Do(t, damage(filepath.Join(c.StateDir, file)))
@@ -378,13 +379,13 @@ func TestSilenceIsOnDiskWhenAcknowledged(t *testing.T) {
 	defer stop()
 	for i := range 20 {
 		node := fmt.Sprintf("node%d", i)
-		must.Do(t, n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: node}}}, time.Hour, "me", ""))
+		must.Do(t, n.Silence(t.Context(), []labels.Matchers{{notify.Matcher(labels.MatchEqual, "node", node)}}, time.Hour, "me", ""))
 		if text, err := os.ReadFile(filepath.Join(c.StateDir, "silences")); err != nil || !strings.Contains(string(text), node) {
 			t.Errorf("the silence of %s is not on disk: %v", node, err)
 		}
 	}
 	must.Do(t, os.RemoveAll(c.StateDir))
-	err := n.Silence(t.Context(), notify.NodeMatches("lost", "NodeID-lost", false), time.Hour, "me", "")
+	err := n.Silence(t.Context(), notify.NodeMatchers("lost", "NodeID-lost"), time.Hour, "me", "")
 	if err == nil || !strings.Contains(err.Error(), "in force, but a restart loses it") {
 		t.Errorf("the directory is gone: %v", err)
 	}
@@ -398,7 +399,7 @@ func TestSilencesBeforeAnErrorEnd(t *testing.T) {
 	phone := testworld.Webhook(t)
 	n, stop := start(t, notify.Config{File: configuration(t, phone.URL), StateDir: t.TempDir()})
 	defer stop()
-	sets := append(notify.NodeMatches("alpha", "NodeID-a", false), []notify.Match{{Label: "node", Value: strings.Repeat("x", 20<<10)}})
+	sets := append(notify.NodeMatchers("alpha", "NodeID-a"), labels.Matchers{notify.Matcher(labels.MatchEqual, "node", strings.Repeat("x", 20<<10))})
 	err := n.Silence(t.Context(), sets, time.Hour, "me", "")
 	if active := must.Get(n.Silences(t.Context()))(t); err == nil || len(active) > 0 {
 		t.Errorf("%v, %d silences in force", err, len(active))
@@ -421,7 +422,7 @@ func TestStateIsSavedSoonAfterTheDiskIsFree(t *testing.T) {
 		stored := func() string {
 			return string(must.Get(testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_notify_state_stored"))(t))
 		}
-		if err := n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "alpha"}}}, time.Hour, "me", ""); err == nil || !strings.Contains(stored(), "stored 0") {
+		if err := n.Silence(t.Context(), []labels.Matchers{{notify.Matcher(labels.MatchEqual, "node", "alpha")}}, time.Hour, "me", ""); err == nil || !strings.Contains(stored(), "stored 0") {
 			t.Errorf("without a directory: %v, metric %q", err, stored())
 		}
 		synctest.Wait() // all changes are tried
@@ -447,7 +448,7 @@ func TestStateIsSavedOnceItsDirectoryCanBeMade(t *testing.T) {
 		State:  must.Get(state.Open(t.TempDir()))(t), Registerer: registry, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}))(t)
 	silence := func() error {
-		return n.Silence(t.Context(), [][]notify.Match{{{Label: "node", Value: "alpha"}}}, time.Hour, "me", "")
+		return n.Silence(t.Context(), []labels.Matchers{{notify.Matcher(labels.MatchEqual, "node", "alpha")}}, time.Hour, "me", "")
 	}
 	stored := func() string {
 		return string(must.Get(testutil.CollectAndFormat(registry, expfmt.TypeTextPlain, "avax_exporter_notify_state_stored"))(t))

@@ -118,7 +118,7 @@ func TestFailureEndsWithTheAlertsThatWait(t *testing.T) {
 func TestRollingUpgradeSilencesEachNode(t *testing.T) {
 	inMemory(t, usualWaits, func(n *notify.Notifier, _ *testworld.Receiver, _ *atomic.Bool) {
 		for i := range 1500 {
-			if err := n.Silence(context.Background(), notify.NodeMatches(fmt.Sprint("node", i), fmt.Sprint("NodeID-", i), false), 30*time.Minute, "me", "upgrade"); err != nil {
+			if err := n.Silence(context.Background(), notify.NodeMatchers(fmt.Sprint("node", i), fmt.Sprint("NodeID-", i)), 30*time.Minute, "me", "upgrade"); err != nil {
 				t.Errorf("node %d: %v", i, err)
 				break
 			}

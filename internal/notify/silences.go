@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/prometheus/alertmanager/pkg/labels"
 	"github.com/prometheus/alertmanager/silence"
@@ -36,44 +35,40 @@ func (s Silence) Mutes(of map[string]string, now time.Time) bool {
 	return slices.ContainsFunc(s.sets, func(m labels.Matchers) bool { return m.Matches(set) })
 }
 
-// Match is a label that an alert must have: with this value, or with a value that matches this regular expression as a whole.
-type Match struct {
-	Label, Value string
-	Regex        bool
-}
-
-// String formats the match in amtool's syntax.
-func (m Match) String() string {
-	operator := "="
-	if m.Regex {
-		operator = "=~"
+// Matcher returns a matcher of a label. It panics if the value is a pattern that is no regular expression.
+func Matcher(of labels.MatchType, label, value string) *labels.Matcher {
+	m, err := labels.NewMatcher(of, label, value)
+	if err != nil {
+		panic(err)
 	}
-	return m.Label + operator + strconv.Quote(m.Value)
+	return m
 }
 
-// nodeLabels are the labels that say which node an alert is about: NodeMatches and NodesOf decide by them.
+// MatchersText formats matchers in amtool's syntax, such as alertname="AvaxHeadLag",node="alpha".
+func MatchersText(set labels.Matchers) string {
+	return strings.TrimSuffix(strings.TrimPrefix(set.String(), "{"), "}")
+}
+
+// nodeLabels are the labels that say which node an alert is about: NodeMatchers and NodesOf decide by them.
 var nodeLabels = []struct {
 	name   string
 	isID   bool // its value is the node ID, else the configured name
 	isPath bool // a chain may follow the name, such as alpha/C
 }{{name: "node"}, {name: "node_id", isID: true}, {name: "upstream"}, {name: "target", isPath: true}}
 
-// NodeMatches returns the labels that identify the alerts about a node, including alerts about calling it, and about its validators on the
-// primary network and L1s. Such an alert has one of these labels. Name is the configured name, id the node ID. One of them may be empty. With
-// regex, they are regular expressions of several nodes.
-func NodeMatches(name, id string, regex bool) (sets [][]Match) {
+// NodeMatchers returns the matchers of the alerts about a node, including alerts about calling it, and about its validators on the primary network and L1s.
+// Such an alert matches one of the sets. Name is the configured name, id the node ID. One of them may be empty.
+func NodeMatchers(name, id string) (sets []labels.Matchers) {
 	for _, l := range nodeLabels {
-		m := Match{Label: l.name, Value: name, Regex: regex}
+		of, value := labels.MatchEqual, name
 		switch {
 		case l.isID:
-			m.Value = id
-		case name != "" && l.isPath && regex:
-			m.Value = "(" + name + ")(/.*)?"
+			value = id
 		case name != "" && l.isPath:
-			m.Value, m.Regex = regexp.QuoteMeta(name)+"(/.*)?", true
+			of, value = labels.MatchRegexp, regexp.QuoteMeta(name)+"(/.*)?"
 		}
-		if m.Value != "" {
-			sets = append(sets, []Match{m})
+		if value != "" {
+			sets = append(sets, labels.Matchers{Matcher(of, l.name, value)})
 		}
 	}
 	return sets
@@ -93,25 +88,17 @@ func NodesOf(label func(name string) string) (found []string) {
 	return found
 }
 
-// AlertWords returns the words that silence one alert on the page /alerts: all of its labels, but not those that are the same for all alerts of this
-// process. These are the external labels and some others.
-func AlertWords(of, external map[string]string) string {
-	var words []string
+// AlertMatchers returns the matchers of one alert, in amtool's syntax: all of its labels, but not those that are the same for all alerts of this process. These
+// are the external labels and some others.
+func AlertMatchers(of, external map[string]string) string {
+	var set labels.Matchers
 	for _, label := range slices.Sorted(maps.Keys(of)) {
 		value := of[label]
 		if value != "" && external[label] != value && !slices.Contains([]string{"job", "instance", "pod"}, label) {
-			words = append(words, label+"="+Quoted(value))
+			set = append(set, Matcher(labels.MatchEqual, label, value))
 		}
 	}
-	return strings.Join(words, " ")
-}
-
-// Quoted returns a value in quotation marks if it has spaces or quotation marks.
-func Quoted(value string) string {
-	if strings.ContainsFunc(value, func(r rune) bool { return unicode.IsSpace(r) || r == '"' }) {
-		return strconv.Quote(value)
-	}
-	return value
+	return MatchersText(set)
 }
 
 // Silences returns active and pending silences, sorted by end.
@@ -154,19 +141,21 @@ var operators = map[silencepb.Matcher_Type]labels.MatchType{
 	silencepb.Matcher_REGEXP: labels.MatchRegexp, silencepb.Matcher_NOT_REGEXP: labels.MatchNotRegexp,
 }
 
-// Silence creates a silence for each set of labels: for the alerts that have all of them. It starts now and lasts for this duration. If one cannot be
+// Silence creates a silence for each set of matchers: for the alerts that match all of them. It starts now and lasts for this duration. If one cannot be
 // created, Silence ends the others.
-func (n *Notifier) Silence(ctx context.Context, sets [][]Match, lasts time.Duration, by, comment string) error {
+func (n *Notifier) Silence(ctx context.Context, sets []labels.Matchers, lasts time.Duration, by, comment string) error {
 	now := time.Now()
 	var created []string
 	for _, set := range sets {
 		var matchers []*silencepb.Matcher
 		for _, m := range set {
-			kind := silencepb.Matcher_EQUAL
-			if m.Regex {
-				kind = silencepb.Matcher_REGEXP
+			one := &silencepb.Matcher{Name: m.Name, Pattern: m.Value}
+			for stored, of := range operators {
+				if of == m.Type {
+					one.Type = stored
+				}
 			}
-			matchers = append(matchers, &silencepb.Matcher{Type: kind, Name: m.Label, Pattern: m.Value})
+			matchers = append(matchers, one)
 		}
 		one := &silencepb.Silence{
 			MatcherSets: []*silencepb.MatcherSet{{Matchers: matchers}},

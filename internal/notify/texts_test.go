@@ -273,16 +273,16 @@ func TestLinksSilenceWhatTheySay(t *testing.T) {
 		}
 		return a
 	}
-	const common = "alertname=AvaxL1ValidatorBalanceLow chain=X"
+	const common, rest = `alertname="AvaxL1ValidatorBalanceLow",chain="X",`, `owner="acme",severity="page",validation_id="v0"`
 	link := regexp.MustCompile(`http://exporter\.example/alerts\?silence=([^#]*)#silences`)
 	for name, test := range map[string]struct {
 		alerts []model.Alert
 		want   []string
 	}{
-		"one":            {[]model.Alert{alert()}, []string{common + " owner=acme severity=page validation_id=v0"}},
-		"spaces":         {[]model.Alert{alert("check", `disk "a" & (b) + c`)}, []string{common[:35] + ` chain=X check="disk \"a\" & (b) + c" owner=acme severity=page validation_id=v0`}},
-		"own cluster":    {[]model.Alert{alert("cluster", "away")}, []string{common + " cluster=away owner=acme severity=page validation_id=v0"}},
-		"long node":      {[]model.Alert{alert("node", long)}, []string{common + " node=" + long + " owner=acme severity=page validation_id=v0", long}},
+		"one":            {[]model.Alert{alert()}, []string{common + rest}},
+		"spaces":         {[]model.Alert{alert("check", `disk "a" & (b) + c`)}, []string{common + `check="disk \"a\" & (b) + c",` + rest}},
+		"own cluster":    {[]model.Alert{alert("cluster", "away")}, []string{common + `cluster="away",` + rest}},
+		"long node":      {[]model.Alert{alert("node", long)}, []string{common + `node="` + long + `",` + rest, long}},
 		"group":          {[]model.Alert{alert("node", long), alert("node", long, "validation_id", "v1")}, []string{long}},
 		"group, no node": {[]model.Alert{alert(), alert("validation_id", "v1")}, nil},
 		"too long":       {[]model.Alert{alert("node", strings.Repeat("n", 700))}, nil},

@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -126,25 +125,6 @@ func (st *Status) ChainNames() (names []string) {
 		}
 	}
 	return names
-}
-
-// With returns the nodes, the node IDs and the validation IDs with a label that the user gave, sorted.
-func (n Names) With(label, value string) (nodes, nodeIDs, validationIDs []string) {
-	for _, of := range slices.Sorted(maps.Keys(n.given)) {
-		switch {
-		case n.given[of][label] != value:
-		case n.IsNode(of):
-			nodes, nodeIDs = append(nodes, of), appendNew(nodeIDs, n.IDOf(of))
-		case isNodeID(of):
-			if nodeIDs = appendNew(nodeIDs, of); n.NodeOf(of) != "" {
-				nodes = appendNew(nodes, n.NodeOf(of))
-			}
-		default:
-			validationIDs = append(validationIDs, of)
-		}
-	}
-	slices.Sort(nodeIDs)
-	return nodes, slices.DeleteFunc(nodeIDs, func(id string) bool { return id == "" }), validationIDs
 }
 
 // LabelsOf returns the labels of a node or validator, as name=value, sorted. The labels of a node are also those of its validator, and the

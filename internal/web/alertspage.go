@@ -136,7 +136,7 @@ func (v *view) subjectLinks(a *status.Active) g.Node {
 				break
 			}
 		}
-		if only := notify.AlertWords(a.Labels, nil); len(url.QueryEscape(only)) < maxAddress-100 { // a longer address is refused
+		if only := notify.AlertMatchers(a.Labels, nil); len(url.QueryEscape(only)) < maxAddress-100 { // a longer address is refused
 			silence(only, "Silence only this")
 		}
 	}

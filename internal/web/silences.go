@@ -5,15 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/prometheus/alertmanager/pkg/labels"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
@@ -29,7 +28,7 @@ import (
 // Silences creates, lists and ends silences.
 type Silences interface {
 	Silences(ctx context.Context) ([]notify.Silence, error)
-	Silence(ctx context.Context, sets [][]notify.Match, lasts time.Duration, by, comment string) error
+	Silence(ctx context.Context, sets []labels.Matchers, lasts time.Duration, by, comment string) error
 	EndSilence(ctx context.Context, id string) error
 }
 
@@ -64,7 +63,7 @@ func (v *view) silenceSection(what string, may bool) g.Node {
 		g.If(len(v.silences) == 0, dim("No silences.")),
 		g.If(len(v.silences) > 0, table("", "Silences", "Alerts with", rows)),
 		g.If(may, silenceForm(what, v.IsNode(what))),
-		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, a validator, an L1, an alert or a label, run "),
+		g.If(!may, h.P(h.Class("dim"), g.Text("To silence a node, a validator, an L1 or an alert, run "),
 			h.Code(g.Text("avax-exporter silence --comment \"why\" "+cmp.Or(what, "NODE")+" 30m")),
 			g.Text(". This page has a form for clients with a password or a client certificate (AVAX_WEB_CONFIG_FILE), and on the exporter's machine."))),
 	)
@@ -85,13 +84,13 @@ func together(all []notify.Silence) (groups [][]notify.Silence) {
 	return groups
 }
 
-// silenceForm creates a silence of a node, validator, L1, alert or label, or of several that an alert must all be about.
+// silenceForm creates a silence of a node, validator, L1 or alert, or of what matches labels.
 func silenceForm(what string, isNode bool) g.Node {
 	field := func(name, label, value string) g.Node {
 		return h.Label(g.Text(label+" "), h.Input(h.Name(name), h.Value(value), h.Required()))
 	}
 	return h.Form(h.Class("silence"), h.Method("post"), h.Action("alerts/silence"),
-		field("node", "Silence node, validator, L1, alert or label=value", what), field("for", "for", "30m"), field("comment", "because of", "maintenance"),
+		field("node", "Silence node, validator, L1, alert or matchers", what), field("for", "for", "30m"), field("comment", "because of", "maintenance"),
 		h.Button(g.Text("Silence")),
 		g.If(isNode, link("safe-to-stop?hold=false&node="+url.QueryEscape(what), "Is it safe to stop "+what+"?")))
 }
@@ -99,7 +98,7 @@ func silenceForm(what string, isNode bool) g.Node {
 // longestSilence is the maximum duration of a silence, to protect against typing errors.
 const longestSilence = 31 * 24 * time.Hour
 
-// changeSilences serves POST /alerts/silence, with node (see matchesOf), for and comment, and POST /alerts/end, with the id of a silence.
+// changeSilences serves POST /alerts/silence, with node (see matchersOf), for and comment, and POST /alerts/end, with the id of a silence.
 func (s *Site) changeSilences(w http.ResponseWriter, r *http.Request) {
 	if s.Silences == nil {
 		http.Error(w, "this process sends no notifications: set AVAX_NOTIFY_FILE", http.StatusNotFound)
@@ -145,7 +144,7 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	if err != nil || d <= 0 || d > longestSilence {
 		return fmt.Errorf("%q: write a duration with its unit, such as 30m or 2h, of at most 744h", lasts)
 	}
-	sets, left, err := s.matchesOf(ctx, what)
+	sets, left, err := s.matchersOf(ctx, what)
 	if err != nil {
 		return err
 	}
@@ -156,10 +155,10 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	return s.Silences.Silence(ctx, sets, d, by, comment)
 }
 
-// silenceMatches serves GET /silence-matches?of=WORDS: the labels of the alerts about what the words name, a set of matchers in amtool's syntax in each line.
-// A line that begins with # says what is left out. The command silence sends the others to an Alertmanager.
+// silenceMatches serves GET /silence-matches?of=NAME: the alerts about what is named, a set of matchers in amtool's syntax in each line. A line that begins with
+// # says what is left out. The command silence sends the others to an Alertmanager.
 func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
-	sets, left, err := s.matchesOf(r.Context(), r.FormValue("of"))
+	sets, left, err := s.matchersOf(r.Context(), r.FormValue("of"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
@@ -169,155 +168,112 @@ func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, "#", text)
 	}
 	for _, set := range sets {
-		fmt.Fprintln(w, strings.Join(mapped(set, notify.Match.String), ", "))
+		fmt.Fprintln(w, notify.MatchersText(set))
 	}
 }
 
-// matchesOf returns the labels of the alerts about what words name: a node, a validator, an L1, an alert, or a label with its value. An alert has one of the
-// sets. With several words, it is about all of them. Together with alertname=NAME, each label is one of the alert itself: notify.AlertWords names one alert so.
-// left says which node IDs are left out, because another node reports them, too.
-func (s *Site) matchesOf(ctx context.Context, text string) (sets [][]notify.Match, left []string, err error) {
-	named, err := wordsOf(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(named) > maxWords {
-		return nil, nil, fmt.Errorf("%d words: name at most %d, of which an alert must have all", len(named), maxWords)
+// matchersOf returns the matchers of the alerts about what a text names: a node, a validator, an L1 or an alert; or the matchers that it has in amtool's
+// syntax, such as alertname=AvaxHeadLag, node=alpha. An alert matches all matchers of one of the sets. left says which node IDs are left out, because another
+// node reports them, too.
+func (s *Site) matchersOf(ctx context.Context, text string) (sets []labels.Matchers, left []string, err error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, nil, errors.New("nothing to silence: name a node, a validator, an L1 or an alert, or write matchers, such as alertname=AvaxHeadLag, node=alpha")
 	}
 	st := s.statusAt(time.Now())
 	groups, unread := s.groups(ctx)
-	ofAlert := slices.ContainsFunc(named, func(word string) bool { return strings.HasPrefix(word, "alertname=") })
-	for _, word := range named {
-		of, without, err := matchesOfWord(st, groups, word, ofAlert)
-		switch {
-		case err != nil && unread != nil:
-			return nil, nil, fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME",
-				err, unread)
-		case err != nil:
+	if strings.ContainsAny(text, "=~") {
+		set, err := labels.ParseMatchers(text)
+		if err != nil {
 			return nil, nil, err
 		}
-		left = append(left, without...)
-		if sets == nil {
-			sets = of
-			continue
-		}
-		var both [][]notify.Match
-		for _, a := range sets {
-			for _, b := range of {
-				both = append(both, append(slices.Clone(a), b...))
+		known := alertLabels(groups)
+		for _, m := range set {
+			if !slices.Contains(known, m.Name) {
+				return nil, nil, andUnread(fmt.Errorf("no alert has a label %q: the labels of alerts are %s. AVAX_ALERT_LABELS gives alerts the labels of nodes", m.Name,
+					strings.Join(known, ", ")), unread)
 			}
 		}
-		if sets = both; len(sets) > maxSets {
-			return nil, nil, fmt.Errorf("%d silences are needed, at most %d are possible: name fewer labels of nodes and validators", len(sets), maxSets)
-		}
+		return []labels.Matchers{set}, nil, nil
 	}
-	if len(sets) == 0 {
-		return nil, nil, errors.New("nothing to silence: name a node, a validator, an L1, an alert, or a label as name=value")
+	if sets, left = matchersOfName(st, groups, text); len(sets) > 0 {
+		return sets, left, nil
 	}
-	return sets, left, nil
+	remedy := st.NodeList()
+	if strings.ContainsAny(text, " ,") {
+		remedy = "for alerts that match several labels, write matchers, such as alertname=AvaxHeadLag, node=alpha"
+	} else if near := spelling.Near(text, slices.Concat(st.NodeNames, st.ChainNames(), alertNames(groups))); len(near) > 0 {
+		remedy = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return nil, nil, andUnread(fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", text, remedy), unread)
 }
 
-// Limits of what a silence is about.
-const (
-	maxWords = 20  // an alert has its name and a word for each label
-	maxSets  = 250 // three labels of nodes and validators are 6³ sets
-	// maxPattern is the maximum size of a pattern of names in bytes. A silence of this process has at most 16 KiB: three patterns fit.
-	maxPattern = 5 << 10
-)
-
-// wordsOf splits a text at spaces. A word, or the value after name=, may be quoted: SilenceWord does it.
-func wordsOf(text string) (words []string, _ error) {
-	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
-		end := strings.IndexFunc(text, unicode.IsSpace)
-		if end < 0 {
-			end = len(text)
-		}
-		name, _, isQuoted := strings.Cut(text[:end], `"`)
-		if !isQuoted || name != "" && strings.Index(name, "=") != len(name)-1 {
-			words, text = append(words, text[:end]), text[end:]
-			continue
-		}
-		quoted, err := strconv.QuotedPrefix(text[len(name):])
-		if err != nil {
-			return nil, fmt.Errorf("%s: close the quotation mark", text)
-		}
-		value, _ := strconv.Unquote(quoted)
-		words, text = append(words, name+value), text[len(name)+len(quoted):]
+// andUnread adds why only the built-in alerts and the labels of families are known.
+func andUnread(err, unread error) error {
+	if unread == nil {
+		return err
 	}
-	return words, nil
+	return fmt.Errorf("%w; only the names and labels of the built-in alerts are known here, because %w: write another alert as alertname=NAME", err, unread)
 }
 
-// SilenceWord returns a name, or a label as name=value, as one of the words that /silence-matches gets. It quotes a value with spaces.
-func SilenceWord(word string) string {
-	name, value, isLabel := strings.Cut(word, "=")
-	if !isLabel {
-		name, value = "", word
-	} else {
-		name += "="
-	}
-	if _, err := strconv.Unquote(value); err == nil && strings.HasPrefix(value, `"`) {
-		return word
-	}
-	return name + notify.Quoted(value)
-}
-
-// matchesOfWord returns the sets of one word. The built-in alerts and the labels of families are always known: an Alertmanager may get alerts from somebody
-// else, and an alert may have ended. With ofAlert, a label stands for itself, not for nodes and validators.
-func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAlert bool) (sets [][]notify.Match, left []string, err error) {
-	var alerts []string
+// alertNames returns the names of the alerts. Those of the built-in ones are always known: an Alertmanager may get alerts from somebody else.
+func alertNames(groups []alerting.Group) (names []string) {
 	builtin, _ := docs.Runbooks.ReadDir("runbooks")
 	for _, file := range builtin {
-		alerts = append(alerts, strings.TrimSuffix(file.Name(), ".md"))
+		names = append(names, strings.TrimSuffix(file.Name(), ".md"))
 	}
-	known := []string{"alertname", "severity", "job", "instance", "node", "chain", "node_id", "validation_id", "subnet_id", "collector", "target", "upstream"}
 	for _, group := range groups {
 		for _, r := range group.Rules {
-			if r.Type != alerting.AlertingRule {
-				continue
+			if r.Type == alerting.AlertingRule {
+				names = append(names, r.Name)
 			}
-			alerts = appendNew(alerts, r.Name)
-			for name := range r.Labels {
-				known = appendNew(known, name)
-			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// alertLabels returns the labels of alerts, sorted: those of families, and those of the rules and of what is active.
+func alertLabels(groups []alerting.Group) (all []string) {
+	all = []string{"alertname", "severity", "job", "instance", "node", "chain", "node_id", "validation_id", "subnet_id", "collector", "target", "upstream"}
+	for _, group := range groups {
+		for _, r := range group.Rules {
+			all = slices.AppendSeq(all, maps.Keys(r.Labels))
 			for _, a := range r.Alerts {
-				for name := range a.Labels {
-					known = appendNew(known, name)
-				}
+				all = slices.AppendSeq(all, maps.Keys(a.Labels))
 			}
 		}
 	}
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
-			for _, name := range f.Labels {
-				known = appendNew(known, name)
-			}
+			all = append(all, f.Labels...)
 		}
 	}
-	one := func(label, value string) ([][]notify.Match, []string, error) {
-		return [][]notify.Match{{{Label: label, Value: value}}}, nil, nil
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// matchersOfName returns the matchers of the alerts about a node, a validator, an L1 or an alert; none if nothing has this name.
+func matchersOfName(st *status.Status, groups []alerting.Group, name string) (sets []labels.Matchers, left []string) {
+	one := func(label, value string) ([]labels.Matchers, []string) {
+		return []labels.Matchers{{notify.Matcher(labels.MatchEqual, label, value)}}, nil
 	}
-	node := func(name, id string) ([][]notify.Match, []string, error) {
-		ids, left := certain(st, []string{id}, name)
-		return notify.NodeMatches(name, strings.Join(ids, ""), false), left, nil
+	node := func(name, id string) ([]labels.Matchers, []string) {
+		// The alerts about an ID that another node reports may be about the other node.
+		if others := st.AlsoOf(id, name); len(others) > 0 {
+			return notify.NodeMatchers(name, ""), []string{"without the alerts about " + id + ", which " + words.Brief(others) + " reports, too"}
+		}
+		return notify.NodeMatchers(name, id), nil
 	}
-	label, value, isLabel := strings.Cut(word, "=")
-	nodeID, validationID := st.IDsOf(word)
-	chains := append(mapped(st.L1s, func(l *status.L1) string { return l.Chain }), st.ChainNames()...)
+	nodeID, validationID := st.IDsOf(name)
+	isL1 := func(l *status.L1) bool { return l.Chain == name }
 	switch {
-	case isLabel && st.IsLabel(label) && !ofAlert:
-		sets, left = matchesOfLabel(st, label, value)
-		return sets, left, nil
-	case isLabel && (slices.Contains(known, label) || st.IsLabel(label)) && value != "":
-		return one(label, value)
-	case isLabel:
-		return nil, nil, fmt.Errorf("no alert, node or validator has a label %q: the labels of alerts are %s", label,
-			strings.Join(slices.Sorted(slices.Values(known)), ", "))
-	case st.IsNode(word):
-		return node(word, st.IDOf(word))
-	case slices.Contains(chains, word):
-		return one("chain", word)
-	case slices.Contains(alerts, word):
-		return one("alertname", word)
+	case st.IsNode(name):
+		return node(name, st.IDOf(name))
+	case slices.ContainsFunc(st.L1s, isL1) || slices.Contains(st.ChainNames(), name):
+		return one("chain", name)
+	case slices.Contains(alertNames(groups), name):
+		return one("alertname", name)
 	case nodeID != "" && st.NodeOf(nodeID) != "" && len(st.AlsoOf(nodeID, st.NodeOf(nodeID))) == 0:
 		return node(st.NodeOf(nodeID), nodeID)
 	case nodeID != "":
@@ -325,50 +281,5 @@ func matchesOfWord(st *status.Status, groups []alerting.Group, word string, ofAl
 	case validationID != "":
 		return one("validation_id", validationID)
 	}
-	remedy := st.NodeList()
-	if near := spelling.Near(word, slices.Concat(st.NodeNames, chains, alerts)); len(near) > 0 {
-		remedy = "did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return nil, nil, fmt.Errorf("unknown node %q, and no validator, L1 or alert has this name: %s", word, remedy)
-}
-
-// certain returns those of the node IDs that no other node reports than these, and a text about each other one: its alerts may be about the other node.
-func certain(st *status.Status, ids []string, nodes ...string) (its, left []string) {
-	for _, id := range ids {
-		if others := st.AlsoOf(id, nodes...); len(others) > 0 {
-			left = append(left, "without the alerts about "+id+", which "+words.Brief(others)+" reports, too")
-			continue
-		}
-		its = append(its, id)
-	}
-	return its, left
-}
-
-// matchesOfLabel returns the labels of the alerts about the nodes and validators with a label that the user gave, and of the alerts that have it.
-func matchesOfLabel(st *status.Status, label, value string) (sets [][]notify.Match, left []string) {
-	nodes, nodeIDs, validationIDs := st.With(label, value)
-	nodeIDs, left = certain(st, nodeIDs, nodes...)
-	sets = [][]notify.Match{{{Label: label, Value: value}}}
-	for _, pattern := range patternsOf(nodes) {
-		sets = append(sets, notify.NodeMatches(pattern, "", true)...)
-	}
-	for _, pattern := range patternsOf(nodeIDs) {
-		sets = append(sets, notify.NodeMatches("", pattern, true)...)
-	}
-	for _, pattern := range patternsOf(validationIDs) {
-		sets = append(sets, []notify.Match{{Label: "validation_id", Value: pattern, Regex: true}})
-	}
-	return sets, left
-}
-
-// patternsOf joins names to regular expressions of at most maxPattern bytes.
-func patternsOf(names []string) (all []string) {
-	for _, name := range mapped(names, regexp.QuoteMeta) {
-		if last := len(all) - 1; last >= 0 && len(all[last])+1+len(name) <= maxPattern {
-			all[last] += "|" + name
-		} else {
-			all = append(all, name)
-		}
-	}
-	return all
+	return nil, nil
 }

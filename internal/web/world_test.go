@@ -304,10 +304,10 @@ func TestPagesShowWhatIsSilenced(t *testing.T) {
 		const silenced = " by olga: upgrade <1.15>"
 		web.Demand(t, s.get("/"), `<h1 class="bad">alpha: few peers`, `Silenced: node="bravo" until `, silenced)
 		web.Demand(t, s.get("/node/bravo"), `Silenced: node="bravo" until `, silenced)
-		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=alertname%3DFew+node%3Dalpha+severity%3Dpage#silences"`)
+		web.Demand(t, s.get("/alerts"), silenced, `href="alerts?silence=alertname%3D%22Few%22%2Cnode%3D%22alpha%22%2Cseverity%3D%22page%22#silences"`)
 		time.Sleep(time.Hour)
 		web.Demand(t, s.get("/"), `<h1 class="bad">bravo: no answer`, "!Silenced")
-		for _, what := range []string{"examplel1", "Few alpha", "severity=page"} {
+		for _, what := range []string{"examplel1", "alertname=Few, node=alpha", "severity=page"} {
 			if status, _, body := s.post("/alerts/silence", url.Values{"node": {what}, "for": {"1h"}}, "Sec-Fetch-Site", "same-origin"); status != http.StatusSeeOther {
 				t.Errorf("%s: status %d: %s", what, status, body)
 			}
