@@ -77,7 +77,7 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 	}
 	var uncounted map[string]string
 	wg.Go(func() { uncounted = uncountedSets(ctx, ups, known) })
-	primary, staked, err := primaryViews(ctx, ups, ids, own, viewers)
+	primary, staked, heaviest, err := primaryViews(ctx, ups, ids, own, viewers)
 	wg.Wait()
 	down := ups.Unreachable(maxAge)
 	out.Facts.Unreachable = down.Counted()
@@ -106,13 +106,14 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 	for name := range isolated {
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
+	maps.DeleteFunc(heaviest, func(id string, _ uint64) bool { return down.IDs[id] || slices.Contains(slices.Collect(maps.Values(isolated)), id) })
 	facts := &staking.ValidatorSets{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
 	for n, id := range ids {
 		if !down.Has(n) {
 			facts.Nodes[n.Name()] = id
 		}
 	}
-	facts.Sets = append(facts.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked})
+	facts.Sets = append(facts.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked, Sample: heaviest})
 	for i, set := range sets {
 		if set.err != nil && !errors.Is(set.err, metric.ErrNotOffered) {
 			out.Note("cannot tell which validators of %s can stop: validator set not known: %v", monitored[i].Name, set.err)
@@ -138,6 +139,13 @@ func (at l1State) counted(ups *collector.Upstreams, c nodes.Chain, ids map[*node
 	set := staking.StopSet{
 		Chain: c.Name, Views: at.seen, Members: at.running(ids), Ends: at.ends, Left: map[string]float64{}, Hung: map[string]bool{},
 	}
+	up := map[string]uint64{}
+	for _, v := range at.seen {
+		for id, weight := range v.Up {
+			up[id] = max(up[id], weight)
+		}
+	}
+	set.Sample = staking.SampleOf(up)
 	ahead, hung := time.Now().Add(staking.StopAhead), ups.ChainStopped(c.Ref)
 	for id := range at.members {
 		if left, by := set.After([]string{id}, isolated, ahead); by != "" {
@@ -233,13 +241,15 @@ func endsOf(ctx context.Context, ups *collector.Upstreams, subnetID string) (end
 }
 
 // primaryViews returns the views that the viewers have of the primary network. To save memory, the field Up of each view
-// has only the configured nodes (own). It also returns which of these validate.
+// has only the configured nodes (own). It also returns which of these validate, and the stake of the heaviest validators that are connected.
 func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.Node]string, own map[string]bool, viewers []*nodes.Node) (
-	views staking.SetViews, staked map[string]bool, err error) {
+	views staking.SetViews, staked map[string]bool, heaviest map[string]uint64, err error) {
 	stake, all, err := primaryStake(ctx, ups)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	var mu sync.Mutex
+	up := map[string]uint64{}
 	staked = map[string]bool{}
 	for id := range own {
 		if stake[id] > 0 {
@@ -259,9 +269,15 @@ func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.
 				o.Up[id] = stake[id]
 			}
 		}
+		mu.Lock()
+		defer mu.Unlock()
+		up[self] = stake[self]
+		for id := range connected {
+			up[id] = stake[id]
+		}
 		return o, err
 	})
-	return views, staked, err
+	return views, staked, staking.SampleOf(up), err
 }
 
 // connectedTo returns the IDs of the nodes that a node is connected to. For a configured node, these are its peers. An

@@ -41,7 +41,6 @@ type Node struct {
 	probed, down bool
 	upProbe      time.Time // of the last probe that was answered
 	past         Past
-	peers        peerSample
 	since        time.Time         // see Since
 	told         time.Time         // the value of Since that Changed was called for
 	failed       map[string]int    // failed calls of a chain in a row, by its reference

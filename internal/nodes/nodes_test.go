@@ -348,7 +348,7 @@ func TestUnreachableNodesAreKnownByTheirIDs(t *testing.T) {
 		if got := nodes.Names(nodes.Reachable(p.Nodes(), 0)); !slices.Equal(got, []string{"alpha"}) {
 			t.Errorf("reachable: %v", got)
 		}
-		for _, is := range p.Ask(within(t, 2*time.Second)) {
+		for _, is := range p.Ask(within(t, 2*time.Second), nil) {
 			if want := map[string]string{"alpha": n.NodeID("alpha"), "bravo": ""}[is.Node]; is.ID != want || len(is.Stopped) > 0 {
 				t.Errorf("asked: %+v, want ID %q", is, want)
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
@@ -86,55 +85,12 @@ type Presence struct {
 	Node    string
 	ID      string   // its node ID; empty if it does not answer
 	Stopped []string // names of the monitored chains of subnets that do not answer there, although the node does
-	Alone   bool     // it has lost most of the peers that it had at the last run
+	Peers   []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
 }
 
-const (
-	// samplePeers is how many of its last peers a node is asked about before a yes, and sampleFor how long they are the last: a collector may see the loss
-	// before the one whose sets count.
-	samplePeers = 20
-	sampleFor   = 2 * time.Minute
-)
-
-// peerSample are some peers that a node has had.
-type peerSample struct {
-	at  time.Time
-	ids []string
-}
-
-// Peers returns the peers of the node, and remembers some.
-func (n *Node) Peers(ctx context.Context) (node.Peers, error) {
-	answer, err := n.Client.Peers(ctx)
-	if err != nil && len(answer.Peers) == 0 {
-		return answer, err
-	}
-	var ids []string
-	for _, p := range answer.Peers[:min(len(answer.Peers), samplePeers)] {
-		ids = append(ids, p.NodeID)
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(ids) >= len(n.peers.ids) || time.Since(n.peers.at) > sampleFor {
-		n.peers = peerSample{time.Now(), ids}
-	}
-	return answer, err
-}
-
-// alone reports whether the node has lost most of these peers.
-func (n *Node) alone(ctx context.Context) bool {
-	n.mu.Lock()
-	had := n.peers.ids
-	n.mu.Unlock()
-	if len(had) == 0 {
-		return false
-	}
-	has, err := n.PeersOf(ctx, had...)
-	return err == nil && 2*len(has.Peers) < len(had)
-}
-
-// Ask calls all nodes of the network now, their chains of subnets and some of their last peers, and returns what they say before
-// ctx ends. No earlier answer counts.
-func (p *Pool) Ask(ctx context.Context) []Presence {
+// Ask calls all nodes of the network now and their chains of subnets, asks which of these node IDs are their peers, and returns what they say before ctx
+// ends. No earlier answer counts.
+func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 	ctx = scrape.MaxAge(scrape.Fresh(ctx), time.Millisecond)
 	all := slices.DeleteFunc(slices.Clone(p.Nodes()), (*Node).OtherNetwork)
 	_, found, _ := callAll(ctx, all, false, func(ctx context.Context, n *Node) (Presence, error) {
@@ -151,11 +107,24 @@ func (p *Pool) Ask(ctx context.Context) []Presence {
 				stopped[i] = IsStopped(err)
 			})
 		}
-		calls.Go(func() { is.Alone = n.alone(ctx) })
+		var peers []string
+		if len(ids) > 0 { // without IDs, all peers would be listed
+			calls.Go(func() {
+				if its, err := n.PeersOf(ctx, ids...); err == nil {
+					peers = []string{}
+					for _, p := range its.Peers {
+						peers = append(peers, p.NodeID)
+					}
+				}
+			})
+		}
 		if who, err := n.Identity(ctx); err == nil {
 			is.ID = who.NodeID
 		}
 		calls.Wait()
+		if peers != nil && is.ID != "" {
+			is.Peers = append(peers, is.ID)
+		}
 		for i, c := range chains {
 			if stopped[i] && is.ID != "" {
 				is.Stopped = append(is.Stopped, c.Name)

@@ -1,6 +1,7 @@
 package staking
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -131,6 +132,8 @@ type StopSet struct {
 	// Hung are the own validators whose node answers and whose VM does not, by node ID. Their peers stay connected and wait for them at each poll, so one of
 	// them slows the chain more than a node that has stopped.
 	Hung map[string]bool
+	// Sample are the weights of the heaviest connected validators, by node ID.
+	Sample map[string]uint64
 	// Left is the share of the weight that is up after one validator stops, by its node ID, for all validators. Balances that end do not count.
 	Left map[string]float64
 }
@@ -168,6 +171,47 @@ func (s StopSet) After(ids []string, isolated map[string]string, at time.Time) (
 		return alone, itself
 	}
 	return share, by
+}
+
+// sampleOf is how many validators of a set are in its sample.
+const sampleOf = 20
+
+// SampleOf returns the heaviest validators of those whose weights by node ID are given.
+func SampleOf(weights map[string]uint64) map[string]uint64 {
+	ids := slices.SortedFunc(maps.Keys(weights), func(a, b string) int {
+		return cmp.Or(cmp.Compare(weights[b], weights[a]), cmp.Compare(a, b))
+	})
+	sample := map[string]uint64{}
+	for _, id := range ids[:min(len(ids), sampleOf)] {
+		if weights[id] > 0 {
+			sample[id] = weights[id]
+		}
+	}
+	return sample
+}
+
+// Gone estimates the share of the connected weight that has disconnected since: that of the sample to which no node is connected whose view counts. peers are
+// those of each node, and itself, by its name. It is 0 if none of the nodes has a view.
+func (s StopSet) Gone(peers map[string][]string) float64 {
+	seen, asked := map[string]bool{}, false
+	for _, v := range s.Views {
+		if its, known := peers[v.By]; known {
+			asked = true
+			for _, id := range its {
+				seen[id] = true
+			}
+		}
+	}
+	var gone, all uint64
+	for id, weight := range s.Sample {
+		if all += weight; !seen[id] {
+			gone += weight
+		}
+	}
+	if !asked {
+		return 0
+	}
+	return Share(gone, all)
 }
 
 // Ending returns the connected weight of validators except one whose balance has ended at a time, at most over the views.

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -138,11 +139,27 @@ func (st *Status) uncounted() string {
 	return st.Contradicted(known)
 }
 
-// Contradicted returns what nodes say now that the last good run of safe_to_stop did not count, so that a yes does not hold: a node or a chain that
-// counts as connected does not answer, or another node answers at its address. It is empty if there is nothing.
-func (st *Status) Contradicted(now []nodes.Presence) string {
+// maxSample is the maximum number of node IDs in Sample.
+const maxSample = 200
+
+// Sample returns the node IDs of validators that carry much of the weight of the sets, and that the last good run of safe_to_stop counts as connected.
+func (st *Status) Sample() (ids []string) {
+	for _, set := range st.validatorSets().Sets {
+		for _, id := range slices.Sorted(maps.Keys(set.Sample)) {
+			if len(ids) < maxSample {
+				ids = appendNew(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// Contradicted returns what nodes say now that the last good run of safe_to_stop did not count, so that a yes about these nodes does not hold: a node, a chain
+// or a part of the weight that counts as connected is not, or another node answers at an address. It is empty if there is nothing.
+func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 	facts, counted := st.validatorSets(), st.safeToStopRun.Facts.Unreachable
 	var silent, stopped, changed, alone []string
+	peers := map[string][]string{}
 	for _, is := range now {
 		id := facts.Nodes[is.Node]
 		switch {
@@ -151,8 +168,8 @@ func (st *Status) Contradicted(now []nodes.Presence) string {
 		case is.ID != "" && id != "" && is.ID != id:
 			changed = append(changed, is.Node)
 		}
-		if is.Alone && facts.Isolated[is.Node] == "" {
-			alone = append(alone, is.Node)
+		if is.Peers != nil {
+			peers[is.Node] = is.Peers
 		}
 		for _, chain := range is.Stopped {
 			if i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == chain }); i >= 0 && facts.Sets[i].Views.Up(is.ID) {
@@ -161,6 +178,27 @@ func (st *Status) Contradicted(now []nodes.Presence) string {
 		}
 	}
 	var texts []string
+	for _, set := range facts.Sets {
+		if set.Chain == "P" {
+			for _, name := range slices.Sorted(maps.Keys(peers)) {
+				if facts.Isolated[name] == "" && set.Gone(map[string][]string{name: peers[name]}) > 0.5 {
+					alone = append(alone, name)
+				}
+			}
+		}
+	}
+	var ids []string
+	for _, name := range stop {
+		ids = append(ids, facts.Nodes[name])
+	}
+	shares, _ := st.shares(facts, ids...)
+	for _, share := range shares {
+		i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == share.Chain })
+		if gone := facts.Sets[i].Gone(peers); share.Leaves*(1-gone) < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected and count as connected",
+				words.Percent(gone), share.whole(), share.Chain))
+		}
+	}
 	if silent = append(silent, stopped...); len(silent) > 0 {
 		texts = append(texts, words.Brief(silent)+" did not answer within 2 s and counts as connected")
 	}

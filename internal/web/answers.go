@@ -113,7 +113,7 @@ func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*sta
 	now, err := s.asked.get(ctx, "", workWaiting+askedFor, func(ctx context.Context) (asked, error) {
 		ctx, stop := context.WithTimeout(ctx, askedFor)
 		defer stop()
-		said := s.Ask(ctx)
+		said := s.Ask(ctx, st.Sample())
 		return asked{said, s.statusAt(time.Now())}, nil
 	})
 	if err != nil { // the client leaves, or too many wait
@@ -124,7 +124,7 @@ func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*sta
 	if verdict != status.Yes {
 		return verdict, ""
 	}
-	if against := st.Contradicted(now.said); against != "" {
+	if against := st.Contradicted(now.said, stops...); against != "" {
 		return status.Unknown, "not known: " + against
 	}
 	if stops = spends(stops); len(stops) > 0 {

@@ -50,7 +50,7 @@ func removing(t *testing.T) *Site {
 func TestSafeToRemoveIsUnknownWhileANodeIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := removing(t)
-		s.Ask = func(context.Context) []nodes.Presence { return areSilent("x") }
+		s.Ask = func(context.Context, []string) []nodes.Presence { return areSilent("x") }
 		code, body := get(t, s, "/safe-to-remove?validation=b")
 		const want = "not known: x did not answer within 2 s and counts as connected"
 		if code != http.StatusServiceUnavailable || !strings.HasPrefix(body, want) {

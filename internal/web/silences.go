@@ -155,8 +155,8 @@ func (s *Site) silence(ctx context.Context, what, lasts, by, comment string) err
 	return s.Silences.Silence(ctx, sets, d, by, comment)
 }
 
-// silenceMatches serves GET /silence-matches?of=NAME: the alerts about what is named, a set of matchers in amtool's syntax in each line. A line that begins with
-// # says what is left out. The command silence sends the others to an Alertmanager.
+// silenceMatches serves GET /silence-matches?of=NAME: the alerts about what is named, a set of matchers in amtool's syntax in each line. A line that begins
+// with # says what is left out. The command silence sends the others to an Alertmanager.
 func (s *Site) silenceMatches(w http.ResponseWriter, r *http.Request) {
 	sets, left, err := s.matchersOf(r.Context(), r.FormValue("of"))
 	if err != nil {

@@ -37,7 +37,7 @@ func newSite() *Site {
 			Answered:    func(string) time.Time { return time.Now().Add(-time.Minute) },
 		},
 		Inhibition: func() (notify.Inhibition, error) { return shipped, nil },
-		Ask:        func(context.Context) []nodes.Presence { return nil },
+		Ask:        func(context.Context, []string) []nodes.Presence { return nil },
 		Log:        slog.New(slog.DiscardHandler),
 		Access:     everyone,
 	}

@@ -112,7 +112,7 @@ func TestAYesCallsNodesAfterTheQuestionAndOnceInFiveSeconds(t *testing.T) {
 		s := stopping(t)
 		var mu sync.Mutex
 		var calls []time.Time
-		s.Ask = func(context.Context) []nodes.Presence {
+		s.Ask = func(context.Context, []string) []nodes.Presence {
 			mu.Lock()
 			calls = append(calls, time.Now())
 			mu.Unlock()
@@ -217,7 +217,7 @@ func TestAPollerKeepsTheYesFromNobody(t *testing.T) {
 func TestVerdictsThatCallNodesDelayNoOtherAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stopping(t)
-		s.Ask = func(ctx context.Context) []nodes.Presence { <-ctx.Done(); return nil }
+		s.Ask = func(ctx context.Context, _ []string) []nodes.Presence { <-ctx.Done(); return nil }
 		handler := s.Handler()
 		var codes sync.Map
 		var flood sync.WaitGroup
@@ -318,7 +318,7 @@ func TestSafeToStopIsUnknownUntilEverythingIsCounted(t *testing.T) {
 			}
 			return slices.Clone(unreachable)
 		}
-		s.Ask = func(ctx context.Context) []nodes.Presence {
+		s.Ask = func(ctx context.Context, _ []string) []nodes.Presence {
 			if deadline, _ := ctx.Deadline(); time.Until(deadline) != 2*time.Second {
 				t.Errorf("asked until %v", deadline)
 			}
@@ -430,7 +430,7 @@ func TestWavesAnswerWhatIsAsked(t *testing.T) {
 			}
 		}
 		time.Sleep(10 * time.Second)
-		s.Ask = func(context.Context) []nodes.Presence { return areSilent("needed") }
+		s.Ask = func(context.Context, []string) []nodes.Presence { return areSilent("needed") }
 		const silent = "not known: needed did not answer within 2 s and counts as connected: retry in a few seconds\n"
 		if answer := answerOf(t, handler, "/waves?node=free&hold=false"); answer.Code != 503 || answer.Body.String() != silent {
 			t.Errorf("with a node that hangs: %d %s", answer.Code, answer.Body)

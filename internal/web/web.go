@@ -54,7 +54,7 @@ type Site struct {
 	// Inbox is the receiver of the demo; nil outside the demo.
 	Inbox *Inbox
 	// Ask calls the nodes and their chains now, and returns what they say before ctx ends.
-	Ask func(ctx context.Context) []nodes.Presence
+	Ask func(ctx context.Context, ids []string) []nodes.Presence
 	// Asked makes collectors of a node run again soon, because a client asks about the node. Nil: they run as scheduled.
 	Asked func(node string, collectors ...string)
 	// DefaultNode is true if no node is configured: the only node is the default address.
