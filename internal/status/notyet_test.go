@@ -18,7 +18,7 @@ import (
 
 // What is not known yet says from when on that is a fault. Then it says for how long, and what to do, and no longer that it is a matter of seconds.
 func TestNotYetEnds(t *testing.T) {
-	counted := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
+	counted := run(t, StopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
 	counted.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("b", map[string]map[string]float64{"a": {"P": 0.99}, "b": {"P": 0.99}})}
 	of := func(collector, lines string) metric.Run {
 		r := run(t, collector, lines)

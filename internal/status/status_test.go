@@ -145,7 +145,7 @@ func TestSafeToStop(t *testing.T) {
 		avax_node_up{node="odd"} 1
 		avax_node_info{node="free",node_id="NodeID-free"} 1
 		avax_node_info{node="half",node_id="NodeID-half"} 1`)
-	stop := run(t, stopCollector, stopping)
+	stop := run(t, StopCollector, stopping)
 	stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("needed", map[string]map[string]float64{
 		"free": {"P": 0.99, "one": 0.8}, "needed": {"P": 0.99, "one": 0.7999}, "half": {"P": 0.99, "three": 0}, "rpc": {"one": 0.8}, "more": {"P": 0.99}, "idle": {},
 	})}
@@ -197,7 +197,7 @@ func TestSafeToStop(t *testing.T) {
 
 // Before a node with plugins is upgraded to the release of another node, the answer tells that the plugins must speak its protocol.
 func TestSafeToStopTellsOfANewerProtocol(t *testing.T) {
-	stop := run(t, stopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
+	stop := run(t, StopCollector, `avax_l1_safe_to_stop{chain="one",node_id="other"} 1`)
 	stop.Facts = metric.Facts{
 		Chains:        []string{"one"},
 		ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{"old": {"P": 0.99}, "new": {"P": 0.99}, "plain": {"P": 0.99}}),
@@ -271,7 +271,7 @@ func TestSafeToRemove(t *testing.T) {
 		{"no name", l1, "", Invalid, "no validation: write"},
 		{"unknown", l1, "c", NotFound, "unknown validation: no monitored chain has it"},
 	} {
-		stop := run(t, stopCollector, "")
+		stop := run(t, StopCollector, "")
 		stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", map[string]map[string]float64{
 			"a": {"one": 0.85}, "b": {"one": 0.35}, "d": {"one": 0}, "alpha": {},
 		})}
@@ -337,7 +337,7 @@ func TestRemovalIsSafeOnlyIfTheNodeMayStop(t *testing.T) {
 		{"a stranger with another L1", l1 + `
 		avax_l1_safe_to_stop{chain="two",node_id="NodeID-alpha"} 0`, "1", shares(0.9, 0.9), nil, No, "no: its node must not stop: two: less than 80 %"},
 	} {
-		stop := run(t, stopCollector, c.lines)
+		stop := run(t, StopCollector, c.lines)
 		stop.Facts = metric.Facts{Chains: []string{"one"}, ValidatorSets: testworld.ValidatorSetsOf("x", c.shares)}
 		restarts := &Restarts{}
 		if c.change != nil {
@@ -402,7 +402,7 @@ func TestNodeIDIsThatOfTheNodeThatAnswers(t *testing.T) {
 			avax_node_info{node="bravo",node_id="NodeID-k"} 1
 			avax_validator_present{node_id="NodeID-k"} 1`)
 		up := run(t, "up", `avax_node_up{node="`+dead+"\"} 0\navax_node_up{node=\""+alive+`"} 1`)
-		stop := run(t, stopCollector, "")
+		stop := run(t, StopCollector, "")
 		stop.Facts.ValidatorSets = testworld.ValidatorSetsOf("x", map[string]map[string]float64{alive: {"P": 0.99}})
 		if verdict, answer := at(now, nil, info, up, stop).SafeToStop("NodeID-k"); verdict != Unknown || !strings.Contains(answer.Reason, alive+" has another node ID now") {
 			t.Errorf("%s is dead, and its key has just moved: %d %s", dead, verdict, answer.Reason)

@@ -44,10 +44,10 @@ func (s Share) whole() string {
 	return "weight"
 }
 
-// stopCollector is the collector that exports whether a node can be stopped.
-const stopCollector = "safe_to_stop"
+// StopCollector is the collector that counts what stays connected when a node stops.
+const StopCollector = "safe_to_stop"
 
-func isStop(k metric.Key) bool { return k.Collector == stopCollector }
+func isStop(k metric.Key) bool { return k.Collector == StopCollector }
 
 // safeToStopRun returns the last good run of this collector; empty if there is none.
 func safeToStopRun(jobs []*metric.Job) *metric.Run {

@@ -125,6 +125,9 @@ func (s *Site) confirmed(ctx context.Context, query url.Values, decide func(*sta
 		return verdict, ""
 	}
 	if against := st.Contradicted(now.said, stops...); against != "" {
+		if s.Asked != nil {
+			s.Asked("", status.StopCollector) // counts it
+		}
 		return status.Unknown, "not known: " + against
 	}
 	if stops = spends(stops); len(stops) > 0 {

@@ -55,7 +55,7 @@ type Site struct {
 	Inbox *Inbox
 	// Ask calls the nodes and their chains now, and returns what they say before ctx ends.
 	Ask func(ctx context.Context, ids []string) []nodes.Presence
-	// Asked makes collectors of a node run again soon, because a client asks about the node. Nil: they run as scheduled.
+	// Asked makes collectors of a node, or of the network (""), run again soon, because a client asks about it. Nil: they run as scheduled.
 	Asked func(node string, collectors ...string)
 	// DefaultNode is true if no node is configured: the only node is the default address.
 	DefaultNode bool
