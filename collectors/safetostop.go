@@ -106,7 +106,10 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 	for name := range isolated {
 		out.Note("the view of %s does not count: it is connected to less than half of the stake", name)
 	}
-	maps.DeleteFunc(heaviest, func(id string, _ uint64) bool { return down.IDs[id] || slices.Contains(slices.Collect(maps.Values(isolated)), id) })
+	maps.DeleteFunc(heaviest, func(id string, _ uint64) bool { return down.IDs[id] })
+	for _, id := range isolated {
+		delete(heaviest, id)
+	}
 	facts := &staking.ValidatorSets{Nodes: map[string]string{}, Isolated: isolated, Uncounted: uncounted}
 	for n, id := range ids {
 		if !down.Has(n) {
