@@ -84,18 +84,52 @@ func TestChartHasAllRulesAndDashboards(t *testing.T) {
 // Each object is below the limit of the annotation in which kubectl apply keeps a copy of it.
 func TestChartAddsLabelsToAlerts(t *testing.T) {
 	testworld.Full(t)
-	for _, labels := range [][]string{{"owner"}, {"owner", "region"}, {"owner", "region", "team"}} {
-		rendered := manifests(t, render(t, chart, "--set", "prometheusRule.enabled=true,prometheusRule.alertLabels={"+strings.Join(labels, ",")+"}",
-			"--show-only=templates/rules.yaml"))
+	for _, labels := range [][]string{nil, {"owner"}, {"owner", "region", "team"}} {
+		rendered := manifests(t, render(t, chart, "--show-only=templates/rules.yaml", "--set", withLabels("prometheusRule.enabled=true", labels)))
 		if diff := cmp.Diff(rulesOf(t, labels...), rulesIn(t, rendered)); diff != "" {
 			t.Errorf("%v: other rules than alerts.With:\n%s", labels, diff)
 		}
-		for _, m := range rendered {
-			if size := len(must.Get(json.Marshal(m))(t)); size > 262_144 {
-				t.Errorf("%v: %v has %d bytes", labels, m["metadata"], size)
-			}
+		sizes := sizesOf(t, rendered, applied)
+		t.Logf("labels %v: objects of %d bytes", labels, sizes)
+	}
+}
+
+// A name that no label can have, or that an alert has already, would make rules that no Prometheus loads. Helm makes one empty name of {}.
+func TestChartRefusesNamesOfLabels(t *testing.T) {
+	testworld.Full(t)
+	for _, name := range []string{"", "a b", "9a", "node", "severity", "owner,owner"} {
+		command := exec.CommandContext(t.Context(), testworld.Binary(t, "helm"), "template", chart, "--set", "prometheusRule.alertLabels={"+name+"}")
+		if out, err := command.CombinedOutput(); err == nil || !strings.Contains(string(out), "alertLabels") {
+			t.Errorf("%q: %v", name, err)
 		}
 	}
+}
+
+// withLabels adds the value of alertLabels to others.
+func withLabels(values string, labels []string) string {
+	if len(labels) == 0 {
+		return values
+	}
+	return values + ",prometheusRule.alertLabels={" + strings.Join(labels, ",") + "}"
+}
+
+// Limits of Kubernetes, in bytes: the annotation in which kubectl apply keeps a copy of an object, and an object in etcd.
+const (
+	applied = 262_144
+	object  = 1 << 20
+)
+
+// sizesOf returns the sizes of objects as JSON, and reports those above a limit.
+func sizesOf(t *testing.T, objects []map[string]any, limit int) (sizes []int) {
+	t.Helper()
+	for _, m := range objects {
+		size := len(must.Get(json.Marshal(m))(t))
+		if sizes = append(sizes, size); size > limit {
+			t.Errorf("%v %v has %d bytes, of %d at most", m["kind"], m["metadata"], size, limit)
+		}
+	}
+	slices.Sort(sizes)
+	return sizes
 }
 
 // Two engines would send each alert twice.
@@ -125,36 +159,45 @@ func TestOneEngineEvaluatesTheRules(t *testing.T) {
 	}
 }
 
-// Kubernetes stores an object of 1 MiB at most. A release is one: Helm compresses chart and manifests, and encodes them twice.
+// Kubernetes stores an object of 1 MiB at most. A release is one: Helm compresses chart and manifests, and encodes them twice. So are the objects of the
+// examples with all that the chart can add.
 func TestReleaseAndConfigMapsFitIntoKubernetes(t *testing.T) {
 	testworld.Full(t)
-	const limit = 1 << 20
-	for _, labels := range []string{"", "owner", "owner,region,team"} {
-		rendered := render(t, chart, "--set", "dashboards.enabled=true,prometheusRule.enabled=true,monitor.enabled=true,prometheusRule.alertLabels={"+labels+"}")
-		packed := t.TempDir()
-		run(t, "", "helm", "package", chart, "--destination", packed)
-		archives := must.Get(filepath.Glob(filepath.Join(packed, "*.tgz")))(t)
-		archive := must.Get(os.Stat(archives[0]))(t)
-		var compressed bytes.Buffer
-		w := gzip.NewWriter(&compressed)
-		must.Get(w.Write([]byte(rendered)))(t)
-		must.Do(t, w.Close())
-		release := (int(archive.Size()) + compressed.Len()) * 16 / 9
-		if release > limit {
-			t.Errorf("labels %q: a release of about %d bytes", labels, release)
+	packed := t.TempDir()
+	run(t, "", "helm", "package", chart, "--destination", packed)
+	archive := must.Get(os.Stat(must.Get(filepath.Glob(filepath.Join(packed, "*.tgz")))(t)[0]))(t)
+	for _, example := range append(examples(t), "") {
+		args := []string{chart}
+		if example != "" {
+			args = append(args, "-f", example)
 		}
-		t.Logf("labels %q: manifests %d bytes, release about %d", labels, len(rendered), release)
-		for _, m := range manifests(t, rendered) {
-			if size := len(must.Get(json.Marshal(m))(t)); size > limit {
-				t.Errorf("labels %q: %v has %d bytes", labels, m["metadata"], size)
+		for _, labels := range [][]string{nil, {"owner"}, {"owner", "region", "team"}} {
+			const all = "dashboards.enabled=true,prometheusRule.enabled=true,monitor.enabled=true"
+			rendered := render(t, append(args, "--set", withLabels(all, labels))...)
+			var compressed bytes.Buffer
+			w := gzip.NewWriter(&compressed)
+			must.Get(w.Write([]byte(rendered)))(t)
+			must.Do(t, w.Close())
+			release := (int(archive.Size()) + compressed.Len()) * 16 / 9
+			if release > object {
+				t.Errorf("%s, labels %v: a release of about %d bytes", example, labels, release)
 			}
+			var others []map[string]any
+			for _, m := range manifests(t, rendered) {
+				if m != nil {
+					others = append(others, m)
+				}
+			}
+			sizes := sizesOf(t, others, object)
+			t.Logf("%q, labels %v: manifests %d bytes, release about %d, %d objects, the largest %d", filepath.Base(example), labels, len(rendered), release, len(sizes),
+				sizes[len(sizes)-1])
 		}
 	}
 	boards := 0 // docs/operating.md creates one ConfigMap of all
 	for _, name := range must.Get(fs.Glob(dashboards.Files, "*.json"))(t) {
 		boards += len(must.Get(dashboards.Files.ReadFile(name))(t))
 	}
-	if boards > limit {
+	if boards > object {
 		t.Errorf("a ConfigMap of all dashboards has %d bytes", boards)
 	}
 	t.Logf("all dashboards: %d bytes", boards)
