@@ -239,6 +239,11 @@ func proxyVariable(o Options, base *url.URL) string {
 	if o.Transport != nil {
 		return ""
 	}
+	return ProxyVariable(base)
+}
+
+// ProxyVariable returns the environment variable through whose proxy an address is requested; empty without one.
+func ProxyVariable(base *url.URL) string {
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: base})
 	if proxy == nil && err == nil {
 		return ""

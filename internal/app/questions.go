@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/avax-exporter/avax-exporter/collectors"
+	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
@@ -100,7 +101,7 @@ var Questions = []Question{
 	{"NOTIFY_FILE", "receivers", "Do its files have what they should? Is a placeholder left? Each kind is asked what notifies nobody.", (*trial).receivers},
 	{"NOTIFY_FILE", "templates", "Does each pattern match a file? Each text of each receiver is rendered: for a page, its end, several warnings, " +
 		"and an alert without a node.", nil},
-	{"NOTIFY_FILE", "inhibit_rules", "Does a rule match alerts of the rules?", (*trial).inhibition},
+	{"NOTIFY_FILE", "inhibit_rules", "Does a rule match alerts of the rules, and does one suppress pages by what is no cause of them?", (*trial).inhibition},
 	{"NOTIFY_FILE", "time_intervals, mute_time_intervals", "Does a page reach somebody at any time?", nil},
 	{"NOTIFY_FILE", "tracing, event_recorder", read, nil},
 	{"HEARTBEAT_URL", "", answers + "It is requested once, which counts as a heartbeat. Are alerts evaluated here?", (*trial).heartbeat},
@@ -132,6 +133,10 @@ type trial struct {
 	facts    []string
 	passed   []*metric.Job
 	invalid  error // an error of the configuration
+
+	once      sync.Once // of alerts
+	all       []map[string]string
+	alertsErr error
 }
 
 // ask asks all questions at once.
@@ -190,7 +195,12 @@ func (t *trial) nobody(context.Context) {
 }
 
 // alerts returns the labels of the alerts of the rules, each with the labels of a node, and each severity for every node.
-func (t *trial) alerts() (all []map[string]string, err error) {
+func (t *trial) alerts() ([]map[string]string, error) {
+	t.once.Do(func() { t.all, t.alertsErr = t.readAlerts() })
+	return t.all, t.alertsErr
+}
+
+func (t *trial) readAlerts() (all []map[string]string, err error) {
 	rules, err := alerting.AlertLabels(t.cfg.Alerting)
 	if err != nil {
 		return nil, err
@@ -245,8 +255,9 @@ func (t *trial) routed(about string, routing notify.Routing) {
 		do = fmt.Sprintf("Routes match severity %s. The rules have %s.", strings.Join(other, ", "), strings.Join(have, ", "))
 	}
 	for i, r := range reached {
-		if r.Severity == "page" && len(r.Limited) > 0 {
-			t.warns(about, words.Brief(r.Limited)+" with severity=\"page\" reach nobody outside a time interval",
+		if isPage(r.Severity) && len(r.Limited) > 0 {
+			quiet := words.ClockTime(time.Now(), r.Quiet)
+			t.warns(about, fmt.Sprintf("%s with severity=%q reach nobody outside a time interval, next %s", words.Brief(r.Limited), r.Severity, quiet),
 				"Remove the time interval, or add a route without one.")
 		}
 		if len(r.Lost) == 0 {
@@ -256,8 +267,12 @@ func (t *trial) routed(about string, routing notify.Routing) {
 		if len(r.Receivers) > 0 {
 			text = fmt.Sprintf("%s with severity=%q reach nobody", strings.Join(r.Lost[:min(3, len(r.Lost))], ", "), r.Severity)
 		}
+		do := do
+		if len(r.Never) > 0 {
+			do = "The time intervals of their routes leave no time within a year. Correct time_intervals, or the names in the routes."
+		}
 		switch {
-		case r.Severity == "page" || r.Severity == "critical" || i == 0:
+		case isPage(r.Severity) || i == 0:
 			t.fails(about, text, do)
 		case r.Severity != "none" && r.Severity != "info":
 			t.warns(about, text, do)
@@ -282,6 +297,67 @@ func (t *trial) routes(context.Context) {
 	}
 }
 
+// isPage reports whether alerts of a severity must reach somebody at any time.
+func isPage(severity string) bool { return severity == "page" || severity == "critical" }
+
+// suppressed says which pages inhibit rules suppress by what is no cause of them: by an alert that always fires, by one that pages nobody, or by one about
+// another node. What the shipped rules suppress has its cause.
+func (t *trial) suppressed(about string, rules notify.Inhibition) {
+	alerts, err := t.alerts()
+	shipped, shippedErr := notify.ParseInhibition(alertmanager.Config)
+	if err != nil || shippedErr != nil {
+		return
+	}
+	var pages []map[string]string
+	for _, a := range alerts {
+		if isPage(a["severity"]) {
+			pages = append(pages, a)
+		}
+	}
+	const always = "an alert that always fires"
+	by := map[string]map[string][]string{} // the pages, by what suppresses them, by its name
+	for _, source := range alerts {
+		found := rules.Suppressed(source, pages)
+		if len(found) == 0 {
+			continue
+		}
+		caused := shipped.Suppressed(source, pages)
+		for _, i := range found {
+			var kind string
+			switch other := pages[i]["node"] != source["node"]; {
+			case slices.Contains(caused, i):
+				continue
+			case source["severity"] == "none":
+				kind = always
+			case other:
+				kind = "an alert about another node"
+			case !isPage(source["severity"]):
+				kind = fmt.Sprintf("an alert with severity=%q", source["severity"])
+			default:
+				continue
+			}
+			if by[kind] == nil {
+				by[kind] = map[string][]string{}
+			}
+			by[kind][source["alertname"]] = append(by[kind][source["alertname"]], pages[i]["alertname"])
+		}
+	}
+	for kind, sources := range by {
+		var suppressed []string
+		for _, names := range sources {
+			suppressed = append(suppressed, names...)
+		}
+		slices.Sort(suppressed)
+		text := fmt.Sprintf("%s (%s) suppresses pages (%s)", kind, words.Brief(slices.Sorted(maps.Keys(sources))), words.Brief(slices.Compact(suppressed)))
+		const do = "List in equal what both have, such as node: a label that both lack counts as equal. Or remove inhibit_rules: then the shipped ones apply."
+		if kind == always {
+			t.fails(about, text, do)
+		} else {
+			t.warns(about, text, do)
+		}
+	}
+}
+
 // inhibition asks whether a cause suppresses its effects.
 func (t *trial) inhibition(context.Context) {
 	if !t.cfg.Notify.On() {
@@ -289,6 +365,9 @@ func (t *trial) inhibition(context.Context) {
 	}
 	rules, err := notify.InhibitionFor(t.cfg.Notify)
 	alerts, alertsErr := t.alerts()
+	if err == nil {
+		t.suppressed("AVAX_NOTIFY_FILE", rules)
+	}
 	if err == nil && alertsErr == nil && !rules.Applies(alerts) {
 		t.warns("AVAX_NOTIFY_FILE", "no rule of inhibit_rules matches alerts of the rules: a cause does not suppress its effects",
 			"Remove inhibit_rules: then the shipped ones apply. Or copy them from deploy/alertmanager/alertmanager.yml.")
@@ -333,6 +412,9 @@ func (t *trial) alertmanagers(ctx context.Context) {
 				err = fmt.Errorf("%w: start it, or correct AVAX_ALERTMANAGERS", err)
 			} else if routing, err := notify.ParseRouting([]byte(text)); err == nil { // else it is of another version
 				t.routed(name, routing)
+				if rules, err := notify.ParseInhibition([]byte(text)); err == nil {
+					t.suppressed(name, rules)
+				}
 			}
 			t.tried(tried("alerting", name, "answers", err))
 		})

@@ -182,6 +182,28 @@ route:
   routes: [{matchers: ['severity="critical"'], receiver: phone}, {matchers: ['severity="warning"'], receiver: phone}]
 receivers: [{name: "null"}, {name: phone, webhook_configs: [{url: HOOK}]}]`),
 			[]string{`FAILS  AVAX_NOTIFY_FILE: alerts with severity="page" reach nobody`, "Routes match severity critical, warning. The rules have page, warn, info, none."}},
+		"pages muted for ever": {receiver(`
+route: {receiver: chat, routes: [{matchers: ['severity="page"'], receiver: chat, mute_time_intervals: [weekdays, weekend]}]}
+time_intervals:
+  - {name: weekdays, time_intervals: [{weekdays: ['monday:friday']}]}
+  - {name: weekend, time_intervals: [{weekdays: [saturday, sunday]}]}
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`), []string{"FAILS  AVAX_NOTIFY_FILE: ", `with severity="page" reach nobody`, "leave no time within a year"}},
+		"pages at a time that never comes": {receiver(`
+route: {receiver: chat, routes: [{matchers: ['severity="page"'], receiver: chat, active_time_intervals: [never]}]}
+time_intervals: [{name: never, time_intervals: [{months: [february], days_of_month: ['30:31']}]}]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`), []string{"leave no time within a year"}},
+		"pages by day to one and by night to another": {receiver(`
+route:
+  receiver: day
+  routes:
+    - {matchers: ['severity="page"'], receiver: day, active_time_intervals: [day], continue: true}
+    - {matchers: ['severity="page"'], receiver: night, mute_time_intervals: [day]}
+time_intervals: [{name: day, time_intervals: [{times: [{start_time: "08:00", end_time: "20:00"}], location: Europe/Berlin}]}]
+receivers: [{name: day, webhook_configs: [{url: HOOK}]}, {name: night, webhook_configs: [{url: HOOK}]}]`), nil},
+		"pages that the watchdog suppresses": {receiver(`
+route: {receiver: phone}
+inhibit_rules: [{source_matchers: ['alertname="AvaxWatchdog"'], target_matchers: ['severity=~".+"']}]
+receivers: [{name: phone, webhook_configs: [{url: HOOK}]}]`), []string{"FAILS  AVAX_NOTIFY_FILE: an alert that always fires (AvaxWatchdog) suppresses pages ("}},
 		"a template that is not defined": {receiver(`
 route: {receiver: phone}
 receivers: [{name: phone, telegram_configs: [{bot_token: 1:x, chat_id: 1, api_url: HOOK, message: '{{ template "telegram.custom" . }}'}]}]`),
@@ -339,11 +361,19 @@ func TestCheckWarnsAboutTheNotificationFile(t *testing.T) {
 		"pages in a time interval only": {`
 route: {receiver: chat, routes: [{matchers: ['severity="page"'], receiver: chat, active_time_intervals: [day]}]}
 time_intervals: [{name: day, time_intervals: [{times: [{start_time: "08:00", end_time: "18:00"}]}]}]
-receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, `with severity="page" reach nobody outside a time interval`},
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, `with severity="page" reach nobody outside a time interval, next `},
 		"inhibit rules of others": {`
 route: {receiver: chat}
 inhibit_rules: [{source_matchers: [severity=critical], target_matchers: [severity=warning], equal: [alertname]}]
 receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, "no rule of inhibit_rules matches alerts of the rules"},
+		"pages that warnings suppress": {`
+route: {receiver: chat}
+inhibit_rules: [{source_matchers: ['severity="warn"'], target_matchers: ['severity="page"'], equal: [cluster]}]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, `an alert with severity="warn" (`},
+		"pages that another node suppresses": {`
+route: {receiver: chat}
+inhibit_rules: [{source_matchers: ['alertname="AvaxNodeDown"', 'severity="page"'], target_matchers: ['severity="page"']}]
+receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, `an alert about another node (AvaxNodeDown) suppresses pages (`},
 		"no file of templates": {`
 route: {receiver: chat}
 templates: [/nowhere/*.tmpl]
@@ -351,6 +381,10 @@ receivers: [{name: chat, webhook_configs: [{url: HOOK}]}]`, "no file matches /no
 	} {
 		t.Run(name, func(t *testing.T) {
 			printed, err := checked(t, "partial_sync", func(env config.Environment) {
+				second := httptest.NewServer(must.Get(recorded.NewNode("healthy"))(t))
+				t.Cleanup(second.Close)
+				env["NODES"] += ",second=" + second.URL
+				env["CHAINS"], env["COLLECTORS"] = "C", "up"
 				env["NOTIFY_FILE"] = testworld.File(t, strings.ReplaceAll(test.file, "HOOK", hook))
 			})
 			if err != nil {

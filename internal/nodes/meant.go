@@ -13,13 +13,19 @@ import (
 )
 
 // chainIDs are the EVM chain IDs of the C-Chain.
-var chainIDs = []string{"43114", "43113", "43112"}
+var chainIDs = []uint64{43114, 43113, 43112}
 
 // meant returns what an operator probably meant by the name of a chain that the P-Chain does not have, such as the ID of its subnet, and what to write.
 // It is empty if nothing is known.
 func meant(ctx context.Context, n *Node, ref string) string {
-	if slices.Contains(chainIDs, ref) {
+	if id, err := strconv.ParseUint(ref, 0, 64); err == nil && slices.Contains(chainIDs, id) {
 		return "this is the EVM chain ID of the C-Chain: write C"
+	}
+	if alias := strings.TrimSuffix(strings.ToUpper(ref), "-CHAIN"); slices.Contains([]string{"P", "X", "C"}, alias) {
+		return "the alias of this chain is " + alias + ": write " + alias
+	}
+	if ref == node.PrimaryNetworkID {
+		return "this is the ID of the Primary Network: write P, X or C"
 	}
 	if kind := spelling.Kind(ref); kind == "a node ID" || kind == "an EVM address" {
 		return "this is " + kind + ": write a blockchain ID"

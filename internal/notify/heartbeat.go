@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +39,9 @@ func CheckHeartbeat(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("not a URL: write one like https://hc-ping.example/your-uuid")
+	}
+	if unfilled.MatchString(text) || unfilled.MatchString(path.Base(u.Path)) {
+		return errors.New("the value is a placeholder such as ${NAME}, and nothing replaces it: write the URL that the service shows")
 	}
 	return nil
 }
@@ -110,7 +114,7 @@ func (h *Heartbeat) Send(ctx context.Context) error {
 	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // its target would learn the URL
 	resp, err := direct.Do(req)
 	if err != nil {
-		return secret.Values{h.URL}.Wrap(err)
+		return h.viaProxy(req.URL, secret.Values{h.URL}.Wrap(err))
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
@@ -123,9 +127,17 @@ func (h *Heartbeat) Send(ctx context.Context) error {
 	case scrape.SpeaksTLS(resp.StatusCode, body):
 		return errors.New("the heartbeat service speaks TLS: write https:// in AVAX_HEARTBEAT_URL")
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("the heartbeat service answers %s: correct the URL", resp.Status)
+		return h.viaProxy(req.URL, fmt.Errorf("the heartbeat service answers %s: correct the URL", resp.Status))
 	case refused != nil:
 		return fmt.Errorf("the heartbeat service answers %w: it does not accept the heartbeat: correct AVAX_HEARTBEAT_URL", refused)
 	}
 	return nil
+}
+
+// viaProxy adds to an error that the environment sends the request through a proxy.
+func (h *Heartbeat) viaProxy(to *url.URL, err error) error {
+	if variable := scrape.ProxyVariable(to); h.Client.Transport == nil && variable != "" {
+		return fmt.Errorf("%w (through the proxy of %s: if the service is in your own network, add %s to NO_PROXY)", err, variable, to.Hostname())
+	}
+	return err
 }

@@ -53,19 +53,48 @@ func InhibitionFor(c Config) (Inhibition, error) {
 
 // Applies reports whether a rule has both a source and a target among these alerts. Without one, no cause suppresses its effects.
 func (in Inhibition) Applies(alerts []map[string]string) bool {
-	matches := func(ms amcommon.Matchers) bool {
-		return slices.ContainsFunc(alerts, func(a map[string]string) bool { return labels.Matchers(ms).Matches(LabelSet(a)) })
+	matches := func(ms labels.Matchers) bool {
+		return slices.ContainsFunc(alerts, func(a map[string]string) bool { return ms.Matches(LabelSet(a)) })
 	}
 	return slices.ContainsFunc(in.rules, func(r amcommon.InhibitRule) bool {
-		source, target := slices.Clone(r.SourceMatchers), slices.Clone(r.TargetMatchers)
-		for name, value := range r.SourceMatch {
-			source = append(source, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
-		}
-		for name, value := range r.TargetMatch {
-			target = append(target, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
-		}
+		source, target := matchersOf(r)
 		return matches(source) && matches(target)
 	})
+}
+
+// Suppressed returns which alerts, given by their index, a source suppresses. An alert that is itself a source of the rule is no target of a source that
+// is a target too.
+func (in Inhibition) Suppressed(source map[string]string, alerts []map[string]string) (suppressed []int) {
+	from, sets := LabelSet(source), make([]model.LabelSet, len(alerts))
+	for i, a := range alerts {
+		sets[i] = LabelSet(a)
+	}
+	for _, r := range in.rules {
+		sources, targets := matchersOf(r)
+		if !sources.Matches(from) {
+			continue
+		}
+		both := targets.Matches(from)
+		for i, a := range alerts {
+			if to := sets[i]; targets.Matches(to) && (!both || !sources.Matches(to)) && !slices.ContainsFunc(r.Equal, func(name string) bool { return source[name] != a[name] }) {
+				suppressed = append(suppressed, i)
+			}
+		}
+	}
+	slices.Sort(suppressed)
+	return slices.Compact(suppressed)
+}
+
+// matchersOf returns the matchers of a rule, with those of its old form.
+func matchersOf(r amcommon.InhibitRule) (source, target labels.Matchers) {
+	source, target = labels.Matchers(slices.Clone(r.SourceMatchers)), labels.Matchers(slices.Clone(r.TargetMatchers))
+	for name, value := range r.SourceMatch {
+		source = append(source, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
+	}
+	for name, value := range r.TargetMatch {
+		target = append(target, &labels.Matcher{Type: labels.MatchEqual, Name: name, Value: value})
+	}
+	return source, target
 }
 
 // Inhibitors returns, for each alert, the index of the alert that inhibits it, or -1. Alertmanager's inhibitor decides, as if all

@@ -6,10 +6,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	amconfig "github.com/prometheus/alertmanager/config"
 	"github.com/prometheus/alertmanager/dispatch"
 	"github.com/prometheus/alertmanager/pkg/labels"
+	"github.com/prometheus/alertmanager/timeinterval"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
 )
@@ -19,6 +21,7 @@ type Routing struct {
 	root *dispatch.Route
 	// receivers has the kinds of the integrations of each receiver, such as telegram.
 	receivers map[string][]string
+	intervals *timeinterval.Intervener
 }
 
 // ParseRouting returns the routes and receivers of a configuration in Alertmanager's format. It ignores the rest, which may be that of another
@@ -27,6 +30,8 @@ func ParseRouting(config []byte) (r Routing, err error) {
 	var conf struct {
 		Route     *amconfig.Route        `yaml:"route"`
 		Receivers []map[string]yaml.Node `yaml:"receivers"`
+		Intervals []interval             `yaml:"time_intervals"`
+		Muted     []interval             `yaml:"mute_time_intervals"`
 	}
 	if err := yaml.Unmarshal(config, &conf); err != nil {
 		return Routing{}, fmt.Errorf("routes: %w", err)
@@ -34,7 +39,11 @@ func ParseRouting(config []byte) (r Routing, err error) {
 	if conf.Route == nil {
 		return Routing{}, fmt.Errorf("routes: the configuration has no route")
 	}
-	r = Routing{dispatch.NewRoute(conf.Route, nil), map[string][]string{}}
+	intervals := map[string][]timeinterval.TimeInterval{}
+	for _, i := range append(conf.Intervals, conf.Muted...) {
+		intervals[i.Name] = i.Intervals
+	}
+	r = Routing{dispatch.NewRoute(conf.Route, nil), map[string][]string{}, timeinterval.NewIntervener(intervals)}
 	for _, fields := range conf.Receivers {
 		name := fields["name"].Value
 		for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -45,6 +54,12 @@ func ParseRouting(config []byte) (r Routing, err error) {
 		}
 	}
 	return r, nil
+}
+
+// interval is a named time interval of a configuration.
+type interval struct {
+	Name      string                      `yaml:"name"`
+	Intervals []timeinterval.TimeInterval `yaml:"time_intervals"`
 }
 
 // RoutingOf returns the routes and receivers of a file that Check accepts.
@@ -63,8 +78,11 @@ type Reach struct {
 	Receivers []string
 	// Lost has the names of the alerts that reach no integration.
 	Lost []string
-	// Limited has the names of the alerts whose routes all have time intervals.
+	// Never has those of Lost that routes take, in time intervals that leave no time within a year.
+	Never []string
+	// Limited has the names of the alerts that reach nobody at some times, of which Quiet is the next.
 	Limited []string
+	Quiet   time.Time
 }
 
 // String returns a line such as page: phone (telegram), chat (slack).
@@ -81,41 +99,87 @@ func (r Reach) String() string {
 
 // Reached returns who gets these alerts, by severity: pages first.
 func (r Routing) Reached(alerts []map[string]string) (all []Reach) {
-	bySeverity := map[string]*Reach{}
+	bySeverity, times := map[string]*Reach{}, map[string]notified{}
 	for _, a := range alerts {
 		of := bySeverity[a["severity"]]
 		if of == nil {
 			of = &Reach{Severity: a["severity"]}
 			bySeverity[of.Severity] = of
 		}
-		got, always := false, false
+		var takes []dispatch.RouteOpts
 		if set := LabelSet(a); !r.unintended(set) {
 			for _, route := range r.root.Match(set) {
 				if kinds := r.receivers[route.RouteOpts.Receiver]; len(kinds) > 0 {
-					got = true
-					always = always || len(route.RouteOpts.ActiveTimeIntervals)+len(route.RouteOpts.MuteTimeIntervals) == 0
+					takes = append(takes, route.RouteOpts)
 					of.Receivers = append(of.Receivers, receiverText(route.RouteOpts, kinds))
 				}
 			}
 		}
-		switch {
-		case !got:
+		if len(takes) == 0 {
 			of.Lost = append(of.Lost, a["alertname"])
-		case !always:
-			of.Limited = append(of.Limited, a["alertname"])
+			continue
+		}
+		var key string
+		for _, o := range takes {
+			key += fmt.Sprintf("%q %q;", o.ActiveTimeIntervals, o.MuteTimeIntervals)
+		}
+		when, known := times[key]
+		if !known {
+			when = r.notified(takes, time.Now())
+			times[key] = when
+		}
+		switch {
+		case when.never:
+			of.Lost, of.Never = append(of.Lost, a["alertname"]), append(of.Never, a["alertname"])
+		case !when.quiet.IsZero():
+			of.Limited, of.Quiet = append(of.Limited, a["alertname"]), when.quiet
 		}
 	}
 	for _, severity := range slices.SortedFunc(maps.Keys(bySeverity), compareSeverities) {
 		of := bySeverity[severity]
 		slices.Sort(of.Receivers)
 		of.Receivers = slices.Compact(of.Receivers)
-		for _, names := range []*[]string{&of.Lost, &of.Limited} {
+		for _, names := range []*[]string{&of.Lost, &of.Never, &of.Limited} {
 			slices.Sort(*names)
 			*names = slices.Compact(*names)
 		}
 		all = append(all, *of)
 	}
 	return all
+}
+
+// notified says when routes notify.
+type notified struct {
+	never bool
+	quiet time.Time // the next time at which none does; zero if there is none
+}
+
+// notified asks each five minutes of a year whether a route notifies. A gap that is shorter is none.
+func (r Routing) notified(routes []dispatch.RouteOpts, now time.Time) (n notified) {
+	mutes := func(names []string, at time.Time) bool {
+		within, _, err := r.intervals.Mutes(names, at)
+		return within && err == nil
+	}
+	if slices.ContainsFunc(routes, func(o dispatch.RouteOpts) bool { return !limited(o) }) {
+		return n
+	}
+	const step = 5 * time.Minute
+	n.never = true
+	for at := now.UTC().Truncate(step); at.Before(now.AddDate(1, 0, 0)) && (n.never || n.quiet.IsZero()); at = at.Add(step) {
+		if slices.ContainsFunc(routes, func(o dispatch.RouteOpts) bool {
+			return (len(o.ActiveTimeIntervals) == 0 || mutes(o.ActiveTimeIntervals, at)) && !mutes(o.MuteTimeIntervals, at)
+		}) {
+			n.never = false
+		} else if n.quiet.IsZero() {
+			n.quiet = at
+		}
+	}
+	return n
+}
+
+// limited reports whether a route has time intervals.
+func limited(o dispatch.RouteOpts) bool {
+	return len(o.ActiveTimeIntervals)+len(o.MuteTimeIntervals) > 0
 }
 
 func receiverText(o dispatch.RouteOpts, kinds []string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -30,19 +31,21 @@ var refusalFields = []struct {
 		return v == false || v == "false" || v == 0.0
 	}},
 	{[]string{"errcode", "errno", "errorcode", "statuscode", "code"}, func(v any) bool { // DingTalk and WeCom; Feishu and Lark; others repeat the status
-		n, isNumber := v.(float64)
-		return isNumber && n != 0 && (n < 200 || n >= 300)
-	}},
-	{[]string{"status", "result", "state", "outcome"}, func(v any) bool { // Splunk On-Call has the result
-		n, isNumber := v.(float64)
+		n, isNumber := number(v)
 		text, _ := v.(string)
-		switch strings.ToLower(text) {
-		case "error", "fail", "failed", "failure", "invalid", "not found", "rejected", "denied", "unauthorized", "forbidden", "undelivered", "nok", "ko":
+		return isNumber && n != 0 && (n < 200 || n >= 300) || !isNumber && refusesText(text)
+	}},
+	{[]string{"status", "result", "state", "outcome", "stat"}, func(v any) bool { // Splunk On-Call has the result, UptimeRobot stat
+		n, isNumber := number(v)
+		text, _ := v.(string)
+		switch text = strings.ToLower(text); text {
+		case "fail", "failure", "rejected", "denied", "undelivered", "nok", "ko", "paused", "disabled", "inactive", "expired", "deleted", "suspended":
 			return true
 		}
-		return v == false || isNumber && n >= 300
+		return v == false || isNumber && n >= 300 || refusesText(text)
 	}},
-	{[]string{"error", "errors", "errormessage", "errormessages"}, func(v any) bool { // AWS Lambda has the message
+	{[]string{"type"}, func(v any) bool { return v == "error" }},
+	{[]string{"error", "errors", "errormessage", "errormessages", "exception", "fault"}, func(v any) bool { // AWS Lambda has the message, gateways a fault
 		switch v := v.(type) {
 		case string:
 			return v != ""
@@ -59,6 +62,42 @@ var refusalFields = []struct {
 	}},
 }
 
+// reasons are fields with a text for people, which counts if no other field says that the request was accepted.
+var reasons = []string{"message", "msg", "detail", "description", "title", "reason"}
+
+// accepts reports whether a field says that the request was accepted.
+func accepts(name string, value any) bool {
+	switch name {
+	case "ok", "success", "accepted", "delivered":
+		return value == true
+	case "status", "result":
+		text, _ := value.(string)
+		return slices.Contains([]string{"ok", "success", "accepted", "queued", "sent"}, strings.ToLower(text))
+	}
+	return false
+}
+
+// number returns a number, also one in quotation marks.
+func number(v any) (float64, bool) {
+	if text, isText := v.(string); isText {
+		n, err := strconv.ParseFloat(text, 64)
+		return n, err == nil
+	}
+	n, is := v.(float64)
+	return n, is
+}
+
+// refusalPhrases match a text that says anywhere that the request was not accepted.
+var refusalPhrases = regexp.MustCompile(`(?i)\b(not found|not exist|doesn't exist|no longer (exists|active|available)|not authori[sz]ed|` +
+	`rate limit|too many requests|quota exceeded|(is|was|are|has|been) (expired|disabled|paused|suspended|archived|blocked|deleted|removed|invalid|unknown))\b`)
+
+// refusesText reports whether a text says that the request was not accepted.
+func refusesText(text string) bool {
+	text = strings.ToLower(strings.NewReplacer("_", " ").Replace(strings.TrimSpace(text)))
+	return refusalPhrases.MatchString(text) ||
+		slices.ContainsFunc(refusalTexts, func(begin string) bool { return strings.HasPrefix(text, strings.ReplaceAll(begin, "_", " ")) })
+}
+
 // envelopes are fields whose value may be the answer of another service.
 var envelopes = []string{"response", "result", "meta"}
 
@@ -69,6 +108,7 @@ func refuses(answer any, depth int) bool {
 		list, _ := answer.([]any)
 		return depth > 0 && len(list) > 0 && refuses(list[0], depth-1)
 	}
+	accepted, reason := false, false
 	for name, value := range fields {
 		name = strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 		for _, f := range refusalFields {
@@ -79,8 +119,11 @@ func refuses(answer any, depth int) bool {
 		if depth > 0 && slices.Contains(envelopes, name) && refuses(value, depth-1) {
 			return true
 		}
+		text, _ := value.(string)
+		accepted = accepted || accepts(name, value)
+		reason = reason || slices.Contains(reasons, name) && refusesText(text)
 	}
-	return false
+	return reason && !accepted
 }
 
 // success is what a service documents as the answer to a request that it accepts.
@@ -130,7 +173,10 @@ func has(name string) func(string, map[string]any) bool {
 }
 
 // webPage matches the beginning of a web page, such as a form to log in.
-var webPage = regexp.MustCompile(`(?i)^\s*(<!doctype html|<html|<head|<body)`)
+var webPage = regexp.MustCompile(`(?i)^\s*(<\?xml[^>]*>\s*)?(<!doctype html|<html|<head|<body)`)
+
+// xmlError matches the beginning of an XML document that is an error.
+var xmlError = regexp.MustCompile(`(?i)^(<\?xml[^>]*>\s*)?<(\w+:)?(error|errorresponse|fault|exception)\b`)
 
 // Refusal returns an error if the body of an answer with a status of success says that the request was not accepted, or if the host is that of a service of
 // Successes and the body is not the answer that the service documents. A status alone is no success: many services answer 200 to a wrong or deleted address.
@@ -159,16 +205,17 @@ func refusal(body []byte) error {
 	}
 	var answer any
 	if json.Unmarshal(body, &answer) == nil {
-		if said, isText := answer.(string); isText {
+		switch said, isText := answer.(string); {
+		case isText:
 			text = said
-		} else if refuses(answer, 1) {
+		case refuses(answer, 1):
 			return fmt.Errorf("%q", Brief(body))
+		default:
+			return nil
 		}
 	}
-	for _, begin := range refusalTexts {
-		if strings.HasPrefix(strings.ToLower(text), begin) {
-			return fmt.Errorf("%q", Brief(body))
-		}
+	if refusesText(text) || xmlError.MatchString(text) {
+		return fmt.Errorf("%q", Brief(body))
 	}
 	return nil
 }

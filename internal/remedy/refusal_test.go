@@ -53,7 +53,9 @@ func TestBodyDecidesWhetherARequestWasAccepted(t *testing.T) {
 		`{"code":0,"msg":"success"}`, `{"code":200}`, `{"success":true,"error":null,"errors":[]}`, `{"result":"PONG - Heartbeat received","took":0.006}`, `{"id":1}`,
 		`{"status":0,"message":"ok"}`, `{"result":"success","entity_id":"x"}`, `{"result":"Request will be processed","took":0.3}`, `[{"status":"ok"}]`, `"ok"`,
 		`{"code":0,"data":{"error":"an alert with this label"}}`, `{"error_code":null,"error_message":null,"status":"queued"}`, `{"errorMessages":[],"issues":[]}`,
-		`{"response":{"status":200}}`, `{"error":0}`,
+		`{"response":{"status":200}}`, `{"error":0}`, `{"ok":true,"description":"1 of 3 chats not found"}`, `{"code":"0"}`, `{"code":"200"}`, `{"code":"OK"}`,
+		`{"message":"accepted"}`, `{"type":"message","detail":""}`, `{"status":"200"}`, "Message queued. No errors.", `<?xml version="1.0"?><response code="0"/>`,
+		`{"status":"queued","message":"the last one was not found"}`,
 	} {
 		if err := remedy.Refusal("", []byte(body)); err != nil {
 			t.Errorf("%q: refused: %v", body, err)
@@ -65,7 +67,10 @@ func TestBodyDecidesWhetherARequestWasAccepted(t *testing.T) {
 		`{"error":"no such check"}`, "Not Found", "invalid token", "Webhook message delivery failed with error: HTTP error 429",
 		`{"result":"failure","message":"invalid key"}`, `{"errors":[{"message":"x"}]}`, `{"errorMessage":"Task timed out","errorType":"Sandbox.Timedout"}`, `{"success":0}`,
 		`{"response":{"status":"error"}}`, `[{"status":"error"}]`, `{"delivered":false}`, `"invalid token"`, `{"error_code":7}`, `{"Status":"Failed"}`, `{"meta":{"code":401}}`,
-		"<!DOCTYPE html><title>Log in</title>", "\n <HTML>",
+		"<!DOCTYPE html><title>Log in</title>", "\n <HTML>", `<?xml version="1.0"?><!DOCTYPE html><html>`, `{"stat":"fail"}`, `{"status":"paused"}`, `{"status":"not_found"}`,
+		`{"code":"404"}`, `{"code":"NOT_FOUND"}`, `{"message":"Not Found"}`, `{"detail":"Invalid token."}`, `{"type":"error","title":"x"}`, `{"fault":{"code":900901}}`,
+		`{"exception":"x"}`, "Heartbeat not found", "This check has been paused", "The token is expired.", "Monitor does not exist", "channel_not_found",
+		`{"reason":"the integration was deleted"}`, `<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>`, "<soap:Fault>", "Rate limit exceeded",
 	} {
 		if err := remedy.Refusal("", []byte(body)); err == nil {
 			t.Errorf("%q: accepted", body)

@@ -134,6 +134,8 @@ func Of(err error) Remedy {
 		r = Remedy{What: "No TLS at this address", Do: "Write http:// instead of https:// in the address."}
 	case strings.Contains(err.Error(), "the server speaks TLS: "):
 		r = Remedy{What: "TLS at this address", Do: "Write https:// instead of http:// in the address. The API of a node is on port 9650, not 9651."}
+	case known && (outcome == scrape.Unreachable || outcome == scrape.Timeout) && portOf(err) == "9651":
+		r.Do = "Nodes talk to each other on port 9651. The API of a node is on port 9650: write the address as http://HOST:9650."
 	case known && outcome == scrape.Unreachable && defaultPort(err) != "":
 		r.Do = fmt.Sprintf("The address has no port, so the exporter calls port %s. A node listens on 9650: write the address as http://HOST:9650. "+
 			"If a proxy serves the node, check the proxy.", defaultPort(err))
@@ -149,15 +151,20 @@ func Of(err error) Remedy {
 
 // defaultPort returns the port of a failed connection, if it is the default of a scheme.
 func defaultPort(err error) string {
+	if port := portOf(err); port == "80" || port == "443" {
+		return port
+	}
+	return ""
+}
+
+// portOf returns the port of the connection that failed; empty if it is not known.
+func portOf(err error) string {
 	failed, ok := errors.AsType[*net.OpError](err)
 	if !ok || failed.Addr == nil {
 		return ""
 	}
 	_, port, _ := net.SplitHostPort(failed.Addr.String())
-	if port == "80" || port == "443" {
-		return port
-	}
-	return ""
+	return port
 }
 
 // isOfMetrics reports whether an operation is one of the Metrics service.
