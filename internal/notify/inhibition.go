@@ -76,7 +76,8 @@ func (in Inhibition) Suppressed(source map[string]string, alerts []map[string]st
 		}
 		both := targets.Matches(from)
 		for i, a := range alerts {
-			if to := sets[i]; targets.Matches(to) && (!both || !sources.Matches(to)) && !slices.ContainsFunc(r.Equal, func(name string) bool { return source[name] != a[name] }) {
+			differs := slices.ContainsFunc(r.Equal, func(name string) bool { return source[name] != a[name] })
+			if to := sets[i]; !differs && targets.Matches(to) && (!both || !sources.Matches(to)) {
 				suppressed = append(suppressed, i)
 			}
 		}
