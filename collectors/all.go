@@ -66,6 +66,7 @@ func All() []*collector.Spec {
 		dataservice.Deployments,
 		dataservice.AssetTransactions,
 		dataservice.ICM,
+		dataservice.ICMChains,
 		dataservice.Signatures,
 		dataservice.NFTMetadata,
 	}

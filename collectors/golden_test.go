@@ -164,6 +164,16 @@ func TestCollectorsMatchTheirGoldenFiles(t *testing.T) {
 				if spec.Name == "rpc" { // an archive node without history
 					ups.Nodes()[0].SetArchive(true)
 				}
+				if spec.Name == "icm_chains" { // messages since the first run, and the Data service to compare with
+					network.HoldICM(false)
+					collect(t.Context(), t, specOf(t, "icm"), ups)
+					collect(t.Context(), t, spec, ups)
+					for _, hold := range []bool{false, true} {
+						network.HoldICM(hold)
+						time.Sleep(50 * time.Minute)
+						collect(t.Context(), t, spec, ups)
+					}
+				}
 				if spec.Name == "validators" { // restaked rewards
 					network.SetVersion("alpha", "1.15.1")
 				}

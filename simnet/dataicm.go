@@ -16,30 +16,28 @@ import (
 type lane struct {
 	from, to string
 	every    beat
+	since    time.Time // zero: from the start of the ledger
+	until    time.Time // zero: for ever
 }
 
-var lanes = []lane{
-	{"C", "examplel1", beat(10 * time.Minute)},
-	{"examplel1", "C", beat(25 * time.Minute)},
+// usualLanes are those of each network.
+func usualLanes() []lane {
+	return []lane{{from: "C", to: "examplel1", every: beat(10 * time.Minute)}, {from: "examplel1", to: "C", every: beat(25 * time.Minute)}}
 }
 
 // message is a message from one chain to another.
 type message struct {
 	n         int
 	from, to  *chain
+	lane      int64 // when its lane began, which tells lanes apart
 	sent      time.Time
 	delivered time.Time // zero until a relayer delivers it
 }
 
 // messages returns all messages sent by a time, indexed or not.
 func (t *truth) messages(at time.Time) (list []message) {
-	for _, l := range lanes {
-		from, to := t.mustChain(l.from), t.mustChain(l.to)
-		for n := range l.every.times(t, from.heads.at(at).time) {
-			sent := l.every.at(t, n)
-			takes := 6*time.Second + time.Duration(30*t.chance("delivery", from.id, n))*time.Second
-			list = append(list, message{n, from, to, sent, t.delivery(sent.Add(takes))})
-		}
+	for _, l := range t.ledger.lanes {
+		list = append(list, t.between(l, time.Time{}, t.mustChain(l.from).heads.at(at).time)...)
 	}
 	return list
 }
@@ -117,7 +115,7 @@ func (r *request) status(m message) (status string, at time.Time) {
 func (r *request) renderMessage(m message) (i icmMessage) {
 	i.Status, _ = r.status(m)
 	delivered := i.Status != "pending"
-	i.MessageID = r.hex(32, "message", m.from.id, m.n)[2:]
+	i.MessageID = r.messageID(m)[2:]
 	i.ContractAddress = Messenger
 	i.SourceBlockchainID, i.SourceEVMChainID = m.from.id, u64(m.from.evmID)
 	i.DestinationBlockchainID, i.DestinationEVMChainID = m.to.id, u64(m.to.evmID)

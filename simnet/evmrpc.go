@@ -95,9 +95,9 @@ func (e evm) receipts(args []json.RawMessage) (any, error) {
 	return all, nil
 }
 
-// logs lists the logs of a range of blocks. It knows no filter of addresses and topics.
+// logs lists the logs of a range of blocks. Only a query for its address has those of the messenger.
 func (e evm) logs(args []json.RawMessage) (any, error) {
-	filter := struct{ FromBlock, ToBlock string }{"latest", "latest"}
+	filter := logFilter{FromBlock: "latest", ToBlock: "latest"}
 	if _, err := argument(args, 0, &filter); err != nil {
 		return nil, err
 	}
@@ -112,9 +112,15 @@ func (e evm) logs(args []json.RawMessage) (any, error) {
 	if bounds[0] > bounds[1] {
 		return nil, fmt.Errorf("begin block %d is greater than end block %d", bounds[0], bounds[1])
 	}
+	if most := e.node.maxLogs; most > 0 && bounds[1]-bounds[0] >= most {
+		return nil, fmt.Errorf("the block range is too wide: ask for %d blocks", most)
+	}
 	all := []any{}
 	if _, lost := e.node.lost[lossOf{e.chain, Logs}]; lost {
 		return all, nil
+	}
+	if strings.EqualFold(filter.Address, Messenger) {
+		return e.messengerLogs(bounds[0], bounds[1], filter.first()), nil
 	}
 	for height := bounds[0]; height <= bounds[1]; height++ {
 		for i := range e.transactionsIn(e.chain, height) {

@@ -16,8 +16,12 @@ type ledger struct {
 	balances    map[holder]*big.Int // set by SetNativeBalance
 	reindexed   map[nft]time.Time   // last reindex of a token
 	rewardOrder RewardOrder
-	held        spans                // times in which no relayer delivers messages
-	failing     spans                // times in which messages are delivered, but their calls fail
+	held        spans       // times in which no relayer delivers messages
+	failing     spans       // times in which messages are delivered, but their calls fail
+	paid        spans       // times in which relayers deliver only messages with a fee
+	retried     []time.Time // times at which all failed calls are repeated
+	resent      []span      // messages of these times are sent again at the end
+	lanes       []lane
 	mute        map[*member]bool     // participants that sign no messages
 	lags        map[*chain][]indexer // oldest first
 	counted     map[*chain]*counted
@@ -123,6 +127,7 @@ func (r reward) output() uint32 {
 
 func (t *truth) buildLedger() {
 	t.ledger = ledger{
+		lanes:     usualLanes(),
 		balances:  make(map[holder]*big.Int),
 		reindexed: make(map[nft]time.Time),
 		mute:      make(map[*member]bool),

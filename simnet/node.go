@@ -26,6 +26,7 @@ type Node struct {
 	prefers       map[*chain]bool      // chains of which the node prefers a block that is not accepted
 	forked        map[*chain]uint64    // height from which the node has its own blocks of a chain
 	lost          map[lossOf]uint64    // what the node lacks, and the height from which it does
+	maxLogs       uint64               // blocks of a query for logs; 0: no limit
 	archive       bool                 // keeps the state of old blocks
 	benched       map[*member][]string
 	levels        map[string]logLevel

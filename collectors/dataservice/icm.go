@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -15,9 +16,10 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains that a monitored address sent or received, by status. Counted from one day before the address was first monitored. Status "+
+		"Messages between chains, by status. address is a monitored address that sent or received them (collector icm, counted from one day before the address "+
+			"was first monitored), or the messenger contract (collector icm_chains, all messages since its first run). Status "+
 			"pending: not delivered. Status given_up: pending for a week, no longer tracked. Status delivered: delivered and executed. Status "+
-			"delivered_source_not_indexed: delivered, but the Data service does not know the source transaction. Status execution_failed: delivered, but the call "+
+			"delivered_source_not_indexed: delivered, but the sending is not known. Status execution_failed: delivered, but the call "+
 			"on the destination chain failed. The labels source and destination are names of AVAX_CHAINS, or blockchain IDs. Only 100 pairs of chains have series "+
 			"of their own. The series source=other, destination=other is the sum of the others.",
 		"address", "source", "destination", "status")
@@ -25,13 +27,18 @@ var (
 		"Time at which the oldest pending message was sent, in Unix seconds. Absent if no message is pending. After a week, a pending message gets the status "+
 			"given_up and no longer counts.", "address", "source", "destination")
 	icmDeliveries = metric.New("avax_icm_deliveries",
-		"Delivered messages by the address that delivered them. A message counts only if the Data service knows that address. Only 20 addresses per pair of "+
+		"Delivered messages by the address that delivered them, if it is known. Only 20 addresses per pair of "+
 			"chains have series of their own. The series deliverer=other is the sum of the others.",
 		"address", "source", "destination", "deliverer")
 	icmReceipts = metric.New("avax_icm_receipts",
-		"Delivered messages whose receipt has arrived at the source chain. The exporter requests each message for two days after it was sent or delivered: a "+
-			"later receipt does not count.",
+		"Delivered messages whose receipt has arrived at the source chain. The collector icm requests each message for two days after it was sent or "+
+			"delivered: a later receipt does not count there.",
 		"address", "source", "destination")
+	icmMessageInfo = metric.New("avax_icm_message_info",
+		"The message that has waited longest in this status; always 1. Statuses: pending for 5 minutes and more, and execution_failed. block is the block of the "+
+			"source chain that has the message. why says why a pending message may wait. fee: messages that were sent later and delivered paid more. overtaken: "+
+			"messages that were sent later were delivered. waiting: none was. block and why are empty if the messages come from the Data service.",
+		"address", "source", "destination", "status", "message", "block", "why")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"Time in seconds between the sending and the delivery of the message that was delivered last.", "address", "source", "destination")
 )
@@ -44,7 +51,7 @@ var ICM = &collector.Spec{
 	Calls: []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains",
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmRead},
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmMessageInfo, icmRead},
 	Bind:     collector.PerWithData(collector.Items(collector.Watchlist.EVMItems), collectICM),
 	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
@@ -74,12 +81,7 @@ func collectICM(ctx context.Context, ups *collector.Upstreams, on collector.Subj
 			return err // the label would change from the chain's name to its ID
 		}
 	}
-	totals.set(out, address, func(blockchainID string) string {
-		if name, monitored := names[blockchainID]; monitored {
-			return name
-		}
-		return blockchainID
-	})
+	totals.set(out, func(icmLane) string { return address }, names)
 	return nil
 }
 
@@ -92,6 +94,7 @@ type icmTotals struct {
 
 	listed   map[string]bool // messages that this run has read
 	readFrom int64           // beginning of the pass that this run has ended; 0: none
+	unsure   map[string]bool // destinations of which it is not known now what they have received
 }
 
 // icmMessage is the stored part of a message.
@@ -103,6 +106,8 @@ type icmMessage struct {
 	At                  time.Time // time of sending; if that is not known, the time of delivery
 	Arrived             time.Time // time of delivery; zero if not delivered or not known
 	Seen                time.Time // when the service answered it last
+
+	Events *icmEvents `json:",omitempty"` // if the message was read from the chains
 }
 
 // icmLane is the sum of the messages from one source chain to one destination chain.
@@ -114,7 +119,8 @@ type icmLane struct {
 	LastArrived         time.Time     // time of the last delivery
 	LastTook            time.Duration // time from sending to delivery of the message that was delivered last
 
-	oldest time.Time // when the oldest pending message was sent; zero if no message is pending
+	oldest time.Time         // when the oldest pending message was sent; zero if no message is pending
+	first  map[string]string // ID of the message that has waited longest, by status
 }
 
 const (
@@ -164,6 +170,7 @@ func (t *icmTotals) read(ctx context.Context, ups *collector.Upstreams, address 
 		}
 	}
 	t.giveUp(now)
+	t.limit()
 	return err
 }
 
@@ -229,7 +236,7 @@ func (t *icmTotals) readPending(ctx context.Context, ups *collector.Upstreams, o
 	}
 }
 
-// giveUp gives up messages that are too old, and closes the oldest messages if there are too many.
+// giveUp gives up messages that are too old.
 func (t *icmTotals) giveUp(now time.Time) {
 	for id, m := range t.Recent {
 		switch age := now.Sub(m.At); {
@@ -240,6 +247,10 @@ func (t *icmTotals) giveUp(now time.Time) {
 			t.Recent[id] = m
 		}
 	}
+}
+
+// limit closes the oldest messages if there are too many.
+func (t *icmTotals) limit() {
 	beyond := len(t.Recent) - icmMaxRecent
 	if beyond <= 0 {
 		return
@@ -323,7 +334,9 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 		lanes = append(lanes, icmLane{Source: m.Source, Destination: m.Destination, Counts: map[string]int{}})
 	}
 	l := &lanes[i]
-	l.Counts[collector.KindOrOther(l.Counts, m.Status)]++
+	if m.Status != "" { // only a receipt was read
+		l.Counts[collector.KindOrOther(l.Counts, m.Status)]++
+	}
 	if l.Deliverers == nil {
 		l.Deliverers = map[string]int{}
 	}
@@ -339,21 +352,34 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	return lanes, l
 }
 
-func (t *icmTotals) set(out *metric.Batch, address string, named func(blockchainID string) string) {
+// icmShownAfter is how long a message is pending before its ID is exported.
+const icmShownAfter = 5 * time.Minute
+
+// set exports the messages. of returns the label address of a lane; names are the names of the monitored chains, by blockchain ID.
+func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[string]string) {
 	var lanes []icmLane
 	for _, l := range t.Lanes {
 		l.Counts, l.Deliverers = maps.Clone(l.Counts), maps.Clone(l.Deliverers)
 		lanes = append(lanes, l)
 	}
-	for _, m := range t.Recent {
+	for id, m := range t.Recent {
 		var l *icmLane
 		lanes, l = addMessage(lanes, m)
+		if t.unsure[m.Destination] || m.Status != data.ICMPending && m.Status != icmExecutionFailed {
+			continue
+		}
+		if l.first == nil {
+			l.first = map[string]string{}
+		}
+		if first, found := l.first[m.Status]; !found || t.compare(id, first) < 0 {
+			l.first[m.Status] = id
+		}
 		if m.Status == data.ICMPending && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
 			l.oldest = m.At
 		}
 	}
 	for _, l := range lanes {
-		from, to := named(l.Source), named(l.Destination)
+		address, from, to := of(l), cmp.Or(names[l.Source], l.Source), cmp.Or(names[l.Destination], l.Destination)
 		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
 			l.Counts[status] += 0
 		}
@@ -364,6 +390,15 @@ func (t *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 			out.Set(icmDeliveries, float64(n), address, from, to, deliverer)
 		}
 		out.Set(icmReceipts, float64(l.Receipts), address, from, to)
+		for status, id := range l.first {
+			m, block, why := t.Recent[id], "", ""
+			if m.Events != nil {
+				block, why = strconv.FormatUint(m.Events.Sent, 10), cmp.Or(m.Events.Why, "waiting")
+			}
+			if status != data.ICMPending || time.Since(m.At) >= icmShownAfter {
+				out.Set(icmMessageInfo, 1, address, from, to, status, id, block, why)
+			}
+		}
 		if !l.oldest.IsZero() {
 			out.SetTime(icmOldestPending, l.oldest, address, from, to)
 		}
@@ -371,4 +406,15 @@ func (t *icmTotals) set(out *metric.Batch, address string, named func(blockchain
 			out.Set(icmLastDelivery, l.LastTook.Seconds(), address, from, to)
 		}
 	}
+}
+
+// compare orders two messages of a lane by the time of sending.
+func (t *icmTotals) compare(a, b string) int {
+	block := func(id string) uint64 {
+		if e := t.Recent[id].Events; e != nil {
+			return e.Sent
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(block(a), block(b)), t.Recent[a].At.Compare(t.Recent[b].At), cmp.Compare(a, b))
 }

@@ -483,7 +483,7 @@ func known(cfg *config.Config, upstreams config.Upstreams) alerting.Known {
 	for _, spec := range collectors.All() {
 		for _, f := range spec.Families {
 			k.Labels[f.Name] = f.Labels
-			if !slices.ContainsFunc(cfg.Collectors, func(on *collector.Spec) bool { return on.Name == spec.Name }) {
+			if !slices.ContainsFunc(cfg.Collectors, func(on *collector.Spec) bool { return slices.Contains(on.Families, f) }) {
 				k.Off[f.Name] = spec.Name
 			}
 		}

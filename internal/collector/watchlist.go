@@ -26,6 +26,8 @@ type Watchlist struct {
 	// Signatures are the probes of the signature aggregator, which are synthetic checks. In each run, the aggregator must collect signatures
 	// of the message in a transaction of the P-Chain or the X-Chain.
 	Signatures []Item
+	// Messengers are the addresses of the ICM messenger contract, by the name of a chain. A name that equals the address stands for all chains.
+	Messengers []Item
 }
 
 // Item is an address, an asset ID or a transaction, and its name. Without a configured name, the name is the value.

@@ -33,6 +33,8 @@ var descriptions = map[string]string{
 		"to index missing metadata; see data-service.md. Needs AVAX_DATA_URL.",
 	"WatchSignatures": "P- or X-Chain transactions that send messages to L1s, as name=txHash, comma-separated. The exporter checks whether the Data service " +
 		"can collect signatures for these messages; see data-service.md. The name is the value of the label \"probe\". Needs AVAX_DATA_URL.",
+	"ICMMessengers": "Addresses of the ICM messenger contract (TeleporterMessenger), comma-separated, for the collector icm_chains: 0x1f… for all chains, or " +
+		"chain=0x1f… for one of AVAX_CHAINS. Empty: 0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf, as on Mainnet and Fuji.",
 	"DataURL":        "Address of the Data service, such as https://data-api.avax.network; see data-service.md. Empty: the Data service is not used.",
 	"DataAPIKeyFile": "File with the API key of the Data service. Reloaded when it changes. Empty: no key.",
 	"DataBudget": "Maximum number of compute units of the Data service to spend per minute (/m) and per day (/d). An omitted period has no limit. The " +

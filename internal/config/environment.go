@@ -50,6 +50,7 @@ type Values struct {
 	WatchContracts  string `split_words:"true"`
 	WatchTokens     string `split_words:"true"`
 	WatchSignatures string `split_words:"true"`
+	ICMMessengers   string `split_words:"true"`
 
 	DataURL        DataURL    `split_words:"true" subject:"Data and Metrics services"`
 	DataAPIKeyFile string     `split_words:"true"`

@@ -52,11 +52,15 @@ func (r *reader) watchlist() collector.Watchlist {
 		}
 		items[s.name] = all
 	}
+	messengers, err := itemForm{value: evmForm, remedy: "write addresses, such as 0x1f… with 40 hex digits after 0x, or chain=0x1f…"}.parse(nil, r.ICMMessengers)
+	for _, err := range split(err) {
+		r.problem(&r.ICMMessengers, err)
+	}
 	if r.WatchFile != "" {
 		r.watchFile(items)
 	}
 	w := collector.Watchlist{Validators: r.Validators.Validators, Delegators: items["delegators"], Assets: items["assets"], Contracts: items["contracts"],
-		Signatures: items["signatures"]}
+		Signatures: items["signatures"], Messengers: messengers}
 	for _, a := range items["addresses"] {
 		if strings.HasPrefix(a.Value, "0x") {
 			w.EVM = append(w.EVM, a)

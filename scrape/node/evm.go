@@ -84,6 +84,25 @@ func (c *Client) EthLogs(ctx context.Context, chain string, from, to uint64) (in
 	return len(all), err
 }
 
+// EthLog is a log that a contract has written.
+type EthLog struct {
+	BlockNumber wire.Height `json:"blockNumber"`
+	BlockHash   string      `json:"blockHash"`
+	Topics      []string    `json:"topics"`
+	Data        string      `json:"data"`
+	Removed     bool        `json:"removed,omitzero"` // the block is no longer part of the chain
+}
+
+var getContractLogs = scrape.As[[]EthLog](getLogs.Method)
+
+// EthLogsOf calls eth_getLogs: the logs of a contract in these blocks whose first topic is one of topics, in order. Nodes answer an error if they have not
+// accepted the last block.
+func (c *Client) EthLogsOf(ctx context.Context, chain, contract string, topics []string, from, to uint64) ([]EthLog, error) {
+	return call(ctx, c, getContractLogs, chain, []any{map[string]any{
+		"address": contract, "topics": [][]string{topics}, "fromBlock": hexOf(from), "toBlock": hexOf(to),
+	}})
+}
+
 // EthBlockReceipts calls eth_getBlockReceipts: the number of receipts of a block, one for each transaction. An unknown block has none.
 func (c *Client) EthBlockReceipts(ctx context.Context, chain string, number uint64) (int, error) {
 	all, err := call(ctx, c, getBlockReceipts, chain, []any{hexOf(number)})

@@ -1,0 +1,535 @@
+package dataservice
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/sha3"
+
+	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/cb58"
+	"github.com/avax-exporter/avax-exporter/scrape/data"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
+)
+
+var (
+	icmChainRead = metric.New("avax_icm_chain_read_timestamp_seconds",
+		"Time up to which the exporter has read the messages of a chain, in Unix seconds. If it is older than five minutes, the oldest pending message to this "+
+			"chain is not exported, because it may have arrived.", "chain")
+	icmContradicted = metric.New("avax_icm_contradicted_messages",
+		"Messages of a monitored address whose status in the Data service is another one than on the chains, for more than ten minutes. Absent without the "+
+			"Data service and its collector icm.", "address")
+)
+
+// ICMChains reads from the chains what ICM reads from the Data service, and shares its families.
+var ICMChains = &collector.Spec{
+	Name: "icm_chains",
+	Help: "Cross-chain messages between your EVM chains, from the logs of the messenger contract on your nodes. Off by default, because of its cost. The label " +
+		"address is the messenger (AVAX_ICM_MESSENGERS).",
+	Calls: []string{"eth_getBlockByNumber", "eth_getLogs", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
+	Every: time.Minute,
+	Off:   true,
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmMessageInfo, icmChainRead,
+		icmContradicted},
+	Bind: collector.Per(collector.Network, collectICMChains),
+}
+
+// Messenger is the address of the messenger contract TeleporterMessenger on the chains of Mainnet and Fuji. It is the same on each chain, because of how
+// it is deployed.
+const Messenger = "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf"
+
+// The events of the messenger, in the notation of the Ethereum ABI. The source is ITeleporterMessenger.sol of github.com/ava-labs/icm-contracts.
+var (
+	icmMessageType = "(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes)"
+	icmSent        = topic("SendCrossChainMessage(bytes32,bytes32," + icmMessageType + ",(address,uint256))")
+	icmFeeAdded    = topic("AddFeeAmount(bytes32,(address,uint256))")
+	icmReceived    = topic("ReceiveCrossChainMessage(bytes32,bytes32,address,address," + icmMessageType + ")")
+	icmExecuted    = topic("MessageExecuted(bytes32,bytes32)")
+	icmFailed      = topic("MessageExecutionFailed(bytes32,bytes32," + icmMessageType + ")")
+	icmReceipted   = topic("ReceiptReceived(bytes32,bytes32,address,(address,uint256))")
+	icmTopics      = []string{icmSent, icmFeeAdded, icmReceived, icmExecuted, icmFailed, icmReceipted}
+)
+
+func topic(event string) string {
+	hash := sha3.NewLegacyKeccak256()
+	hash.Write([]byte(event))
+	return "0x" + hex.EncodeToString(hash.Sum(nil))
+}
+
+const (
+	// icmRange is the maximum number of blocks of one call.
+	icmRange = 2048
+	// icmMaxRanges is the maximum number of calls to one chain in a run, answered or refused.
+	icmMaxRanges = 50
+	// icmAgain is the number of blocks that each run reads again. A node may have shown blocks that were not accepted, or may have indexed logs late.
+	icmAgain = 64
+	// icmGrowAfter is how long a limit of a gateway counts. Then twice the range is tried.
+	icmGrowAfter = time.Hour
+	// icmCurrent is the age up to which it is known what a chain has received.
+	icmCurrent = 5 * time.Minute
+	// icmDiffersAfter is how long two sources differ before that counts.
+	icmDiffersAfter = 10 * time.Minute
+	// icmMaxOfChains is the maximum number of stored messages. Further ones are not counted.
+	icmMaxOfChains = 20_000
+)
+
+// icmEvents are the events of a message: the blocks that have them; 0: no block has.
+type icmEvents struct {
+	Sent     uint64 `json:",omitempty"`
+	Received uint64 `json:",omitempty"`
+	Executed uint64 `json:",omitempty"`
+	Failed   uint64 `json:",omitempty"`
+	Receipt  uint64 `json:",omitempty"`
+	Token    string `json:",omitempty"` // of the fee
+	Fee      float64
+	Dated    bool   `json:",omitempty"` // the time of sending is that of the block
+	Why      string `json:",omitempty"` // see icmMessageInfo
+}
+
+// icmOfChains is the stored value.
+type icmOfChains struct {
+	icmTotals
+	Chains  map[string]*icmChain // by blockchain ID
+	Differs map[string]time.Time // since when the Data service has another status of a message
+}
+
+// icmChain is how far a chain was read.
+type icmChain struct {
+	Contract string
+	Start    time.Time // of reading: earlier messages do not count
+	First    uint64    // block after the newest one at that time
+	Next     uint64    // first block that was never read
+	Read     time.Time // begin of the last run that reached the newest block
+	Range    uint64    // blocks of a call that a gateway accepts; 0: icmRange
+	Limited  time.Time // when Range changed
+	Nonce    uint64    // highest one of blocks before those of Recent
+	Recent   map[uint64]icmBlock
+
+	chain nodes.Chain
+}
+
+// icmBlock is a block with events that a later run reads again.
+type icmBlock struct {
+	Hash  string
+	Nonce uint64 // highest one of its sent messages
+}
+
+// settled returns the first block that is read again.
+func (c *icmChain) settled() uint64 { return max(c.First, c.Next-min(c.Next, icmAgain)) }
+
+func collectICMChains(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
+	const entry = "icm_chains"
+	t := collector.Load[icmOfChains](ups, entry)
+	if t.Chains == nil {
+		t.Chains, t.Recent = map[string]*icmChain{}, map[string]icmMessage{}
+	}
+	names, contracts := map[string]string{}, map[string]string{}
+	t.unsure = map[string]bool{}
+	var errs []error
+	all := ups.Chains()
+	for i, c := range all {
+		limited, cancel := nodes.DivideTime(ctx, len(all)-i)
+		b, err := ups.Pool.KnownBlockchain(limited, c)
+		if err == nil {
+			names[b.ID], contracts[b.ID] = c.Name, messengerOf(ups, c)
+			err = t.readChain(limited, ups, c, b.ID, contracts[b.ID], out)
+		}
+		cancel()
+		if err != nil && !errors.Is(err, metric.ErrNotOffered) {
+			errs = append(errs, fmt.Errorf("%s: %w", c.Name, err))
+		}
+	}
+	for id, c := range t.Chains {
+		t.unsure[id] = names[id] == "" || time.Since(c.Read) >= icmCurrent
+		if names[id] != "" && !c.Read.IsZero() {
+			out.SetTime(icmChainRead, c.Read, names[id])
+		}
+	}
+	for id, m := range t.Recent {
+		m.Status, m.Receipt = m.Events.status(), m.Events.Receipt > 0
+		t.Recent[id] = m
+	}
+	t.date(ctx, ups, out)
+	t.giveUp(time.Now())
+	t.compareWithService(ups, out)
+	t.close()
+	ups.Save(out, entry, t)
+	t.set(out, func(l icmLane) string { return cmp.Or(contracts[l.Source], contracts[l.Destination], Messenger) }, names)
+	if err := errors.Join(errs...); err != nil && len(errs) < len(all) {
+		return metric.WithSamples(err)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// messengerOf returns the address of the messenger on a chain. An entry without a name counts for all chains.
+func messengerOf(ups *collector.Upstreams, c nodes.Chain) string {
+	address := Messenger
+	for _, m := range ups.Watched().Messengers {
+		if m.Name == c.Name {
+			return m.Value
+		}
+		if m.Name == m.Value {
+			address = m.Value
+		}
+	}
+	return address
+}
+
+// readChain reads the blocks since the last run, and the last of those before again. Two nodes or more must give the same answer.
+func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, of nodes.Chain, id, contract string, out *metric.Batch) error {
+	began := time.Now()
+	head, err := collector.NewestHeight(ctx, ups, of)
+	if err != nil {
+		return err
+	}
+	c := t.Chains[id]
+	if c == nil || c.Contract != contract {
+		c = &icmChain{Contract: contract, Start: began, First: head + 1, Next: head + 1}
+		t.Chains[id] = c
+	}
+	c.chain = of
+	if c.Recent == nil {
+		c.Recent = map[uint64]icmBlock{}
+	}
+	size := min(cmp.Or(c.Range, icmRange), icmRange)
+	if size < icmRange && time.Since(c.Limited) >= icmGrowAfter {
+		size, c.Limited = 2*size, began
+	}
+	from := c.settled()
+	for range icmMaxRanges {
+		if from > head {
+			break
+		}
+		to := min(head, from+size-1)
+		logs, err := nodes.Agreed(ctx, ups.Pool, nodes.FactLogs, sameLogs, func(ctx context.Context, n *nodes.Node) ([]node.EthLog, error) {
+			return nodes.Optional(n.EthLogsOf(ctx, of.Ref, contract, icmTopics, from, to))
+		})
+		outcome := scrape.OutcomeOf(err)
+		if to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout && ctx.Err() == nil) {
+			size = (to - from + 1) / 2
+			continue
+		}
+		if err == nil {
+			err = t.take(ctx, ups, id, logs, from, to)
+		}
+		if err != nil {
+			return err
+		}
+		if size != cmp.Or(c.Range, icmRange) { // a range was accepted, after larger ones were refused, or in spite of the known limit
+			c.Range, c.Limited = size, began
+		}
+		c.Next, from = max(c.Next, to+1), to+1
+	}
+	if from <= head {
+		out.Note("%s: more blocks than one run reads: the next run continues", of.Name)
+		return nil
+	}
+	c.Read = began
+	return nil
+}
+
+func sameLogs(a, b []node.EthLog) bool {
+	return slices.EqualFunc(a, b, func(a, b node.EthLog) bool {
+		return a.BlockHash == b.BlockHash && a.Data == b.Data && slices.Equal(a.Topics, b.Topics)
+	})
+}
+
+// take replaces the events of these blocks of a chain by those of logs. If a block has no logs any more, the block is requested: if it is the same, the
+// node lacks its logs, and the events stay.
+func (t *icmOfChains) take(ctx context.Context, ups *collector.Upstreams, id string, logs []node.EthLog, from, to uint64) error {
+	c, hashes := t.Chains[id], map[uint64]string{}
+	for _, l := range logs {
+		if at := uint64(l.BlockNumber); !l.Removed && from <= at && at <= to {
+			hashes[at] = l.BlockHash
+		}
+	}
+	for at, before := range c.Recent {
+		hash := hashes[at]
+		if at < from || at > to || hash == before.Hash {
+			continue
+		}
+		if hash == "" {
+			b, err := t.block(ctx, ups, c, at)
+			if err != nil {
+				return err
+			}
+			hash = b.Hash
+		}
+		if hash != before.Hash {
+			t.forget(id, at)
+			delete(c.Recent, at)
+		}
+	}
+	for _, l := range logs {
+		if at := uint64(l.BlockNumber); hashes[at] == l.BlockHash && !l.Removed {
+			c.Recent[at] = icmBlock{l.BlockHash, max(c.Recent[at].Nonce, t.add(id, l))}
+		}
+	}
+	return nil
+}
+
+func (t *icmOfChains) block(ctx context.Context, ups *collector.Upstreams, c *icmChain, at uint64) (node.EthBlock, error) {
+	return nodes.First(ctx, ups.Pool, nodes.BasisBlock, func(ctx context.Context, n *nodes.Node) (node.EthBlock, error) {
+		return n.EthBlockByNumber(ctx, c.chain.Ref, &at)
+	})
+}
+
+// forget removes the events of a block that is no longer part of its chain.
+func (t *icmOfChains) forget(chain string, at uint64) {
+	for id, m := range t.Recent {
+		e := m.Events
+		source, destination := []*uint64{&e.Sent, &e.Receipt}, []*uint64{&e.Received, &e.Executed, &e.Failed}
+		for of, blocks := range map[string][]*uint64{m.Source: source, m.Destination: destination} {
+			for _, block := range blocks {
+				if of == chain && *block == at {
+					*block = 0
+				}
+			}
+		}
+		if e.Sent+e.Receipt+e.Received+e.Executed+e.Failed == 0 {
+			delete(t.Recent, id)
+		}
+	}
+}
+
+// add adds an event of a chain to its message, and returns the nonce of a sent message. A message may be sent again until its receipt arrives: its nonce is
+// then below that of messages that are no longer read.
+func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
+	at := uint64(l.BlockNumber)
+	if len(l.Topics) < 2 {
+		return 0
+	}
+	event, id, other := l.Topics[0], strings.ToLower(l.Topics[1]), ""
+	if len(l.Topics) > 2 {
+		other = blockchainID(l.Topics[2])
+	}
+	m, known := t.Recent[id]
+	words := wordsOf(l.Data)
+	if event == icmSent && len(words) > 2 {
+		if i := words[0].Uint64() / 32; words[0].IsUint64() && i < uint64(len(words)) && words[i].IsUint64() {
+			nonce = words[i].Uint64()
+		}
+	}
+	again := event == icmSent && nonce <= t.Chains[chain].Nonce
+	if !known && (event == icmFeeAdded || again || t.Chains[other] == nil || len(t.Recent) >= icmMaxOfChains) {
+		return nonce
+	}
+	if !known {
+		m = icmMessage{Source: chain, Destination: other, At: time.Now(), Seen: time.Now(), Events: &icmEvents{}}
+		if event != icmSent && event != icmReceipted {
+			m.Source, m.Destination = other, chain
+		}
+	}
+	e := m.Events
+	switch event {
+	case icmSent:
+		if e.Sent == 0 || at < e.Sent {
+			e.Sent = at
+		}
+		if e.Token == "" && len(words) > 2 {
+			e.Token, e.Fee = words[1].Text(16), floatOf(words[2])
+		}
+	case icmFeeAdded:
+		if len(words) > 1 {
+			e.Token, e.Fee, e.Why = words[0].Text(16), floatOf(words[1]), ""
+		}
+	case icmReceived:
+		e.Received = at
+		if len(l.Topics) > 3 && len(l.Topics[3]) == 66 {
+			m.Deliverer = "0x" + l.Topics[3][26:]
+		}
+	case icmExecuted:
+		e.Executed = at
+	case icmFailed:
+		e.Failed = at
+	case icmReceipted:
+		e.Receipt = at
+	}
+	t.Recent[id] = m
+	return nonce
+}
+
+// wordsOf returns the words of 32 bytes that the data of a log has.
+func wordsOf(text string) (words []*big.Int) {
+	content, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
+	if err != nil {
+		return nil
+	}
+	for word := range slices.Chunk(content, 32) {
+		words = append(words, new(big.Int).SetBytes(word))
+	}
+	return words
+}
+
+func floatOf(n *big.Int) float64 {
+	f, _ := new(big.Float).SetInt(n).Float64()
+	return f
+}
+
+// blockchainID returns the ID in a topic in the notation of the P-Chain; empty if there is none.
+func blockchainID(topic string) string {
+	id, err := hex.DecodeString(strings.TrimPrefix(topic, "0x"))
+	if err != nil || len(id) != 32 {
+		return ""
+	}
+	return cb58.Encode(id)
+}
+
+// status returns the status. A message without content, which only carries receipts, is received and neither executed nor failed.
+func (e *icmEvents) status() string {
+	switch arrived := e.Executed > 0 || e.Received > 0; {
+	case e.Failed > 0 && e.Executed == 0:
+		return icmExecutionFailed
+	case arrived && e.Sent > 0:
+		return data.ICMDelivered
+	case arrived && e.Received > 0:
+		return data.ICMDeliveredSourceNotIndexed
+	case e.Sent > 0:
+		return data.ICMPending
+	}
+	return "" // a receipt, or a repeated execution, of an older message
+}
+
+// date requests the times of the messages that are exported: the oldest pending one and the newest delivered one of each pair of chains.
+func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) {
+	type lane struct{ source, destination string }
+	waiting, newest := map[lane][]string{}, map[lane]string{}
+	for _, id := range slices.Sorted(maps.Keys(t.Recent)) {
+		m := t.Recent[id]
+		on := lane{m.Source, m.Destination}
+		switch m.Status {
+		case data.ICMPending:
+			waiting[on] = append(waiting[on], id)
+		case data.ICMDelivered:
+			if before, found := newest[on]; !found || m.Events.Received > t.Recent[before].Events.Received {
+				newest[on] = id
+			}
+		}
+	}
+	at := func(chain string, block uint64) time.Time {
+		b, err := t.block(ctx, ups, t.Chains[chain], block)
+		if err != nil {
+			out.Note("time of a message not known: %v", err)
+			return time.Time{}
+		}
+		return b.Time()
+	}
+	for on, ids := range waiting {
+		slices.SortFunc(ids, t.compare)
+		for _, id := range ids {
+			m := t.Recent[id]
+			if !m.Events.Dated {
+				if sent := at(on.source, m.Events.Sent); !sent.IsZero() {
+					m.At, m.Events.Dated = sent, true
+				}
+			}
+			if m.At.Before(t.Chains[on.destination].Start) { // it may have arrived before
+				delete(t.Recent, id)
+				continue
+			}
+			t.explain(m)
+			t.Recent[id] = m
+			break
+		}
+	}
+	for on, id := range newest {
+		if m := t.Recent[id]; m.Arrived.IsZero() && m.Events.Received > 0 {
+			sent, arrived := at(on.source, m.Events.Sent), at(on.destination, m.Events.Received)
+			if !sent.IsZero() && !arrived.IsZero() {
+				m.At, m.Arrived = sent, arrived
+				t.Recent[id] = m
+			}
+		}
+	}
+}
+
+// explain finds out why a message waits although later ones do not.
+func (t *icmOfChains) explain(m icmMessage) {
+	for _, later := range t.Recent {
+		e := later.Events
+		switch {
+		case later.Source != m.Source || later.Destination != m.Destination || later.Status != data.ICMDelivered || e.Sent <= m.Events.Sent:
+		case m.Events.Fee > 0 && e.Token != m.Events.Token || e.Fee <= m.Events.Fee:
+			m.Events.Why = "overtaken"
+		case m.Events.Why == "":
+			m.Events.Why = "fee"
+		}
+	}
+}
+
+// close moves messages to the sums that no later run reads again, and whose status does not change any more.
+func (t *icmOfChains) close() {
+	for id, m := range t.Recent {
+		e, source, destination := m.Events, t.Chains[m.Source], t.Chains[m.Destination]
+		final := m.Status == data.ICMDelivered || m.Status == "" || m.Status == data.ICMDeliveredSourceNotIndexed && source.Read.After(m.Seen)
+		if final && max(e.Sent, e.Receipt) < source.settled() && max(e.Received, e.Executed, e.Failed) < destination.settled() {
+			t.addToSums(id)
+		}
+	}
+	for _, c := range t.Chains {
+		for at, b := range c.Recent {
+			if at < c.settled() {
+				c.Nonce = max(c.Nonce, b.Nonce)
+				delete(c.Recent, at)
+			}
+		}
+	}
+}
+
+// compareWithService compares the messages with those of the Data service, for each monitored address. The Data service knows messages as pending that are
+// not stored here any more because they were delivered.
+func (t *icmOfChains) compareWithService(ups *collector.Upstreams, out *metric.Batch) {
+	if ups.Data == nil {
+		return
+	}
+	since := map[string]time.Time{}
+	plain := func(status string) string {
+		switch status {
+		case icmGivenUp:
+			return data.ICMPending
+		case data.ICMDeliveredSourceNotIndexed, "":
+			return data.ICMDelivered
+		}
+		return status
+	}
+	for _, address := range collector.Values(ups.Watched().EVM) {
+		service := collector.Load[icmTotals](ups, ups.Data.Entry("icm", address))
+		if service.Events.Read.IsZero() {
+			continue
+		}
+		differ := 0
+		for id, theirs := range service.Recent {
+			source, destination := t.Chains[theirs.Source], t.Chains[theirs.Destination]
+			if source == nil || destination == nil || t.unsure[theirs.Source] || t.unsure[theirs.Destination] ||
+				theirs.At.Before(source.Start) || theirs.At.Before(destination.Start) {
+				continue
+			}
+			ours := plain(t.Recent["0x"+strings.ToLower(strings.TrimPrefix(id, "0x"))].Status)
+			if ours == plain(theirs.Status) {
+				continue
+			}
+			if since[id] = t.Differs[id]; since[id].IsZero() {
+				since[id] = time.Now()
+			}
+			if time.Since(since[id]) >= icmDiffersAfter {
+				differ++
+				out.Note("message %s: %s on the chains, %s in the Data service", id, ours, theirs.Status)
+			}
+		}
+		out.Set(icmContradicted, float64(differ), address)
+	}
+	t.Differs = since
+}

@@ -1,0 +1,319 @@
+package collectors_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/state"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
+)
+
+// counts returns the sums of a page over all lanes, by status.
+func counts(page string) map[string]int {
+	all := map[string]int{}
+	for line := range strings.Lines(page) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), " "); found && strings.HasPrefix(name, "avax_icm_messages{") {
+			_, status, _ := strings.Cut(name, `status="`)
+			n, _ := strconv.Atoi(value)
+			all[strings.TrimSuffix(status, `"}`)] += n
+		}
+	}
+	return all
+}
+
+// restartWith replaces the upstreams as a restart does: only what is in the directory is kept.
+func (w *world) restartWith(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	w.ups = upstreams(t, w, w.network)
+	w.ups.State = must.Get(state.Open(dir))(t)
+	w.setNodes(t, names...)
+}
+
+// 10,000 messages between three chains, while nodes limit the range of a query, the exporter restarts, is killed with an old state, and nodes show blocks
+// that are not accepted: each message is counted once, none is lost, and none that was delivered is reported as waiting.
+func TestICMChainsCountsEachMessageOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		names := []string{"foxtrot"}
+		dir, old := t.TempDir(), t.TempDir()
+		for _, c := range []string{"C", "examplel1", "examplepoa"} {
+			w.network.SetBlockPeriod(c, 2*time.Second)
+		}
+		w.restartWith(t, dir, names...)
+		began := time.Now()
+		first := w.page(t, "icm_chains")
+		if n := counts(first); len(n) > 0 {
+			t.Errorf("before the first message: %v", n)
+		}
+		time.Sleep(time.Minute)
+		for _, lane := range [][2]string{{"C", "examplel1"}, {"examplel1", "C"}, {"C", "examplepoa"}, {"examplepoa", "examplel1"}, {"examplel1", "examplepoa"}} {
+			w.network.SendICM(lane[0], lane[1], 4*time.Second)
+		}
+		w.network.ResetCalls()
+		runs := 0
+		for minute := range icmMinutes {
+			time.Sleep(time.Minute)
+			switch {
+			case minute == 20: // gateways
+				w.network.Node("foxtrot").LimitLogs(9)
+			case minute == 40:
+				w.network.Node("foxtrot").LimitLogs(0)
+			case minute%10 == 3: // a node shows other blocks, and the exporter restarts meanwhile
+				w.network.Node("foxtrot").Fork("C")
+				w.network.Node("foxtrot").Fork("examplel1")
+				time.Sleep(20 * time.Second)
+				w.page(t, "icm_chains")
+				w.restartWith(t, dir, names...)
+			case minute%10 == 4:
+				w.network.Node("foxtrot").CatchUp("C")
+				w.network.Node("foxtrot").CatchUp("examplel1")
+			case minute%10 == 6:
+				copyFiles(t, dir, old)
+			case minute%10 == 8: // killed, and the last two runs were not written
+				copyFiles(t, old, dir)
+				w.restartWith(t, dir, names...)
+				continue
+			case minute == 75: // off for a while
+				w.restartWith(t, dir, names...)
+				time.Sleep(15 * time.Minute)
+			}
+			w.page(t, "icm_chains")
+			runs++
+		}
+		w.network.StopICM()
+		time.Sleep(3 * time.Minute)
+		page := w.page(t, "icm_chains")
+		sent, delivered := w.network.CountICM(began)
+		got := counts(page)
+		t.Logf("%d messages sent, %d delivered: %v", sent, delivered, got)
+		if sent < 10_000 || sent != delivered {
+			t.Fatalf("%d sent, %d delivered: the test needs 10,000, all delivered", sent, delivered)
+		}
+		if got["delivered"] != delivered || got["pending"]+got["given_up"]+got["execution_failed"] > 0 {
+			t.Errorf("%d delivered: counted %v", delivered, got)
+		}
+		calls := map[string]int{}
+		for _, c := range w.network.Calls() {
+			if strings.HasPrefix(c.Method, "eth_") {
+				calls[c.Method]++
+			}
+		}
+		files, size := must.Get(filepath.Glob(filepath.Join(dir, "*.json")))(t), int64(0)
+		for _, file := range files {
+			size += must.Get(os.Stat(file))(t).Size()
+		}
+		t.Logf("%d runs over three chains: calls %v; state of %d KiB", runs, calls, size>>10)
+	})
+}
+
+func copyFiles(t *testing.T, from, to string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(from, "*.json"))
+	for _, file := range files {
+		must.Do(t, os.WriteFile(filepath.Join(to, filepath.Base(file)), must.Get(os.ReadFile(file))(t), 0o600))
+	}
+}
+
+const icmMinutes = 125
+
+// lane is a part of the labels of the messages from the C-Chain to examplel1.
+const lane = `{address="` + simnet.Messenger + `",source="C",destination="examplel1"`
+
+// later lets time pass, with a run each minute, and returns the samples of the last.
+func (w world) later(t *testing.T, minutes int) (page string) {
+	t.Helper()
+	for range minutes {
+		time.Sleep(time.Minute)
+		page = w.page(t, "icm_chains")
+	}
+	return page
+}
+
+// icmWorld runs the collector once over the nodes, and sends messages from the C-Chain to examplel1.
+func icmWorld(t *testing.T, names []string, test func(t *testing.T, w world)) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, names...)
+		w.page(t, "icm_chains")
+		time.Sleep(10 * time.Second)
+		w.network.SendICM("C", "examplel1", 20*time.Second)
+		test(t, w)
+	})
+}
+
+// Without a relayer, messages wait. Their age is that of the oldest one, and its ID and block are exported.
+func TestICMChainsWaitWithoutARelayer(t *testing.T) {
+	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
+		wantNoSeries(t, w.later(t, 3), "avax_icm_message_info")
+		w.network.HoldICM(true)
+		began := time.Now()
+		page := w.later(t, 10)
+		oldest := valueOf(t, page, "avax_icm_oldest_pending_timestamp_seconds"+lane+"}")
+		if age := float64(began.Unix()) - oldest; age < -20 || age > 60 {
+			t.Errorf("the oldest message was sent %g s before the relayer stopped", age)
+		}
+		if !strings.Contains(page, `status="pending",message="0x`) || !strings.Contains(page, `why="waiting"} 1`) {
+			t.Errorf("no message is named:\n%s", page)
+		}
+		w.network.HoldICM(false)
+		page = w.later(t, 2)
+		wantNoSeries(t, page, "avax_icm_message_info")
+		if n := counts(page); n["pending"] > 3 || n["delivered"] < 30 {
+			t.Errorf("after the relayer has resumed: %v", n)
+		}
+	})
+}
+
+// A call that fails counts as failed until it is repeated with success.
+func TestICMChainsFailedCallsUntilRepeated(t *testing.T) {
+	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
+		w.network.FailICM(true)
+		w.later(t, 5)
+		w.network.FailICM(false)
+		page := w.later(t, 10)
+		if n := counts(page); n["execution_failed"] < 10 || !strings.Contains(page, `status="execution_failed",message="0x`) {
+			t.Errorf("no failed calls: %v", n)
+		}
+		w.network.RetryICM()
+		page = w.later(t, 3)
+		if n := counts(page); n["execution_failed"] != 0 {
+			t.Errorf("after the repetition: %v", n)
+		}
+		wantNoSeries(t, page, `status="execution_failed",message=`)
+		sent, _ := w.network.CountICM(time.Now().Add(-18*time.Minute - 10*time.Second))
+		if n := counts(page); n["delivered"]+n["pending"] != sent {
+			t.Errorf("%d sent, counted %v", sent, n)
+		}
+	})
+}
+
+// A message without a fee that the relayer leaves is told from one that waits like all others.
+func TestICMChainsMessageWithoutAFee(t *testing.T) {
+	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
+		w.network.StopICM()
+		w.later(t, 3)
+		w.network.PaidICM(true)
+		w.network.SendICM("C", "examplel1", 20*time.Second)
+		page := w.later(t, 9)
+		if !strings.Contains(page, `why="fee"} 1`) {
+			t.Errorf("no message waits because of its fee:\n%s", page)
+		}
+		w.network.PaidICM(false)
+		if page = w.later(t, 5); !strings.Contains(page, `why="overtaken"} 1`) {
+			t.Errorf("no message was overtaken:\n%s", page)
+		}
+	})
+}
+
+// Anybody may send a message again until its receipt arrives. A delivered message does not wait because of that.
+func TestICMChainsMessageSentAgainDoesNotWait(t *testing.T) {
+	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {
+		began := time.Now()
+		w.later(t, 10)
+		w.network.StopICM()
+		w.later(t, 5)
+		w.network.ResendICM(14 * time.Minute)
+		page := w.later(t, 3)
+		_, delivered := w.network.CountICM(began.Add(-time.Second))
+		if n := counts(page); n["pending"] > 0 || n["delivered"] != delivered {
+			t.Errorf("%d delivered, counted %v", delivered, n)
+		}
+	})
+}
+
+// A receipt counts although its message is no longer stored, and once.
+func TestICMChainsReceipts(t *testing.T) {
+	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {
+		page := w.later(t, 90)
+		receipts := valueOf(t, page, "avax_icm_receipts"+lane+"}")
+		if receipts < 88 || receipts > 105 {
+			t.Errorf("%g receipts, want those of the messages of the first half hour and some from before", receipts)
+		}
+	})
+}
+
+// While it is not known what the destination has received, no message waits there.
+func TestICMChainsUnreadDestinationIsNotBlamed(t *testing.T) {
+	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
+		w.later(t, 3)
+		w.network.Node("alpha").SetChain("examplel1", simnet.Untracked)
+		w.network.Node("foxtrot").Inject(simnet.Refused(-32000, "internal"), "eth_getLogs")
+		time.Sleep(20 * time.Minute)
+		spec, job := w.job(t, "icm_chains", "network")
+		page, _, err := once(t.Context(), spec, job)
+		if err == nil || !strings.Contains(err.Error(), "examplel1") {
+			t.Errorf("the run does not name the chain: %v", err)
+		}
+		wantNoSeries(t, page, "avax_icm_oldest_pending_timestamp_seconds"+lane)
+		wantNoSeries(t, page, `destination="examplel1",status="pending",message=`)
+		if n := counts(page); n["pending"] < 30 {
+			t.Errorf("the messages of the last minutes are not counted: %v", n)
+		}
+		w.network.Node("foxtrot").Recover()
+		if n := counts(w.later(t, 2)); n["pending"] > 4 {
+			t.Errorf("after the node answers again: %v", n)
+		}
+	})
+}
+
+// A node that lacks its logs takes nothing away, whether it is the only one or one of three.
+func TestICMChainsNodeWithoutLogs(t *testing.T) {
+	for _, names := range [][]string{{"foxtrot"}, {"foxtrot", "alpha", "bravo"}} {
+		icmWorld(t, names, func(t *testing.T, w world) {
+			before := counts(w.later(t, 5))
+			w.network.Node("foxtrot").Lose("C", simnet.Logs)
+			w.network.Node("foxtrot").Lose("examplel1", simnet.Logs)
+			now := counts(w.later(t, 1))
+			if now["delivered"] < before["delivered"] || now["delivered"]+now["pending"] < before["delivered"]+before["pending"] {
+				t.Errorf("%v: %v became %v", names, before, now)
+			}
+			w.network.Node("foxtrot").Restore()
+			page := w.later(t, 2)
+			sent, _ := w.network.CountICM(time.Now().Add(-8*time.Minute - 1*time.Second))
+			if n := counts(page); n["delivered"]+n["pending"] != sent {
+				t.Errorf("%v: %d sent, counted %v", names, sent, n)
+			}
+		})
+	}
+}
+
+// Another messenger is configured for all chains or for one. Its messages are others.
+func TestICMChainsOtherMessenger(t *testing.T) {
+	const other = "0x00000000000000000000000000000000000000aa"
+	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {
+		w.ups.Watch.Messengers = []collector.Item{{Name: "C", Value: other}}
+		w.later(t, 3)
+		found := false
+		for _, c := range w.network.Calls() {
+			found = found || c.Method == "eth_getLogs"
+		}
+		if n := counts(w.later(t, 3)); !found || n["pending"] > 0 {
+			t.Errorf("logs asked: %t; the messages of the usual messenger are counted: %v", found, n)
+		}
+	})
+}
+
+// Where both sources know a message, a lasting difference is counted and named.
+func TestICMChainsAndDataServiceAreCompared(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.ups.Watch.EVM = collector.Unnamed(simnet.Account)
+		both := func(minutes int) (page string) {
+			for range minutes {
+				time.Sleep(time.Minute)
+				page = w.page(t, "icm_chains")
+				w.page(t, "icm")
+			}
+			return page
+		}
+		series := `avax_icm_contradicted_messages{address="` + simnet.Account + `"}`
+		wantSeries(t, both(30), series, "0")
+		w.network.SetIndexLag("examplel1", 3*time.Hour)
+		if n := valueOf(t, both(45), series); n == 0 {
+			t.Error("the Data service does not know deliveries, and nothing differs")
+		}
+	})
+}
