@@ -16,8 +16,8 @@ import (
 
 var (
 	icmMessages = metric.New("avax_icm_messages",
-		"Messages between chains, by status. address is a monitored address that sent or received them (collector icm, counted from one day before the address "+
-			"was first monitored), or the messenger contract (collector icm_chains, all messages since its first run). Status "+
+		"Messages between chains, by status. Of the collector icm, address is a monitored address that sent or received them, counted from one day before the "+
+			"address was first monitored. Of the collector icm_chains, address is the messenger contract, and all messages since its first run count. Status "+
 			"pending: not delivered. Status given_up: pending for a week, no longer tracked. Status delivered: delivered and executed. Status "+
 			"delivered_source_not_indexed: delivered, but the sending is not known. Status execution_failed: delivered, but the call "+
 			"on the destination chain failed. The labels source and destination are names of AVAX_CHAINS, or blockchain IDs. Only 100 pairs of chains have series "+
