@@ -313,3 +313,31 @@ func TestNoYesAfterStrangersHaveDisconnected(t *testing.T) {
 		}
 	})
 }
+
+// A node that has just become a validator of an L1 counts before a collector has noticed it.
+func TestNoYesAfterANodeHasBecomeAValidator(t *testing.T) {
+	inWorld(t, incident{nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true}, func(t *testing.T, w *world) {
+		time.Sleep(4 * time.Minute)
+		y := &yesWorld{World: w.World, own: []string{"echo", "foxtrot"}}
+		if status, answer := y.Get(t, "/safe-to-stop?hold=false&node=echo"); status != http.StatusOK {
+			t.Error(answer)
+		}
+		time.Sleep(17 * time.Second) // after a run
+		replace(w, old[:3], time.Second)
+		denied := 0
+		for range 70 {
+			time.Sleep(time.Second)
+			truth := y.denied("echo")
+			if truth == "" {
+				continue
+			}
+			denied++
+			if yes := y.get(t, "/safe-to-stop?hold=false&node=echo"); yes != "" && y.denied("echo") != "" {
+				t.Errorf("%s, but %s", yes, truth)
+			}
+		}
+		if denied == 0 {
+			t.Error("nothing is denied")
+		}
+	})
+}

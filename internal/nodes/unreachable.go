@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
@@ -85,18 +86,26 @@ type Presence struct {
 	Node    string
 	ID      string   // its node ID; empty if it does not answer
 	Stopped []string // names of the monitored chains of subnets that do not answer there, although the node does
-	Peers   []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
+	// Validates are the names of the monitored chains of subnets that it runs and validates now, by its own P-Chain.
+	Validates []string
+	Peers     []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
 }
 
-// Ask calls all nodes of the network now and their chains of subnets, asks which of these node IDs are their peers, and returns what they say before ctx
-// ends. No earlier answer counts.
+// Ask calls all nodes of the network now and their chains of subnets, asks which of these chains they validate and which of these node IDs are their peers, and
+// returns what they say before ctx ends. No earlier answer counts.
 func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
+	chains := p.SubnetChains()
+	subnets := make([]string, len(chains)) // empty if not known
+	for i, c := range chains {
+		if b, err := p.Blockchain(ctx, c); err == nil {
+			subnets[i] = b.SubnetID
+		}
+	}
 	ctx = scrape.MaxAge(scrape.Fresh(ctx), time.Millisecond)
 	all := slices.DeleteFunc(slices.Clone(p.Nodes()), (*Node).OtherNetwork)
 	_, found, _ := callAll(ctx, all, false, func(ctx context.Context, n *Node) (Presence, error) {
 		is := Presence{Node: n.Name()}
-		chains := p.SubnetChains()
-		stopped := make([]bool, len(chains))
+		stopped, validates := make([]bool, len(chains)), make([]bool, len(chains))
 		var calls sync.WaitGroup
 		for i, c := range chains {
 			calls.Go(func() {
@@ -104,7 +113,11 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
 					return err
 				})
-				stopped[i] = IsStopped(err)
+				if stopped[i] = IsStopped(err); err != nil || subnets[i] == "" || n.KnownID() == "" {
+					return
+				}
+				set, err := n.PlatformCurrentValidators(ctx, subnets[i], n.KnownID())
+				validates[i] = err == nil && slices.ContainsFunc(set, func(v node.Validator) bool { return v.NodeID == n.KnownID() })
 			})
 		}
 		var peers []string
@@ -128,6 +141,9 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 		for i, c := range chains {
 			if stopped[i] && is.ID != "" {
 				is.Stopped = append(is.Stopped, c.Name)
+			}
+			if validates[i] && is.ID == n.KnownID() {
+				is.Validates = append(is.Validates, c.Name)
 			}
 		}
 		return is, nil

@@ -155,10 +155,10 @@ func (st *Status) Sample() (ids []string) {
 }
 
 // Contradicted returns what nodes say now that the last good run of safe_to_stop did not count, so that a yes about these nodes does not hold: a node, a chain
-// or a part of the weight that counts as connected is not, or another node answers at an address. It is empty if there is nothing.
+// or a part of the weight that counts as connected is not, a node validates another chain, or another node answers at an address. It is empty if there is nothing.
 func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 	facts, counted := st.validatorSets(), st.safeToStopRun.Facts.Unreachable
-	var silent, stopped, changed, alone []string
+	var silent, stopped, joined, changed, alone []string
 	peers := map[string][]string{}
 	for _, is := range now {
 		id := facts.Nodes[is.Node]
@@ -170,6 +170,11 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 		}
 		if is.Peers != nil {
 			peers[is.Node] = is.Peers
+		}
+		for _, set := range facts.Sets {
+			if slices.Contains(is.Validates, set.Chain) && len(set.Views) > 0 && set.Members != nil && !set.Members[is.ID] {
+				joined = append(joined, is.Node+" of "+set.Chain)
+			}
 		}
 		for _, chain := range is.Stopped {
 			if i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == chain }); i >= 0 && facts.Sets[i].Views.Up(is.ID) {
@@ -201,6 +206,9 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 	}
 	if silent = append(silent, stopped...); len(silent) > 0 {
 		texts = append(texts, words.Brief(silent)+" did not answer within 2 s and counts as connected")
+	}
+	if len(joined) > 0 {
+		texts = append(texts, words.Brief(joined)+" is a new validator and does not count as one")
 	}
 	if len(changed) > 0 {
 		texts = append(texts, words.Brief(changed)+" has another node ID now, whose validator sets are not counted yet")
