@@ -91,6 +91,32 @@ type Presence struct {
 	Peers     []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
 }
 
+// validates reports whether the node says that it validates a subnet.
+func (n *Node) validates(ctx context.Context, subnetID string) bool {
+	id := n.KnownID()
+	if subnetID == "" || id == "" {
+		return false
+	}
+	set, err := n.PlatformCurrentValidators(ctx, subnetID, id)
+	return err == nil && slices.ContainsFunc(set, func(v node.Validator) bool { return v.NodeID == id })
+}
+
+// peersAmong returns those of these node IDs that are peers of the node; nil if it does not say.
+func (n *Node) peersAmong(ctx context.Context, ids []string) []string {
+	if len(ids) == 0 { // it would list all peers
+		return nil
+	}
+	answer, err := n.PeersOf(ctx, ids...)
+	if err != nil {
+		return nil
+	}
+	peers := []string{}
+	for _, p := range answer.Peers {
+		peers = append(peers, p.NodeID)
+	}
+	return peers
+}
+
 // Ask calls all nodes of the network now and their chains of subnets, asks which of these chains they validate and which of these node IDs are their peers, and
 // returns what they say before ctx ends. No earlier answer counts.
 func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
@@ -113,24 +139,11 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
 					return err
 				})
-				if stopped[i] = IsStopped(err); err != nil || subnets[i] == "" || n.KnownID() == "" {
-					return
-				}
-				set, err := n.PlatformCurrentValidators(ctx, subnets[i], n.KnownID())
-				validates[i] = err == nil && slices.ContainsFunc(set, func(v node.Validator) bool { return v.NodeID == n.KnownID() })
+				stopped[i], validates[i] = IsStopped(err), err == nil && n.validates(ctx, subnets[i])
 			})
 		}
 		var peers []string
-		if len(ids) > 0 { // without IDs, all peers would be listed
-			calls.Go(func() {
-				if its, err := n.PeersOf(ctx, ids...); err == nil {
-					peers = []string{}
-					for _, p := range its.Peers {
-						peers = append(peers, p.NodeID)
-					}
-				}
-			})
-		}
+		calls.Go(func() { peers = n.peersAmong(ctx, ids) })
 		if who, err := n.Identity(ctx); err == nil {
 			is.ID = who.NodeID
 		}

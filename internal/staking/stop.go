@@ -244,6 +244,19 @@ type ValidatorSets struct {
 	Uncounted map[string]string
 }
 
+// Alone returns the nodes that have lost the peers with most of the primary network's stake since, and do not count as isolated yet. peers are those of each
+// node, and itself, by its name.
+func (s *ValidatorSets) Alone(peers map[string][]string) (names []string) {
+	for _, set := range s.Sets {
+		for _, name := range slices.Sorted(maps.Keys(peers)) {
+			if set.Chain == "P" && s.Isolated[name] == "" && set.Gone(map[string][]string{name: peers[name]}) > 0.5 {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
 // Of returns the sets that a node validates, and the chains of which this is not known.
 func (s *ValidatorSets) Of(id string) (sets []StopSet, unknown []string) {
 	for _, set := range s.Sets {

@@ -155,10 +155,11 @@ func (st *Status) Sample() (ids []string) {
 }
 
 // Contradicted returns what nodes say now that the last good run of safe_to_stop did not count, so that a yes about these nodes does not hold: a node, a chain
-// or a part of the weight that counts as connected is not, a node validates another chain, or another node answers at an address. It is empty if there is nothing.
+// or a part of the weight that counts as connected is not, a node validates another chain, or another node answers at an address. It is empty if there is
+// nothing.
 func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 	facts, counted := st.validatorSets(), st.safeToStopRun.Facts.Unreachable
-	var silent, stopped, joined, changed, alone []string
+	var silent, stopped, joined, changed []string
 	peers := map[string][]string{}
 	for _, is := range now {
 		id := facts.Nodes[is.Node]
@@ -172,38 +173,15 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 			peers[is.Node] = is.Peers
 		}
 		for _, set := range facts.Sets {
-			if slices.Contains(is.Validates, set.Chain) && len(set.Views) > 0 && set.Members != nil && !set.Members[is.ID] {
+			switch {
+			case slices.Contains(is.Validates, set.Chain) && len(set.Views) > 0 && set.Members != nil && !set.Members[is.ID]:
 				joined = append(joined, is.Node+" of "+set.Chain)
-			}
-		}
-		for _, chain := range is.Stopped {
-			if i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == chain }); i >= 0 && facts.Sets[i].Views.Up(is.ID) {
-				stopped = append(stopped, chain+" of "+is.Node)
+			case slices.Contains(is.Stopped, set.Chain) && set.Views.Up(is.ID):
+				stopped = append(stopped, set.Chain+" of "+is.Node)
 			}
 		}
 	}
-	var texts []string
-	for _, set := range facts.Sets {
-		if set.Chain == "P" {
-			for _, name := range slices.Sorted(maps.Keys(peers)) {
-				if facts.Isolated[name] == "" && set.Gone(map[string][]string{name: peers[name]}) > 0.5 {
-					alone = append(alone, name)
-				}
-			}
-		}
-	}
-	var ids []string
-	for _, name := range stop {
-		ids = append(ids, facts.Nodes[name])
-	}
-	shares, _ := st.shares(facts, ids...)
-	for _, share := range shares {
-		i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == share.Chain })
-		if gone := facts.Sets[i].Gone(peers); share.Leaves*(1-gone) < staking.Quorum {
-			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected and count as connected",
-				words.Percent(gone), share.whole(), share.Chain))
-		}
-	}
+	alone, texts := facts.Alone(peers), st.gone(facts, peers, stop)
 	if silent = append(silent, stopped...); len(silent) > 0 {
 		texts = append(texts, words.Brief(silent)+" did not answer within 2 s and counts as connected")
 	}
@@ -220,6 +198,23 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 		return ""
 	}
 	return strings.Join(texts, "; ") + ": retry in a few seconds"
+}
+
+// gone returns the sets of which so much weight has disconnected since the run that these nodes must not stop, as sentences. peers are those of each node.
+func (st *Status) gone(facts *staking.ValidatorSets, peers map[string][]string, stop []string) (texts []string) {
+	var ids []string
+	for _, name := range stop {
+		ids = append(ids, facts.Nodes[name])
+	}
+	shares, _ := st.shares(facts, ids...)
+	for _, share := range shares {
+		i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == share.Chain })
+		if gone := facts.Sets[i].Gone(peers); share.Leaves*(1-gone) < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected and count as connected",
+				words.Percent(gone), share.whole(), share.Chain))
+		}
+	}
+	return texts
 }
 
 // oldest is the maximum age of a run: it may take half a period.
