@@ -98,6 +98,10 @@ func TestDemoExportsEveryFamily(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		look()
+		w.HoldICM(true) // no incident lets a message wait for so long that it is shown
+		time.Sleep(15 * time.Minute)
+		look()
+		w.HoldICM(false)
 		// No incident ends a staking period. The collector that compares runs every ten minutes, and must see the new end before it.
 		for _, m := range []string{"golf", "hotel"} {
 			w.Network.EndDelegations(m, time.Now().Add(25*time.Minute))

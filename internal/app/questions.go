@@ -76,6 +76,7 @@ var Questions = []Question{
 	{"WATCH_CONTRACTS", "", called, nil},
 	{"WATCH_TOKENS", "", called, nil},
 	{"WATCH_SIGNATURES", "", called, nil},
+	{"ICM_MESSENGERS", "", "Is it an address? The collector icm_chains asks the nodes for its logs.", nil},
 	{"DATA_URL", "", called + " Is the budget enough?", nil},
 	{"DATA_API_KEY_FILE", "", "The file is read, and the service is called with the key.", nil},
 	{"DATA_BUDGET", "", "Is it enough for the collectors?", nil},

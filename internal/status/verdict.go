@@ -209,7 +209,7 @@ func (st *Status) gone(facts *staking.ValidatorSets, peers map[string][]string, 
 	shares, _ := st.shares(facts, ids...)
 	for _, share := range shares {
 		i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == share.Chain })
-		if gone := facts.Sets[i].Gone(peers); share.Leaves*(1-gone) < staking.Quorum {
+		if gone := facts.Sets[i].Gone(peers); gone > 0 && share.Leaves*(1-gone) < staking.Quorum {
 			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected and count as connected",
 				words.Percent(gone), share.whole(), share.Chain))
 		}
