@@ -263,20 +263,18 @@ func primaryViews(ctx context.Context, ups *collector.Upstreams, ids map[*nodes.
 		connected, err := connectedTo(ctx, n, own)
 		self := ids[n]
 		o := staking.SetView{By: n.Name(), ID: self, Sum: staking.Weights{Up: stake[self], Total: all}, Up: map[string]uint64{self: stake[self]}}
-		for id := range connected {
-			if id == self {
-				continue
-			}
-			o.Sum.Up += stake[id]
-			if own[id] {
-				o.Up[id] = stake[id]
-			}
-		}
 		mu.Lock()
 		defer mu.Unlock()
 		up[self] = stake[self]
 		for id := range connected {
+			if id == self {
+				continue
+			}
 			up[id] = stake[id]
+			o.Sum.Up += stake[id]
+			if own[id] {
+				o.Up[id] = stake[id]
+			}
 		}
 		return o, err
 	})

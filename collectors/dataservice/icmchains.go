@@ -197,6 +197,7 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 	}
 	c := t.Chains[id]
 	if c == nil || c.Contract != contract {
+		t.drop(id)
 		c = &icmChain{Contract: contract, Start: began, First: head + 1, Next: head + 1}
 		t.Chains[id] = c
 	}
@@ -239,6 +240,12 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 	}
 	c.Read = began
 	return nil
+}
+
+// drop removes the messages of a chain, which are those of another contract.
+func (t *icmOfChains) drop(chain string) {
+	t.Lanes = slices.DeleteFunc(t.Lanes, func(l icmLane) bool { return l.Source == chain || l.Destination == chain })
+	maps.DeleteFunc(t.Recent, func(_ string, m icmMessage) bool { return m.Source == chain || m.Destination == chain })
 }
 
 func sameLogs(a, b []node.EthLog) bool {

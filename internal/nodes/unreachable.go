@@ -123,7 +123,7 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 	chains := p.SubnetChains()
 	subnets := make([]string, len(chains)) // empty if not known
 	for i, c := range chains {
-		if b, err := p.Blockchain(ctx, c); err == nil {
+		if b, err := p.KnownBlockchain(ctx, c); err == nil {
 			subnets[i] = b.SubnetID
 		}
 	}
