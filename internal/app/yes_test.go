@@ -293,25 +293,32 @@ func TestNoYesAfterANodeHasLostItsPeers(t *testing.T) {
 	})
 }
 
-// Validators of others, of which the exporter knows no more than that they are peers, count as gone before a collector has noticed it.
-func TestNoYesAfterStrangersHaveDisconnected(t *testing.T) {
-	inWorld(t, incident{}, func(t *testing.T, w *world) {
-		time.Sleep(4 * time.Minute)
-		y := &yesWorld{World: w.World, own: []string{"alpha", "bravo", "charlie"}}
-		if status, answer := y.Get(t, "/safe-to-stop?hold=false&node=alpha"); status != http.StatusOK {
-			t.Error(answer)
-		}
-		time.Sleep(17 * time.Second) // after a run
-		each(large[:5], w.Disconnect)
-		for range 70 {
-			time.Sleep(time.Second)
-			for _, name := range y.own {
-				if yes := y.get(t, "/safe-to-stop?hold=false&node="+name); yes != "" {
-					t.Errorf("%s, but %s", yes, y.denied(name))
+// Validators of others, of which the exporter knows no more than that they are active peers, count as gone before a collector has noticed it.
+func TestNoYesAfterStrangersHaveGone(t *testing.T) {
+	for name, leave := range map[string]func(w *world){
+		"disconnected": func(w *world) { each(large[:5], w.Disconnect) },
+		"inactive":     func(w *world) { each(members[:6], func(m string) { w.SetBalance("examplel1", m, 0) }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, incident{}, func(t *testing.T, w *world) {
+				time.Sleep(4 * time.Minute)
+				y := &yesWorld{World: w.World, own: []string{"alpha", "bravo", "charlie"}}
+				if status, answer := y.Get(t, "/safe-to-stop?hold=false&node=alpha"); status != http.StatusOK {
+					t.Error(answer)
 				}
-			}
-		}
-	})
+				time.Sleep(17 * time.Second) // after a run
+				leave(w)
+				for range 70 {
+					time.Sleep(time.Second)
+					for _, name := range y.own {
+						if yes := y.get(t, "/safe-to-stop?hold=false&node="+name); yes != "" {
+							t.Errorf("%s, but %s", yes, y.denied(name))
+						}
+					}
+				}
+			})
+		})
+	}
 }
 
 // A node that has just become a validator of an L1 counts before a collector has noticed it.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
 // peerDetectionDelay is the maximum time until peers report that a stopped or hanging node is not connected. The
@@ -86,19 +85,29 @@ type Presence struct {
 	Node    string
 	ID      string   // its node ID; empty if it does not answer
 	Stopped []string // names of the monitored chains of subnets that do not answer there, although the node does
-	// Validates are the names of the monitored chains of subnets that it runs and validates now, by its own P-Chain.
-	Validates []string
-	Peers     []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
+	// Active are those of the nodes it was asked about, and itself, that are active validators of a monitored chain of a subnet, by its own P-Chain, by the
+	// name of the chain. A chain that it does not run, or about which it does not say, is absent.
+	Active map[string][]string
+	Peers  []string // those of the nodes it was asked about that are its peers, and its own ID; nil if it does not say
 }
 
-// validates reports whether the node says that it validates a subnet.
-func (n *Node) validates(ctx context.Context, subnetID string) bool {
-	id := n.KnownID()
-	if subnetID == "" || id == "" {
-		return false
+// activeAmong returns those of these node IDs, and its own, that are active validators of a subnet by its P-Chain; nil if it does not say.
+func (n *Node) activeAmong(ctx context.Context, subnetID string, ids []string) []string {
+	own := n.KnownID()
+	if subnetID == "" || own == "" {
+		return nil
 	}
-	set, err := n.PlatformCurrentValidators(ctx, subnetID, id)
-	return err == nil && slices.ContainsFunc(set, func(v node.Validator) bool { return v.NodeID == id })
+	set, err := n.PlatformCurrentValidators(ctx, subnetID, append(slices.Clone(ids), own)...)
+	if err != nil {
+		return nil
+	}
+	active := []string{}
+	for _, v := range set {
+		if v.Balance == nil || *v.Balance > 0 { // a validator of a permissioned subnet has none
+			active = append(active, v.NodeID)
+		}
+	}
+	return active
 }
 
 // peersAmong returns those of these node IDs that are peers of the node; nil if it does not say.
@@ -117,8 +126,8 @@ func (n *Node) peersAmong(ctx context.Context, ids []string) []string {
 	return peers
 }
 
-// Ask calls all nodes of the network now and their chains of subnets, asks which of these chains they validate and which of these node IDs are their peers, and
-// returns what they say before ctx ends. No earlier answer counts.
+// Ask calls all nodes of the network now and their chains of subnets, asks which of these node IDs are active validators of the chains and which are their
+// peers, and returns what they say before ctx ends. No earlier answer counts.
 func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 	chains := p.SubnetChains()
 	subnets := make([]string, len(chains)) // empty if not known
@@ -130,8 +139,8 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 	ctx = scrape.MaxAge(scrape.Fresh(ctx), time.Millisecond)
 	all := slices.DeleteFunc(slices.Clone(p.Nodes()), (*Node).OtherNetwork)
 	_, found, _ := callAll(ctx, all, false, func(ctx context.Context, n *Node) (Presence, error) {
-		is := Presence{Node: n.Name()}
-		stopped, validates := make([]bool, len(chains)), make([]bool, len(chains))
+		is := Presence{Node: n.Name(), Active: map[string][]string{}}
+		stopped, active := make([]bool, len(chains)), make([][]string, len(chains))
 		var calls sync.WaitGroup
 		for i, c := range chains {
 			calls.Go(func() {
@@ -139,7 +148,9 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
 					return err
 				})
-				stopped[i], validates[i] = IsStopped(err), err == nil && n.validates(ctx, subnets[i])
+				if stopped[i] = IsStopped(err); err == nil {
+					active[i] = n.activeAmong(ctx, subnets[i], ids)
+				}
 			})
 		}
 		var peers []string
@@ -155,8 +166,8 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 			if stopped[i] && is.ID != "" {
 				is.Stopped = append(is.Stopped, c.Name)
 			}
-			if validates[i] && is.ID == n.KnownID() {
-				is.Validates = append(is.Validates, c.Name)
+			if active[i] != nil && is.ID == n.KnownID() {
+				is.Active[c.Name] = active[i]
 			}
 		}
 		return is, nil

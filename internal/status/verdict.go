@@ -174,14 +174,14 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 		}
 		for _, set := range facts.Sets {
 			switch {
-			case slices.Contains(is.Validates, set.Chain) && len(set.Views) > 0 && set.Members != nil && !set.Members[is.ID]:
+			case slices.Contains(is.Active[set.Chain], is.ID) && len(set.Views) > 0 && set.Members != nil && !set.Members[is.ID]:
 				joined = append(joined, is.Node+" of "+set.Chain)
 			case slices.Contains(is.Stopped, set.Chain) && set.Views.Up(is.ID):
 				stopped = append(stopped, set.Chain+" of "+is.Node)
 			}
 		}
 	}
-	alone, texts := facts.Alone(peers), st.gone(facts, peers, stop)
+	alone, texts := facts.Alone(peers), st.gone(facts, now, stop)
 	if silent = append(silent, stopped...); len(silent) > 0 {
 		texts = append(texts, words.Brief(silent)+" did not answer within 2 s and counts as connected")
 	}
@@ -200,8 +200,8 @@ func (st *Status) Contradicted(now []nodes.Presence, stop ...string) string {
 	return strings.Join(texts, "; ") + ": retry in a few seconds"
 }
 
-// gone returns the sets of which so much weight has disconnected since the run that these nodes must not stop, as sentences. peers are those of each node.
-func (st *Status) gone(facts *staking.ValidatorSets, peers map[string][]string, stop []string) (texts []string) {
+// gone returns the sets of which so much weight has disconnected or become inactive since the run that these nodes must not stop, as sentences.
+func (st *Status) gone(facts *staking.ValidatorSets, now []nodes.Presence, stop []string) (texts []string) {
 	var ids []string
 	for _, name := range stop {
 		ids = append(ids, facts.Nodes[name])
@@ -209,8 +209,16 @@ func (st *Status) gone(facts *staking.ValidatorSets, peers map[string][]string, 
 	shares, _ := st.shares(facts, ids...)
 	for _, share := range shares {
 		i := slices.IndexFunc(facts.Sets, func(s staking.StopSet) bool { return s.Chain == share.Chain })
-		if gone := facts.Sets[i].Gone(peers); gone > 0 && share.Leaves*(1-gone) < staking.Quorum {
-			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected and count as connected",
+		there := map[string][]string{} // validators that are active and connected, by the name of the node that says so
+		for _, is := range now {
+			if is.Peers == nil {
+				continue
+			}
+			active, says := is.Active[share.Chain]
+			there[is.Node] = slices.DeleteFunc(slices.Clone(is.Peers), func(id string) bool { return says && !slices.Contains(active, id) })
+		}
+		if gone := facts.Sets[i].Gone(there); gone > 0 && share.Leaves*(1-gone) < staking.Quorum {
+			texts = append(texts, fmt.Sprintf("validators with about %s of the connected %s of %s have disconnected or become inactive, and count as connected",
 				words.Percent(gone), share.whole(), share.Chain))
 		}
 	}
