@@ -82,7 +82,7 @@ func TestICMChainsCountsEachMessageOnce(t *testing.T) {
 				w.restartWith(t, dir, names...)
 				time.Sleep(15 * time.Minute)
 			}
-			wantNoSeries(t, w.page(t, "icm_chains"), `status="pending",message=`) // a relayer needs seconds
+			wantNoSeries(t, w.page(t, "icm_chains"), "avax_icm_oldest_message_timestamp_seconds") // a relayer needs seconds
 			runs++
 		}
 		w.network.StopICM()
@@ -151,7 +151,7 @@ func icmWorld(t *testing.T, names []string, test func(t *testing.T, w world)) {
 // Without a relayer, messages wait. Their age is that of the oldest one, and its ID and block are exported.
 func TestICMChainsWaitWithoutARelayer(t *testing.T) {
 	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
-		wantNoSeries(t, w.later(t, 3), "avax_icm_message_info")
+		wantNoSeries(t, w.later(t, 3), "avax_icm_oldest_message_timestamp_seconds")
 		w.network.HoldICM(true)
 		began := time.Now()
 		page := w.later(t, 10)
@@ -159,12 +159,12 @@ func TestICMChainsWaitWithoutARelayer(t *testing.T) {
 		if age := float64(began.Unix()) - oldest; age < -20 || age > 60 {
 			t.Errorf("the oldest message was sent %g s before the relayer stopped", age)
 		}
-		if !strings.Contains(page, `status="pending",message="0x`) || !strings.Contains(page, `why="waiting"} 1`) {
+		if !strings.Contains(page, `status="pending",why="waiting",message="0x`) {
 			t.Errorf("no message is named:\n%s", page)
 		}
 		w.network.HoldICM(false)
 		page = w.later(t, 2)
-		wantNoSeries(t, page, "avax_icm_message_info")
+		wantNoSeries(t, page, "avax_icm_oldest_message_timestamp_seconds")
 		if n := counts(page); n["pending"] > 3 || n["delivered"] < 30 {
 			t.Errorf("after the relayer has resumed: %v", n)
 		}
@@ -178,7 +178,7 @@ func TestICMChainsFailedCallsUntilRepeated(t *testing.T) {
 		w.later(t, 5)
 		w.network.FailICM(false)
 		page := w.later(t, 10)
-		if n := counts(page); n["execution_failed"] < 10 || !strings.Contains(page, `status="execution_failed",message="0x`) {
+		if n := counts(page); n["execution_failed"] < 10 || !strings.Contains(page, `status="execution_failed",why="",message="0x`) {
 			t.Errorf("no failed calls: %v", n)
 		}
 		w.network.RetryICM()
@@ -186,7 +186,7 @@ func TestICMChainsFailedCallsUntilRepeated(t *testing.T) {
 		if n := counts(page); n["execution_failed"] != 0 {
 			t.Errorf("after the repetition: %v", n)
 		}
-		wantNoSeries(t, page, `status="execution_failed",message=`)
+		wantNoSeries(t, page, `status="execution_failed",why="",message=`)
 		sent, _ := w.network.CountICM(time.Now().Add(-18*time.Minute - 10*time.Second))
 		if n := counts(page); n["delivered"]+n["pending"] != sent {
 			t.Errorf("%d sent, counted %v", sent, n)
@@ -202,12 +202,55 @@ func TestICMChainsMessageWithoutAFee(t *testing.T) {
 		w.network.PaidICM(true)
 		w.network.SendICM("C", "examplel1", 20*time.Second)
 		page := w.later(t, 9)
-		if !strings.Contains(page, `why="fee"} 1`) {
+		if !strings.Contains(page, `why="fee",message="0x`) {
 			t.Errorf("no message waits because of its fee:\n%s", page)
 		}
 		w.network.PaidICM(false)
-		if page = w.later(t, 5); !strings.Contains(page, `why="overtaken"} 1`) {
+		if page = w.later(t, 5); !strings.Contains(page, `why="overtaken",message="0x`) {
 			t.Errorf("no message was overtaken:\n%s", page)
+		}
+	})
+}
+
+// A message that nobody delivers does not hide that the relayer stops: the first message after the last delivered one is exported too.
+func TestICMChainsRelayerStopsBehindAnOvertakenMessage(t *testing.T) {
+	icmWorld(t, []string{"alpha", "foxtrot"}, func(t *testing.T, w world) {
+		w.network.StopICM()
+		w.later(t, 3)
+		w.network.PaidICM(true)
+		w.network.SendICM("C", "examplel1", 20*time.Second)
+		page := w.later(t, 15)
+		wantNoSeries(t, page, `why="waiting"`)
+		w.network.HoldICM(true)
+		stopped := time.Now()
+		page = w.later(t, 10)
+		const family = "avax_icm_oldest_message_timestamp_seconds"
+		ages := map[string]time.Duration{}
+		for line := range strings.Lines(page) {
+			if name, value, found := strings.Cut(strings.TrimSpace(line), " "); found && strings.HasPrefix(name, family+lane) {
+				_, why, _ := strings.Cut(name, `why="`)
+				why, _, _ = strings.Cut(why, `"`)
+				ages[why] = stopped.Sub(time.Unix(int64(must.Get(strconv.ParseFloat(value, 64))(t)), 0))
+			}
+		}
+		if w, f := ages["waiting"], ages["fee"]; len(ages) != 2 || w < -2*time.Minute || w > 2*time.Minute || f < 14*time.Minute {
+			t.Errorf("sent before the relayer stopped: %v, want one that waits since then, and one that paid too little", ages)
+		}
+	})
+}
+
+// A message that may have arrived before its destination was read does not wait: the messenger of one chain was another one for a while, and the source
+// chain is read again.
+func TestICMChainsMessageFromBeforeTheDestinationWasRead(t *testing.T) {
+	const other = "0x00000000000000000000000000000000000000aa"
+	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {
+		w.later(t, 3)
+		w.ups.Watch.Messengers = []collector.Item{{Name: "examplel1", Value: other}}
+		w.later(t, 1)
+		w.ups.Watch.Messengers = nil
+		w.network.StopICM()
+		if n := counts(w.later(t, 3)); n["pending"] > 0 {
+			t.Errorf("messages that have arrived count as waiting: %v", n)
 		}
 	})
 }
@@ -252,7 +295,7 @@ func TestICMChainsUnreadDestinationIsNotBlamed(t *testing.T) {
 			t.Errorf("the run does not name the chain: %v", err)
 		}
 		wantNoSeries(t, page, "avax_icm_oldest_pending_timestamp_seconds"+lane)
-		wantNoSeries(t, page, `destination="examplel1",status="pending",message=`)
+		wantNoSeries(t, page, `destination="examplel1",status="pending",why=`)
 		if n := counts(page); n["pending"] < 30 {
 			t.Errorf("the messages of the last minutes are not counted: %v", n)
 		}

@@ -34,11 +34,12 @@ var (
 		"Delivered messages whose receipt has arrived at the source chain. The collector icm requests each message for two days after it was sent or "+
 			"delivered: a later receipt does not count there.",
 		"address", "source", "destination")
-	icmMessageInfo = metric.New("avax_icm_message_info",
-		"The message that has waited longest in this status; always 1. Statuses: pending for 5 minutes and more, and execution_failed. block is the block of the "+
-			"source chain that has the message. why says why a pending message may wait. fee: messages that were sent later and delivered paid more. overtaken: "+
-			"messages that were sent later were delivered. waiting: none was. block and why are empty if the messages come from the Data service.",
-		"address", "source", "destination", "status", "message", "block", "why")
+	icmOldestMessage = metric.New("avax_icm_oldest_message_timestamp_seconds",
+		"Time at which the message was sent that has waited longest for this reason, in Unix seconds. Statuses: pending for 5 minutes and more, "+
+			"and execution_failed. why says why a pending message may wait. waiting: no message that was sent later was delivered. overtaken: messages "+
+			"that were sent later were. fee: those paid more. block is the block of the source chain that has the message, or of the destination chain "+
+			"on which its call failed. It is empty if the message comes from the Data service, which says nothing about fees.",
+		"address", "source", "destination", "status", "why", "message", "block")
 	icmLastDelivery = metric.New("avax_icm_last_delivery_seconds",
 		"Time in seconds between the sending and the delivery of the message that was delivered last.", "address", "source", "destination")
 )
@@ -51,7 +52,7 @@ var ICM = &collector.Spec{
 	Calls: []string{data.ListICMMessages.Op(), data.GetICMMessage.Op(), "platform.getBlockchains",
 		"platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    2 * time.Minute,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmMessageInfo, icmRead},
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmOldestMessage, icmRead},
 	Bind:     collector.PerWithData(collector.Items(collector.Watchlist.EVMItems), collectICM),
 	Cost: func(_ collector.Watchlist, jobs int) map[string]int {
 		return map[string]int{data.ListICMMessages.Op(): jobs, data.GetICMMessage.Op(): jobs}
@@ -118,9 +119,17 @@ type icmLane struct {
 	Receipts            int
 	LastArrived         time.Time     // time of the last delivery
 	LastTook            time.Duration // time from sending to delivery of the message that was delivered last
+	LastSent            int64         // highest position of a delivered message
 
-	oldest time.Time         // when the oldest pending message was sent; zero if no message is pending
-	first  map[string]string // ID of the message that has waited longest, by status
+	oldest time.Time // when the oldest pending message was sent; zero if no message is pending
+}
+
+// position orders the messages of a lane by the time of sending: the block of the source chain if it is known, or else the time.
+func (m icmMessage) position() int64 {
+	if m.Events != nil {
+		return int64(m.Events.Sent)
+	}
+	return m.At.Unix()
 }
 
 const (
@@ -349,11 +358,51 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 	if m.Status == data.ICMDelivered && m.Arrived.After(l.LastArrived) {
 		l.LastArrived, l.LastTook = m.Arrived, m.Arrived.Sub(m.At)
 	}
+	if m.Status == data.ICMDelivered {
+		l.LastSent = max(l.LastSent, m.position())
+	}
 	return lanes, l
 }
 
 // icmShownAfter is how long a message is pending before its ID is exported.
 const icmShownAfter = 5 * time.Minute
+
+// icmWait is a reason to wait.
+type icmWait struct{ source, destination, status, why string }
+
+// longest returns the ID of the message that has waited longest, for each reason.
+func (t *icmTotals) longest() map[icmWait]string {
+	type pair struct{ source, destination string }
+	lastSent := map[pair]int64{}
+	for _, l := range t.Lanes {
+		lastSent[pair{l.Source, l.Destination}] = l.LastSent
+	}
+	for _, m := range t.Recent {
+		if on := (pair{m.Source, m.Destination}); m.Status == data.ICMDelivered {
+			lastSent[on] = max(lastSent[on], m.position())
+		}
+	}
+	longest := map[icmWait]string{}
+	for id, m := range t.Recent {
+		if !m.mayChange() || t.unsure[m.Destination] {
+			continue
+		}
+		w := icmWait{m.Source, m.Destination, m.Status, ""}
+		switch {
+		case m.Status != data.ICMPending:
+		case m.position() >= lastSent[pair{m.Source, m.Destination}]:
+			w.why = "waiting"
+		case m.Events != nil && m.Events.Fees == onlyHigher:
+			w.why = "fee"
+		default:
+			w.why = "overtaken"
+		}
+		if first, found := longest[w]; !found || t.compare(id, first) < 0 {
+			longest[w] = id
+		}
+	}
+	return longest
+}
 
 // set exports the messages. of returns the label address of a lane; names are the names of the monitored chains, by blockchain ID.
 func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[string]string) {
@@ -362,22 +411,14 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 		l.Counts, l.Deliverers = maps.Clone(l.Counts), maps.Clone(l.Deliverers)
 		lanes = append(lanes, l)
 	}
-	for id, m := range t.Recent {
+	for _, m := range t.Recent {
 		var l *icmLane
 		lanes, l = addMessage(lanes, m)
-		if t.unsure[m.Destination] || m.Status != data.ICMPending && m.Status != icmExecutionFailed {
-			continue
-		}
-		if l.first == nil {
-			l.first = map[string]string{}
-		}
-		if first, found := l.first[m.Status]; !found || t.compare(id, first) < 0 {
-			l.first[m.Status] = id
-		}
-		if m.Status == data.ICMPending && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
+		if m.Status == data.ICMPending && !t.unsure[m.Destination] && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
 			l.oldest = m.At
 		}
 	}
+	longest := t.longest()
 	for _, l := range lanes {
 		address, from, to := of(l), cmp.Or(names[l.Source], l.Source), cmp.Or(names[l.Destination], l.Destination)
 		for _, status := range []string{data.ICMPending, icmGivenUp, data.ICMDelivered, data.ICMDeliveredSourceNotIndexed, icmExecutionFailed} {
@@ -390,14 +431,15 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 			out.Set(icmDeliveries, float64(n), address, from, to, deliverer)
 		}
 		out.Set(icmReceipts, float64(l.Receipts), address, from, to)
-		for status, id := range l.first {
-			m, block, why := t.Recent[id], "", ""
+		for w, id := range longest {
+			m, block := t.Recent[id], ""
+			if w.source != l.Source || w.destination != l.Destination || w.status == data.ICMPending && time.Since(m.At) < icmShownAfter {
+				continue
+			}
 			if m.Events != nil {
-				block, why = strconv.FormatUint(m.Events.Sent, 10), cmp.Or(m.Events.Why, "waiting")
+				block = strconv.FormatUint(cmp.Or(m.Events.Failed, m.Events.Sent), 10)
 			}
-			if status != data.ICMPending || time.Since(m.At) >= icmShownAfter {
-				out.Set(icmMessageInfo, 1, address, from, to, status, id, block, why)
-			}
+			out.SetTime(icmOldestMessage, m.At, address, from, to, w.status, w.why, id, block)
 		}
 		if !l.oldest.IsZero() {
 			out.SetTime(icmOldestPending, l.oldest, address, from, to)
@@ -410,11 +452,5 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 
 // compare orders two messages of a lane by the time of sending.
 func (t *icmTotals) compare(a, b string) int {
-	block := func(id string) uint64 {
-		if e := t.Recent[id].Events; e != nil {
-			return e.Sent
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(block(a), block(b)), t.Recent[a].At.Compare(t.Recent[b].At), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(t.Recent[a].position(), t.Recent[b].position()), t.Recent[a].At.Compare(t.Recent[b].At), cmp.Compare(a, b))
 }

@@ -40,7 +40,7 @@ var ICMChains = &collector.Spec{
 	Calls: []string{"eth_getBlockByNumber", "eth_getLogs", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every: time.Minute,
 	Off:   true,
-	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmMessageInfo, icmChainRead,
+	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmOldestMessage, icmChainRead,
 		icmContradicted},
 	Bind: collector.Per(collector.Network, collectICMChains),
 }
@@ -93,9 +93,17 @@ type icmEvents struct {
 	Receipt  uint64 `json:",omitempty"`
 	Token    string `json:",omitempty"` // of the fee
 	Fee      float64
-	Dated    bool   `json:",omitempty"` // the time of sending is that of the block
-	Why      string `json:",omitempty"` // see icmMessageInfo
+	Dated    bool    `json:",omitempty"` // the time of sending is that of the block
+	Fees     icmFees `json:",omitempty"` // of messages that were sent later and delivered
 }
+
+// icmFees compares fees.
+type icmFees int
+
+const (
+	onlyHigher icmFees = 1 + iota
+	notOnlyHigher
+)
 
 // icmOfChains is the stored value.
 type icmOfChains struct {
@@ -160,6 +168,7 @@ func collectICMChains(ctx context.Context, ups *collector.Upstreams, _ collector
 		m.Status, m.Receipt = m.Events.status(), m.Events.Receipt > 0
 		t.Recent[id] = m
 	}
+	t.compareFees()
 	t.date(ctx, ups, out)
 	t.giveUp(time.Now())
 	t.compareWithService(ups, out)
@@ -351,7 +360,7 @@ func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 		}
 	case icmFeeAdded:
 		if len(words) > 1 {
-			e.Token, e.Fee, e.Why = words[0].Text(16), floatOf(words[1]), ""
+			e.Token, e.Fee, e.Fees = words[0].Text(16), floatOf(words[1]), 0
 		}
 	case icmReceived:
 		e.Received = at
@@ -410,22 +419,8 @@ func (e *icmEvents) status() string {
 	return "" // a receipt, or a repeated execution, of an older message
 }
 
-// date requests the times of the messages that are exported: the oldest pending one and the newest delivered one of each pair of chains.
+// date requests the times of the messages that are exported: those that have waited longest, and the newest delivered one of each pair of chains.
 func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *metric.Batch) {
-	type lane struct{ source, destination string }
-	waiting, newest := map[lane][]string{}, map[lane]string{}
-	for _, id := range slices.Sorted(maps.Keys(t.Recent)) {
-		m := t.Recent[id]
-		on := lane{m.Source, m.Destination}
-		switch m.Status {
-		case data.ICMPending:
-			waiting[on] = append(waiting[on], id)
-		case data.ICMDelivered:
-			if before, found := newest[on]; !found || m.Events.Received > t.Recent[before].Events.Received {
-				newest[on] = id
-			}
-		}
-	}
 	at := func(chain string, block uint64) time.Time {
 		b, err := t.block(ctx, ups, t.Chains[chain], block)
 		if err != nil {
@@ -434,22 +429,27 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 		}
 		return b.Time()
 	}
-	for on, ids := range waiting {
-		slices.SortFunc(ids, t.compare)
-		for _, id := range ids {
+	for dropped := true; dropped; {
+		dropped = false
+		for wait, id := range t.longest() {
 			m := t.Recent[id]
-			if !m.Events.Dated {
-				if sent := at(on.source, m.Events.Sent); !sent.IsZero() {
+			if !m.Events.Dated && m.Events.Sent > 0 {
+				if sent := at(m.Source, m.Events.Sent); !sent.IsZero() {
 					m.At, m.Events.Dated = sent, true
 				}
 			}
-			if m.At.Before(t.Chains[on.destination].Start) { // it may have arrived before
-				delete(t.Recent, id)
-				continue
-			}
-			t.explain(m)
 			t.Recent[id] = m
-			break
+			if wait.status == data.ICMPending && m.At.Before(t.Chains[m.Destination].Start) { // it may have arrived before
+				delete(t.Recent, id)
+				dropped = true
+			}
+		}
+	}
+	newest := map[icmWait]string{}
+	for id, m := range t.Recent {
+		on := icmWait{source: m.Source, destination: m.Destination}
+		if before, found := newest[on]; m.Status == data.ICMDelivered && (!found || m.Events.Received > t.Recent[before].Events.Received) {
+			newest[on] = id
 		}
 	}
 	for on, id := range newest {
@@ -463,16 +463,26 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 	}
 }
 
-// explain finds out why a message waits although later ones do not.
-func (t *icmOfChains) explain(m icmMessage) {
-	for _, later := range t.Recent {
-		e := later.Events
-		switch {
-		case later.Source != m.Source || later.Destination != m.Destination || later.Status != data.ICMDelivered || e.Sent <= m.Events.Sent:
-		case m.Events.Fee > 0 && e.Token != m.Events.Token || e.Fee <= m.Events.Fee:
-			m.Events.Why = "overtaken"
-		case m.Events.Why == "":
-			m.Events.Why = "fee"
+// compareFees compares the fees of messages that wait with those of messages that were sent later and delivered.
+func (t *icmOfChains) compareFees() {
+	type pair struct{ source, destination string }
+	delivered := map[pair][]*icmEvents{}
+	for _, m := range t.Recent {
+		if m.Status == data.ICMDelivered {
+			delivered[pair{m.Source, m.Destination}] = append(delivered[pair{m.Source, m.Destination}], m.Events)
+		}
+	}
+	for _, m := range t.Recent {
+		if e := m.Events; m.Status == data.ICMPending && e.Fees != notOnlyHigher {
+			for _, later := range delivered[pair{m.Source, m.Destination}] {
+				switch {
+				case later.Sent <= e.Sent:
+				case e.Fee > 0 && later.Token != e.Token || later.Fee <= e.Fee:
+					e.Fees = notOnlyHigher
+				case e.Fees == 0:
+					e.Fees = onlyHigher
+				}
+			}
 		}
 	}
 }
