@@ -110,8 +110,8 @@ dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bi
 	internal/tools/dist
 
 .PHONY: newest
-newest: build tools ## Build the newest version of each program and library of the tests, and run the tests with it (half an hour)
-	@internal/tools/newest
+newest: build tools ## Build the newest version of each program and library of the tests, and run the tests with it (an hour); ONLY=thanos runs one row
+	@ONLY='$(ONLY)' internal/tools/newest
 
 .PHONY: release-check
 release-check: .tools/bin/actionlint ## List what is missing for a release
