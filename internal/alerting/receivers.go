@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -136,6 +137,8 @@ func success(resp *http.Response, body []byte) error {
 	switch {
 	case resp.StatusCode/100 == 3:
 		do = "redirects are not followed: configure the final address"
+	case bytes.Contains(body, []byte("no org id")): // Mimir, Loki and Cortex
+		do = "the server has tenants: add http_headers: {X-Scope-OrgID: {values: [TENANT]}} to AVAX_HTTP_CONFIG_FILE"
 	case resp.StatusCode == http.StatusUnauthorized, resp.StatusCode == http.StatusForbidden:
 		do = "add credentials to AVAX_HTTP_CONFIG_FILE"
 	case scrape.SpeaksTLS(resp.StatusCode, body):

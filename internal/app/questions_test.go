@@ -155,6 +155,7 @@ func TestCheckFindsWhatTheFirstOutageWould(t *testing.T) {
 		"Prometheus with the rules of others": {set("PROMETHEUS_URL",
 			answers(200, `{"status":"success","data":{"groups":[{"name":"g","rules":[{"name":"X","type":"alerting","query":"up"}]}]}}`), "ALERTING", "off"),
 			[]string{"none of the alert rules"}},
+		"a tenant's Prometheus":     {set("PROMETHEUS_URL", answers(401, "no org id"), "ALERTING", "off"), []string{"http_headers: {X-Scope-OrgID: {values: [TENANT]}} to AVAX_HTTP_CONFIG_FILE"}},
 		"Prometheus without access": {set("PROMETHEUS_URL", answers(401, ""), "ALERTING", "off"), []string{"401", "AVAX_HTTP_CONFIG_FILE"}},
 		"no Prometheus":             {set("PROMETHEUS_URL", answers(404, "not found"), "ALERTING", "off"), []string{"404", "correct its port and path"}},
 		"Prometheus behind a login": {set("PROMETHEUS_URL", answers(200, "<html><title>Log in"), "ALERTING", "off"), []string{"a web page"}},

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,19 +51,20 @@ var Asked = []struct{ Kind, Asks string }{
 	{"opsgenie", "Is the key accepted, when an alert is closed that does not exist? " + connected},
 	{"pagerduty", "Is the key accepted, when an incident is resolved that does not exist? " + connected},
 	{"pushover", "Are the token and the user valid? " + connected},
-	{"rocketchat", connected},
-	{"slack", "Is the webhook known? The question is a message without a text, which Slack refuses. " + connected},
+	{"rocketchat", "Are the user and the token valid? " + connected},
+	{"slack", "Is the webhook known, or is the token valid? A webhook gets a message without a text, which Slack refuses. " + connected},
 	{"sns", "Are the credentials accepted? The question is a message without a text, which SNS refuses."},
 	{"telegram", "Does the bot know the chat? " + connected},
 	{"victorops", connected},
-	{"webex", connected},
+	{"webex", "Does the bot know the room? " + connected},
 	{"webhook", connected},
-	{"wechat", connected},
+	{"wechat", "Are the ID and the secret valid? " + connected},
 }
 
 // question is a request to a service that notifies nobody, and whose answer says whether notifications would be accepted.
 type question struct {
-	method, url, body, kind string
+	method, url, body string
+	headers           map[string]string
 	// means returns why notifications would be refused.
 	means func(status int, body []byte) error
 }
@@ -107,11 +109,15 @@ func (r rehearsed) ask(ctx context.Context, route *dispatch.Route) error {
 	if err != nil {
 		return errors.New("invalid URL")
 	}
-	if q.kind != "" {
-		req.Header.Set("Content-Type", q.kind)
+	for name, value := range q.headers {
+		req.Header.Set(name, value)
 	}
 	resp, err := client.Do(req)
 	if err != nil {
+		var at *url.Error // its URL may have a secret
+		if errors.As(err, &at) {
+			err = at.Err
+		}
 		return fmt.Errorf("ask the service: %w", err)
 	}
 	defer resp.Body.Close()
@@ -132,7 +138,11 @@ func (r rehearsed) attempt(ctx context.Context, route *dispatch.Route, i notify.
 	over := testAlert(time.Now())
 	over.EndsAt = over.StartsAt
 	if _, err := guarded(notify.WithGroupKey(testContext(ctx, route, r.receiver.Name, over.StartsAt), route.Key()+":check"), i, over); err != nil {
-		return fmt.Errorf("ask the service: %w: correct the address, the key or the token", err)
+		do := "correct the address, the key or the token"
+		if r.kind == "opsgenie" && strings.Contains(err.Error(), "authenticate") {
+			do = "correct the key. An account in the EU needs the api_url of api.eu.opsgenie.com"
+		}
+		return fmt.Errorf("ask the service: %w: %s", err, do)
 	}
 	return nil
 }
@@ -167,10 +177,42 @@ func (r rehearsed) question() (*question, error) {
 			hook = c.APIURL.String()
 		}
 		hook, err := valueOr(hook, c.APIURLFile)
-		if at, parseErr := url.Parse(hook); err != nil || parseErr != nil || at.Hostname() != "hooks.slack.com" {
+		at, parseErr := url.Parse(hook)
+		switch {
+		case err != nil || parseErr != nil:
+			return nil, err
+		case strings.HasSuffix(at.Path, "/api/chat.postMessage"):
+			return &question{method: http.MethodPost, url: at.ResolveReference(&url.URL{Path: "auth.test"}).String(), means: statusRefusal}, nil
+		case strings.HasPrefix(at.Hostname(), "discord"): // a webhook of Discord that takes Slack's messages
+			return &question{method: http.MethodGet, url: strings.TrimSuffix(hook, "/slack"), means: statusRefusal}, nil
+		case at.Hostname() != "hooks.slack.com":
+			return nil, nil
+		}
+		return &question{method: http.MethodPost, url: hook, body: "{}", headers: map[string]string{"Content-Type": "application/json"}, means: slackRefusal}, nil
+	case *amconfig.WebexConfig: // a room's ID may be a template
+		messages := c.APIURL.String()
+		if path.Base(c.APIURL.Path) != "messages" || strings.Contains(c.RoomID, "{{") {
+			return nil, nil
+		}
+		return &question{method: http.MethodGet, url: strings.TrimSuffix(messages, "messages") + "rooms/" + url.PathEscape(c.RoomID), means: statusRefusal}, nil
+	case *amconfig.RocketchatConfig:
+		token, err := secretOr(c.Token, c.TokenFile)
+		if err != nil {
 			return nil, err
 		}
-		return &question{method: http.MethodPost, url: hook, body: "{}", kind: "application/json", means: slackRefusal}, nil
+		id, err := secretOr(c.TokenID, c.TokenIDFile)
+		if err != nil {
+			return nil, err
+		}
+		return &question{method: http.MethodGet, url: c.APIURL.JoinPath("api/v1/me").String(), means: statusRefusal,
+			headers: map[string]string{"X-Auth-Token": token, "X-User-Id": id}}, nil
+	case *amconfig.WechatConfig: // a notification asks this first
+		apiSecret, err := valueOr(string(c.APISecret), c.APISecretFile)
+		if err != nil {
+			return nil, err
+		}
+		return &question{method: http.MethodGet, url: c.APIURL.String() + "gettoken?" + url.Values{"corpid": {c.CorpID}, "corpsecret": {apiSecret}}.Encode(),
+			means: statusRefusal}, nil
 	case *amconfig.PushoverConfig:
 		token, err := valueOr(string(c.Token), c.TokenFile)
 		if err != nil {
@@ -182,7 +224,7 @@ func (r rehearsed) question() (*question, error) {
 		}
 		return &question{
 			method: http.MethodPost, url: "https://api.pushover.net/1/users/validate.json", means: statusRefusal,
-			body: url.Values{"token": {token}, "user": {user}}.Encode(), kind: "application/x-www-form-urlencoded",
+			body: url.Values{"token": {token}, "user": {user}}.Encode(), headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
 		}, nil
 	}
 	return nil, nil
@@ -195,6 +237,14 @@ func valueOr(value, file string) (string, error) {
 	}
 	text, err := os.ReadFile(file) //nolint:gosec // the configuration names it
 	return strings.TrimSpace(string(text)), err
+}
+
+// secretOr is valueOr of a secret that may be absent.
+func secretOr(value *httpconfig.Secret, file string) (string, error) {
+	if value == nil {
+		return valueOr("", file)
+	}
+	return valueOr(string(*value), file)
 }
 
 // statusRefusal returns the error of a client's mistake, such as an unknown webhook.

@@ -138,11 +138,16 @@ func TestReceiversFollowRedirectsOnlyIfTheFileSaysSo(t *testing.T) {
 func TestErrorsNameTheField(t *testing.T) {
 	const route = "route: {receiver: phone}\nreceivers:\n"
 	for text, want := range map[string]string{
-		route + `- {name: phone, telegram_configs: [{bot_token: c4n4ry, chat_id: "-100123"}]}`:      "line 3: chat_id: write a number without quotation marks",
-		route + `- {name: phone, webhook_configs: [{url: "http://c4n4ry/", send_resolved: maybe}]}`: "line 3: send_resolved: write true or false",
-		route + "- {name: phone}\n- {name: phone}":                                                  `receiver "phone" is there twice: rename one`,
-		route + "- {name: phone, slack_config: [{api_url: 'http://c4n4ry/'}]}":                      "unknown field slack_config: did you mean slack_configs?",
-		"route: {receiver: phone, group_wait: 30}\nreceivers: [{name: phone}]":                      "line 1: group_wait: write a duration with its unit, such as 30s",
+		route + `- {name: phone, telegram_configs: [{bot_token: c4n4ry, chat_id: "-100123"}]}`:                                                                  "line 3: chat_id: write a number without quotation marks",
+		route + `- {name: phone, webhook_configs: [{url: "http://c4n4ry/", send_resolved: maybe}]}`:                                                             "line 3: send_resolved: write true or false",
+		route + "- {name: phone}\n- {name: phone}":                                                                                                              `receiver "phone" is there twice: rename one`,
+		route + "- {name: phone, slack_config: [{api_url: 'http://c4n4ry/'}]}":                                                                                  "unknown field slack_config: did you mean slack_configs?",
+		route + "- {name: phone, webhook_configs: [{url: 'http://c4n4ry/'}], email_configs: [{to: a@b.example, from: a@b.example, smarthost: smtp.b.example}]}": "receiver phone, email[0]: address ",
+		route + "- {name: phone, email_configs: [{to: a@b.example, smarthost: 'smtp.b.example:587'}]}":                                                          "receiver phone, email[0]: no global SMTP from set",
+		"global: {smtp_from: a@b.example}\n" + route + "- {name: phone, email_configs: [{to: a@b.example}]}":                                                    "receiver phone, email[0]: no global SMTP smarthost set",
+		route + "- {name: chat, webhook_configs: [{url: 'http://c4n4ry/'}]}\n- {name: phone, victorops_configs: [{api_key: c4n4ry}]}":                           "receiver phone, victorops[0]: missing Routing key in VictorOps config",
+		route + "- {name: phone, webhook_configs: [{url: 'http://c4n4ry/'}, {url: c4n4ry.example/x}]}":                                                          "receiver phone, webhook[1]: invalid URL",
+		"route: {receiver: phone, group_wait: 30}\nreceivers: [{name: phone}]":                                                                                  "line 1: group_wait: write a duration with its unit, such as 30s",
 	} {
 		err := notify.Check(notify.Config{Text: []byte(text)})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "c4n4ry") {

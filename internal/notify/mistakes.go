@@ -63,7 +63,43 @@ func mistake(err error, config []byte) string {
 		}
 		return found
 	})
+	if text == err.Error() {
+		text = placed(text, config)
+	}
 	return secret.HideQuoted(text)
+}
+
+// placed prepends to an error the name of the receiver and the integration that has it, if one has.
+func placed(text string, config []byte) string {
+	var file struct {
+		Global    yaml.Node              `yaml:"global"`
+		Receivers []map[string]yaml.Node `yaml:"receivers"`
+	}
+	if yaml.Unmarshal(config, &file) != nil {
+		return text
+	}
+	for _, r := range file.Receivers {
+		for key, list := range r {
+			for i, one := range list.Content {
+				alone := map[string]any{
+					"route": map[string]string{"receiver": "it"}, "receivers": []any{map[string]any{"name": "it", key: []*yaml.Node{one}}},
+				}
+				if file.Global.Kind != 0 {
+					alone["global"] = &file.Global
+				}
+				written, err := yaml.Marshal(alone)
+				if err != nil {
+					continue
+				}
+				if _, err = amconfig.Load(string(written)); err == nil || err.Error() != text {
+					continue
+				}
+				name := r["name"]
+				return fmt.Sprintf("receiver %s, %s[%d]: %s", name.Value, strings.TrimSuffix(key, "_configs"), i, text)
+			}
+		}
+	}
+	return text
 }
 
 // fieldTypes returns the types of the fields of a configuration, by their names in YAML.

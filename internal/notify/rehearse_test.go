@@ -121,10 +121,21 @@ func TestProbeAsksServicesWithoutAnExample(t *testing.T) {
 		answer   string
 		want     string // empty: well
 	}{
-		"opsgenie":          {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 202, `{"result":"Request will be processed"}`, ""},
-		"opsgenie, bad key": {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 422, `{"message":"Key format is not valid!"}`, "Key format is not valid"},
-		"jira":              {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 200, `{"issues":[]}`, ""},
-		"jira, no access":   {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 401, `{"errorMessages":["Unauthorized"]}`, "Unauthorized"},
+		"opsgenie":            {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 202, `{"result":"Request will be processed"}`, ""},
+		"opsgenie, bad key":   {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 422, `{"message":"Key format is not valid!"}`, "Key format is not valid"},
+		"jira":                {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 200, `{"issues":[]}`, ""},
+		"jira, no access":     {"jira_configs: [{api_url: URL, project: x, issue_type: x, HTTP}]", 401, `{"errorMessages":["Unauthorized"]}`, "Unauthorized"},
+		"opsgenie, EU key":    {"opsgenie_configs: [{api_key: x, api_url: URL, HTTP}]", 403, `{"message":"Could not authenticate"}`, "needs the api_url of api.eu.opsgenie.com"},
+		"webex":               {"webex_configs: [{room_id: x, api_url: URL/v1/messages, BEARER}]", 200, `{"id":"x","title":"Ops"}`, ""},
+		"webex, no such room": {"webex_configs: [{room_id: x, api_url: URL/v1/messages, BEARER}]", 404, `{"message":"The requested resource could not be found."}`, "could not be found"},
+		"rocketchat":          {"rocketchat_configs: [{token: t0k3n, token_id: x, api_url: URL, channel: x, HTTP}]", 200, `{"_id":"x","success":true}`, ""},
+		"rocketchat, bad token": {"rocketchat_configs: [{token: t0k3n, token_id: x, api_url: URL, channel: x, HTTP}]", 401,
+			`{"status":"error","message":"You must be logged in to do this."}`, "You must be logged in"},
+		"wechat":                 {"wechat_configs: [{api_secret: 's3/cr=t', corp_id: x, api_url: URL/, HTTP}]", 200, `{"errcode":0,"errmsg":"ok","access_token":"x"}`, ""},
+		"wechat, bad ID":         {"wechat_configs: [{api_secret: 's3/cr=t', corp_id: x, api_url: URL/, HTTP}]", 200, `{"errcode":40013,"errmsg":"invalid corpid"}`, "invalid corpid"},
+		"slack, a token":         {"slack_configs: [{channel: x, api_url: URL/api/chat.postMessage, BEARER}]", 200, `{"ok":true,"user":"bot"}`, ""},
+		"slack, a revoked token": {"slack_configs: [{channel: x, api_url: URL/api/chat.postMessage, BEARER}]", 200, `{"ok":false,"error":"token_revoked"}`, "token_revoked"},
+		"slack, another service": {"slack_configs: [{channel: x, api_url: URL/hooks/x, BEARER}]", 404, "not asked", ""},
 		"sns": {"sns_configs: [{api_url: URL, topic_arn: 'arn:aws:sns:x:1:y', sigv4: {region: x, access_key: a, secret_key: b}, HTTP}]", 400,
 			"<ErrorResponse><Error><Code>InvalidParameter</Code><Message>Invalid parameter: Empty message</Message></Error></ErrorResponse>", ""},
 		"sns, bad key": {"sns_configs: [{api_url: URL, topic_arn: 'arn:aws:sns:x:1:y', sigv4: {region: x, access_key: a, secret_key: b}, HTTP}]", 403,
@@ -133,14 +144,14 @@ func TestProbeAsksServicesWithoutAnExample(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "AvaxNodeDown") {
+				if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), "AvaxNodeDown") || test.answer == "not asked" || r.URL.Path == "/v1/messages" {
 					t.Errorf("sent %s %s", r.URL, body)
 				}
 				w.WriteHeader(test.status)
 				_, _ = io.WriteString(w, test.answer)
 			}))
 			t.Cleanup(server.Close)
-			receiver := strings.NewReplacer("URL", "'"+server.URL+"'", "HTTP", "http_config: {basic_auth: {username: a, password: b}, tls_config: {insecure_skip_verify: true}}")
+			receiver := strings.NewReplacer("URL", server.URL, "BEARER", "http_config: {authorization: {credentials: x}, tls_config: {insecure_skip_verify: true}}", "HTTP", "http_config: {basic_auth: {username: a, password: b}, tls_config: {insecure_skip_verify: true}}")
 			results, err := notify.Try(t.Context(), notify.Config{Text: []byte("route: {receiver: it}\nreceivers: [{name: it, " + receiver.Replace(test.receiver) + "}]")}, false)
 			if err != nil || len(results) != 1 {
 				t.Fatalf("%v, %v", results, err)
