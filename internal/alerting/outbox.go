@@ -15,11 +15,13 @@ import (
 const (
 	gather       = 100 * time.Millisecond // for which further changes of the same evaluation are waited for
 	retryEvery   = 5 * time.Second        // while an Alertmanager does not accept alerts
+	causesFirst  = time.Second            // for which an Alertmanager gets causes before their effects
 	resolvedSent = 15 * time.Minute       // for which a resolved alert is sent to an Alertmanager that has not accepted it, as in Prometheus
 )
 
 // outbox holds what the Alertmanagers must know. Each request has all firing alerts, causes before their effects: an Alertmanager that was restarted knows
-// none, and notifies of an effect at once, if it began long ago, unless it knows the cause. A resolved alert is sent until each Alertmanager has
+// none, and notifies of an effect at once, if it began long ago, unless it knows the cause. Alertmanager reads alerts in two places at once, of which one
+// inhibits: so the causes are sent a second before, too, in a request of their own. A resolved alert is sent until each Alertmanager has
 // accepted it, and not again: another exporter may say that the alert still fires.
 type outbox struct {
 	manager *notifier.Manager
@@ -121,7 +123,7 @@ func (o *outbox) run() {
 	}
 }
 
-// send sends everything in one request to each Alertmanager.
+// send sends everything in one request to each Alertmanager. If effects fire, it sends the other alerts a second before.
 func (o *outbox) send(now time.Time) {
 	o.mu.Lock()
 	maps.DeleteFunc(o.firing, func(_ string, a *notifier.Alert) bool { return !a.EndsAt.After(now) }) // no rule renews it
@@ -136,16 +138,24 @@ func (o *outbox) send(now time.Time) {
 		}
 	}
 	o.mu.Unlock()
-	if len(all) > 0 {
-		o.manager.Send(o.ordered(all, now)...)
+	if len(all) == 0 {
+		return
 	}
+	if effects := o.order(all, now); effects > 0 && effects < len(all) && all[effects].EndsAt.After(now) {
+		o.manager.Send(all[:effects]...)
+		select {
+		case <-time.After(causesFirst):
+		case <-o.stop:
+		}
+	}
+	o.manager.Send(all...)
 }
 
-// ordered returns alerts in an order in which no effect is without its cause: firing causes before their effects, and then resolved effects before
-// their causes.
-func (o *outbox) ordered(all []*notifier.Alert, now time.Time) []*notifier.Alert {
+// order sorts alerts so that no effect is without its cause: firing causes before their effects, and then resolved effects before their causes. It
+// returns the number of firing alerts that are no effects.
+func (o *outbox) order(all []*notifier.Alert, now time.Time) (causes int) {
 	if o.inhibitors == nil {
-		return all
+		return len(all)
 	}
 	sets := make([]map[string]string, len(all))
 	for i, a := range all {
@@ -162,7 +172,7 @@ func (o *outbox) ordered(all []*notifier.Alert, now time.Time) []*notifier.Alert
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *notifier.Alert) int { return cmp.Compare(rank[a], rank[b]) })
-	return all
+	return slices.IndexFunc(append(slices.Clone(all), nil), func(a *notifier.Alert) bool { return a == nil || rank[a] > 0 })
 }
 
 // accepts notes that an Alertmanager has accepted a resolved alert.
