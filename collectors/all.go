@@ -24,7 +24,6 @@ func All() []*collector.Spec {
 		connectedStake,
 		health,
 		upgrades,
-		acps,
 		admin,
 		network,
 		networkViews,

@@ -70,7 +70,7 @@ func TestInventedPeerVersionsAreOneSeries(t *testing.T) {
 // A node chooses the names of its checks, ACPs and upgrades, and may report any number of them.
 func TestTooManyNamesFailTheRun(t *testing.T) {
 	for method, c := range map[string]struct{ collector, family, entry, around string }{
-		"info.acps": {"acps", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`,
+		"info.acps": {"upgrades", "avax_acp_stake_avax", `"%d":{"supportWeight":"1","supporters":[],"objectWeight":"0","objectors":[],"abstainWeight":"0"}`,
 			`{"acps":{%s}}`},
 		"info.upgrades": {"upgrades", "avax_upgrade_timestamp_seconds", `"u%dTime":"2025-01-01T00:00:00Z"`, `{%s}`},
 	} {

@@ -26,7 +26,7 @@ func TestEachCollectorNamesTheAlertsThatNeedItsData(t *testing.T) {
 			t.Errorf("no series avax_exporter_collector_info%s in\n%s", series, text)
 		}
 	}
-	if strings.Contains(string(text), `collector="acps"`) {
-		t.Error("no alert needs the collector acps, and it has a series")
+	if strings.Contains(string(text), `collector="supply"`) {
+		t.Error("no alert needs the collector supply, and it has a series")
 	}
 }

@@ -27,7 +27,7 @@ func about(page map[string]float64, name string) []string {
 
 // The slow collectors run once a minute; longest is three such periods and a run.
 const (
-	everyMinute = "network=@every 1m;network_views=@every 1m;supply=@every 1m;upgrades=@every 1m;acps=@every 1m;variants=@every 1m;" +
+	everyMinute = "network=@every 1m;network_views=@every 1m;supply=@every 1m;upgrades=@every 1m;variants=@every 1m;" +
 		"chain_status=@every 1m;chain_info=@every 1m;chain_config=@every 1m;chain_rules=@every 1m;tps=@every 1m;transaction_pool=@every 1m"
 	longest = 4 * time.Minute
 )

@@ -16,9 +16,9 @@ var descriptions = map[string]string{
 		"format http_config; see operating.md. This file and the files that it names are reloaded when they change.",
 	"Timeout":     "Timeout of one call to a node or service, as a duration.",
 	"Concurrency": "Maximum number of concurrent calls to one node or service.",
-	"Collectors": "Collectors to run, comma-separated; see metrics.md. To change the default list, write only the changes, such as \"+admin,-acps\". " +
+	"Collectors": "Collectors to run, comma-separated; see metrics.md. To change the default list, write only the changes, such as \"+admin,-supply\". " +
 		"Empty: the default list.",
-	"Schedules": "Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;acps=*/5 * * * *\". Expressions " +
+	"Schedules": "Schedules of collectors, as collector=expression, semicolon-separated, such as \"peers=@every 30s;upgrades=*/5 * * * *\". Expressions " +
 		"have cron's format.",
 	"WatchFile": "File with more addresses, delegators, assets, contracts, tokens and signatures, each with a name; see fleets.md. Reloaded when it changes.",
 	"WatchAddresses": "Addresses to monitor, comma-separated: P-avax1… (P-Chain), X-avax1… (X-Chain) or 0x1f… (EVM). A name may " +

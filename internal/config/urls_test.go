@@ -124,7 +124,7 @@ func TestInvalidSwitchCausesOneError(t *testing.T) {
 func TestListsMayHaveALineForEachItem(t *testing.T) {
 	for variable, items := range map[string][]string{
 		"NODES": {"a=http://a:9650", "b=https://b"}, "OBSERVERS": {"a=http://a:9650", "b=https://b"}, "CHAINS": {"C", "auto"},
-		"COLLECTORS": {"+admin", "-acps"}, "ALERTMANAGERS": {"http://a:9093", "http://b:9093"}, "EXTERNAL_LABELS": {"job=avax", "site=eu"},
+		"COLLECTORS": {"+admin", "-supply"}, "ALERTMANAGERS": {"http://a:9093", "http://b:9093"}, "EXTERNAL_LABELS": {"job=avax", "site=eu"},
 		"ALERT_LABELS": {"owner", "region"}, "VALIDATORS": {"NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg", "NodeID-MFrZFVCXPv5iCn6M9K6XduxGTYp891xXZ"},
 	} {
 		want := must.Get(config.Environment{variable: strings.Join(items, ",")}.Parse())(t)
@@ -228,7 +228,7 @@ func TestValuesFromFilesOfWindowsAreAccepted(t *testing.T) {
 		env := config.Environment{
 			"NODES": "a=http://a:9650", "CHAINS": "C,auto", "ALERTING": "off", "LOG_LEVEL": "INFO", "LOG_FORMAT": "json", "TIMEOUT": "10s", "CURRENCY": "usd",
 			"NETWORK": "fuji", "CONCURRENCY": "4", "VALIDATORS": "own", "LISTEN": ":9865", "PROMETHEUS_URL": "http://p:9090", "ALERTMANAGERS": "http://am:9093",
-			"DATA_BUDGET": "6000/m", "COLLECTORS": "-acps", "SCHEDULES": "peers=@every 1m", "EXTERNAL_LABELS": "a=b", "SHARD": "0", "RULES_FILE": "", "NODES_FILE": "",
+			"DATA_BUDGET": "6000/m", "COLLECTORS": "-supply", "SCHEDULES": "peers=@every 1m", "EXTERNAL_LABELS": "a=b", "SHARD": "0", "RULES_FILE": "", "NODES_FILE": "",
 		}
 		for name, value := range env {
 			env[name] = " " + value + end

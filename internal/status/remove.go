@@ -17,8 +17,7 @@ type Removal struct {
 	ValidationID string `json:"validation_id,omitempty"`
 	Chain        string `json:"chain,omitempty"`
 	NodeID       string `json:"node_id,omitempty"`
-	Safe         *bool  `json:"safe,omitempty"`
-	Reason       string `json:"reason"`
+	Answer
 	// LeavesRemoved and LeavesWithoutBalance are the shares of the weight that stay active and connected if the validator is removed, and if its balance
 	// runs out. An inactive validator keeps its weight.
 	LeavesRemoved        *float64 `json:"leaves_removed,omitempty"`
@@ -67,28 +66,16 @@ func (st *Status) SafeToRemove(nameOrID string) (Verdict, Removal) {
 	against, unknown := st.removal(v, &a)
 	forbids, unclear := st.stopElsewhere(v)
 	against, unknown = append(against, forbids...), append(unknown, unclear...)
-	if len(against) == 0 && len(unknown) == 0 {
-		if missed := st.uncounted(); missed != "" {
-			unknown = append(unknown, missed)
+	verdict := a.decide(against, unknown, st.uncounted, func() string {
+		instead := ""
+		if a.LeavesWithoutBalance != nil {
+			instead = "; if its balance runs out instead, " + words.Percent(*a.LeavesWithoutBalance)
 		}
-	}
-	switch {
-	case len(against) > 0:
-		a.Safe, a.Reason = new(false), "no: "+strings.Join(against, "; ")
-		return No, a
-	case len(unknown) > 0:
-		a.Reason = "not known: " + strings.Join(unknown, "; ")
-		return Unknown, a
-	}
-	a.Safe = new(true)
-	instead := ""
-	if a.LeavesWithoutBalance != nil {
-		instead = "; if its balance runs out instead, " + words.Percent(*a.LeavesWithoutBalance)
-	}
-	a.Reason = fmt.Sprintf("yes: without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; "+
-		"validators that can build the next block without it: %.0f%s",
-		cmp.Or(a.Name, "it"), words.Percent(*a.LeavesRemoved), a.Chain, instead, *a.Proposers, st.onWordOf())
-	return Yes, a
+		return fmt.Sprintf("without %s %s of the remaining weight of %s is connected, 80 %% is needed%s; "+
+			"validators that can build the next block without it: %.0f%s",
+			cmp.Or(a.Name, "it"), words.Percent(*a.LeavesRemoved), a.Chain, instead, *a.Proposers, st.onWordOf())
+	})
+	return verdict, a
 }
 
 // stopElsewhere returns what forbids the stop of the validator's node on other chains than the one that the validator leaves, and what is not known.
@@ -102,14 +89,12 @@ func (st *Status) stopElsewhere(v *L1Validator) (against, unknown []string) {
 	case st.Node(node).Down():
 		return nil, nil
 	case !counted:
-		return nil, []string{"how much of P would stay connected: " + st.why(isStop)}
+		return nil, st.notCounted([]string{"P"})
 	default:
 		shares, unclear := st.shares(facts, id)
 		against = tooSmall(slices.DeleteFunc(shares, func(s Share) bool { return s.Chain == v.Chain }))
 		against = append(append(against, st.hung(facts, id)...), st.restarts.away(st, node)...)
-		if unclear = Missing(unclear, []string{v.Chain}); len(unclear) > 0 {
-			unknown = append(unknown, "how much of "+strings.Join(unclear, ", ")+" would stay connected: "+st.why(isStop))
-		}
+		unknown = st.notCounted(Missing(unclear, []string{v.Chain}))
 		if missed := facts.Uncounted[node]; missed != "" {
 			unknown = append(unknown, missed)
 		}

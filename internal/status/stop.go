@@ -12,12 +12,11 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
-// Stop is the answer whether a node can stop, as JSON. Safe is absent if it is unknown.
+// Stop is the answer whether a node can stop, as JSON.
 type Stop struct {
-	Node   string     `json:"node"`
-	NodeID string     `json:"node_id,omitempty"`
-	Safe   *bool      `json:"safe,omitempty"`
-	Reason string     `json:"reason"`
+	Node   string `json:"node"`
+	NodeID string `json:"node_id,omitempty"`
+	Answer
 	Chains []Share    `json:"chains,omitempty"` // smallest first
 	AsOf   *time.Time `json:"as_of,omitempty"`
 }
@@ -137,28 +136,25 @@ func (st *Status) safeToStop(nameOrID string, requireOthersBack bool) (Verdict, 
 	var unknown []string
 	if counted {
 		a.Chains, unknown = st.shares(facts, id)
+	} else {
+		unknown = []string{"P"}
 	}
 	reasons := tooSmall(a.Chains)
 	if requireOthersBack {
 		reasons = append(append(reasons, st.hung(facts, id)...), st.restarts.away(st, node)...)
 	}
-	switch {
-	case len(reasons) > 0:
-		a.Safe, a.Reason = new(false), "no: "+strings.Join(reasons, "; ")
-		return No, a
-	case !counted:
-		a.Reason = "not known: how much of P would stay connected: " + st.why(isStop)
-		return Unknown, a
-	case len(unknown) > 0:
-		a.Reason = "not known: how much of " + strings.Join(unknown, ", ") + " would stay connected: " + st.why(isStop)
-		return Unknown, a
+	verdict := a.decide(reasons, st.notCounted(unknown),
+		func() string { return cmp.Or(st.uncounted(), facts.Uncounted[node]) },
+		func() string { return whatStays(a.Chains) + st.newerProtocol(node) + st.onWordOf() })
+	return verdict, a
+}
+
+// notCounted returns that the shares of these sets are not known.
+func (st *Status) notCounted(sets []string) []string {
+	if len(sets) == 0 {
+		return nil
 	}
-	if missed := cmp.Or(st.uncounted(), facts.Uncounted[node]); missed != "" {
-		a.Reason = "not known: " + missed
-		return Unknown, a
-	}
-	a.Safe, a.Reason = new(true), whatStays(a.Chains)+st.newerProtocol(node)+st.onWordOf()
-	return Yes, a
+	return []string{"how much of " + strings.Join(sets, ", ") + " would stay connected: " + st.why(isStop)}
 }
 
 // resolve sets the name and the ID of the node, and returns the name that collectors use and whether the node is configured.
@@ -175,13 +171,13 @@ func (st *Status) resolve(nameOrID string, a *Stop) (node string, own bool) {
 	return nameOrID, false
 }
 
-// whatStays is the answer yes, with the smallest of the shares, which are sorted.
+// whatStays is the reason of a yes, with the smallest of the shares, which are sorted.
 func whatStays(shares []Share) string {
 	if len(shares) == 0 {
-		return "yes: it validates no monitored chain"
+		return "it validates no monitored chain"
 	}
 	least := shares[0]
-	text := fmt.Sprintf("yes: without it %s of the %s of %s would stay connected, 80 %% is needed%s",
+	text := fmt.Sprintf("without it %s of the %s of %s would stay connected, 80 %% is needed%s",
 		words.Percent(least.Leaves), least.whole(), least.Chain, least.asSeenBy())
 	if !slices.ContainsFunc(shares, func(s Share) bool { return s.Chain == "P" }) {
 		text += "; it does not validate P: its stop changes nothing there"
@@ -220,7 +216,7 @@ func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	reasons, is := st.tooSmallOther(a.NodeID, "")
 	switch {
 	case len(reasons) > 0:
-		a.Safe, a.Reason = new(false), "no: "+strings.Join(reasons, "; ")
+		a.Is(No, "no: "+strings.Join(reasons, "; "))
 		return No, a
 	case is:
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"

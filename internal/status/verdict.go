@@ -27,6 +27,35 @@ const (
 	Invalid  // the question lacks a name
 )
 
+// Answer is what each answer about a stop has, as JSON.
+type Answer struct {
+	Safe   *bool  `json:"safe,omitempty"` // absent if it is not known
+	Reason string `json:"reason"`
+}
+
+// Is sets the answer.
+func (a *Answer) Is(verdict Verdict, reason string) Verdict {
+	a.Reason = reason
+	if a.Safe = nil; verdict == Yes || verdict == No {
+		a.Safe = new(verdict == Yes)
+	}
+	return verdict
+}
+
+// decide sets the answer: no if something is against it, else not known if something is unknown, else yes, for which missed must be empty.
+func (a *Answer) decide(against, unknown []string, missed, yes func() string) Verdict {
+	switch {
+	case len(against) > 0:
+		return a.Is(No, "no: "+strings.Join(against, "; "))
+	case len(unknown) > 0:
+		return a.Is(Unknown, "not known: "+strings.Join(unknown, "; "))
+	}
+	if text := missed(); text != "" {
+		return a.Is(Unknown, "not known: "+text)
+	}
+	return a.Is(Yes, "yes: "+yes())
+}
+
 // Pool is what the configuration, the pool of nodes and the scheduler know now, without samples. A function that is nil knows nothing.
 type Pool struct {
 	// Progress returns the number of jobs whose first run has ended, and the number of jobs.

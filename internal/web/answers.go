@@ -34,28 +34,31 @@ var codes = map[status.Verdict]int{
 //
 // The answer is one line of text, or JSON if the request accepts application/json. docs/operating.md has a script for rolling
 // upgrades that uses it.
-func (s *Site) safeToStop(w http.ResponseWriter, r *http.Request) {
-	query, ok := parameters(w, r, "node", "force", "hold")
-	if !ok {
-		return
-	}
-	var answer status.Stop
-	verdict, reason := s.confirmed(r.Context(), query, func(st *status.Status) (verdict status.Verdict, stops []string) {
-		verdict, answer = st.SafeToStop(query.Get("node"))
-		return verdict, []string{answer.Node}
-	})
-	if reason != "" {
-		answer.Safe, answer.Reason = safeIs(verdict), reason
-	}
-	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+func safeToStop(st *status.Status, node string) (verdict status.Verdict, about *status.Answer, answer any, stops string) {
+	verdict, a := st.SafeToStop(node)
+	return verdict, &a.Answer, &a, a.Node
 }
 
-// safeIs is the value of safe in an answer: absent if it is not known.
-func safeIs(verdict status.Verdict) *bool {
-	if verdict == status.Unknown {
-		return nil
+// safe answers a question whether a node may stop. Its parameter names what decide decides about, which also returns the node that a yes stops.
+func (s *Site) safe(parameter string,
+	decide func(*status.Status, string) (verdict status.Verdict, about *status.Answer, answer any, stops string)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		query, ok := parameters(w, r, parameter, "force", "hold")
+		if !ok {
+			return
+		}
+		about := &status.Answer{}
+		var answer any = about
+		verdict, reason := s.confirmed(r.Context(), query, func(st *status.Status) (verdict status.Verdict, stops []string) {
+			var node string
+			verdict, about, answer, node = decide(st, query.Get(parameter))
+			return verdict, []string{node}
+		})
+		if reason != "" {
+			about.Is(verdict, reason)
+		}
+		writeVerdict(w, r, codes[verdict], answer, about.Reason)
 	}
-	return new(verdict == status.Yes)
 }
 
 // parameters returns the parameters of a request for a verdict. A parameter that is not one of these names, or that occurs twice, ends the request with
@@ -291,20 +294,9 @@ func (s *Site) serving(w http.ResponseWriter, r *http.Request) {
 //
 // The answer is one line of text, or JSON if the request accepts application/json. It also tells what happens if the balance of the
 // validator runs out.
-func (s *Site) safeToRemove(w http.ResponseWriter, r *http.Request) {
-	query, ok := parameters(w, r, "validation", "force", "hold")
-	if !ok {
-		return
-	}
-	var answer status.Removal
-	verdict, reason := s.confirmed(r.Context(), query, func(st *status.Status) (verdict status.Verdict, stops []string) {
-		verdict, answer = st.SafeToRemove(query.Get("validation"))
-		return verdict, []string{st.NodeOf(answer.NodeID)}
-	})
-	if reason != "" {
-		answer.Safe, answer.Reason = safeIs(verdict), reason
-	}
-	writeVerdict(w, r, codes[verdict], answer, answer.Reason)
+func safeToRemove(st *status.Status, validation string) (verdict status.Verdict, about *status.Answer, answer any, stops string) {
+	verdict, a := st.SafeToRemove(validation)
+	return verdict, &a.Answer, &a, st.NodeOf(a.NodeID)
 }
 
 // maxDays is the maximum period of a plan in days.
@@ -338,15 +330,15 @@ func (s *Site) plan(w http.ResponseWriter, r *http.Request) {
 
 // writeNotKnown tells a client that asks for a verdict to retry.
 func writeNotKnown(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Retry-After", "3")
-	writeVerdict(w, r, http.StatusServiceUnavailable, struct {
-		Reason string `json:"reason"`
-	}{busy}, busy)
+	writeVerdict(w, r, http.StatusServiceUnavailable, status.Answer{Reason: busy}, busy)
 }
 
-// writeVerdict writes an answer as JSON if the request accepts it, otherwise its reason as text.
+// writeVerdict writes an answer as JSON if the request accepts it, otherwise its reason as text. What is not known now may be known soon.
 func writeVerdict(w http.ResponseWriter, r *http.Request, code int, answer any, reason string) {
 	w.Header().Add("Vary", "Accept")
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "3")
+	}
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
 		writeJSON(w, code, answer)
 		return
