@@ -164,7 +164,7 @@ func (p *presence) missing(st *Status, n *Node) (missing []string) {
 	var bootstrapping, failed, absent, silent, unknown []string
 	names := slices.Collect(maps.Keys(p.chains))
 	for name := range n.chains {
-		names = appendNew(names, name)
+		names = AppendNew(names, name)
 	}
 	slices.SortFunc(names, CompareChains)
 	some := len(p.chains) > 0 || p.awaySince.IsZero()

@@ -52,8 +52,8 @@ func Failures(jobs []*metric.Job) []*Failure {
 			byCause[cause] = f
 			all = append(all, f)
 		}
-		f.Targets = appendNew(f.Targets, j.Last.Target.String())
-		f.Collectors = appendNew(f.Collectors, j.Last.Collector)
+		f.Targets = AppendNew(f.Targets, j.Last.Target.String())
+		f.Collectors = AppendNew(f.Collectors, j.Last.Collector)
 		if j.Good.At.After(f.Good) {
 			f.Good = j.Good.At
 		}
@@ -133,7 +133,7 @@ func joined(all []*Failure) (few []*Failure) {
 		}
 		if first := byCause[cause]; first != nil && f.Node != "" && first.Node != "" {
 			for _, name := range f.Collectors {
-				first.Collectors = appendNew(first.Collectors, name)
+				first.Collectors = AppendNew(first.Collectors, name)
 			}
 			first.Targets = append(first.Targets, f.Targets...)
 			continue

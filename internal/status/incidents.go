@@ -250,7 +250,7 @@ func (al *Alerts) namesAbout(f *metric.Family) (names []string) {
 	for _, g := range al.Groups {
 		for i := range g.Rules {
 			if r := &g.Rules[i]; al.reads(&Active{Rule: r}, f) {
-				names = appendNew(names, r.Name)
+				names = AppendNew(names, r.Name)
 			}
 		}
 	}

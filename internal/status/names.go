@@ -39,7 +39,7 @@ func NamesOf(jobs []*metric.Job, pool Pool) Names {
 	ever.each(everInfo, func(s sample) {
 		node, id := s.labels[0], s.labels[1]
 		n.ids[node] = id
-		n.called[id] = appendNew(n.called[id], node)
+		n.called[id] = AppendNew(n.called[id], node)
 	})
 	for _, names := range n.called { // a node ID that has moved to another node is that of the node that answers
 		slices.SortFunc(names, func(a, b string) int {
@@ -121,7 +121,7 @@ func (st *Status) IDsOf(word string) (nodeID, validationID string) {
 func (st *Status) ChainNames() (names []string) {
 	for _, n := range st.nodeByName {
 		for name := range n.chains {
-			names = appendNew(names, name)
+			names = AppendNew(names, name)
 		}
 	}
 	return names
@@ -132,7 +132,7 @@ func (st *Status) ChainNames() (names []string) {
 func (n Names) LabelsOf(node, nodeID, validationID string) (labels []string) {
 	for _, given := range []map[string]string{n.given[node], n.given[nodeID], n.given[validationID]} {
 		for name, value := range given {
-			labels = appendNew(labels, name+"="+value)
+			labels = AppendNew(labels, name+"="+value)
 		}
 	}
 	slices.Sort(labels)
@@ -149,7 +149,8 @@ func (n Names) IsLabel(name string) bool {
 	return false
 }
 
-func appendNew(list []string, item string) []string {
+// AppendNew appends the item unless the list has it.
+func AppendNew(list []string, item string) []string {
 	if slices.Contains(list, item) {
 		return list
 	}

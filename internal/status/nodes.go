@@ -156,7 +156,7 @@ func (st *Status) readNodes() {
 	fill(st.samples, nodeChainFields, func(l []string) *NodeChain { return st.node(l[0]).chain(l[1]) })
 	st.samples.each(nodeInfo, func(s sample) {
 		n := st.node(s.labels[0])
-		n.Versions, n.network, n.networkID = appendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
+		n.Versions, n.network, n.networkID = AppendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
 		n.protocol, _ = strconv.Atoi(s.labels[4])
 	})
 	errs := checkErrors(st.Jobs, st.At)
@@ -241,7 +241,7 @@ func (st *Status) readStates() {
 	for _, j := range st.Jobs {
 		name, chain := j.Last.Target.Node, j.Last.Target.Chain
 		if chain != "" && scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping {
-			bootstrapping[name] = appendNew(bootstrapping[name], chain)
+			bootstrapping[name] = AppendNew(bootstrapping[name], chain)
 		}
 		if n := st.nodeByName[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil && !scrape.Answered(j.Last.Err) {
 			failures[name] = j.Last.Err
@@ -283,7 +283,7 @@ func (st *Status) readStates() {
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
 			var unread []string
 			for _, gap := range gaps[name] {
-				unread = appendNew(unread, gap.Collector)
+				unread = AppendNew(unread, gap.Collector)
 			}
 			n.State = State{Severity: Note, Text: "up; no data of " + words.Brief(unread), Err: cmp.Or(gaps[name][0].Err, errOverdue)}
 		}

@@ -109,7 +109,7 @@ func (st *Status) noPlan(chain string) *NoPlan {
 	for _, j := range st.Jobs {
 		switch {
 		case j.Good.Facts.L1 != nil:
-			monitored = appendNew(monitored, j.Last.Target.Chain)
+			monitored = AppendNew(monitored, j.Last.Target.Chain)
 		case j.Last.Target.Chain == chain && j.Last.Collector == planCollector && j.Good.Collector == "":
 			pending = true
 		}

@@ -176,7 +176,7 @@ func (st *Status) Sample() (ids []string) {
 	for _, set := range st.validatorSets().Sets {
 		for _, id := range slices.Sorted(maps.Keys(set.Sample)) {
 			if len(ids) < maxSample {
-				ids = appendNew(ids, id)
+				ids = AppendNew(ids, id)
 			}
 		}
 	}

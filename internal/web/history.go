@@ -304,7 +304,7 @@ func (v *view) firingTable(name string, isIts func(label func(string) string) bo
 	for _, group := range v.Groups {
 		for _, r := range group.Rules {
 			if r.Type == alerting.AlertingRule {
-				names = appendNew(names, r.Name)
+				names = status.AppendNew(names, r.Name)
 			}
 		}
 	}
@@ -400,7 +400,7 @@ func (v *view) notified(e firingPeriod, all []firingPeriod) (who, summary string
 	for _, n := range sent {
 		during := !n.At.Before(e.began.Add(-time.Minute)) && (e.end.IsZero() || n.At.Before(e.end))
 		if i := slices.IndexFunc(n.Alerts, e.has); during && i >= 0 {
-			names = appendNew(names, n.Receiver)
+			names = status.AppendNew(names, n.Receiver)
 			if summary == "" && i < len(n.Summaries) {
 				summary = n.Summaries[i]
 			}

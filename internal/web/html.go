@@ -157,13 +157,6 @@ func worseOf(alerts status.Urgency, fact status.State) status.Urgency {
 	return alerts.Worse(status.Urgency{Severity: fact.Severity})
 }
 
-func appendNew(list []string, item string) []string {
-	if slices.Contains(list, item) {
-		return list
-	}
-	return append(list, item)
-}
-
 func mapped[T, U any](items []T, to func(T) U) (all []U) {
 	for _, item := range items {
 		all = append(all, to(item))

@@ -371,7 +371,7 @@ func (v *view) failingChecks(n *status.Node) g.Node {
 	var texts []string
 	for _, check := range n.FailingChecks {
 		same[check.Error] = append(same[check.Error], check)
-		texts = appendNew(texts, check.Error)
+		texts = status.AppendNew(texts, check.Error)
 	}
 	return g.If(len(texts) > 0, h.Div(h.Class("why"), h.P(h.B(g.Text("Failing checks"))), g.Map(texts, func(text string) g.Node {
 		var urgency status.Urgency

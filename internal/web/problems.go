@@ -178,7 +178,7 @@ func suppressed(alerts []*status.Active) string {
 	var names []string
 	counts := map[string]int{}
 	for _, a := range alerts {
-		names = appendNew(names, a.Rule.Name)
+		names = status.AppendNew(names, a.Rule.Name)
 		counts[a.Rule.Name]++
 	}
 	for i, name := range names {

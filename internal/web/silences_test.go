@@ -191,7 +191,7 @@ func TestSilenceOnlyThisSilencesOneAlert(t *testing.T) {
 			for _, r := range rules {
 				for _, a := range r.Alerts {
 					if labels.Matchers(matchers).Matches(notify.LabelSet(a.Labels)) {
-						these = appendNew(these, fmt.Sprint(a.Labels))
+						these = status.AppendNew(these, fmt.Sprint(a.Labels))
 					}
 				}
 			}

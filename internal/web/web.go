@@ -165,7 +165,7 @@ func (s *Site) Handler() http.Handler {
 	var examples []string
 	for _, e := range all {
 		mux.Handle(strings.TrimSpace(e.method+" "+e.path), e.handler)
-		examples = appendNew(examples, cmp.Or(e.example, e.path))
+		examples = status.AppendNew(examples, cmp.Or(e.example, e.path))
 	}
 	slices.Sort(examples)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
