@@ -462,6 +462,96 @@ func TestANodeThatLeavesTakesItsAlertsAlong(t *testing.T) {
 	}
 }
 
+// A chain that the exporter does not monitor any more takes its alerts along. Those of another chain stay.
+func TestAChainThatLeavesTakesItsAlertsAlong(t *testing.T) {
+	t.Parallel()
+	fired, kept := map[string]bool{}, map[string]time.Duration{} // by name: an alert that is kept ends with keep_firing_for
+	for _, g := range must.Get(alerts.Compiled(alerts.RulesFile, alerts.Options{}))(t).Groups {
+		for _, r := range g.Rules {
+			kept[r.Alert] = max(kept[r.Alert], time.Duration(r.KeepFiringFor))
+		}
+	}
+	for _, leaves := range []time.Duration{21 * time.Minute, 24 * time.Minute, 40 * time.Minute} {
+		stays := 0
+		for _, s := range (play{scrape: 15 * time.Second, length: leaves + 20*time.Minute, series: faultsOfChains(leaves)}).alerts(t) {
+			switch soon := leaves + 15*time.Second; {
+			case strings.Contains(s.alert, `chain="game"`) && s.to > soon+5*time.Minute:
+				stays++
+			case strings.Contains(s.alert, `chain="dex"`):
+				fired[s.alert] = true
+				name, _, _ := strings.Cut(strings.TrimPrefix(s.alert, `{alertname="`), `"`)
+				if s.from >= soon || s.to >= soon+kept[name] {
+					t.Errorf("left at %v, but from %v to %v: %s", leaves, s.from, s.to, s.alert)
+				}
+			}
+		}
+		if stays < 6 {
+			t.Errorf("dex left at %v, and only %d alerts about game stay", leaves, stays)
+		}
+	}
+	if len(fired) < 6 {
+		t.Errorf("only %d alerts fired: %v", len(fired), slices.Sorted(maps.Keys(fired)))
+	}
+}
+
+// faultsOfChains returns two L1s with many faults from 20m on, of which dex then leaves.
+func faultsOfChains(leaves time.Duration) reported {
+	const begins = 20 * time.Minute
+	w := reported{`up{job="a", instance="e"}`: always(1), `avax_exporter_targets{job="a", instance="e"}`: always(2)}
+	for _, chain := range []string{"P", "X", "C"} {
+		w[fmt.Sprintf(`avax_exporter_chain_monitored{job="a", instance="e", chain=%q}`, chain)] = always(1)
+	}
+	for _, node := range []string{"a", "b"} {
+		w.node("e", node, always(1))
+		w[fmt.Sprintf(`avax_node_connected_stake_ratio{job="a", instance="e", node=%q}`, node)] = always(0.97)
+	}
+	for _, chain := range []string{"dex", "game"} {
+		// add adds a series of the chain with one value, and another while it has faults.
+		add := func(family, labels string, well, ill func(at time.Duration) float64) {
+			w[fmt.Sprintf(`%s{job="a", instance="e", chain=%q%s}`, family, chain, labels)] = func(at time.Duration) float64 {
+				switch {
+				case chain == "dex" && at >= leaves:
+					return absent
+				case at < begins:
+					return well(at)
+				}
+				return ill(at)
+			}
+		}
+		add("avax_exporter_chain_monitored", "", always(1), always(1))
+		add("avax_l1_weight", "", always(100), always(100))
+		add("avax_l1_active_weight", "", always(100), always(60))
+		add("avax_l1_proposers", "", always(5), always(5))
+		add("avax_l1_proposers_left", "", always(4), always(0))
+		add("avax_l1_quorum_loss_seconds", `, quorum="0.80"`, always(9e6), always(3600))
+		add("avax_chain_fee_config_min_base_fee_wei", "", always(25e9), always(25e9))
+		add("avax_chain_head_base_fee_wei", "", always(25e9), always(9e13))
+		clock := func(at time.Duration) float64 { return 1_790_000_000 + at.Seconds() }
+		for _, node := range []string{"a", "b"} {
+			of := fmt.Sprintf(", node=%q", node)
+			add("avax_node_chain_present", of, always(1), always(1))
+			add("avax_node_chain_bootstrapped", of, always(1), always(1))
+			add("avax_l1_connected_weight", of, always(100), always(60))
+			add("avax_chain_height", of, func(at time.Duration) float64 { return 1000 + at.Seconds() }, always(1000+begins.Seconds()))
+			add("avax_chain_head_timestamp_seconds", of, clock, always(clock(begins)))
+			add("avax_node_peers_benched", of, always(0), always(90))
+		}
+		for i := range 5 {
+			of := fmt.Sprintf(`, node_id="V%d", validation_id="%s%d"`, i, chain, i)
+			active := 1.0
+			if i > 2 {
+				active = 0
+			}
+			add("avax_l1_validator_active", of, always(1), always(active))
+			add("avax_l1_validator_weight", of, always(20), always(20))
+			add("avax_l1_validator_balance_avax", of, always(100), always(0.01))
+			add("avax_l1_validator_burn_avax_per_day", of, always(0.1), always(0.1))
+			add("avax_l1_validator_connected", of+`, node="a"`, always(1), always(active))
+		}
+	}
+	return w
+}
+
 // faultsUntil returns three nodes, of which node a has many faults from 20m on, and then leaves.
 func faultsUntil(leaves time.Duration) reported {
 	const begins = 20 * time.Minute

@@ -15,7 +15,7 @@ rules:
   - record: avax:own
     expr: avax:own or avax:merged
   - alert: AvaxExample
-    about: l1
+    about: network
     summary: '<node>: down'
     description: It is down.
     action: Start it.
@@ -65,17 +65,22 @@ func TestExpressionsMean(t *testing.T) {
 	}
 }
 
-// What is about a node ends when the node leaves the configuration.
-func TestAlertsAboutANodeEndWithIt(t *testing.T) {
-	const left = "unless ignoring (chain, check, fact, ip, node_id, objective, stage) avax:node_left"
-	for source, want := range map[string]string{
-		"avax:merged == 0":        "avax:merged == 0 " + left,
-		"avax:merged or avax:own": "(avax:merged or avax:own) " + left,
+// What is about a node or a chain ends when the node or the chain leaves the configuration.
+func TestAlertsEndWithTheirSubject(t *testing.T) {
+	const (
+		node       = " unless ignoring (chain, check, fact, ip, node_id, noticed) avax:node_left"
+		nodesChain = "unless ignoring (chain, check, objective, stage) avax:node_left unless ignoring (node, check, objective, stage) avax:chain_left"
+		l1         = " unless ignoring (team, node, node_id, noticed, subnet_id, validation_id) avax:chain_left"
+	)
+	for about, want := range map[string]string{
+		"network":         "avax:merged or avax:own",
+		"node":            "(avax:merged or avax:own)" + strings.Replace(node, "(", "(team, ", 1),
+		"chain of a node": "(avax:merged or avax:own) " + strings.ReplaceAll(nodesChain, "ignoring (", "ignoring (team, "),
+		"l1":              "(avax:merged or avax:own)" + l1,
 	} {
-		for _, about := range []string{"node", "chain of a node"} {
-			if got := last(t, strings.Replace(alertAround, "about: l1", "about: "+about, 1)+"    expr: '"+source+"'\n").Expr; got != want {
-				t.Errorf("about %s, %s means\n%s, want\n%s", about, source, got, want)
-			}
+		r := last(t, strings.Replace(alertAround, "about: network", "about: "+about, 1)+"    expr: avax:merged or avax:own\n", "team")
+		if got := strings.Join(strings.Fields(r.Expr), " "); got != want {
+			t.Errorf("about %s means\n%s, want\n%s", about, got, want)
 		}
 	}
 }
@@ -167,7 +172,7 @@ func TestMistakesAreRefused(t *testing.T) {
 	} {
 		source = strings.Replace(alertAround, "    severity: warn\n", "", 1) + "    " + source + "\n"
 		if !strings.Contains(source, "    severity: ") {
-			source = strings.Replace(source, "    about: l1\n", "    about: node\n    severity: warn\n", 1)
+			source = strings.Replace(source, "    about: network\n", "    about: node\n    severity: warn\n", 1)
 		}
 		for _, field := range []string{"about: ", "action: "} { // the first one is that of the example
 			if strings.Count(source, field) > 1 {

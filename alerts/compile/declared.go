@@ -222,6 +222,7 @@ func (n *Names) Check(expr parser.Expr) error {
 			known(m.MatchingLabels...)
 			known(m.Include...)
 			if e.Op.IsSetOperator() {
+				wrong = append(wrong, n.leaves(e))
 				break
 			}
 			if m.Card != parser.CardManyToOne {
@@ -234,6 +235,19 @@ func (n *Names) Check(expr parser.Expr) error {
 		return nil
 	})
 	return errors.Join(wrong...)
+}
+
+// leaves returns an error if the labels of an alert differ from those of the subjects that have left, so that it would not end with one.
+func (n *Names) leaves(e *parser.BinaryExpr) error {
+	left, is := e.RHS.(*parser.VectorSelector)
+	if !is || e.Op != parser.LUNLESS || !strings.HasSuffix(left.Name, leftRecord) {
+		return nil
+	}
+	of := n.of(e.LHS).without(e.VectorMatching.MatchingLabels...).without(sortedKeys(n.distinguish[left.Name])...)
+	if len(of) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: does not end with its subject: add %s to the others of its kind in source.go", e.LHS, strings.Join(sortedKeys(of), ", "))
 }
 
 // one returns an error if several series of a side of a join may match one of the other side.

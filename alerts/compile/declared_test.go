@@ -13,6 +13,7 @@ func TestUndeclaredNamesAndUnclearJoinsAreRefused(t *testing.T) {
 rules:
   - {record: 'avax:id', expr: max without (replica) (avax_node_info), determined: [node_id]}
   - {record: 'avax:all', expr: 'avax:all or max without (replica) (avax_node_info)'}
+  - {record: 'avax:node_left', expr: max without (replica) (avax_node_up) == 0}
   - {record: 'avax:named', labels: {state: new}, expr: 'label_replace(avax:all, "name", "$1", "node", "(.+)")'}
   - {record: 'avax:states', expr: 'count_values by (job) ("version", avax_node_up)'}
 `))(t)
@@ -43,6 +44,8 @@ rules:
 		`max without (instance, pod) (avax_node_up) * on (job, node) group_left (node_id) (avax:all and on (job, node) count by (job, node) (avax:all) == 2)`:            "aggregate node_id",
 		`avax_node_up * on (job, node, instance, pod) group_left () label_replace(avax_peers, "chain", "", "", "")`:                                                      "",
 		`avax_node_up * on (job, node, instance, pod) group_left () label_replace(avax_peers, "chain", "C", "", "")`:                                                     "aggregate chain",
+		`max without (instance, pod) (avax_peers) unless ignoring (chain) avax:node_left`:                                                                                "",
+		`max without (instance, pod) (avax_peers) unless ignoring (node) avax:node_left`:                                                                                 "does not end with its subject: add chain",
 		`avax_node_up * on (job, node, instance, pod) group_left () avax_peers{chain="C"}`:                                                                               "",
 	} {
 		err := names.Check(must.Get(promQL.ParseExpr(expr))(t))

@@ -271,8 +271,8 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		ends, err = c.condition(t, x, kind.replicas)
 		expr = x.continues(expr, ends, sortedKeys(r.Labels))
 	}
-	if err == nil && (t.About == "node" || t.About == "chain of a node") {
-		expr, err = unlessLeft(expr)
+	for _, subject := range kind.leaves {
+		expr = unlessLeft(expr, subject, slices.Concat(c.Owners, kind.leaves, kind.others))
 	}
 	if err != nil {
 		return r, err
@@ -326,36 +326,46 @@ func (x expression) continues(begins, ends parser.Expr, own []string) parser.Exp
 	}
 }
 
-// unlessLeft ends what is about a node when the node leaves the configuration: its newest samples are those of before.
-func unlessLeft(expr parser.Expr) (parser.Expr, error) {
-	left, err := promQL.ParseExpr("x unless ignoring (chain, check, fact, ip, node_id, objective, stage) avax:node_left")
-	if err != nil {
-		return nil, err
-	}
+// unlessLeft ends what is about a node or a chain when this subject leaves the configuration: its newest samples are those of before.
+func unlessLeft(expr parser.Expr, subject string, others []string) parser.Expr {
 	if or, is := expr.(*parser.BinaryExpr); is && or.Op == parser.LOR {
 		expr = &parser.ParenExpr{Expr: expr}
 	}
-	left.(*parser.BinaryExpr).LHS = expr
-	return left, nil
+	return &parser.BinaryExpr{
+		Op: parser.LUNLESS, LHS: expr, RHS: &parser.VectorSelector{
+			Name: "avax:" + subject + leftRecord, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, "avax:"+subject+leftRecord)},
+		},
+		VectorMatching: &parser.VectorMatching{
+			Card:           parser.CardManyToMany,
+			MatchingLabels: slices.DeleteFunc(others, func(name string) bool { return name == subject }),
+		},
+	}
 }
+
+// leftRecord is the end of the records of subjects that have left the configuration.
+const leftRecord = "_left"
 
 const runbooks = "https://github.com/avax-exporter/avax-exporter/blob/main/docs/runbooks/"
 
 // kinds are the kinds of what alerts are about.
 var kinds = map[string]struct {
 	board    string
-	replicas bool // whether each replica of an exporter, or each target of another job, has an alert of its own
+	replicas bool     // whether each replica of an exporter, or each target of another job, has an alert of its own
+	leaves   []string // labels of subjects that end the alert when they leave the configuration
+	others   []string // other labels that distinguish such alerts: Names.Check tells which ones are missing
 }{
-	"exporter":        {"exporter", true},
-	"node":            {"overview?node", false},
-	"validator":       {"validators?node_id", false},
-	"chain":           {"chains?chain", false},
-	"chain of a node": {"chains?chain&node", false},
-	"l1":              {"l1?chain", false},
-	"network":         {"network", false},
-	"delegation":      {"delegator", false},
-	"host":            {"overview?node", true},
-	"relayer":         {"chains", true},
+	"exporter":  {"exporter", true, nil, nil},
+	"node":      {"overview?node", false, []string{"node"}, []string{"chain", "check", "fact", "ip", "node_id", "noticed"}},
+	"validator": {"validators?node_id", false, nil, nil},
+	"chain": {"chains?chain", false, []string{"chain"}, []string{
+		"address", "asset_id", "destination", "list", "node", "noticed", "parameter", "probe", "source", "subnet_id", "upgrade",
+	}},
+	"chain of a node": {"chains?chain&node", false, []string{"node", "chain"}, []string{"check", "objective", "stage"}},
+	"l1":              {"l1?chain", false, []string{"chain"}, []string{"node", "node_id", "noticed", "subnet_id", "validation_id"}},
+	"network":         {"network", false, nil, nil},
+	"delegation":      {"delegator", false, nil, nil},
+	"host":            {"overview?node", true, nil, nil},
+	"relayer":         {"chains", true, nil, nil},
 }
 
 // dashboard returns the address of a dashboard: chains?chain&node is the dashboard of chains for the alert's chain and node, and

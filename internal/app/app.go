@@ -85,6 +85,11 @@ func New(ctx context.Context, o Options) (*App, error) {
 		}
 		return len(targets.ups.Nodes())
 	}, &targets.configured, targets.ups.LeftOut)
+	chains := monitored{pool: targets.ups.Pool}
+	if cfg.Chains.Auto {
+		chains.from = time.Now().Add(discovering)
+	}
+	registry.MustRegister(chains)
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {

@@ -115,6 +115,7 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 			slices.Sort(chains)
 			return chains
 		}
+		monitored := func() int { return len(w.Samples(t).Of("avax_exporter_chain_monitored")) }
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X"}) {
 			t.Errorf("chains while the node is down: %v", got)
 		}
@@ -122,6 +123,13 @@ func TestAutoDiscoversTrackedChains(t *testing.T) {
 		time.Sleep(6 * time.Minute) // discovery runs every five minutes, and the first may come before the node starts its chains
 		if got := followed(); !slices.Equal(got, []string{"C", "P", "X", "examplel1", "examplepoa"}) {
 			t.Errorf("chains: %v", got)
+		}
+		if n := monitored(); n != 0 {
+			t.Errorf("%d chains in the list, which may lack some", n)
+		}
+		time.Sleep(4 * time.Minute)
+		if n := monitored(); n != 5 {
+			t.Errorf("%d chains in the list", n)
 		}
 		if w.Samples(t)[`avax_node_chain_bootstrapped{node="alpha",chain="examplel1"}`] != 1 {
 			t.Error("no samples of examplel1")

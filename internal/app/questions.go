@@ -508,6 +508,7 @@ func OwnFamilies() *prometheus.Registry {
 	schedule.Declare(registry)
 	scrape.NewMetrics(registry)
 	CountTargets(registry, nil, nil, nil)
+	registry.MustRegister(monitored{})
 	ExportDependants(registry)
 	config.ExportLabels(registry, nil)
 	(&state.Dir{}).Register(registry)

@@ -353,6 +353,32 @@ func CountTargets(reg prometheus.Registerer, count func() int, configured *atomi
 	}, func() float64 { return float64(leftOut()) }))
 }
 
+// monitored are the chains that the exporter monitors.
+type monitored struct {
+	pool *nodes.Pool
+	from time.Time // before, the list may lack some
+}
+
+// discovering is for how long after a start the list may lack chains that nodes track: rules know the list of before no longer.
+const discovering = 10 * time.Minute
+
+var monitoredChain = prometheus.NewDesc("avax_exporter_chain_monitored",
+	"1 for each chain that the exporter monitors: alerts about a chain that the list has lost end. With AVAX_CHAINS=auto, absent in the first ten minutes.",
+	[]string{"chain"}, nil)
+
+// Describe implements prometheus.Collector.
+func (m monitored) Describe(out chan<- *prometheus.Desc) { out <- monitoredChain }
+
+// Collect implements prometheus.Collector.
+func (m monitored) Collect(out chan<- prometheus.Metric) {
+	if time.Now().Before(m.from) {
+		return
+	}
+	for _, c := range m.pool.AllChains() {
+		out <- prometheus.MustNewConstMetric(monitoredChain, prometheus.GaugeValue, 1, c.Name)
+	}
+}
+
 // chains returns the names of the monitored chains of subnets.
 func (t *targets) chains() (names []string) {
 	for _, c := range t.ups.SubnetChains() {
