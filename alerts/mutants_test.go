@@ -99,10 +99,10 @@ func mutants(t *testing.T, rule rulefmt.Rule) (found []mutant) {
 }
 
 // begins returns the condition with which an alert begins. That with which it ends is written by the compiler, whose tests check it, and so is that
-// its node has not left.
+// its node or chain has not left.
 func begins(alert string, e parser.Expr) parser.Expr {
 	if unless, is := e.(*parser.BinaryExpr); is && unless.Op == parser.LUNLESS {
-		if left, is := unless.RHS.(*parser.VectorSelector); is && left.Name == "avax:node_left" {
+		if left, is := unless.RHS.(*parser.VectorSelector); is && slices.Contains([]string{"avax:node_left", "avax:chain_left"}, left.Name) {
 			if paren, is := unless.LHS.(*parser.ParenExpr); is {
 				return begins(alert, paren.Expr)
 			}
