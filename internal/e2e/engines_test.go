@@ -28,18 +28,19 @@ func withoutKeepFiringFor(t *testing.T, rules []byte) []byte {
 	return must.Get(yaml.Marshal(file))(t)
 }
 
-// inside returns the alerts as Prometheus lists them: it adds external labels only when it sends an alert.
+// inside returns the alerts as Prometheus lists them: it adds external labels only when it sends an alert, and no name of the group.
 func inside(all map[string]listedAlert) map[string]listedAlert {
 	out := map[string]listedAlert{}
 	for _, a := range all {
 		a.Labels = maps.Clone(a.Labels)
 		delete(a.Labels, "monitor")
+		delete(a.Labels, "alertgroup")
 		out[fmt.Sprint(a.Labels)] = a
 	}
 	return out
 }
 
-// What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed. Over VictoriaMetrics it has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own.
+// What docs/alerting.md says about vmalert: it loads both files once keep_firing_for is removed. Over VictoriaMetrics it has the same alerts, with the same labels and annotations, as the exporter, whose engine is Prometheus' own. Each also has the label alertgroup, without -disableAlertgroupLabel.
 func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
@@ -65,8 +66,7 @@ func TestVMAlertHasTheSameAlerts(t *testing.T) {
 	store := testworld.VictoriaMetrics(t, "-promscrape.config="+testworld.Scrape(t, interval, labels, exporter.URL))
 	vmalert := testworld.VMAlert(t, accepted, store.URL, testworld.Alertmanager(t, pages.URL).URL,
 		"-rule="+companion, "-evaluationInterval="+interval.String(), "-external.label=monitor=first",
-		"-datasource.queryStep=15s", // maximum age of a sample; with the default of 5 minutes, recorded series would end later
-		"-disableAlertgroupLabel")   // so that alerts have the same labels as with Prometheus
+		"-datasource.queryStep=15s") // maximum age of a sample; with the default of 5 minutes, recorded series would end later
 
 	awaitSample(t, store, `avax:reward_at_risk_avax{node="alpha"}`) // an annotation needs it
 	w.hasTheSameAlerts(t, exporter.URL, vmalert.URL, pages)
