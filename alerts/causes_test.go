@@ -385,7 +385,9 @@ var causes = []cause{
 		f.series[f.of(`avax_validator_present{node_id="%[2]s"}`, 1)] = fmt.Sprintf("1x%d 0x15 1x%d", causeBegins-1, causeLength)
 	}, sends()},
 	{"a list of messages is wrong for twelve minutes", 1, func(f *fleet) {
-		f.series[`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`] = fmt.Sprintf("_x%d %sx13 stale", causeBegins, at(-time.Hour))
+		values := fmt.Sprintf("_x%d %sx13 stale", causeBegins, at(-time.Hour))
+		f.series[`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`] = values
+		f.series[`avax_icm_oldest_message_timestamp_seconds{address="0x1",source="C",destination="dex",status="pending",why="waiting",message="m",block=""}`] = values
 	}, sends()},
 	{"no VM plugin starts", 1, func(f *fleet) {
 		f.all(func(i int) { f.node(i, `avax_node_chain_bootstrapped{node="%[1]s",chain="dex"}`, "0") })
@@ -495,7 +497,18 @@ var causes = []cause{
 	}, sends("warn AvaxSignatureAggregationFailing: p")},
 	{"messages wait", 1, func(f *fleet) {
 		f.is(`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`, at(0))
+		f.is(`avax_icm_oldest_message_timestamp_seconds{address="0x1",source="C",destination="dex",status="pending",why="waiting",message="m",block="7"}`, at(0))
 	}, sends("warn AvaxICMUndelivered: C|dex", "page AvaxICMUndelivered: C|dex")},
+	{"one message is never delivered, and no other one is sent", 1, func(f *fleet) {
+		f.is(`avax_icm_oldest_pending_timestamp_seconds{address="0x1",source="C",destination="dex"}`, at(0))
+		f.is(`avax_icm_oldest_message_timestamp_seconds{address="0x1",source="C",destination="dex",status="pending",why="fee",message="m",block="7"}`, at(0))
+	}, sends("warn AvaxICMUndelivered: C|dex")},
+	{"the call of a message fails", 1, func(f *fleet) {
+		f.is(`avax_icm_oldest_message_timestamp_seconds{address="0x1",source="C",destination="dex",status="execution_failed",why="",message="m",block="7"}`, at(0))
+	}, sends("warn AvaxICMExecutionFailed: C|dex")},
+	{"the Data service has another status of messages than the chains", 1, func(f *fleet) {
+		f.is(`avax_icm_contradicted_messages{address="0x1"}`, "2")
+	}, sends("warn AvaxDataServiceStale: 0x1")},
 	{"a wallet is empty", 1, func(f *fleet) {
 		f.is(`avax_address_balance_tokens{chain="C",address="0xa"}`, "0")
 	}, sends("warn AvaxWalletRunsDry: 0xa|empty")},

@@ -105,7 +105,7 @@ var chains = board{
 		},
 		{
 			title: "Messages, wallets and signatures",
-			text:  "What the Data service reports about the monitored addresses, if it is configured. Messages are those *to* the selected chains.",
+			text:  "What the Data service reports about the monitored addresses, or icm_chains reads from the chains. Messages are those *to* the selected chains.",
 			panels: []*panel{
 				graph("Age of the oldest undelivered message", "The 10 oldest. 0 means that no message waits.", "{{source}} to {{destination}}",
 					"topk(10, time() - max by (source, destination) ("+minOf("avax_icm_oldest_pending_timestamp_seconds", toChains)+") or 0 * max by (source, destination) ("+

@@ -37,7 +37,7 @@ func (w *world) told(since int, began time.Time) map[string]int {
 	all := map[string]int{}
 	for _, a := range w.Receiver.Alerts()[since:] {
 		if l := a.Labels; a.Status == "firing" && (l["severity"] == "page" || l["severity"] == "warn") {
-			text := strings.Join(strings.Fields(strings.Join([]string{l["severity"], l["alertname"], l["node"], l["chain"], l["check"], l["objective"], l["collector"], l["target"]}, " ")), " ")
+			text := strings.Join(strings.Fields(strings.Join([]string{l["severity"], l["alertname"], l["node"], l["chain"], l["check"], l["objective"], l["source"], l["destination"], l["collector"], l["target"]}, " ")), " ")
 			if _, before := all[text]; !before {
 				all[text] = int(a.At.Sub(began).Minutes())
 			}

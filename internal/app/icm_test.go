@@ -1,0 +1,120 @@
+package app_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+)
+
+// icmWorld runs the app with the collector icm_chains over two nodes that run the C-Chain and examplel1, and sends a message a minute in both directions.
+func icmWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "foxtrot"}, change: func(a *apptest.World) {
+		a.Env["COLLECTORS"] += ",icm_chains"
+	}}, func(t *testing.T, w *world) {
+		time.Sleep(3 * time.Minute)
+		w.send()
+		test(t, w)
+	})
+}
+
+// send sends a message a minute from the C-Chain to examplel1, and back.
+func (w *world) send() {
+	w.SendICM("C", "examplel1", time.Minute)
+	w.SendICM("examplel1", "C", time.Minute)
+}
+
+// A day of messages between two chains: which notifications are sent, and when. What a relayer does on a well day, and idle hours, are none.
+func TestDayOfMessages(t *testing.T) {
+	t.Parallel()
+	const there, back = "C examplel1", "examplel1 C"
+	icmWorld(t, func(t *testing.T, w *world) {
+		for _, fault := range []struct {
+			what       string
+			lasts      time.Duration
+			begin, end func()
+			want       map[string]int // told, and the most minutes from the begin
+			says       []string       // in the text of each
+		}{
+			{"well", 3 * time.Hour, func() {}, func() {}, nil, nil},
+			{
+				"the relayer restarts, for as long as it usually does", time.Hour,
+				func() {
+					w.HoldICM(true)
+					time.Sleep(8 * time.Minute)
+					w.HoldICM(false)
+				}, func() {}, nil, nil,
+			},
+			{
+				"a node shows blocks that are not accepted", 40 * time.Minute,
+				func() {
+					w.Node("foxtrot").Fork("C")
+					time.Sleep(time.Minute)
+					w.Node("foxtrot").CatchUp("C")
+				}, func() {}, nil, nil,
+			},
+			{"nobody sends a message at night", 5 * time.Hour, w.StopICM, w.send, nil, nil},
+			{
+				"the relayer stops", 90 * time.Minute,
+				func() { w.HoldICM(true) }, func() { w.HoldICM(false) },
+				map[string]int{
+					"warn AvaxICMUndelivered " + there: 30, "warn AvaxICMUndelivered " + back: 30,
+					"page AvaxICMUndelivered " + there: 50, "page AvaxICMUndelivered " + back: 50,
+				},
+				[]string{"essage is 0x", " in block "},
+			},
+			{
+				"calls fail, and nobody repeats them", time.Hour,
+				func() { w.FailICM(true) },
+				func() {
+					w.FailICM(false)
+					w.RetryICM()
+				},
+				map[string]int{"warn AvaxICMExecutionFailed " + there: 22, "warn AvaxICMExecutionFailed " + back: 22},
+				[]string{"The message is 0x", "failed in block "},
+			},
+			{
+				"the relayer delivers only what pays a fee", time.Hour,
+				func() { w.PaidICM(true) }, func() {},
+				map[string]int{"warn AvaxICMUndelivered " + there: 30, "warn AvaxICMUndelivered " + back: 30},
+				[]string{"The message is 0x", "paid more"},
+			},
+			{ // what paid no fee still waits, and that is known
+				"and after that nobody sends a message", 3 * time.Hour,
+				func() {
+					w.PaidICM(false)
+					w.StopICM()
+				}, func() {}, nil, nil,
+			},
+		} {
+			if testing.Short() {
+				fault.lasts = min(fault.lasts, 50*time.Minute)
+			}
+			before, began := len(w.Receiver.Alerts()), time.Now()
+			fault.begin()
+			time.Sleep(fault.lasts)
+			got := w.told(before, began)
+			for _, a := range w.Receiver.Alerts()[before:] {
+				for _, words := range fault.says {
+					if a.Status == "firing" && strings.HasPrefix(a.Labels["alertname"], "AvaxICM") && !strings.Contains(a.Annotations["description"], words) {
+						t.Errorf("%s: the text of %v says nothing of %q: %s", fault.what, a.Labels, words, a.Annotations["description"])
+					}
+				}
+			}
+			fault.end()
+			t.Logf("%s: %v", fault.what, got)
+			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(fault.want))) {
+				t.Errorf("%s: told %v, want %v", fault.what, got, fault.want)
+			}
+			for text, most := range fault.want {
+				if got[text] > most {
+					t.Errorf("%s: %s after %d min, want at most %d", fault.what, text, got[text], most)
+				}
+			}
+			time.Sleep(30 * time.Minute)
+		}
+	})
+}
