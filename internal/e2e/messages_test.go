@@ -1,0 +1,118 @@
+package e2e
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/simnet"
+)
+
+// lanes are the pairs of chains between which messages are sent.
+var lanes = [][2]string{{"C", "examplel1"}, {"examplel1", "C"}}
+
+// messagesWorld serves a network with blocks every second, and returns the environment of an exporter of three nodes.
+func messagesWorld(t *testing.T) (*simnet.Network, []string) {
+	t.Helper()
+	network := simnet.New(simnet.Options{Seed: 1})
+	urls := testworld.Serve(t, network)
+	for _, chain := range []string{"C", "examplel1"} {
+		network.SetBlockPeriod(chain, time.Second)
+	}
+	return network, []string{
+		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"] + ",foxtrot=" + urls["foxtrot"],
+		"AVAX_CHAINS=C,examplel1=" + network.Chain("examplel1").ID, "AVAX_METRICS_URL=",
+	}
+}
+
+// The exporter is killed at any moment of a run, also while it writes its state, and is away for a while: each message is counted once.
+func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
+	testworld.Full(t)
+	t.Parallel()
+	network, environment := messagesWorld(t)
+	environment = append(environment, "AVAX_COLLECTORS=up,icm_chains", "AVAX_SCHEDULES=icm_chains=@every 3s", "AVAX_STATE_DIR="+t.TempDir())
+	delivered := func(s testworld.Samples) float64 { return s.Sum("avax_icm_messages", `status="delivered"`) }
+	exporter := testworld.StartExporter(t, environment...)
+	exporter.Until("the chains were read once", func(s testworld.Samples) error {
+		if len(s.Of("avax_icm_chain_read_timestamp_seconds")) < 2 {
+			return fmt.Errorf("%v", s.Of("avax_icm_chain_read_timestamp_seconds"))
+		}
+		return nil
+	})
+	time.Sleep(2 * time.Second) // a message is sent in a later block
+	began := time.Now()
+	for _, lane := range lanes {
+		network.SendICM(lane[0], lane[1], 500*time.Millisecond)
+	}
+	least := 0.0
+	for kill := range 6 {
+		least += 10
+		exporter.Until("more messages are delivered", func(s testworld.Samples) error {
+			if n := delivered(s); n < least {
+				return fmt.Errorf("%g of %g", n, least)
+			}
+			return nil
+		})
+		time.Sleep(time.Duration(kill) * 500 * time.Millisecond)
+		exporter.End(syscall.SIGKILL)
+		time.Sleep(time.Duration(kill%3) * 2 * time.Second)
+		exporter = testworld.StartExporter(t, environment...)
+	}
+	network.StopICM()
+	time.Sleep(45 * time.Second) // a delivery takes 36 seconds at most
+	sent, arrived := network.CountICM(began)
+	s := exporter.Until("all messages are delivered", func(s testworld.Samples) error {
+		if n := delivered(s); n < float64(arrived) {
+			return fmt.Errorf("%g of %d", n, arrived)
+		}
+		return nil
+	})
+	usual := s.Sum("avax_icm_messages", `status="delivered_source_not_indexed"`) // of the network's own messages, one may have been on its way
+	t.Logf("%d sent, %d delivered, counted %g, %g sent before the first run", sent, arrived, delivered(s), usual)
+	if n := delivered(s); sent != arrived || n > float64(arrived)+1 || s.Sum("avax_icm_messages", `status="pending"`) > 1 || s.Sum("avax_icm_messages", `status="execution_failed"`) > 0 {
+		t.Errorf("%d sent, %d delivered, counted %v", sent, arrived, s.Of("avax_icm_messages"))
+	}
+}
+
+// What the collectors for users of an L1 cost, as a ratio to the same exporter without them: calls to the nodes, CPU time and memory.
+func TestCostOfRPCAndMessages(t *testing.T) {
+	testworld.Full(t)
+	network, environment := messagesWorld(t)
+	for _, lane := range lanes {
+		network.SendICM(lane[0], lane[1], 2*time.Second)
+	}
+	type cost struct{ calls, cpu, memory float64 }
+	kinds := []string{"", "+rpc", "+icm_chains", "+rpc,+icm_chains"}
+	var exporters []*testworld.Exporter
+	for _, k := range kinds {
+		own := append([]string{"AVAX_STATE_DIR=" + t.TempDir()}, environment...)
+		if k != "" {
+			own = append(own, "AVAX_COLLECTORS="+k)
+		}
+		exporters = append(exporters, testworld.StartExporter(t, own...))
+	}
+	measure := func() (all []cost) {
+		for _, e := range exporters {
+			s := must.Get(e.Scrape())(t)
+			all = append(all, cost{s.Sum("avax_exporter_upstream_requests_total"), s["process_cpu_seconds_total"], s["process_resident_memory_bytes"] / 1e6})
+		}
+		return all
+	}
+	time.Sleep(2 * time.Minute)
+	before := measure()
+	time.Sleep(5 * time.Minute)
+	after := measure()
+	of := func(i int) cost {
+		return cost{after[i].calls - before[i].calls, after[i].cpu - before[i].cpu, after[i].memory}
+	}
+	for i, k := range kinds {
+		c, without := of(i), of(0)
+		t.Logf("%-18s calls %5.0f (%.2f), CPU %5.2f s (%.2f), memory %.1f MB (%.2f)", k, c.calls, c.calls/without.calls, c.cpu, c.cpu/without.cpu, c.memory, c.memory/without.memory)
+		if c.calls > 1.7*without.calls {
+			t.Errorf("%s: %.2f times the calls", k, c.calls/without.calls)
+		}
+	}
+}
