@@ -324,7 +324,7 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 		"config: {AVAX_TRUST_LOOPBACK: false}":                                                                      `value: "false"`,
 		"config: {AVAX_OBSERVERS: ''}":                                                                              `value: ""`,
 		"config: {AVAX_CHAINS: 'C,auto'}":                                                                           `value: "C,auto"`,
-		"config: {AVAX_SCHEDULES: 'peers=@every 30s;upgrades=*/5 * * * *'}":                                             `value: "peers=@every 30s;upgrades=*/5 * * * *"`,
+		"config: {AVAX_SCHEDULES: 'peers=@every 30s;upgrades=*/5 * * * *'}":                                         `value: "peers=@every 30s;upgrades=*/5 * * * *"`,
 		`config: {AVAX_WATCH_ADDRESSES: "0x00000000000000000000000000000000000000aa"}`:                              `value: "0x00000000000000000000000000000000000000aa"`,
 		"config:\n  AVAX_CHAINS: >-\n    C,\n    auto":                                                              `value: "C, auto"`,
 		"config: {AVAX_LOG_LEVEL: null}":                                                                            "kind: Deployment",
