@@ -331,10 +331,10 @@ func unlessLeft(expr parser.Expr, subject string, others []string) parser.Expr {
 	if or, is := expr.(*parser.BinaryExpr); is && or.Op == parser.LOR {
 		expr = &parser.ParenExpr{Expr: expr}
 	}
+	left := "avax:" + subject + leftRecord
 	return &parser.BinaryExpr{
-		Op: parser.LUNLESS, LHS: expr, RHS: &parser.VectorSelector{
-			Name: "avax:" + subject + leftRecord, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, "avax:"+subject+leftRecord)},
-		},
+		Op: parser.LUNLESS, LHS: expr,
+		RHS: &parser.VectorSelector{Name: left, LabelMatchers: []*labels.Matcher{labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, left)}},
 		VectorMatching: &parser.VectorMatching{
 			Card:           parser.CardManyToMany,
 			MatchingLabels: slices.DeleteFunc(others, func(name string) bool { return name == subject }),

@@ -38,7 +38,7 @@ func notifyFile(t *testing.T, webhook string) string {
 	return testworld.File(t, `
 route:
   receiver: phone
-  group_by: [alertname, node]
+  group_by: [alertname, node, severity]
   group_wait: 1s
   group_interval: 1s
   repeat_interval: 1h
