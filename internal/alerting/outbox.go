@@ -120,6 +120,7 @@ func (o *outbox) run() {
 		}
 		o.send(time.Now())
 		again.Reset(o.every)
+		retry.Reset(retryEvery) // what has just been sent is not accepted yet
 	}
 }
 
