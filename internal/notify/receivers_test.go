@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,6 +371,28 @@ func TestReachReadsFilesAndConnects(t *testing.T) {
 	reach("connection refused")
 	config.Text = []byte("route: {receiver: phone}\nreceivers: [{name: phone, webhook_configs: [{url: 'http://" + listener.Addr().String() + "/c4n4ry'}]}]")
 	reach("connection refused")
+}
+
+// Slack's own address, which is the default of other settings, is not called for a server that takes Slack's messages.
+func TestProbeConnectsOnlyToWhatIsConfigured(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("a message without an alert: %s %s", r.Method, r.URL)
+	}))
+	t.Cleanup(server.Close)
+	var called []string
+	trials, err := notify.Try(t.Context(), notify.Config{
+		Text: []byte("route: {receiver: ops}\nreceivers: [{name: ops, slack_configs: [{api_url: '" + server.URL + "/hooks/x', channel: '#ops'}]}]"),
+		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+			called = append(called, address)
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}, false)
+	if err != nil || len(trials) != 1 || trials[0].Err != nil {
+		t.Fatalf("%v, %v", trials, err)
+	}
+	if want := server.Listener.Addr().String(); len(called) == 0 || slices.ContainsFunc(called, func(a string) bool { return a != want }) {
+		t.Errorf("calls %v, want only %s", called, want)
+	}
 }
 
 // No failure puts a secret into the log, the API or a metric.
