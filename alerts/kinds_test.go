@@ -462,7 +462,7 @@ func TestANodeThatLeavesTakesItsAlertsAlong(t *testing.T) {
 	}
 }
 
-// A chain that the exporter does not monitor any more takes its alerts along. Those of another chain stay.
+// A chain that the exporter no longer monitors takes its alerts along. Those of another chain stay.
 func TestAChainThatLeavesTakesItsAlertsAlong(t *testing.T) {
 	t.Parallel()
 	fired, kept := map[string]bool{}, map[string]time.Duration{} // by name: an alert that is kept ends with keep_firing_for

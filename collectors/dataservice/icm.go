@@ -367,19 +367,26 @@ func addMessage(lanes []icmLane, m icmMessage) ([]icmLane, *icmLane) {
 // icmShownAfter is how long a message is pending before its ID is exported.
 const icmShownAfter = 5 * time.Minute
 
+// icmPair is a pair of chains.
+type icmPair struct{ source, destination string }
+
+func (m icmMessage) pair() icmPair { return icmPair{m.Source, m.Destination} }
+
 // icmWait is a reason to wait.
-type icmWait struct{ source, destination, status, why string }
+type icmWait struct {
+	icmPair
+	status, why string
+}
 
 // longest returns the ID of the message that has waited longest, for each reason.
 func (t *icmTotals) longest() map[icmWait]string {
-	type pair struct{ source, destination string }
-	lastSent := map[pair]int64{}
+	lastSent := map[icmPair]int64{}
 	for _, l := range t.Lanes {
-		lastSent[pair{l.Source, l.Destination}] = l.LastSent
+		lastSent[icmPair{l.Source, l.Destination}] = l.LastSent
 	}
 	for _, m := range t.Recent {
-		if on := (pair{m.Source, m.Destination}); m.Status == data.ICMDelivered {
-			lastSent[on] = max(lastSent[on], m.position())
+		if m.Status == data.ICMDelivered {
+			lastSent[m.pair()] = max(lastSent[m.pair()], m.position())
 		}
 	}
 	longest := map[icmWait]string{}
@@ -387,10 +394,10 @@ func (t *icmTotals) longest() map[icmWait]string {
 		if !m.mayChange() || t.unsure[m.Destination] {
 			continue
 		}
-		w := icmWait{m.Source, m.Destination, m.Status, ""}
+		w := icmWait{m.pair(), m.Status, ""}
 		switch {
 		case m.Status != data.ICMPending:
-		case m.position() >= lastSent[pair{m.Source, m.Destination}]:
+		case m.position() >= lastSent[w.icmPair]:
 			w.why = "waiting"
 		case m.Events != nil && m.Events.Fees == onlyHigher:
 			w.why = "fee"
@@ -433,7 +440,7 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 		out.Set(icmReceipts, float64(l.Receipts), address, from, to)
 		for w, id := range longest {
 			m, block := t.Recent[id], ""
-			if w.source != l.Source || w.destination != l.Destination || w.status == data.ICMPending && time.Since(m.At) < icmShownAfter {
+			if w.icmPair != (icmPair{l.Source, l.Destination}) || w.status == data.ICMPending && time.Since(m.At) < icmShownAfter {
 				continue
 			}
 			if m.Events != nil {

@@ -445,9 +445,9 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 			}
 		}
 	}
-	newest := map[icmWait]string{}
+	newest := map[icmPair]string{}
 	for id, m := range t.Recent {
-		on := icmWait{source: m.Source, destination: m.Destination}
+		on := m.pair()
 		if before, found := newest[on]; m.Status == data.ICMDelivered && (!found || m.Events.Received > t.Recent[before].Events.Received) {
 			newest[on] = id
 		}
@@ -465,16 +465,15 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 
 // compareFees compares the fees of messages that wait with those of messages that were sent later and delivered.
 func (t *icmOfChains) compareFees() {
-	type pair struct{ source, destination string }
-	delivered := map[pair][]*icmEvents{}
+	delivered := map[icmPair][]*icmEvents{}
 	for _, m := range t.Recent {
 		if m.Status == data.ICMDelivered {
-			delivered[pair{m.Source, m.Destination}] = append(delivered[pair{m.Source, m.Destination}], m.Events)
+			delivered[m.pair()] = append(delivered[m.pair()], m.Events)
 		}
 	}
 	for _, m := range t.Recent {
 		if e := m.Events; m.Status == data.ICMPending && e.Fees != notOnlyHigher {
-			for _, later := range delivered[pair{m.Source, m.Destination}] {
+			for _, later := range delivered[m.pair()] {
 				switch {
 				case later.Sent <= e.Sent:
 				case e.Fee > 0 && later.Token != e.Token || later.Fee <= e.Fee:

@@ -79,17 +79,16 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if targets.state != nil {
 		targets.state.Register(registry)
 	}
+	chains := monitored{pool: targets.ups.Pool}
+	if cfg.Chains.Auto {
+		chains.from = time.Now().Add(discovering)
+	}
 	CountTargets(registry, func() int {
 		if cfg.OnlyData {
 			return 1
 		}
 		return len(targets.ups.Nodes())
-	}, &targets.configured, targets.ups.LeftOut)
-	chains := monitored{pool: targets.ups.Pool}
-	if cfg.Chains.Auto {
-		chains.from = time.Now().Add(discovering)
-	}
-	registry.MustRegister(chains)
+	}, &targets.configured, targets.ups.LeftOut, chains)
 	if targets.data != nil {
 		budget, err := targets.budget()
 		if err := errors.Join(err, budget.exceeded()); err != nil {

@@ -1,8 +1,6 @@
 package app_test
 
 import (
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,15 +103,7 @@ func TestDayOfMessages(t *testing.T) {
 				}
 			}
 			fault.end()
-			t.Logf("%s: %v", fault.what, got)
-			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(fault.want))) {
-				t.Errorf("%s: told %v, want %v", fault.what, got, fault.want)
-			}
-			for text, most := range fault.want {
-				if got[text] > most {
-					t.Errorf("%s: %s after %d min, want at most %d", fault.what, text, got[text], most)
-				}
-			}
+			wantTold(t, fault.what, got, fault.want)
 			time.Sleep(30 * time.Minute)
 		}
 	})

@@ -46,6 +46,20 @@ func (w *world) told(since int, began time.Time) map[string]int {
 	return all
 }
 
+// wantTold demands these notifications, each after so many minutes at most.
+func wantTold(t *testing.T, what string, got, want map[string]int) {
+	t.Helper()
+	t.Logf("%s: %v", what, got)
+	if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
+		t.Errorf("%s: told %v, want %v", what, got, want)
+	}
+	for text, most := range want {
+		if got[text] > most {
+			t.Errorf("%s: %s after %d min, want at most %d", what, text, got[text], most)
+		}
+	}
+}
+
 // A day of five RPC nodes: which notifications are sent, and when. Without a fault, none is. A short test has two of the faults.
 func TestDayOfRPCNodes(t *testing.T) {
 	t.Parallel()
@@ -112,15 +126,7 @@ func TestDayOfRPCNodes(t *testing.T) {
 			time.Sleep(fault.lasts)
 			got := w.told(before, began)
 			fault.end()
-			t.Logf("%s: %v", fault.what, got)
-			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(fault.want))) {
-				t.Errorf("%s: told %v, want %v", fault.what, got, fault.want)
-			}
-			for text, most := range fault.want {
-				if got[text] > most {
-					t.Errorf("%s: %s after %d min, want at most %d", fault.what, text, got[text], most)
-				}
-			}
+			wantTold(t, fault.what, got, fault.want)
 		}
 		for _, a := range w.Alerts(t) {
 			if strings.HasPrefix(a.Labels["alertname"], "AvaxRPC") {

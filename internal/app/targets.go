@@ -337,8 +337,10 @@ func (t *targets) answeredAt(name string) time.Time {
 	return time.Time{}
 }
 
-// CountTargets registers the number of targets that the exporter monitors, of nodes that all shards should monitor, and of chains that are left out.
-func CountTargets(reg prometheus.Registerer, count func() int, configured *atomic.Int64, leftOut func() int) {
+// CountTargets registers the number of targets that the exporter monitors, of nodes that all shards should monitor, and of chains that are left out, and the
+// list of the monitored chains.
+func CountTargets(reg prometheus.Registerer, count func() int, configured *atomic.Int64, leftOut func() int, chains prometheus.Collector) {
+	reg.MustRegister(chains)
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "avax_exporter_targets",
 		Help: "Number of nodes that the exporter is configured to monitor. 1 if the Data service is the only upstream.",

@@ -216,7 +216,7 @@ func (st *Status) safeToStopOther(a Stop) (Verdict, Stop) {
 	reasons, is := st.tooSmallOther(a.NodeID, "")
 	switch {
 	case len(reasons) > 0:
-		a.Is(No, "no: "+strings.Join(reasons, "; "))
+		a.Set(No, "no: "+strings.Join(reasons, "; "))
 		return No, a
 	case is:
 		a.Reason = "not known: its L1s would stay above 80 %, but the primary network is only computed for the nodes of AVAX_NODES"

@@ -33,8 +33,8 @@ type Answer struct {
 	Reason string `json:"reason"`
 }
 
-// Is sets the answer.
-func (a *Answer) Is(verdict Verdict, reason string) Verdict {
+// Set sets the answer, and returns its verdict.
+func (a *Answer) Set(verdict Verdict, reason string) Verdict {
 	a.Reason = reason
 	if a.Safe = nil; verdict == Yes || verdict == No {
 		a.Safe = new(verdict == Yes)
@@ -46,14 +46,14 @@ func (a *Answer) Is(verdict Verdict, reason string) Verdict {
 func (a *Answer) decide(against, unknown []string, missed, yes func() string) Verdict {
 	switch {
 	case len(against) > 0:
-		return a.Is(No, "no: "+strings.Join(against, "; "))
+		return a.Set(No, "no: "+strings.Join(against, "; "))
 	case len(unknown) > 0:
-		return a.Is(Unknown, "not known: "+strings.Join(unknown, "; "))
+		return a.Set(Unknown, "not known: "+strings.Join(unknown, "; "))
 	}
 	if text := missed(); text != "" {
-		return a.Is(Unknown, "not known: "+text)
+		return a.Set(Unknown, "not known: "+text)
 	}
-	return a.Is(Yes, "yes: "+yes())
+	return a.Set(Yes, "yes: "+yes())
 }
 
 // Pool is what the configuration, the pool of nodes and the scheduler know now, without samples. A function that is nil knows nothing.

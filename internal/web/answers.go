@@ -55,7 +55,7 @@ func (s *Site) safe(parameter string,
 			return verdict, []string{node}
 		})
 		if reason != "" {
-			about.Is(verdict, reason)
+			about.Set(verdict, reason)
 		}
 		writeVerdict(w, r, codes[verdict], answer, about.Reason)
 	}
@@ -337,7 +337,7 @@ func writeNotKnown(w http.ResponseWriter, r *http.Request) {
 func writeVerdict(w http.ResponseWriter, r *http.Request, code int, answer any, reason string) {
 	w.Header().Add("Vary", "Accept")
 	if code == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "3")
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "application/json") {
 		writeJSON(w, code, answer)

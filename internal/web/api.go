@@ -124,7 +124,7 @@ func writeError(w http.ResponseWriter, err error) {
 		failed = &apiError{http.StatusUnprocessableEntity, "execution", err}
 	}
 	if failed == errBusy {
-		w.Header().Set("Retry-After", "3")
+		w.Header().Set("Retry-After", retryAfter)
 	}
 	writeJSON(w, failed.status, map[string]any{"status": "error", "errorType": failed.kind, "error": failed.Error()})
 }

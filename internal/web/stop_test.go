@@ -98,9 +98,12 @@ func TestSafeToStopAnswersYesNoOrUnknown(t *testing.T) {
 			{"?node=nobody", 404, "unknown node: the nodes are free, half, idle and 3 more"},
 			{"", 400, "no node: write /safe-to-stop?node=NAME with a name of AVAX_NODES or a node ID"},
 		} {
-			status, body := get(t, s, "/safe-to-stop"+test.query)
-			if status != test.status || body != test.want+"\n" {
+			answer := answerOf(t, s.Handler(), "/safe-to-stop"+test.query)
+			if status, body := answer.Code, answer.Body.String(); status != test.status || body != test.want+"\n" {
 				t.Errorf("%s: %d %s, want %d %s", test.query, status, body, test.status, test.want)
+			}
+			if says := answer.Header().Get("Retry-After") != ""; says != (test.status == 503) {
+				t.Errorf("%s: says when to retry: %t", test.query, says)
 			}
 		}
 	})

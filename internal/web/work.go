@@ -120,12 +120,15 @@ func (c clients) limitEach(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// retryAfter is after how many seconds a client may ask again what is not known now.
+const retryAfter = "3"
+
 // writeBusy tells a client to retry.
 func writeBusy(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/v1/") {
 		writeError(w, errBusy)
 		return
 	}
-	w.Header().Set("Retry-After", "3")
+	w.Header().Set("Retry-After", retryAfter)
 	http.Error(w, errBusy.Error(), errBusy.status)
 }
