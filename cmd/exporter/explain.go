@@ -24,7 +24,9 @@ Arguments:
 
 Options:
   --at TIME   explain a time in the past, in UTC, such as 03:12 or
-              "2026-01-31 03:12", from the samples that the exporter keeps
+              "2026-01-31 03:12", from the samples that the exporter or the
+              Prometheus of AVAX_PROMETHEUS_URL keeps. If the exporter has
+              dropped them: the values when the alert fired and ended
   --from URL  address of the exporter
               (default: the exporter on this machine, at AVAX_LISTEN)
   --why       show what the answer is computed from

@@ -62,6 +62,9 @@ type Options struct {
 	// Inhibitors returns, for each alert, the index of the alert that inhibits it at the Alertmanagers, or -1. It may be nil.
 	Inhibitors func(alerts []map[string]string) []int
 
+	// Explain explains an alert at a time: its state in one sentence, and the values from which it is computed. Nil: nothing keeps what decided an alert.
+	Explain func(ctx context.Context, source Source, labels map[string]string, at time.Time) (state, why string, err error)
+
 	ResendDelay time.Duration // after which a firing alert is sent again; 0: a minute
 	Patience    time.Duration // maximum wait for Ready; 0: two minutes
 	// Transport sends the requests to the Alertmanagers. If nil, they carry the credentials in HTTP.

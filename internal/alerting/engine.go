@@ -141,6 +141,7 @@ func (a *Alerting) notify() rules.NotifyFunc {
 				alert.Annotations = annotations.Labels()
 			}
 		}
+		a.saver.moments.note(all)
 		send(ctx, expr, all...)
 	}
 }

@@ -418,6 +418,7 @@ type saver struct {
 	*history
 	week    *longStore
 	quarter *longStore
+	moments *moments
 	metrics *Metrics
 	idle    chan struct{} // holds an element while nothing is written
 	since   time.Time     // start of the write in progress, if idle is empty
@@ -427,8 +428,8 @@ type saver struct {
 // maxSave is the longest duration of a write that is not reported.
 const maxSave = time.Minute
 
-func newSaver(h *history, week, quarter *longStore, m *Metrics) *saver {
-	s := &saver{history: h, week: week, quarter: quarter, metrics: m, idle: make(chan struct{}, 1)}
+func newSaver(h *history, week, quarter *longStore, kept *moments, m *Metrics) *saver {
+	s := &saver{history: h, week: week, quarter: quarter, moments: kept, metrics: m, idle: make(chan struct{}, 1)}
 	s.idle <- struct{}{}
 	m.saved.Set(1) // until a write fails
 	return s
@@ -451,7 +452,7 @@ func (s *saver) save(store *Store, keep time.Duration) {
 	case <-s.idle:
 		s.since = time.Now()
 		go func() {
-			errs := []error{s.history.save(store, keep)}
+			errs := []error{s.history.save(store, keep), s.moments.save()}
 			for _, l := range s.long() {
 				errs = append(errs, l.save(l.samples(), l.keep))
 			}

@@ -96,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Alerting, error) {
 	}
 	stored := newHistory(a.o.State, a.log, "history", partEvery)
 	stored.instance = o.Instance
-	a.saver = newSaver(stored, week, quarter, a.metrics)
+	a.saver = newSaver(stored, week, quarter, newMoments(a.o), a.metrics)
 
 	var block config.AlertingConfig
 	if o.Notifies() {
@@ -429,6 +429,9 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 			a.metrics.history.Set(e.store.age().Seconds())
 			if err := a.sampleLong(ctx, e, time.Now()); err != nil && ctx.Err() == nil {
 				a.log.Error("long history not added", "err", err)
+			}
+			if err := a.saver.moments.keep(ctx, a, time.Now()); err != nil && ctx.Err() == nil {
+				a.log.Error("alerts not explained", "err", err)
 			}
 			a.saver.save(e.store, a.keep(e.store))
 			if time.Since(dropped) >= dropEvery {

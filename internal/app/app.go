@@ -21,6 +21,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/explain"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
@@ -144,7 +145,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 	if cfg.Alerting.On {
 		a.alerting, err = alerting.Start(ctx, alerting.Options{
 			Config: cfg.Alerting, Metrics: a.handler, State: targets.state, Registerer: registry, Log: log, Transport: alertmanagers, Notifier: own,
-			Ready: a.ready,
+			Ready: a.ready, Explain: explain.Moment,
 			Inhibitors: func(alerts []map[string]string) []int {
 				rules, _ := site.Inhibition() // the pages show the error
 				return rules.Inhibitors(alerts)

@@ -6,6 +6,8 @@ import (
 	"html"
 	"math"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -199,6 +201,45 @@ func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
 		demand("name=AvaxNodeDown&target=bravo&at="+then, `^At 2000-01-01 `+then+` UTC: AvaxNodeDown \(page\) is firing(?s:.*)value \d+`)
 		if status, text := w.Get(t, "/explain?name=AvaxNodeDown&target=bravo&at=yesterday"); status != 400 || !strings.Contains(text, "such as 03:12") {
 			t.Errorf("%d %s", status, text)
+		}
+	})
+}
+
+// What decided an outage when it warned, paged and ended is kept longer than the samples, also over a restart.
+func TestWhatDecidedAnOutageIsKept(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		w.Node("bravo").Stop()
+		time.Sleep(9 * time.Minute)
+		asked := time.Now().UTC()
+		w.Node("bravo").Start()
+		time.Sleep(30 * time.Minute)
+		w.Stop()
+		must.Do(t, os.RemoveAll(filepath.Join(w.Env["STATE_DIR"], "history"))) // the samples are kept for hours
+		time.Sleep(time.Minute)
+		w.StartNow(t)
+		time.Sleep(5 * time.Minute)
+		at := "&at=" + url.QueryEscape(asked.Format("2006-01-02 15:04"))
+		for query, want := range map[string][]string{
+			"name=AvaxNodeDown&target=bravo&why=0": {
+				`(?m)^2000-01-01 00:1\d:\d\d UTC, fires \(warn\): AvaxNodeDown \(\w+\) is .*bravo`, `(?m)^2000-01-01 00:1\d:\d\d UTC, fires \(page\): AvaxNodeDown \(page\) is firing`,
+				`(?m)^2000-01-01 00:(19|20):\d\d UTC, ends \(page\): AvaxNodeDown for bravo does not fire`,
+			},
+			"name=AvaxNodeDown&target=bravo": {`(?m)^ +true +.*avax`, `avax_node_up\{node="bravo"\} 0`, `avax_node_up\{node="bravo"\} 1`},
+		} {
+			status, text := w.Get(t, "/explain?"+query+at)
+			for _, one := range want {
+				if status != 200 || !regexp.MustCompile(one).MatchString(text) {
+					t.Errorf("%s: %d, want %s in\n%s", query, status, one, text)
+				}
+			}
+		}
+
+		for _, query := range []string{"name=AvaxNodeDown&target=alpha", "name=AvaxHeadStale&target=bravo"} {
+			if status, text := w.Get(t, "/explain?"+query+at); status != 404 || !strings.HasPrefix(text, "no samples of 2000-01-01 ") {
+				t.Errorf("%s: %d %s", query, status, text)
+			}
 		}
 	})
 }

@@ -5,6 +5,7 @@ package explain
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -34,18 +35,81 @@ type UnknownError string
 
 func (u UnknownError) Error() string { return string(u) }
 
-// At explains an alert as Of does, for a time in the past, from the samples that the source keeps.
-func At(ctx context.Context, source alerting.Source, name, target string, at time.Time) (Explanation, error) {
+// At explains an alert as Of does, for a time in the past, from the samples that the source keeps. Without samples of this time, it returns what explained the
+// alert at the moments at which it fired and ended.
+func At(ctx context.Context, source alerting.Source, kept []alerting.Moment, name, target string, at time.Time) (Explanation, error) {
 	groups, err := source.Groups(ctx)
-	if err == nil {
-		groups, err = past(ctx, source, groups, at)
+	if err != nil {
+		return Explanation{}, err
+	}
+	of, err := past(ctx, source, groups, at)
+	if gone := UnknownError(""); errors.As(err, &gone) {
+		if x, found := newExplanation(ctx, source, groups, nil, target, time.Now()).remembered(kept, name, at); found {
+			return x, nil
+		}
 	}
 	if err != nil {
 		return Explanation{}, err
 	}
-	x, err := of(ctx, source, groups, nil, name, target, at)
+	x, err := newExplanation(ctx, source, of, nil, target, at).of(name)
 	x.State, x.Do = "At "+at.UTC().Format("2006-01-02 15:04 UTC")+": "+x.State, ""
 	return x, err
+}
+
+// Moment explains an alert with these labels at a time, a short time ago.
+func Moment(ctx context.Context, source alerting.Source, labels map[string]string, at time.Time) (state, why string, err error) {
+	x, err := Of(ctx, source, nil, labels[model.AlertNameLabel], subjectOf(labels), at)
+	return x.State, x.Why, err
+}
+
+// subjectOf returns the target of an alert; empty if it is about everything.
+func subjectOf(labels map[string]string) string {
+	for _, name := range []string{"node", "validation_id", "node_id", "tx_id", "address", "chain", "target", "upstream"} {
+		if labels[name] != "" {
+			return labels[name]
+		}
+	}
+	return ""
+}
+
+// remembered returns what explained an alert about the target when it fired and when it ended: all moments of the outage that lasted at a time.
+func (e *explanation) remembered(kept []alerting.Moment, name string, at time.Time) (Explanation, bool) {
+	e.readNames()
+	var outage []alerting.Moment
+	fires := map[string]bool{} // by labels
+	for _, m := range kept {
+		labels := metricOf(m.Labels)
+		if m.Labels[model.AlertNameLabel] != name || !e.isAbout(labels) {
+			continue
+		}
+		if len(fires) == 0 {
+			if m.Ended || m.At.After(at.Add(time.Minute)) { // a time in minutes is that of its begin
+				continue
+			}
+			outage = nil
+		}
+		outage = append(outage, m)
+		if fires[labels.String()] = true; m.Ended {
+			delete(fires, labels.String())
+		}
+	}
+	if len(outage) == 0 || len(fires) == 0 && outage[len(outage)-1].At.Before(at) {
+		return Explanation{}, false
+	}
+	x := Explanation{Alert: true}
+	for i, m := range outage {
+		what := "fires"
+		if m.Ended {
+			what = "ends"
+		}
+		if i > 0 {
+			x.State, x.Why = x.State+"\n", x.Why+"\n"
+		}
+		moment := m.At.UTC().Format("2006-01-02 15:04:05 UTC") + ", " + what + " (" + m.Labels["severity"] + ")"
+		x.State += moment + ": " + m.State
+		x.Why += moment + "\n" + m.Why
+	}
+	return x, true
 }
 
 // past returns the groups with the alerts that were active at a time.
@@ -56,7 +120,8 @@ func past(ctx context.Context, source alerting.Source, groups []alerting.Group, 
 	}
 	if len(active) == 0 { // at least the watchdog fires
 		return nil, UnknownError("no samples of " + at.UTC().Format("2006-01-02 15:04 UTC") +
-			": the exporter keeps some hours (metric avax_exporter_history_seconds), a Prometheus of AVAX_PROMETHEUS_URL more")
+			": the exporter keeps some hours (metric avax_exporter_history_seconds) and, for 90 days, " +
+			"what decided the alerts that fired. A Prometheus of AVAX_PROMETHEUS_URL keeps more")
 	}
 	begins, err := alerting.Vector(source.Query(ctx, "ALERTS_FOR_STATE", at))
 	if err != nil {
@@ -107,12 +172,10 @@ func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, t
 	if err != nil {
 		return Explanation{}, err
 	}
-	return of(ctx, source, groups, jobs, name, target, now)
+	return newExplanation(ctx, source, groups, jobs, target, now).of(name)
 }
 
-func of(ctx context.Context, source alerting.Source, groups []alerting.Group, jobs []*metric.Job, name, target string, now time.Time) (Explanation, error) {
-	e := &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, asked: map[string]model.Vector{}, done: map[string]bool{},
-		called: map[string]string{}}
+func (e *explanation) of(name string) (Explanation, error) {
 	e.readNames()
 	rules := e.rules(name)
 	var x Explanation
@@ -132,8 +195,8 @@ func of(ctx context.Context, source alerting.Source, groups []alerting.Group, jo
 		}
 		return Explanation{}, e.unknown(name)
 	}
-	if e.err == nil && target != "" && !e.found {
-		e.err = UnknownError(fmt.Sprintf("no samples about %q: write a node, a chain or an ID as in /metrics", target))
+	if e.err == nil && e.target != "" && !e.found {
+		e.err = UnknownError(fmt.Sprintf("no samples about %q: write a node, a chain or an ID as in /metrics", e.target))
 	}
 	x.Why = e.out.String()
 	if x.State == "" { // of a family, the samples are the answer
@@ -157,6 +220,11 @@ type explanation struct {
 	out    strings.Builder
 	found  bool // whether a sample is about the target
 	err    error
+}
+
+func newExplanation(ctx context.Context, source alerting.Source, groups []alerting.Group, jobs []*metric.Job, target string, now time.Time) *explanation {
+	return &explanation{ctx: ctx, source: source, jobs: jobs, groups: groups, target: target, now: now, asked: map[string]model.Vector{}, done: map[string]bool{},
+		called: map[string]string{}}
 }
 
 func (e *explanation) printf(format string, args ...any) { fmt.Fprintf(&e.out, format, args...) }
