@@ -348,3 +348,24 @@ func TestNoYesAfterANodeHasBecomeAValidator(t *testing.T) {
 		}
 	})
 }
+
+// A question waits two seconds for an answer. A node that needs three is slow, and its chains are not gone, however often somebody asks.
+func TestQuestionsRaiseNoAlert(t *testing.T) {
+	inWorld(t, incident{}, func(t *testing.T, w *world) {
+		time.Sleep(4 * time.Minute)
+		w.Node("alpha").Inject(simnet.Slow(3 * time.Second))
+		asked := time.Now()
+		for i := 0; time.Since(asked) < 10*time.Minute; i++ {
+			node := []string{"alpha", "bravo", "charlie"}[i%3]
+			for _, path := range []string{"/safe-to-stop?hold=false&", "/waves?hold=false&", "/is-back?", "/serving?chain=examplel1&"} {
+				w.Get(t, path+"node="+node)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		for _, a := range w.Alerts(t) {
+			if name := a.Labels["alertname"]; name != "AvaxNodeSlow" && a.Labels["severity"] != "none" {
+				t.Errorf("%v", a.Labels)
+			}
+		}
+	})
+}

@@ -127,7 +127,8 @@ func (n *Node) peersAmong(ctx context.Context, ids []string) []string {
 }
 
 // Ask calls all nodes of the network now and their chains of subnets, asks which of these node IDs are active validators of the chains and which are their
-// peers, and returns what they say before ctx ends. No earlier answer counts.
+// peers, and returns what they say before ctx ends. No earlier answer counts. It changes nothing that collectors report: of a chain that does not answer
+// in this time, only the answer says so.
 func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 	chains := p.SubnetChains()
 	subnets := make([]string, len(chains)) // empty if not known
@@ -144,10 +145,7 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 		var calls sync.WaitGroup
 		for i, c := range chains {
 			calls.Go(func() {
-				err := n.CallChain(ctx, c.Ref, func(ctx context.Context) error {
-					_, err := n.EthBlockByNumber(ctx, c.Ref, nil)
-					return err
-				})
+				_, err := n.EthBlockByNumber(ctx, c.Ref, nil) // not by CallChain: who asks has little patience
 				if stopped[i] = IsStopped(err); err == nil {
 					active[i] = n.activeAmong(ctx, subnets[i], ids)
 				}
