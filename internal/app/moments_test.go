@@ -288,6 +288,21 @@ func (w *world) pageIsHonest(t *testing.T) string {
 	return page
 }
 
+// While an alert about a chain of a node fires, and the node stops too, the node leads.
+func TestANodeThatStopsLeadsItsChains(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		w.Node("bravo").SetChain("examplel1", simnet.Dead)
+		time.Sleep(7 * time.Minute)
+		w.page(t, "the VM has ended", "/").has("bravo: chain examplel1 does not answer")
+		w.Node("bravo").Stop()
+		for range 60 {
+			time.Sleep(time.Second)
+			w.pageIsHonest(t)
+		}
+	})
+}
+
 // The first moments after a start with a state directory.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
 	t.Parallel()

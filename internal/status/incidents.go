@@ -145,7 +145,8 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
 		})
 		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
-			return one.Cause == nil && !claimed[a] && !a.Kept() && a.Severity >= f.Severity && f.has(a) && (a.Firing || f.about == nil)
+			aboutPart := f.NoAnswer && a.Labels["chain"] != "" // a chain of the node that does not answer
+			return one.Cause == nil && !claimed[a] && !a.Kept() && a.Severity >= f.Severity && f.has(a) && !aboutPart && (a.Firing || f.about == nil)
 		})
 		if !exceeded {
 			all = append(all, one)
