@@ -212,14 +212,17 @@ func TestAnAlertEndsAtAnotherValue(t *testing.T) {
 	}
 }
 
-// What may wait moves to the group that says so. What a page, or its text, reads stays.
+// What may wait moves to the group that says so. What a page, or its text, reads stays, and so does an effect that it names.
 func TestPace(t *testing.T) {
 	source := fstest.MapFS{"0.yml": {Data: []byte(`group: quick
 rules:
   - {record: 'avax:read', expr: avax_a}
   - {record: 'avax:shown', expr: avax_b}
   - {record: 'avax:other', expr: avax_c}
-  - {alert: AvaxPage, about: l1, severity: page, expr: 'avax:read == 0', for: 5m, summary: s, description: d, impact: '<if avax:shown>x<end>', action: a}
+  - {record: 'avax:lag', expr: avax_d}
+  - {alert: AvaxPage, about: l1, severity: page, expr: 'avax:read == 0', for: 5m, summary: s, description: d, impact: '<if avax:shown>x<end>', action: a,
+     suppresses: [{effects: [AvaxEffect, l1], on: [chain]}]}
+  - {alert: AvaxEffect, about: chain of a node, severity: warn, expr: 'avax:lag > 1', for: 5m, summary: s, description: d, action: a}
   - {alert: AvaxTicket, about: l1, severity: warn, expr: 'avax:other == 0', for: 5m, summary: s, description: d, action: a}
   - {alert: AvaxQuick, about: l1, severity: warn, expr: 'avax:read == 1', for: 4m, summary: s, description: d, action: a}
   - {alert: AvaxNote, about: l1, severity: info, expr: 'avax:read == 2', summary: s, description: d}
@@ -232,7 +235,7 @@ rules:
 			got = append(got, r.Record+r.Alert)
 		}
 	}
-	if want := "quick: avax:read avax:shown AvaxPage AvaxQuick slow: avax:other AvaxTicket AvaxNote AvaxLatePage"; strings.Join(got, " ") != want {
+	if want := "quick: avax:read avax:shown avax:lag AvaxPage AvaxEffect AvaxQuick slow: avax:other AvaxTicket AvaxNote AvaxLatePage"; strings.Join(got, " ") != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // pace moves the rules that may be evaluated slowly to the group that has an interval of its own, in their order. All others, and what they read,
-// stay.
-func pace(groups []Group) []Group {
+// stay. An effect that a quick alert names stays, too: evaluated later, it would outlast its cause, and be notified then.
+func pace(groups []Group, effects map[string][]string) []Group {
 	i := slices.IndexFunc(groups, func(g Group) bool { return g.Interval > 0 && len(g.Rules) == 0 })
 	if i < 0 {
 		return groups // it comes last
@@ -22,7 +22,7 @@ func pace(groups []Group) []Group {
 				if name := r.Record + r.Alert; !quick[name] && !urgent(r) {
 					continue
 				}
-				for _, name := range append(r.reads(), r.Record+r.Alert) {
+				for _, name := range slices.Concat(r.reads(), effects[r.Alert], []string{r.Record + r.Alert}) {
 					grown = grown || !quick[name]
 					quick[name] = true
 				}
@@ -41,6 +41,19 @@ func pace(groups []Group) []Group {
 		groups[n].Rules = stay
 	}
 	return slices.DeleteFunc(groups, func(g Group) bool { return len(g.Rules) == 0 })
+}
+
+// namedEffects returns the effects that alerts name in full, by the name of the cause. Kinds such as node mean all alerts about a node.
+func namedEffects(files []file) map[string][]string {
+	named := map[string][]string{}
+	for _, f := range files {
+		for _, e := range f.Rules {
+			for _, s := range e.Suppresses {
+				named[e.Alert] = append(named[e.Alert], s.Effects...)
+			}
+		}
+	}
+	return named
 }
 
 // urgent reports whether a rule must be evaluated at the interval of the server.

@@ -197,7 +197,7 @@ func Rules(source fs.FS, o Options) (*File, error) {
 	}
 	compiled.Groups[0].Rules = slices.Concat(c.thresholds, compiled.Groups[0].Rules)
 	if !o.Unpaced {
-		compiled.Groups = pace(compiled.Groups)
+		compiled.Groups = pace(compiled.Groups, namedEffects(files))
 	}
 	return compiled, nil
 }
