@@ -1,6 +1,7 @@
 package collectors_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -350,6 +351,34 @@ func TestICMChainsRangeGrowsAgain(t *testing.T) {
 		w.later(t, 4*60)
 		if n := queries(); n > limited/4 {
 			t.Errorf("%d queries in five minutes with a limit, %d four hours after it", limited, n)
+		}
+	})
+}
+
+// After a pause, a slow node has no time for as many blocks as it usually accepts: the runs ask for fewer, and reach the newest block.
+func TestICMChainsSlowNodeAfterAPause(t *testing.T) {
+	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {
+		w.network.SetBlockPeriod("C", 2*time.Second)
+		w.later(t, 3)
+		*w.otherwise = func(_, method string, params []any) string {
+			if filter, is := params[0].(map[string]any); is && method == "eth_getLogs" {
+				from := must.Get(strconv.ParseUint(filter["fromBlock"].(string), 0, 64))(t)
+				to := must.Get(strconv.ParseUint(filter["toBlock"].(string), 0, 64))(t)
+				time.Sleep(time.Duration(to-from) * 10 * time.Millisecond)
+			}
+			return ""
+		}
+		time.Sleep(90 * time.Minute)
+		spec, j := w.job(t, "icm_chains", "network")
+		var err error
+		for range 20 {
+			time.Sleep(time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			_, _, err = once(ctx, spec, j)
+			cancel()
+		}
+		if err != nil {
+			t.Errorf("after 20 runs: %v", err)
 		}
 	})
 }

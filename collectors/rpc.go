@@ -191,44 +191,34 @@ func (a *rpcAnswers) ask(ctx context.Context, c nodes.Chain) {
 	}
 }
 
-// compareAll finds out which answers are wrong: those that differ from what most nodes answer about the same block. The block comes first: a node that
-// has another one gives wrong answers about it.
+// compareAll finds out which answers are wrong: those that differ from what most nodes answer. All are about the same block, except those of nodes that are
+// behind. The block comes first: a node that has another one gives wrong answers about it.
 func compareAll(p *nodes.Pool, all []*rpcAnswers) {
 	forked := map[*rpcAnswers]bool{}
 	for _, q := range rpcChecks {
-		byBlock := map[uint64][]*rpcAnswers{}
+		var same []*rpcAnswers
+		var values []string
+		var from []*nodes.Node
 		for _, a := range all {
-			if answer, asked := a.by[q.name]; !asked || answer.outcome != "" {
-				continue
-			}
-			at := a.at
-			if q.name == "history" {
-				at = 1
-			}
-			if forked[a] {
+			switch answer, asked := a.by[q.name]; {
+			case !asked || answer.outcome != "":
+			case forked[a]:
 				a.wrong(q.name)
-			} else {
-				byBlock[at] = append(byBlock[at], a)
+			default:
+				same, values, from = append(same, a), append(values, answer.value), append(from, a.of)
 			}
 		}
-		for _, same := range byBlock {
-			var values []string
-			var from []*nodes.Node
-			for _, a := range same {
-				values, from = append(values, a.by[q.name].value), append(from, a.of)
-			}
-			most := nodes.Majority(values, exactly)
-			if most == nil { // it is not known which answer is right
-				continue
-			}
-			if q.fact != nil {
-				p.NoteContradicted(*q.fact, from, most)
-			}
-			for i, a := range same {
-				if values[i] != values[most[0]] {
-					a.wrong(q.name)
-					forked[a] = forked[a] || q.name == "block"
-				}
+		most := nodes.Majority(values, exactly)
+		if most == nil { // it is not known which answer is right
+			continue
+		}
+		if q.fact != nil {
+			p.NoteContradicted(*q.fact, from, most)
+		}
+		for i, a := range same {
+			if values[i] != values[most[0]] {
+				a.wrong(q.name)
+				forked[a] = forked[a] || q.name == "block"
 			}
 		}
 	}

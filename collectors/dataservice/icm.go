@@ -127,7 +127,7 @@ type icmLane struct {
 // position orders the messages of a lane by the time of sending: the block of the source chain if it is known, or else the time.
 func (m icmMessage) position() int64 {
 	if m.Events != nil {
-		return int64(m.Events.Sent)
+		return int64(m.Events.Blocks[icmSent])
 	}
 	return m.At.Unix()
 }
@@ -399,7 +399,7 @@ func (t *icmTotals) longest() map[icmWait]string {
 		case m.Status != data.ICMPending:
 		case m.position() >= lastSent[w.icmPair]:
 			w.why = "waiting"
-		case m.Events != nil && m.Events.Fees == onlyHigher:
+		case m.Events != nil && m.Events.Later != nil && *m.Events.Later > m.Events.Fee:
 			w.why = "fee"
 		default:
 			w.why = "overtaken"
@@ -444,7 +444,7 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 				continue
 			}
 			if m.Events != nil {
-				block = strconv.FormatUint(cmp.Or(m.Events.Failed, m.Events.Sent), 10)
+				block = strconv.FormatUint(cmp.Or(m.Events.Blocks[icmFailed], m.Events.Blocks[icmSent]), 10)
 			}
 			out.SetTime(icmOldestMessage, m.At, address, from, to, w.status, w.why, id, block)
 		}

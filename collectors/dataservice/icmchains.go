@@ -21,6 +21,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/scrape/cb58"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 var (
@@ -49,17 +50,27 @@ var ICMChains = &collector.Spec{
 // it is deployed.
 const Messenger = "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf"
 
-// The events of the messenger, in the notation of the Ethereum ABI. The source is ITeleporterMessenger.sol of github.com/ava-labs/icm-contracts.
-var (
-	icmMessageType = "(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes)"
-	icmSent        = topic("SendCrossChainMessage(bytes32,bytes32," + icmMessageType + ",(address,uint256))")
-	icmFeeAdded    = topic("AddFeeAmount(bytes32,(address,uint256))")
-	icmReceived    = topic("ReceiveCrossChainMessage(bytes32,bytes32,address,address," + icmMessageType + ")")
-	icmExecuted    = topic("MessageExecuted(bytes32,bytes32)")
-	icmFailed      = topic("MessageExecutionFailed(bytes32,bytes32," + icmMessageType + ")")
-	icmReceipted   = topic("ReceiptReceived(bytes32,bytes32,address,(address,uint256))")
-	icmTopics      = []string{icmSent, icmFeeAdded, icmReceived, icmExecuted, icmFailed, icmReceipted}
+// The events of the messenger, on the source chain of a message (the first three) or on its destination chain.
+const (
+	icmSent = iota
+	icmFeeAdded
+	icmReceipted
+	icmReceived
+	icmExecuted
+	icmFailed
 )
+
+const icmMessageType = "(uint256,address,bytes32,address,uint256,address[],(uint256,address)[],bytes)"
+
+// icmTopics are the events in the notation of the Ethereum ABI. The source is ITeleporterMessenger.sol of github.com/ava-labs/icm-contracts.
+var icmTopics = []string{
+	icmSent:      topic("SendCrossChainMessage(bytes32,bytes32," + icmMessageType + ",(address,uint256))"),
+	icmFeeAdded:  topic("AddFeeAmount(bytes32,(address,uint256))"),
+	icmReceipted: topic("ReceiptReceived(bytes32,bytes32,address,(address,uint256))"),
+	icmReceived:  topic("ReceiveCrossChainMessage(bytes32,bytes32,address,address," + icmMessageType + ")"),
+	icmExecuted:  topic("MessageExecuted(bytes32,bytes32)"),
+	icmFailed:    topic("MessageExecutionFailed(bytes32,bytes32," + icmMessageType + ")"),
+}
 
 func topic(event string) string {
 	hash := sha3.NewLegacyKeccak256()
@@ -84,26 +95,14 @@ const (
 	icmMaxOfChains = 20_000
 )
 
-// icmEvents are the events of a message: the blocks that have them; 0: no block has.
+// icmEvents are the events of a message.
 type icmEvents struct {
-	Sent     uint64 `json:",omitempty"`
-	Received uint64 `json:",omitempty"`
-	Executed uint64 `json:",omitempty"`
-	Failed   uint64 `json:",omitempty"`
-	Receipt  uint64 `json:",omitempty"`
-	Token    string `json:",omitempty"` // of the fee
-	Fee      float64
-	Dated    bool    `json:",omitempty"` // the time of sending is that of the block
-	Fees     icmFees `json:",omitempty"` // of messages that were sent later and delivered
+	Blocks [6]uint64 // that have them, by event; 0: no block has
+	Token  string    `json:",omitempty"` // of the fee
+	Fee    float64
+	Dated  bool     `json:",omitempty"` // the time of sending is that of the block
+	Later  *float64 `json:",omitempty"` // lowest fee of messages that were sent later and delivered; 0 if one is in another token
 }
-
-// icmFees compares fees.
-type icmFees int
-
-const (
-	onlyHigher icmFees = 1 + iota
-	notOnlyHigher
-)
 
 // icmOfChains is the stored value.
 type icmOfChains struct {
@@ -165,7 +164,7 @@ func collectICMChains(ctx context.Context, ups *collector.Upstreams, _ collector
 		}
 	}
 	for id, m := range t.Recent {
-		m.Status, m.Receipt = m.Events.status(), m.Events.Receipt > 0
+		m.Status, m.Receipt = m.Events.status(), m.Events.Blocks[icmReceipted] > 0
 		t.Recent[id] = m
 	}
 	t.compareFees()
@@ -175,12 +174,11 @@ func collectICMChains(ctx context.Context, ups *collector.Upstreams, _ collector
 	t.close()
 	ups.Save(out, entry, t)
 	t.set(out, func(l icmLane) string { return cmp.Or(contracts[l.Source], contracts[l.Destination], Messenger) }, names)
-	if err := errors.Join(errs...); err != nil && len(errs) < len(all) {
-		return metric.WithSamples(err)
-	} else if err != nil {
-		return err
+	err := errors.Join(errs...)
+	if err != nil && len(errs) < len(all) {
+		err = metric.WithSamples(err)
 	}
-	return nil
+	return err
 }
 
 // messengerOf returns the address of the messenger on a chain. An entry without a name counts for all chains.
@@ -228,9 +226,13 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 			return nodes.Optional(n.EthLogsOf(ctx, of.Ref, contract, icmTopics, from, to))
 		})
 		outcome := scrape.OutcomeOf(err)
-		if to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout && ctx.Err() == nil) {
+		tooMany := to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout)
+		if tooMany && ctx.Err() == nil {
 			size = (to - from + 1) / 2
 			continue
+		}
+		if tooMany && from == c.settled() { // the time was not enough for the first range: the next run tries a smaller one
+			c.Range, c.Limited = max(size/2, 2*icmAgain), began
 		}
 		if err == nil {
 			err = t.take(ctx, ups, id, logs, from, to)
@@ -307,15 +309,12 @@ func (t *icmOfChains) block(ctx context.Context, ups *collector.Upstreams, c *ic
 func (t *icmOfChains) forget(chain string, at uint64) {
 	for id, m := range t.Recent {
 		e := m.Events
-		source, destination := []*uint64{&e.Sent, &e.Receipt}, []*uint64{&e.Received, &e.Executed, &e.Failed}
-		for of, blocks := range map[string][]*uint64{m.Source: source, m.Destination: destination} {
-			for _, block := range blocks {
-				if of == chain && *block == at {
-					*block = 0
-				}
+		for event, block := range e.Blocks {
+			if of := []string{m.Source, m.Destination}[event/icmReceived]; of == chain && block == at {
+				e.Blocks[event] = 0
 			}
 		}
-		if e.Sent+e.Receipt+e.Received+e.Executed+e.Failed == 0 {
+		if e.Blocks == [6]uint64{} {
 			delete(t.Recent, id)
 		}
 	}
@@ -325,10 +324,10 @@ func (t *icmOfChains) forget(chain string, at uint64) {
 // then below that of messages that are no longer read.
 func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 	at := uint64(l.BlockNumber)
-	if len(l.Topics) < 2 {
+	if len(l.Topics) < 2 || !slices.Contains(icmTopics, l.Topics[0]) {
 		return 0
 	}
-	event, id, other := l.Topics[0], strings.ToLower(l.Topics[1]), ""
+	event, id, other := slices.Index(icmTopics, l.Topics[0]), strings.ToLower(l.Topics[1]), ""
 	if len(l.Topics) > 2 {
 		other = blockchainID(l.Topics[2])
 	}
@@ -345,35 +344,30 @@ func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 	}
 	if !known {
 		m = icmMessage{Source: chain, Destination: other, At: time.Now(), Seen: time.Now(), Events: &icmEvents{}}
-		if event != icmSent && event != icmReceipted {
+		if event >= icmReceived {
 			m.Source, m.Destination = other, chain
 		}
 	}
 	e := m.Events
 	switch event {
 	case icmSent:
-		if e.Sent == 0 || at < e.Sent {
-			e.Sent = at
+		if first := e.Blocks[icmSent]; first > 0 {
+			at = min(at, first)
 		}
 		if e.Token == "" && len(words) > 2 {
-			e.Token, e.Fee = words[1].Text(16), floatOf(words[2])
+			e.Token, e.Fee = words[1].Text(16), wire.BigInt{Int: words[2]}.Tokens(0)
 		}
 	case icmFeeAdded:
 		if len(words) > 1 {
-			e.Token, e.Fee, e.Fees = words[0].Text(16), floatOf(words[1]), 0
+			e.Token, e.Fee, e.Later = words[0].Text(16), wire.BigInt{Int: words[1]}.Tokens(0), nil
 		}
+		at = 0 // says nothing of the way of the message
 	case icmReceived:
-		e.Received = at
 		if len(l.Topics) > 3 && len(l.Topics[3]) == 66 {
 			m.Deliverer = "0x" + l.Topics[3][26:]
 		}
-	case icmExecuted:
-		e.Executed = at
-	case icmFailed:
-		e.Failed = at
-	case icmReceipted:
-		e.Receipt = at
 	}
+	e.Blocks[event] = at
 	t.Recent[id] = m
 	return nonce
 }
@@ -390,11 +384,6 @@ func wordsOf(text string) (words []*big.Int) {
 	return words
 }
 
-func floatOf(n *big.Int) float64 {
-	f, _ := new(big.Float).SetInt(n).Float64()
-	return f
-}
-
 // blockchainID returns the ID in a topic in the notation of the P-Chain; empty if there is none.
 func blockchainID(topic string) string {
 	id, err := hex.DecodeString(strings.TrimPrefix(topic, "0x"))
@@ -406,14 +395,14 @@ func blockchainID(topic string) string {
 
 // status returns the status. A message without content, which only carries receipts, is received and neither executed nor failed.
 func (e *icmEvents) status() string {
-	switch arrived := e.Executed > 0 || e.Received > 0; {
-	case e.Failed > 0 && e.Executed == 0:
+	switch sent, received, executed := e.Blocks[icmSent] > 0, e.Blocks[icmReceived] > 0, e.Blocks[icmExecuted] > 0; {
+	case e.Blocks[icmFailed] > 0 && !executed:
 		return icmExecutionFailed
-	case arrived && e.Sent > 0:
+	case sent && (received || executed):
 		return data.ICMDelivered
-	case arrived && e.Received > 0:
+	case received:
 		return data.ICMDeliveredSourceNotIndexed
-	case e.Sent > 0:
+	case sent:
 		return data.ICMPending
 	}
 	return "" // a receipt, or a repeated execution, of an older message
@@ -433,8 +422,8 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 		dropped = false
 		for wait, id := range t.longest() {
 			m := t.Recent[id]
-			if !m.Events.Dated && m.Events.Sent > 0 {
-				if sent := at(m.Source, m.Events.Sent); !sent.IsZero() {
+			if !m.Events.Dated && m.Events.Blocks[icmSent] > 0 {
+				if sent := at(m.Source, m.Events.Blocks[icmSent]); !sent.IsZero() {
 					m.At, m.Events.Dated = sent, true
 				}
 			}
@@ -448,13 +437,13 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 	newest := map[icmPair]string{}
 	for id, m := range t.Recent {
 		on := m.pair()
-		if before, found := newest[on]; m.Status == data.ICMDelivered && (!found || m.Events.Received > t.Recent[before].Events.Received) {
+		if before, found := newest[on]; m.Status == data.ICMDelivered && (!found || m.Events.Blocks[icmReceived] > t.Recent[before].Events.Blocks[icmReceived]) {
 			newest[on] = id
 		}
 	}
 	for on, id := range newest {
-		if m := t.Recent[id]; m.Arrived.IsZero() && m.Events.Received > 0 {
-			sent, arrived := at(on.source, m.Events.Sent), at(on.destination, m.Events.Received)
+		if m := t.Recent[id]; m.Arrived.IsZero() && m.Events.Blocks[icmReceived] > 0 {
+			sent, arrived := at(on.source, m.Events.Blocks[icmSent]), at(on.destination, m.Events.Blocks[icmReceived])
 			if !sent.IsZero() && !arrived.IsZero() {
 				m.At, m.Arrived = sent, arrived
 				t.Recent[id] = m
@@ -472,15 +461,16 @@ func (t *icmOfChains) compareFees() {
 		}
 	}
 	for _, m := range t.Recent {
-		if e := m.Events; m.Status == data.ICMPending && e.Fees != notOnlyHigher {
-			for _, later := range delivered[m.pair()] {
-				switch {
-				case later.Sent <= e.Sent:
-				case e.Fee > 0 && later.Token != e.Token || later.Fee <= e.Fee:
-					e.Fees = notOnlyHigher
-				case e.Fees == 0:
-					e.Fees = onlyHigher
-				}
+		if m.Status != data.ICMPending {
+			continue
+		}
+		for _, later := range delivered[m.pair()] {
+			e, fee := m.Events, later.Fee
+			if e.Fee > 0 && later.Token != e.Token {
+				fee = 0
+			}
+			if later.Blocks[icmSent] > e.Blocks[icmSent] && (e.Later == nil || fee < *e.Later) {
+				e.Later = &fee
 			}
 		}
 	}
@@ -489,9 +479,9 @@ func (t *icmOfChains) compareFees() {
 // close moves messages to the sums that no later run reads again, and whose status does not change any more.
 func (t *icmOfChains) close() {
 	for id, m := range t.Recent {
-		e, source, destination := m.Events, t.Chains[m.Source], t.Chains[m.Destination]
+		on, source, destination := m.Events.Blocks, t.Chains[m.Source], t.Chains[m.Destination]
 		final := m.Status == data.ICMDelivered || m.Status == "" || m.Status == data.ICMDeliveredSourceNotIndexed && source.Read.After(m.Seen)
-		if final && max(e.Sent, e.Receipt) < source.settled() && max(e.Received, e.Executed, e.Failed) < destination.settled() {
+		if final && slices.Max(on[:icmReceived]) < source.settled() && slices.Max(on[icmReceived:]) < destination.settled() {
 			t.addToSums(id)
 		}
 	}
@@ -512,15 +502,8 @@ func (t *icmOfChains) compareWithService(ups *collector.Upstreams, out *metric.B
 		return
 	}
 	since := map[string]time.Time{}
-	plain := func(status string) string {
-		switch status {
-		case icmGivenUp:
-			return data.ICMPending
-		case data.ICMDeliveredSourceNotIndexed, "":
-			return data.ICMDelivered
-		}
-		return status
-	}
+	same := map[string]string{icmGivenUp: data.ICMPending, data.ICMDeliveredSourceNotIndexed: data.ICMDelivered, "": data.ICMDelivered}
+	plain := func(status string) string { return cmp.Or(same[status], status) }
 	for _, address := range collector.Values(ups.Watched().EVM) {
 		service := collector.Load[icmTotals](ups, ups.Data.Entry("icm", address))
 		if service.Events.Read.IsZero() {

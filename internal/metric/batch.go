@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -144,24 +143,13 @@ func boundOf(bound float64) string {
 	return text
 }
 
-// compare orders samples by their labels, and the buckets of a histogram by their bounds.
+// compare orders samples by their labels. The samples of a histogram are equal: SetHistogram adds them in order.
 func (f *Family) compare(a, b Sample) int {
-	last := len(f.Labels)
+	labels := len(f.Labels)
 	if f.Type == model.MetricTypeHistogram {
-		last--
+		labels--
 	}
-	order := slices.Compare(a.Labels[:last], b.Labels[:last])
-	if order != 0 || last == len(f.Labels) {
-		return order
-	}
-	bound := func(s Sample) float64 {
-		v, err := strconv.ParseFloat(s.Labels[last], 64)
-		if err != nil { // the sum and the count
-			v = math.Inf(1)
-		}
-		return v
-	}
-	return cmp.Or(cmp.Compare(bound(a), bound(b)), cmp.Compare(a.Labels[last], b.Labels[last]))
+	return slices.Compare(a.Labels[:labels], b.Labels[:labels])
 }
 
 // SetBool adds 1 for true and 0 for false.
@@ -258,7 +246,7 @@ func (b *Batch) Chunks() []Chunk {
 	for _, f := range b.families {
 		if set := b.samples[f].set; len(set) > 0 {
 			set = slices.Clone(set)
-			slices.SortFunc(set, f.compare)
+			slices.SortStableFunc(set, f.compare)
 			chunks = append(chunks, Chunk{f, set})
 		}
 	}

@@ -96,7 +96,9 @@ func addedTo(old, chunk Chunk) (added int) {
 		for i < len(old.Samples) && chunk.Family.compare(old.Samples[i], s) < 0 {
 			i++
 		}
-		if i == len(old.Samples) || !slices.Equal(old.Samples[i].Labels, s.Labels) {
+		if i < len(old.Samples) && slices.Equal(old.Samples[i].Labels, s.Labels) {
+			i++
+		} else {
 			added++
 		}
 	}
