@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -65,6 +68,21 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	if n, err := fmt.Fprint(words.PrintableWriter{Writer: &out}, hostile+"\n\tend"); n != len(hostile)+5 || err != nil || out.String() != want+"\n\tend" {
 		t.Errorf("%d, %v, %q", n, err, out.String())
+	}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"ip":"a`+"\u009b\u202e"+`"}}`)
+	}))
+	t.Cleanup(node.Close)
+	t.Setenv("AVAX_NODES", "alpha="+node.URL)
+	var problems bytes.Buffer
+	out.Reset()
+	if code := execute(t.Context(), []string{"call", "info.getNodeIP"}, &out, &problems); code != 0 || !strings.Contains(out.String(), "a??") {
+		t.Errorf("call: exit code %d: %q %q", code, &out, &problems)
+	}
+	t.Setenv("AVAX_NODES_FILE", "none\x1b\u202e")
+	problems.Reset()
+	if code := execute(t.Context(), []string{"check"}, &out, &problems); code != 2 || !strings.Contains(problems.String(), "none??") {
+		t.Errorf("check: exit code %d: %q", code, &problems)
 	}
 	for _, format := range []config.LogFormat{"json", "text"} {
 		out.Reset()

@@ -153,6 +153,15 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
+	err = mcpServer(exporter).Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})
+	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// mcpServer returns a server with the tools.
+func mcpServer(exporter exporter) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "avax-exporter", Version: app.Version()}, &mcp.ServerOptions{
 		Instructions: "Monitoring of Avalanche nodes. Call alerts first, then explain and runbook for each alert. Missing data is never 0.",
 	})
@@ -166,11 +175,7 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: words.Printable(text)}}, IsError: err != nil}, nil
 			})
 	}
-	err = server.Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
+	return server
 }
 
 // schema returns the JSON schema of the arguments.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
@@ -27,6 +28,20 @@ func TestAgentsPageListsEveryTool(t *testing.T) {
 		if !strings.Contains(string(page), "| `"+tool.name+"` |") {
 			t.Errorf("docs/agents.md does not list %s", tool.name)
 		}
+	}
+}
+
+// What nodes wrote reaches an agent, and the terminal in which it works, without control characters.
+func TestToolsAnswerWithoutControlCharacters(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "a\x1b[31m\u202e") }))
+	t.Cleanup(page.Close)
+	client, server := mcp.NewInMemoryTransports()
+	must.Get(mcpServer(exporter{address: page.URL}).Connect(t.Context(), server, nil))(t)
+	session := must.Get(mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), client, nil))(t)
+	t.Cleanup(func() { _ = session.Close() })
+	answer := must.Get(session.CallTool(t.Context(), &mcp.CallToolParams{Name: "causes"}))(t)
+	if text, is := answer.Content[0].(*mcp.TextContent); !is || text.Text != "a?[31m?" {
+		t.Errorf("%q", text.Text)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -139,5 +140,47 @@ func TestNodesKeepFileDescriptors(t *testing.T) {
 		if got != c.want || strings.Contains(log.String(), "LimitNOFILE") != c.warns {
 			t.Errorf("%d descriptors, %d nodes: %d connections, want %d; %s", c.descriptors, c.nodes, got, c.want, &log)
 		}
+	}
+}
+
+// one is a listener of one connection.
+type one struct{ conns chan net.Conn }
+
+func (l one) Accept() (net.Conn, error) {
+	if c, is := <-l.conns; is {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (l one) Addr() net.Addr { return &net.TCPAddr{} }
+func (l one) Close() error   { return nil }
+
+// A client that does not send its header or its body, or that reads no answer, loses its connection.
+func TestSlowClientsLoseTheirConnection(t *testing.T) {
+	for request, most := range map[string]time.Duration{
+		"GET / HTTP/1.1\r\nHost: x":                               6 * time.Second,
+		"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n": 11 * time.Second,
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n":                       61 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, conn := net.Pipe()
+			l := one{make(chan net.Conn, 1)}
+			l.conns <- conn
+			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					panic(http.ErrAbortHandler)
+				}
+				_, _ = w.Write(make([]byte, 1<<20))
+			}), slog.New(slog.DiscardHandler))
+			go func() { _ = server.Serve(l) }()
+			must.Get(io.WriteString(client, request))(t)
+			time.Sleep(most)
+			_ = client.SetReadDeadline(time.Now().Add(time.Second)) // fails after the end
+			if n, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+				t.Errorf("%q: still connected after %s: %d bytes, %v", request, most, n, err)
+			}
+			close(l.conns)
+			must.Do(t, server.Close())
+		})
 	}
 }

@@ -268,6 +268,7 @@ type fieldLies struct {
 	liars    []string
 	invented string // a node ID
 	chosen   func(method, path string) bool
+	say      func(v any) any // in place of falsehood; nil: a plausible value
 
 	mu     sync.Mutex
 	fields map[string]map[string]bool // by method
@@ -322,6 +323,9 @@ func (f *fieldLies) lie(method, path string, v any) any {
 	}
 	if !f.chosen(method, path) {
 		return v
+	}
+	if f.say != nil {
+		return f.say(v)
 	}
 	return f.falsehood(v)
 }

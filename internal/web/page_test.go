@@ -413,3 +413,14 @@ func refusing(t *testing.T) http.RoundTripper {
 		return nil, errors.New("refused")
 	})
 }
+
+// A proxy may block /-/reload, but forward /%2d/reload.
+func TestPathsWithPercentEncodingAreNotFound(t *testing.T) {
+	s := siteWith(t, `avax_node_up{node="a"} 1`)
+	s.Reload = func(http.ResponseWriter, *http.Request) { t.Error("reloaded") }
+	for method, path := range map[string]string{http.MethodPost: "/%2d/reload", http.MethodGet: "/%6detrics"} {
+		if answer := ask(t, s, method, path); answer.StatusCode != http.StatusNotFound {
+			t.Errorf("%s %s: %s", method, path, answer.Status)
+		}
+	}
+}

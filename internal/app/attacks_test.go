@@ -1,0 +1,225 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
+)
+
+// numbers returns a lie about every number and time: this number, and this time.
+func numbers(number, at string) func(any) any {
+	return func(v any) any {
+		switch v := v.(type) {
+		case json.Number:
+			if json.Valid([]byte(number)) {
+				return json.RawMessage(number)
+			}
+			return number
+		case string:
+			if _, err := time.Parse(time.RFC3339, v); err == nil {
+				return at
+			}
+			if _, err := strconv.ParseFloat(v, 64); err == nil {
+				return number
+			}
+			if strings.HasPrefix(v, "0x") && len(v) <= 18 {
+				return number
+			}
+		}
+		return v
+	}
+}
+
+// One of three nodes, two of five, or an observer tell a story that fits together, or write numbers and times that no node has: about the network, about
+// themselves and about others.
+func TestStrangeLiesDecideNothing(t *testing.T) {
+	testworld.Full(t)
+	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
+	soon := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	everywhere := func(result map[string]any, change func(m map[string]any)) {
+		var walk func(v any)
+		walk = func(v any) {
+			switch v := v.(type) {
+			case []any:
+				for _, one := range v {
+					walk(one)
+				}
+			case map[string]any:
+				change(v)
+				for _, one := range v {
+					walk(one)
+				}
+			}
+		}
+		walk(result)
+	}
+	field := func(method, name string, value func(old any) any) lie {
+		return lie{method, func(result map[string]any, _ string) {
+			everywhere(result, func(m map[string]any) {
+				if old, is := m[name]; is {
+					m[name] = value(old)
+				}
+			})
+		}}
+	}
+	is := func(v any) func(any) any { return func(any) any { return v } }
+	type attack struct {
+		name  string
+		lies  func(w *apptest.World) []lie
+		say   func(any) any // about numbers and times, of every fourth field
+		other func(w *apptest.World, liars []string) http.RoundTripper
+		pages string // of a node that does not lie
+	}
+	attacks := []attack{
+		{name: "upgrade times: long ago, soon", lies: func(*apptest.World) []lie {
+			return []lie{{"info.upgrades", func(result map[string]any, _ string) {
+				for name, v := range result {
+					if text, is := v.(string); is {
+						if _, err := time.Parse(time.RFC3339, text); err == nil {
+							result[name] = soon(30 * time.Minute)
+						}
+					}
+				}
+				result["inventedTime"] = soon(10 * time.Minute)
+			}}}
+		}},
+		{name: "network ID", lies: func(*apptest.World) []lie { return []lie{field("info.getNetworkID", "networkID", is("1"))} }},
+		{name: "versions", lies: func(*apptest.World) []lie {
+			return []lie{field("info.getNodeVersion", "version", is("avalanchego/99.99.99")), field("info.getNodeVersion", "rpcProtocolVersion", is("999")),
+				field("info.peers", "version", is("avalanchego/99.99.99"))}
+		}},
+		{name: "timestamps behind", lies: func(*apptest.World) []lie {
+			return []lie{field("eth_getBlockByNumber", "timestamp", is("0x5f5e1000")), field("platform.getTimestamp", "timestamp", is("2021-01-01T00:00:00Z")),
+				field("platform.getBlock", "time", is(1600000000))}
+		}},
+		{name: "timestamps ahead", lies: func(*apptest.World) []lie {
+			return []lie{field("eth_getBlockByNumber", "timestamp", is(fmt.Sprintf("%#x", time.Now().Add(time.Hour).Unix()))),
+				field("platform.getTimestamp", "timestamp", is(soon(time.Hour))), field("platform.getBlock", "time", is(time.Now().Add(time.Hour).Unix()))}
+		}},
+		{name: "min stake and fees", lies: func(*apptest.World) []lie {
+			return []lie{field("platform.getMinStake", "minValidatorStake", is("18446744073709551615")), field("platform.getMinStake", "minDelegatorStake", is("0")),
+				field("platform.getValidatorFeeState", "price", is("0")), field("platform.getFeeState", "price", is("0")),
+				field("platform.getValidatorFeeConfig", "minPrice", is("18446744073709551615"))}
+		}},
+		{name: "validators end, vanish, change weight", lies: func(*apptest.World) []lie {
+			return []lie{field("platform.getCurrentValidators", "endTime", is(fmt.Sprint(time.Now().Add(time.Hour).Unix()))),
+				field("platform.getCurrentValidators", "weight", is("1")), field("platform.getCurrentValidators", "stakeAmount", is("1"))}
+		}},
+		{name: "nobody is connected", lies: func(*apptest.World) []lie {
+			return []lie{field("platform.getCurrentValidators", "connected", is(false)), field("platform.getCurrentValidators", "uptime", is("0.0000")),
+				field("validators.getCurrentValidators", "isConnected", is(false)), field("validators.getCurrentValidators", "uptimePercentage", is(0)),
+				field("info.peers", "observedUptime", is("1"))}
+		}},
+		{name: "everybody is connected", lies: func(*apptest.World) []lie {
+			return []lie{field("platform.getCurrentValidators", "connected", is(true)), field("platform.getCurrentValidators", "uptime", is("100.0000")),
+				field("validators.getCurrentValidators", "isConnected", is(true)), field("validators.getCurrentValidators", "isActive", is(true)),
+				field("info.peers", "observedUptime", is("100"))}
+		}},
+		{name: "another genesis", lies: func(w *apptest.World) []lie {
+			return []lie{field("eth_getBlockByNumber", "hash", is("0x"+strings.Repeat("ab", 32))),
+				field("eth_getBlockByNumber", "parentHash", is("0x"+strings.Repeat("cd", 32))),
+				{"platform.getBlockchains", func(result map[string]any, _ string) { result["blockchains"] = []any{} }},
+				field("platform.getCurrentValidators", "nodeID", func(any) any { return w.NewNodeID(7) }),
+				field("platform.getSubnet", "controlKeys", is([]any{}))}
+		}},
+		{name: "another story each minute", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			network := w.Transport
+			return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+				random := rand.New(rand.NewPCG(uint64(time.Now().Unix()/60), 3))
+				return lying(network, liars, falsehoods(random, w.NewNodeID(random.IntN(50)))).RoundTrip(c.Request)
+			})
+		}},
+		{name: "invented L1s", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			w.Env["CHAINS"] = "C,auto"
+			var on atomic.Bool
+			on.Store(true)
+			for _, liar := range liars {
+				w.Transport = inventing(w, liar, 50, &on)
+			}
+			return w.Transport
+		}},
+		{name: "the node ID of another", lies: func(w *apptest.World) []lie {
+			id := w.Network.NodeID("charlie")
+			return []lie{field("info.getNodeID", "nodeID", is(id))}
+		}, pages: "AvaxNodeIdentityChanged charlie"}, // only one of two nodes with one ID may run
+		{name: "the BLS key of another", lies: func(*apptest.World) []lie {
+			key := "0x" + strings.Repeat("8a", 48)
+			return []lie{field("info.getNodeID", "publicKey", is(key)), field("platform.getCurrentValidators", "publicKey", is(key)),
+				field("platform.getValidatorsAt", "publicKey", is(key)), field("validators.getCurrentValidators", "publicKey", is(key))}
+		}},
+		{name: "bootstrapping, unhealthy, uptime 0", lies: func(*apptest.World) []lie {
+			return []lie{field("info.isBootstrapped", "isBootstrapped", is(false)), field("info.uptime", "rewardingStakePercentage", is("0")),
+				field("info.uptime", "weightedAveragePercentage", is("0"))}
+		}},
+		{name: "one chain less, one subnet for all", lies: func(w *apptest.World) []lie {
+			return []lie{{"platform.getBlockchains", func(result map[string]any, _ string) {
+				if list, _ := result["blockchains"].([]any); len(list) > 0 {
+					result["blockchains"] = list[:len(list)-1]
+				}
+			}}, field("platform.getBlockchains", "subnetID", is(w.NewID(9)))}
+		}},
+		{name: "epochs and proposers", lies: func(*apptest.World) []lie {
+			return []lie{field("proposervm.getCurrentEpoch", "number", is("999999")), field("proposervm.getCurrentEpoch", "pChainHeight", is("0")),
+				field("proposervm.getCurrentEpoch", "startTime", is("0")), field("proposervm.getProposedHeight", "height", is("99999999"))}
+		}},
+		{name: "quorum: weight 0 and active", lies: func(*apptest.World) []lie {
+			return []lie{field("validators.getCurrentValidators", "weight", is(0)), field("platform.getL1Validator", "weight", is("0")),
+				field("platform.getL1Validator", "balance", is("0")),
+				field("platform.getCurrentValidators", "balance", is("0")), field("validators.getCurrentValidators", "isActive", is(false))}
+		}},
+		{name: "-1", say: numbers("-1", "0000-01-01T00:00:00Z")},
+		{name: "1e400", say: numbers("1e400", "9999-12-31T23:59:59Z")},
+		{name: "0", say: numbers("0", "0001-01-01T00:00:00Z")},
+		{name: "2^63", say: numbers("9223372036854775808", "9999-12-31T23:59:59.999999999+14:00")},
+		{name: "2^40", say: numbers("1099511627776", "2038-01-19T03:14:07Z")},
+		{name: "a fraction", say: numbers("0.5", "1970-01-01T00:00:00-12:00")},
+	}
+	for _, c := range []struct {
+		name       string
+		seed       uint64
+		own, liars []string
+	}{
+		{"two of five", 5, all, all[:2]},
+		{"one of three", 4, all[:3], all[:1]},
+		{"an observer", 11, all[:3], []string{"observer"}},
+	} {
+		learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}
+		truth := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
+			w.Env["OBSERVERS"] = "observer=http://observer.sim"
+			learned.RoundTripper = w.Transport
+			return learned
+		})
+		if len(truth.pages) > 0 {
+			t.Fatalf("without lies: %v", truth.pages)
+		}
+		for _, a := range attacks {
+			t.Run(c.name+"/"+a.name, func(t *testing.T) {
+				t.Parallel()
+				got := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
+					w.Env["OBSERVERS"] = "observer=http://observer.sim"
+					switch {
+					case a.other != nil:
+						return a.other(w, c.liars)
+					case a.lies != nil:
+						return lying(w.Transport, c.liars, a.lies(w))
+					}
+					return &fieldLies{RoundTripper: w.Transport, liars: c.liars, invented: w.NewNodeID(1), say: a.say, chosen: func(method, path string) bool {
+						return (len(method)+len(path))%4 == 1 // so that each answer has some good fields
+					}}
+				})
+				delete(got.pages, a.pages)
+				got.unlike(t, truth, c.liars)
+			})
+		}
+	}
+}
