@@ -146,6 +146,49 @@ func TestEvaluationOfLabelsEqualsPrometheus(t *testing.T) {
 	}
 }
 
+// A long history is evaluated in parts, and what no later evaluation reads is forgotten after each. All alerts and their texts are as without.
+func TestForgettingChangesNoAlert(t *testing.T) {
+	t.Parallel()
+	suite := readSuite(t, "rules.yml")
+	for _, tests := range suite.tests {
+		for i, c := range tests.Tests {
+			last := int(c.last() / c.every)
+			if last > 1000 || testing.Short() && (i%17 != 0 || last > 300) {
+				continue
+			}
+			t.Run(strings.TrimSuffix(tests.name, "_test.yml")+"/"+c.Name, func(t *testing.T) {
+				t.Parallel()
+				var given []rulefmt.Rule
+				for _, r := range suite.needed(t, c, true) {
+					given = append(given, r.Rule)
+				}
+				at := func(step int) time.Duration { return time.Duration(step) * c.every }
+				whole, parts := must.Get(c.engine(t, given))(t), must.Get(c.engine(t, given))(t)
+				must.Do(t, whole.Run(0, at(last)))
+				for from := 0; from <= last; from += 8 {
+					to := min(from+7, last)
+					must.Do(t, parts.Run(at(from), at(to)))
+					for step := from; step <= to; step++ {
+						for i, r := range parts.Rules {
+							var want, found []string
+							for _, a := range whole.Active(whole.Rules[i], at(step)) {
+								want = append(want, describe(a.Alert, whole.Texts(t, whole.Rules[i], a)))
+							}
+							for _, a := range parts.Active(r, at(step)) {
+								found = append(found, describe(a.Alert, parts.Texts(t, r, a)))
+							}
+							if err := differ(r.Name, at(step), found, want); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+					parts.Forget(at(to))
+				}
+			})
+		}
+	}
+}
+
 // compareWithPrometheus returns how many evaluations of a rule it compared.
 func compareWithPrometheus(t *testing.T, c testCase, given []rulefmt.Rule, restarts bool) (compared int64) {
 	t.Helper()

@@ -1,26 +1,22 @@
 // Package backtest evaluates alert rules over stored samples: which alerts would have fired, when and for how long, and which
-// notifications Alertmanager would have sent. Prometheus' own rules and PromQL engine judge, with the interval of production.
+// notifications Alertmanager would have sent. Package evaluation judges, with the interval of production.
 package backtest
 
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/rules"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/template"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/evaluation"
 )
 
 // Source returns stored samples.
@@ -83,47 +79,55 @@ const (
 
 // run is the state of one evaluation of a range.
 type run struct {
-	o      Options
-	plan   *plan
-	store  *alerting.Store
-	engine *promql.Engine
-	loader loader
-	before bool                 // whether there are samples before the range
-	first  map[string]time.Time // by name: time of the oldest sample
-	open   map[string]*Incident // firing alerts, by key
+	o         Options
+	plan      *plan
+	evaluator *evaluation.Evaluator
+	loader    loader
+	before    bool                 // whether there are samples before the range
+	first     map[string]time.Time // by name: time of the oldest sample
+	alerts    []*alert
+	errs      map[string]bool
+	ended     []*Incident // incidents of the range
+	result    *Result
+}
 
-	pending map[string]string // name of the alert, by key
-	errs    map[string]bool
-	texts   []func()    // expand the summaries of this window; see summary
-	ended   []*Incident // incidents of the range
-	result  *Result
+// alert is a rule of an alert.
+type alert struct {
+	*evaluation.Rule
+	open    map[string]*Incident // firing, by labels
+	pending map[string]bool      // by labels
 }
 
 // Run evaluates the rules from Options.From to Options.To. It reads the history before the range that the rules need.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	p, err := newPlan(o.Groups, o.External)
+	r, err := newRun(o)
 	if err != nil {
 		return nil, err
 	}
-	s, err := openStore()
-	if err != nil {
-		return nil, err
-	}
-	r := newRun(o, p, s)
-	return r.result, errors.Join(r.all(ctx), s.Close())
+	return r.result, r.all(ctx)
 }
 
-func newRun(o Options, p *plan, s *alerting.Store) *run {
-	return &run{
-		o: o, plan: p, store: s, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{},
-		open: map[string]*Incident{}, pending: map[string]string{}, errs: map[string]bool{},
+func newRun(o Options) (*run, error) {
+	r := &run{
+		o: o, loader: loader{alive: map[model.Fingerprint]model.Metric{}}, first: map[string]time.Time{}, errs: map[string]bool{},
 		result: &Result{From: o.From, To: o.To, Pending: map[string]int{}, Notifications: []Notification{}, Gaps: []Gap{}},
-		engine: promql.NewEngine(promql.EngineOpts{
-			Logger: discard, MaxSamples: 100_000_000, Timeout: 10 * time.Minute, LookbackDelta: alerting.Lookback, EnableAtModifier: true,
-			EnableNegativeOffset: true, Parser: promQL,
-			NoStepSubqueryIntervalFn: func(int64) int64 { return o.Interval.Milliseconds() },
-		}),
 	}
+	var given []rulefmt.Rule
+	for _, g := range o.Groups.Groups {
+		given = append(given, g.Rules...)
+	}
+	var err error
+	r.evaluator, err = evaluation.New(given, evaluation.Options{Interval: o.Interval, Lookback: alerting.Lookback, External: o.External, Failed: r.failed})
+	if err != nil {
+		return nil, err
+	}
+	for _, rule := range r.evaluator.Rules {
+		if rule.Alert != "" {
+			r.alerts = append(r.alerts, &alert{rule, map[string]*Incident{}, map[string]bool{}})
+		}
+	}
+	r.plan = newPlan(r.evaluator.Rules)
+	return r, nil
 }
 
 // all evaluates the range in windows.
@@ -167,10 +171,9 @@ func (r *run) window(ctx context.Context, from, to time.Time) (samples int, err 
 	if samples, err = r.load(ctx, from, to); err != nil {
 		return samples, err
 	}
-	if err = r.evaluate(ctx, from, to); err != nil {
-		return samples, err
-	}
-	return samples, r.store.Truncate(to.Add(-r.plan.reach - alerting.Lookback).UnixMilli())
+	err = r.evaluate(ctx, from, to)
+	r.evaluator.Forget(to)
+	return samples, err
 }
 
 // wholeIntervals returns the length of a window with whole intervals, at least one. Otherwise a long interval would make an empty window.
@@ -203,144 +206,69 @@ func (r *run) load(ctx context.Context, from, to time.Time) (int, error) {
 				r.before = r.before || r.first[name].Before(r.o.From)
 			}
 		}
-		n, err := r.loader.load(ctx, r.store, samples, scrapes)
-		if err != nil {
-			return all, err
-		}
-		all += n
+		all += r.loader.load(r.evaluator, samples, scrapes)
 	}
-	return all, r.loader.end(ctx, r.store, seen, scrapes)
+	r.loader.end(r.evaluator, seen, scrapes)
+	return all, nil
 }
 
-// evaluate evaluates all rules at each step of a window. A rule that reads its own results is queried again after each new result.
+// evaluate evaluates all rules at each step of a window.
 func (r *run) evaluate(ctx context.Context, from, to time.Time) error {
-	for _, u := range r.plan.sets {
-		window := to.Sub(from)
-		for begin := from; !begin.Add(r.o.Interval).After(to); {
-			end := earlier(begin.Add(window), to)
-			ended, changed, err := r.evaluateSet(ctx, u, begin, end)
-			if err != nil {
-				return err
-			}
-			if begin, window = ended, 2*window; changed {
-				window = r.o.Interval
-			}
+	from = from.Add(r.o.Interval)
+	if err := r.evaluator.Run(ctx, from, to); err != nil {
+		return err
+	}
+	for _, a := range r.alerts {
+		for at := from; !at.After(to); at = at.Add(r.o.Interval) {
+			r.note(ctx, a, at)
 		}
 	}
-	for _, expand := range r.texts {
-		expand()
-	}
-	r.texts = nil
 	return ctx.Err() // an interrupted text is empty
 }
 
-// evaluateSet evaluates a set until to, or until the first results of a cyclic set. It returns the time of the last step, and
-// whether there were such results.
-func (r *run) evaluateSet(ctx context.Context, u ruleSet, from, to time.Time) (at time.Time, changed bool, err error) {
-	results := make([]steps, len(u.rules))
-	for i, rule := range u.rules {
-		if results[i], err = r.queryRange(ctx, rule, from, to); err != nil {
-			return from, false, err
-		}
-	}
-	app := r.store.Appender(ctx)
-	for at = from; !changed && !at.Add(r.o.Interval).After(to); {
-		at = at.Add(r.o.Interval)
-		for i, rule := range u.rules {
-			stored, err := r.step(ctx, app, rule, at, results[i].at(at))
-			if err != nil {
-				return at, false, errors.Join(err, app.Rollback())
-			}
-			changed = changed || stored && u.cyclic
-		}
-	}
-	return at, changed, app.Commit()
-}
-
-// step gives a rule the result of its expression, and stores what the rule returns. It reports whether it stored samples.
-func (r *run) step(ctx context.Context, app storage.Appender, rule *rule, at time.Time, vector promql.Vector) (bool, error) {
-	if len(vector) == 0 && len(rule.last) == 0 && (rule.alert == nil || rule.alert.ActiveAlertsCount() == 0) {
-		return false, nil
-	}
-	result := func(context.Context, string, time.Time) (promql.Vector, error) { return vector, nil }
-	var stored promql.Vector
-	var err error
-	if rule.alert != nil {
-		stored, err = rule.alert.Eval(ctx, 0, at, result, nil, 0)
-	} else {
-		stored, err = rule.record.Eval(ctx, 0, at, result, nil, 0)
-	}
-	if err != nil {
-		r.failed(rule, err)
-	}
-	changed := len(stored) > 0 || len(rule.last) > 0
-	if err := rule.append(app, at, stored); err != nil {
-		return changed, fmt.Errorf("rule %s: %w", rule.name, err)
-	}
-	if rule.alert != nil {
-		r.note(ctx, rule, at)
-	}
-	return changed, nil
-}
-
-// note records the alerts that began to fire, and those that ended.
-func (r *run) note(ctx context.Context, rule *rule, at time.Time) {
+// note records the alerts of a rule that began to fire, and those that ended.
+func (r *run) note(ctx context.Context, a *alert, at time.Time) {
 	// An alert of the time before the range counts only if that time has samples: without samples, absent() is true.
 	counts := func(fired time.Time) bool { return !at.Before(r.o.From) && (r.before || !fired.Before(r.o.From)) }
-	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
-		key := a.Labels.String()
-		incident, firing := r.open[key]
-		switch {
-		case a.State == rules.StatePending:
-			r.pending[key] = rule.name
-		case a.State == rules.StateFiring && !firing:
-			delete(r.pending, key)
-			r.open[key] = &Incident{Alert: rule.name, Labels: a.Labels, Active: a.ActiveAt, Fired: at}
-			r.texts = append(r.texts, r.summary(ctx, rule, r.open[key], a.Value))
-		case a.State == rules.StateInactive && firing:
+	firing, pending := map[string]bool{}, map[string]bool{}
+	for _, active := range a.Active(at) {
+		key := active.Labels.String()
+		if active.State == rules.StatePending {
+			pending[key], a.pending[key] = true, true
+			continue
+		}
+		firing[key] = true
+		delete(a.pending, key)
+		if a.open[key] == nil {
+			text, err := r.evaluator.Annotation(ctx, a.Rule, active, "summary")
+			if err != nil {
+				r.failed(a.Rule, err)
+			}
+			a.open[key] = &Incident{Alert: a.Name, Labels: active.Labels, Active: active.ActiveAt, Fired: at, Summary: strings.TrimSpace(text)}
+		}
+	}
+	for key, incident := range a.open {
+		if !firing[key] {
 			incident.Resolved = at
-			delete(r.open, key)
+			delete(a.open, key)
 			if counts(incident.Fired) {
 				r.ended = append(r.ended, incident)
 			}
 		}
-	})
-	for key, name := range r.pending {
-		if name == rule.name && !active(rule, key) {
-			delete(r.pending, key)
+	}
+	for key := range a.pending {
+		if !pending[key] {
+			delete(a.pending, key)
 			if counts(at) {
-				r.result.Pending[name]++
+				r.result.Pending[a.Name]++
 			}
 		}
 	}
 }
 
-func active(rule *rule, key string) (found bool) {
-	rule.alert.ForEachActiveAlert(func(a *rules.Alert) {
-		found = found || a.State != rules.StateInactive && a.Labels.String() == key
-	})
-	return found
-}
-
-// summary returns a function that expands the annotation summary of an alert. It is called when all rules of the window have been
-// evaluated, because the text may query the results of any rule.
-func (r *run) summary(ctx context.Context, rule *rule, incident *Incident, v float64) func() {
-	return func() {
-		const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
-		data := template.AlertTemplateData(incident.Labels.Map(), r.o.External.Map(), "", promql.Sample{F: v})
-		query := template.QueryFunc(rules.EngineQueryFunc(r.engine, r.store))
-		at := model.TimeFromUnixNano(incident.Fired.UnixNano())
-		text, err := template.NewTemplateExpander(ctx, variables+rule.summary, rule.name, data, at, query, &url.URL{}, nil).Expand()
-		if err != nil {
-			r.failed(rule, err)
-		}
-		incident.Summary = strings.TrimSpace(text)
-	}
-}
-
 // failed records the error of a rule, once.
-func (r *run) failed(rule *rule, err error) {
-	if text := rule.name + ": " + err.Error(); !r.errs[text] {
+func (r *run) failed(rule *evaluation.Rule, err error) {
+	if text := rule.Name + ": " + err.Error(); !r.errs[text] {
 		r.errs[text] = true
 		r.result.Errors = append(r.result.Errors, text)
 	}
@@ -348,9 +276,11 @@ func (r *run) failed(rule *rule, err error) {
 
 // finish adds the alerts that still fire, sorts, and finds what could not be judged.
 func (r *run) finish() {
-	for _, incident := range r.open {
-		if r.before || !incident.Fired.Before(r.o.From) {
-			r.ended = append(r.ended, incident)
+	for _, a := range r.alerts {
+		for _, incident := range a.open {
+			if r.before || !incident.Fired.Before(r.o.From) {
+				r.ended = append(r.ended, incident)
+			}
 		}
 	}
 	for _, incident := range r.ended {
@@ -380,48 +310,3 @@ func (r *run) finish() {
 // maxScrapeInterval is the longest usual time between two samples: within this time of the begin, a family was there from the
 // begin.
 const maxScrapeInterval = 5 * time.Minute
-
-// steps is the result of a rule at each step of a window.
-type steps struct {
-	series promql.Matrix
-	next   []int // position of the next point, by series
-}
-
-// queryRange evaluates the expression of a rule at every step of a window.
-func (r *run) queryRange(ctx context.Context, rule *rule, from, to time.Time) (steps, error) {
-	expr := rule.expr
-	query, err := r.engine.NewRangeQuery(ctx, r.store, nil, expr.String(), from.Add(r.o.Interval), to, r.o.Interval)
-	if err != nil {
-		return steps{}, fmt.Errorf("rule %s: %w", rule.name, err)
-	}
-	defer query.Close()
-	result := query.Exec(ctx)
-	if result.Err != nil {
-		if ctx.Err() != nil {
-			return steps{}, ctx.Err()
-		}
-		r.failed(rule, result.Err)
-		return steps{}, nil
-	}
-	matrix, err := result.Matrix()
-	if err != nil {
-		return steps{}, fmt.Errorf("rule %s: %w", rule.name, err)
-	}
-	own := make(promql.Matrix, len(matrix)) // the engine reuses the points after Close
-	for i, series := range matrix {
-		own[i] = promql.Series{Metric: series.Metric, Floats: slices.Clone(series.Floats)}
-	}
-	return steps{own, make([]int, len(own))}, nil
-}
-
-// at returns the results at a step. Call it with increasing times.
-func (s steps) at(at time.Time) (vector promql.Vector) {
-	t := at.UnixMilli()
-	for i, series := range s.series {
-		if n := s.next[i]; n < len(series.Floats) && series.Floats[n].T == t {
-			vector = append(vector, promql.Sample{Metric: series.Metric, T: t, F: series.Floats[n].F})
-			s.next[i]++
-		}
-	}
-	return vector
-}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/deploy/alertmanager"
+	"github.com/avax-exporter/avax-exporter/internal/evaluation"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -31,12 +32,12 @@ type history struct {
 }
 
 func (h history) Samples(_ context.Context, selector string, from, to time.Time) (found model.Matrix, err error) {
-	matchers, err := promQL.ParseMetricSelector(selector)
+	matchers, err := evaluation.PromQL.ParseMetricSelector(selector)
 	if err != nil {
 		return nil, err
 	}
 	for text, valueAt := range h.series {
-		ls, err := promQL.ParseMetric(text)
+		ls, err := evaluation.PromQL.ParseMetric(text)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +75,7 @@ func between(from, to time.Duration, v, otherwise float64) func(time.Duration) (
 
 func parse(t *testing.T, text string) *rulefmt.RuleGroups {
 	t.Helper()
-	groups, errs := rulefmt.Parse([]byte(text), false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.Parse([]byte(text), false, model.UTF8Validation, evaluation.PromQL, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
@@ -190,6 +191,26 @@ groups:
 	}
 }
 
+// TestFailingRuleLeavesOutItsTimesOnly has a rule that fails for a minute, in which two series match one. As in Prometheus, its alerts go on.
+func TestFailingRuleLeavesOutItsTimesOnly(t *testing.T) {
+	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){
+		"up":                                 always(1),
+		`avax_node_up{node="alpha"}`:         between(hour, 4*hour, 0, 1),
+		`avax_node_info{node="alpha",v="1"}`: always(1),
+		`avax_node_info{node="alpha",v="2"}`: func(since time.Duration) (float64, bool) { return 1, since > 3*hour && since < 3*hour+time.Minute },
+	}}
+	r := evaluate(t, h, `
+groups:
+  - {name: g, rules: [{alert: Down, expr: 'avax_node_up * on (node) group_left (v) avax_node_info == 0', for: 1m}]}
+`, 6*hour)
+	if len(r.Incidents) != 1 || r.Incidents[0].Fired.Sub(begin) != hour+75*time.Second || r.Incidents[0].Resolved.Sub(begin) != 4*hour+15*time.Second {
+		t.Errorf("incidents: %+v", r.Incidents)
+	}
+	if len(r.Errors) != 1 || !strings.HasPrefix(r.Errors[0], "Down: ") {
+		t.Errorf("errors: %q", r.Errors)
+	}
+}
+
 // TestLongIntervalsEvaluateEveryStep uses an interval that is longer than the longest window.
 func TestLongIntervalsEvaluateEveryStep(t *testing.T) {
 	h := history{15 * time.Second, map[string]func(time.Duration) (float64, bool){"up": always(1), "avax_node_up": between(6*hour, 12*hour, 0, 1)}}
@@ -292,9 +313,9 @@ func TestRulesInACycleShareTheirInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := must.Get(newPlan(groups, labels.EmptyLabels()))(t)
-	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" || len(p.sets) != 2 || !p.sets[0].cyclic || len(p.sets[0].rules) != 3 {
-		t.Errorf("inputs %s, units %+v", got, p.sets)
+	p := must.Get(newRun(Options{Groups: groups, Interval: time.Minute}))(t).plan
+	if got := strings.Join(p.inputsOf()["Any"], " "); got != "one three two" {
+		t.Errorf("inputs %s", got)
 	}
 	if there := map[string]time.Time{"one": begin, "three": begin}; !p.judged(there)["Any"] {
 		t.Error("not judged, although a:a has a result by way of c:c and b:b")
@@ -305,7 +326,7 @@ func TestRulesInACycleShareTheirInputs(t *testing.T) {
 // Each family that a rule reads has a series for each node and each primary chain.
 func BenchmarkBacktest(b *testing.B) {
 	groups := must.Get(ParseRules(alerts.Rules, nil))(b)
-	p := must.Get(newPlan(groups, labels.EmptyLabels()))(b)
+	p := must.Get(newRun(Options{Groups: groups, Interval: time.Minute}))(b).plan
 	h := history{series: map[string]func(time.Duration) (float64, bool){}}
 	for n := range 10 {
 		for _, chain := range []string{"P", "X", "C"} {

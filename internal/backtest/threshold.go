@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
+
+	"github.com/avax-exporter/avax-exporter/internal/evaluation"
 )
 
 // Threshold replaces a threshold of the rules. It is the series avax:threshold_override.
@@ -47,7 +49,7 @@ type Rules = rulefmt.RuleGroups
 
 // ParseRules parses a rule file and sets thresholds. A threshold that the file does not record is an error.
 func ParseRules(file []byte, thresholds []Threshold) (*Rules, error) {
-	groups, errs := rulefmt.Parse(file, false, model.UTF8Validation, promQL, slog.New(slog.DiscardHandler))
+	groups, errs := rulefmt.Parse(file, false, model.UTF8Validation, evaluation.PromQL, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
@@ -103,7 +105,7 @@ func overrides(thresholds []Threshold) rulefmt.RuleGroup {
 
 // ParseMatchers parses label matchers, such as job="avax",network!="fuji", and returns each as text.
 func ParseMatchers(text string) (matchers []string, err error) {
-	parsed, err := promQL.ParseMetricSelector("{" + text + "}")
+	parsed, err := evaluation.PromQL.ParseMetricSelector("{" + text + "}")
 	if err != nil {
 		return nil, fmt.Errorf(`invalid label matchers %q: write them as in PromQL, such as job="avax"`, text)
 	}

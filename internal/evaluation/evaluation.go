@@ -10,9 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 )
 
@@ -22,6 +24,8 @@ type Options struct {
 	Lookback       time.Duration // how old the sample of a selector without a range may be
 	ForGracePeriod time.Duration // Prometheus' --rules.alert.for-grace-period
 	External       labels.Labels // of the server
+	// Failed, if set, is called when a rule fails at an evaluation, which Prometheus then leaves out. Without it, Run returns the error.
+	Failed func(r *Rule, err error)
 }
 
 // Evaluator evaluates rules over the samples that it stores.
@@ -57,6 +61,7 @@ func (e *Evaluator) Append(ls labels.Labels, points ...promql.FPoint) {
 		e.stored[name] = seriesSet{}
 	}
 	s := e.stored[name].of(ls)
+	s.samples = slices.Grow(s.samples, len(points))
 	for _, p := range points {
 		s.samples = append(s.samples, sample{p.T, p.F})
 	}
@@ -107,6 +112,7 @@ func (e *Evaluator) pass(ctx context.Context, set ruleSet, from, to time.Time) (
 	outcomes := make([]outcome, len(set.rules))
 	for i, r := range set.rules {
 		if !r.fresh {
+			clear(r.failed)
 			if r.answer, err = e.queryRange(ctx, r, from, to); err != nil {
 				return until, err
 			}
@@ -198,16 +204,38 @@ func (set seriesSet) replace(other seriesSet, from time.Time) {
 	}
 }
 
-// queryRange evaluates the expression of a rule at each time of a span.
+// queryRange evaluates the expression of a rule at each time of a span. With Options.Failed, it leaves out the times at which the rule fails.
 func (e *Evaluator) queryRange(ctx context.Context, r *Rule, from, to time.Time) (promql.Matrix, error) {
+	all, err := e.matrix(ctx, r, from, to)
+	switch {
+	case err == nil:
+		return all, nil
+	case e.o.Failed == nil || ctx.Err() != nil:
+		return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+	case from.Equal(to):
+		r.failed[from.UnixMilli()] = true
+		e.o.Failed(r, err)
+		return nil, nil
+	}
+	middle := from.Add((to.Sub(from) / 2).Truncate(e.o.Interval))
+	first, err := e.queryRange(ctx, r, from, middle)
+	if err != nil {
+		return nil, err
+	}
+	second, err := e.queryRange(ctx, r, middle.Add(e.o.Interval), to)
+	return append(first, second...), err
+}
+
+// matrix evaluates the expression of a rule at each time of a span, or returns its error at the first time at which it fails.
+func (e *Evaluator) matrix(ctx context.Context, r *Rule, from, to time.Time) (promql.Matrix, error) {
 	query, err := e.engine.NewRangeQuery(ctx, e, nil, r.query, from, to, e.o.Interval)
 	if err != nil {
-		return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+		return nil, err
 	}
 	defer query.Close()
 	matrix, err := query.Exec(ctx).Matrix()
 	if err != nil {
-		return nil, fmt.Errorf("rule %s: %w", r.Name, err)
+		return nil, err
 	}
 	own := make(promql.Matrix, len(matrix)) // the engine uses the samples again after Close
 	for i, s := range matrix {
@@ -219,6 +247,57 @@ func (e *Evaluator) queryRange(ctx context.Context, r *Rule, from, to time.Time)
 // Query evaluates an expression at a time that is not after the last evaluation.
 func (e *Evaluator) Query(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
 	return rules.EngineQueryFunc(e.engine, e)(ctx, expr, at)
+}
+
+// Forget deletes the samples that no evaluation after a time reads, and the history until then. A text may look back as far as any rule.
+func (e *Evaluator) Forget(after time.Time) {
+	reads := map[*Rule]int64{} // the oldest sample that a rule reads
+	oldest := after.UnixMilli()
+	for _, r := range e.Rules {
+		stmt := &parser.EvalStmt{Expr: r.Expr, Start: after, End: after, LookbackDelta: e.o.Lookback}
+		if from, to := promql.FindMinMaxTime(stmt); to != 0 {
+			reads[r], oldest = from, min(oldest, from)
+		}
+	}
+	forget := func(set seriesSet, names ...string) {
+		before := after.UnixMilli()
+		for _, r := range e.Rules {
+			for _, name := range names {
+				switch {
+				case slices.Contains(r.shows, name):
+					before = oldest
+				case slices.ContainsFunc(r.selects, func(v *parser.VectorSelector) bool { return named(v, name) }):
+					before = min(before, reads[r])
+				}
+			}
+		}
+		set.forget(before)
+	}
+	for name, set := range e.stored {
+		if forget(set, name); len(set) == 0 {
+			delete(e.stored, name)
+		}
+	}
+	for _, r := range e.Rules {
+		forget(r.results, r.names...)
+		i, _ := slices.BinarySearchFunc(r.history, after, func(m Moment, at time.Time) int { return m.At.Compare(at) })
+		r.history = slices.Clone(r.history[i:])
+	}
+}
+
+// named reports whether a selector may select series of a name.
+func named(v *parser.VectorSelector, name string) bool {
+	return !slices.ContainsFunc(v.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == model.MetricNameLabel && !m.Matches(name) })
+}
+
+func (set seriesSet) forget(before int64) {
+	for hash, s := range set {
+		if i := s.from(before); i == len(s.samples) {
+			delete(set, hash)
+		} else if i > 0 {
+			s.samples = slices.Clone(s.samples[i:])
+		}
+	}
 }
 
 // Restart forgets what the rules remember, as a restart of Prometheus does. Until Restore, alerts have no series.

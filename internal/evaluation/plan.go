@@ -32,10 +32,14 @@ func newRules(given []rulefmt.Rule) (all []*Rule, sets []ruleSet, err error) {
 			return nil, nil, fmt.Errorf("rule %s: %w", rule.Name, err)
 		}
 		rule.prepare()
+		for _, text := range r.Annotations {
+			rule.shows = append(rule.shows, words.FindAllString(text, -1)...)
+		}
 		all = append(all, rule)
 	}
 	for _, r := range all {
-		for _, v := range selectors(r.Expr) {
+		r.selects = selectors(r.Expr)
+		for _, v := range r.selects {
 			for _, other := range all {
 				if other.produces(v) && !slices.Contains(r.reads, other) {
 					r.reads = append(r.reads, other)

@@ -41,12 +41,15 @@ type Rule struct {
 	names   []string      // of its series
 	fixed   labels.Labels // labels that its series have, as far as the rule sets them
 	reads   []*Rule
+	selects []*parser.VectorSelector
+	shows   []string // names of series in its texts
 	results seriesSet
 	history []Moment
 	state   state
 
-	answer promql.Matrix // of the last query
-	fresh  bool          // whether no rule that it reads has changed since
+	answer promql.Matrix  // of the last query
+	failed map[int64]bool // times at which the query failed
+	fresh  bool           // whether no rule that it reads has changed since
 }
 
 // Moment is an evaluation after which an alert of a rule was active.
@@ -81,6 +84,7 @@ func (r *Rule) prepare() {
 		r.fixed = labels.NewBuilder(r.fixed).Set(labels.AlertName, r.Alert).Labels()
 	}
 	r.state = state{alerts: map[uint64]Alert{}, last: map[uint64]labels.Labels{}}
+	r.failed = map[int64]bool{}
 }
 
 // Active returns the alerts that are active after an evaluation, ordered by their labels.
@@ -122,26 +126,31 @@ func (e *Evaluator) apply(ctx context.Context, r *Rule, from, to time.Time) (out
 			s.samples = append(s.samples, sample{t, v})
 			return nil
 		}
-		var vector promql.Vector
-		for i, s := range r.answer {
-			if n := next[i]; n < len(s.Floats) && s.Floats[n].T == t {
-				vector = append(vector, promql.Sample{Metric: s.Metric, T: t, F: s.Floats[n].F})
-				next[i]++
-			}
-		}
+		vector := samplesAt(r.answer, next, t)
 		if len(vector) == 0 && len(o.state.alerts) == 0 && len(o.state.last) == 0 {
 			continue
 		}
-		var err error
-		if r.Alert == "" {
-			err = r.record(vector, put)
-		} else if err = e.judge(ctx, r, &o.state, vector, at, put); err == nil {
-			if active := o.state.active(); len(active) > 0 {
-				o.history = append(o.history, Moment{at, active})
+		failed := r.failed[t]
+		if !failed {
+			var err error
+			if r.Alert == "" {
+				err = r.record(vector, put)
+			} else {
+				err = e.judge(ctx, r, &o.state, vector, at, put)
+			}
+			if failed = err != nil; failed {
+				if e.o.Failed == nil || ctx.Err() != nil {
+					return o, fmt.Errorf("rule %s: %w", r.Name, err)
+				}
+				e.o.Failed(r, err)
+				o.results.withdraw(returned)
 			}
 		}
-		if err != nil {
-			return o, fmt.Errorf("rule %s: %w", r.Name, err)
+		if active := o.state.active(); len(active) > 0 {
+			o.history = append(o.history, Moment{at, active})
+		}
+		if failed { // the rule keeps its alerts, and writes nothing
+			continue
 		}
 		for hash, ls := range o.state.last {
 			if _, there := returned[hash]; !there {
@@ -152,6 +161,25 @@ func (e *Evaluator) apply(ctx context.Context, r *Rule, from, to time.Time) (out
 		o.state.last = returned
 	}
 	return o, nil
+}
+
+// samplesAt returns the samples of a time, and counts them in next, which is the position of the next sample of each series.
+func samplesAt(of promql.Matrix, next []int, t int64) (vector promql.Vector) {
+	for i, s := range of {
+		if n := next[i]; n < len(s.Floats) && s.Floats[n].T == t {
+			vector = append(vector, promql.Sample{Metric: s.Metric, T: t, F: s.Floats[n].F})
+			next[i]++
+		}
+	}
+	return vector
+}
+
+// withdraw removes the newest sample of series.
+func (set seriesSet) withdraw(of map[uint64]labels.Labels) {
+	for hash := range of {
+		s := set[hash]
+		s.samples = s.samples[:len(s.samples)-1]
+	}
 }
 
 // record returns the series of a recording rule.
@@ -169,26 +197,27 @@ func (r *Rule) record(vector promql.Vector, put func(labels.Labels, float64) err
 
 // judge changes the states of the alerts of a rule as rules.AlertingRule.Eval does, and returns their series.
 func (e *Evaluator) judge(ctx context.Context, r *Rule, s *state, vector promql.Vector, at time.Time, put func(labels.Labels, float64) error) error {
-	found := make(map[uint64]bool, len(vector))
+	found := make(map[uint64]Alert, len(vector))
 	for _, one := range vector {
 		ls, err := e.labelsOf(ctx, r, one, at)
 		if err != nil {
 			return err
 		}
 		hash := ls.Hash()
-		if found[hash] {
+		if _, twice := found[hash]; twice {
 			return rules.ErrDuplicateAlertLabelSet
 		}
-		found[hash] = true
 		a, known := s.alerts[hash]
 		if !known || a.State == rules.StateInactive {
 			a = Alert{Alert: rules.Alert{Labels: ls, ActiveAt: at, State: rules.StatePending}}
 		}
 		a.Value, a.Seen, a.metric = one.F, at, one.Metric
-		s.alerts[hash] = a
+		found[hash] = a
 	}
+	maps.Copy(s.alerts, found)
 	for hash, a := range s.alerts {
-		if !a.next(found[hash], at, time.Duration(r.For), time.Duration(r.KeepFiringFor)) {
+		_, there := found[hash]
+		if !a.next(there, at, time.Duration(r.For), time.Duration(r.KeepFiringFor)) {
 			delete(s.alerts, hash)
 			continue
 		}
@@ -294,14 +323,23 @@ const outageTolerance = time.Hour
 // Annotations returns the expanded annotations of an alert.
 func (e *Evaluator) Annotations(ctx context.Context, r *Rule, a Alert) (map[string]string, error) {
 	texts := map[string]string{}
-	for name, text := range r.Rule.Annotations {
-		expanded, err := e.expand(ctx, r, text, a.metric, a.Value, a.Seen)
+	for name := range r.Rule.Annotations {
+		text, err := e.Annotation(ctx, r, a, name)
 		if err != nil {
-			return nil, fmt.Errorf("alert %s: annotation %s: %w", r.Name, name, err)
+			return nil, err
 		}
-		texts[name] = expanded
+		texts[name] = text
 	}
 	return texts, nil
+}
+
+// Annotation returns one expanded annotation of an alert.
+func (e *Evaluator) Annotation(ctx context.Context, r *Rule, a Alert, name string) (string, error) {
+	text, err := e.expand(ctx, r, r.Rule.Annotations[name], a.metric, a.Value, a.Seen)
+	if err != nil {
+		return "", fmt.Errorf("alert %s: annotation %s: %w", r.Name, name, err)
+	}
+	return text, nil
 }
 
 // expand expands a template of a rule, whose queries read what the rule can read at a time.

@@ -101,6 +101,9 @@ func (e *Engine) Texts(t testing.TB, r *evaluation.Rule, a evaluation.Alert) map
 // Restore restores the state of alerts from the samples of the evaluations before a restart. Prometheus does so after the second evaluation.
 func (e *Engine) Restore(at time.Duration) { e.Evaluator.Restore(e.start.Add(at)) }
 
+// Forget deletes what no evaluation after a time reads.
+func (e *Engine) Forget(after time.Duration) { e.Evaluator.Forget(e.start.Add(after)) }
+
 // Query evaluates an expression at a time, up to the last evaluation of the rules.
 func (e *Engine) Query(expr string, at time.Duration) (promql.Vector, error) {
 	return e.Evaluator.Query(context.Background(), expr, e.start.Add(at))
