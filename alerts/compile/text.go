@@ -32,6 +32,10 @@ var words = map[string]string{
 	"validation": "{{ with query (printf `avax:validator_name{validation_id=%q} or on () avax:validator_name{node_id=%q}` " +
 		`(or $labels.validation_id "-") $labels.node_id) }}` +
 		`<first node><else><node_id><end>`,
+	// Of all results of a query, whose validators have names; the number if they are many.
+	"its validators": `{{ if gt (len .) 20 }} {{ len . }}<else>{{ range . | sortByLabel "node_id" }}{{ $id := . | label "node_id" }} ` +
+		"{{ with query (printf `avax:validator_name{validation_id=%q} or on () avax:validator_name{node_id=%q}` " +
+		`(or (. | label "validation_id") "-") $id) }}<first node><else>{{ $id }}<end><end><end>`,
 	"wallet": `<with avax_watch_labels{address}><first name><else><address><end>`,
 
 	"reward of node":      `<with avax:reward_at_risk_avax{node}> of <its number> AVAX<end>`,

@@ -73,3 +73,54 @@ func TestSomeStarvedCallsReportNoNodeAsDown(t *testing.T) {
 		}
 	})
 }
+
+// slowTurns is a process on a busy machine: each of its calls gets its turn late, and its answers arrive.
+type slowTurns struct {
+	http.RoundTripper
+	late atomic.Int64
+}
+
+func (p *slowTurns) yield() { time.Sleep(time.Duration(p.late.Load())) }
+
+// RoundTrip implements http.RoundTripper.
+func (p *slowTurns) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := p.RoundTripper.RoundTrip(r)
+	select {
+	case <-time.After(time.Duration(p.late.Load())):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	return answer, err
+}
+
+// On a machine that is busy from the first minute, an exporter says nothing about nodes that answer at once: their answers reach it late.
+func TestBusyMachineIsNoFaultOfANode(t *testing.T) {
+	for _, late := range []time.Duration{600 * time.Millisecond, 3 * time.Second} {
+		t.Run(late.String(), func(t *testing.T) {
+			t.Parallel()
+			process := &slowTurns{}
+			process.late.Store(int64(late))
+			change := func(w *apptest.World) {
+				process.RoundTripper = w.Transport
+				w.Transport, w.Yield = process, process.yield
+			}
+			inWorld(t, incident{quick: true, fuji: true, change: change}, func(t *testing.T, w *world) {
+				for range 40 * 4 {
+					time.Sleep(15 * time.Second)
+					level, title, action := w.page(t, "busy", "/").headline()
+					for _, wrong := range append(configured, "no exporter monitors", "Prometheus") {
+						itself := strings.Contains(title+action, "too little CPU") || strings.Contains(title, "too slow for its nodes")
+						if level != "well" && !itself && (strings.Contains(title, wrong) || strings.Contains(action, wrong)) {
+							t.Fatalf("%s: %s", title, action)
+						}
+					}
+				}
+				for _, a := range w.Receiver.Alerts() {
+					if s := a.Labels["severity"]; (s == "page" || s == "warn") && a.Labels["alertname"] != "AvaxExporterSlow" && a.Labels["cause"] != "overload" {
+						t.Errorf("%s %s: %s", s, a.Labels["alertname"], a.Annotations["summary"])
+					}
+				}
+			})
+		})
+	}
+}

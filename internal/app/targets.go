@@ -207,6 +207,7 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 	client = wrap(node.New(up))
 	if !n.Observer {
 		client.Remember(t.past[n.Name])
+		client.Lost = t.lost
 		client.Changed = func(answers bool) {
 			up.ForgetAnswers() // another process answers
 			t.nodeChanged(client, answers)

@@ -24,6 +24,8 @@ type Node struct {
 	// Changed, if set, is called when the result of the up probe changes, another process answers (see Since), or a chain stops or answers again. It must
 	// not block.
 	Changed func(answers bool)
+	// Lost, if set, returns for how long this process has been late in total.
+	Lost func() time.Duration
 
 	pool       atomic.Pointer[Pool]
 	archive    atomic.Bool   // see SetArchive
@@ -171,11 +173,15 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took. If it did
-// not answer, Probe cancels the calls that wait for the node while others could answer. err is not about the node: the exporter's host lacks a
-// resource for the call, such as CPU, and nothing is stored.
+// Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took, without
+// the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could answer. err is not
+// about the node: the exporter's host lacks a resource for the call, such as CPU, and nothing is stored.
 func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
-	began := time.Now()
+	lost := func() time.Duration { return 0 }
+	if n.Lost != nil {
+		lost = n.Lost
+	}
+	began, before := time.Now(), lost()
 	_, err = n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return false, 0, err
@@ -185,7 +191,7 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 		_, err = n.NodeID(ctx)
 	}
 	n.setProbed(err == nil)
-	return err == nil, time.Since(began), nil
+	return err == nil, max(0, time.Since(began)-(lost()-before)), nil
 }
 
 func (n *Node) setProbed(answers bool) {

@@ -81,10 +81,15 @@ func (st *Status) facts() (all []*fact) {
 		all = append(all, &fact{s, names, []string{shown}, unread})
 	}
 	for _, n := range st.Nodes {
-		add(n.Name, n.State, !n.Up.Known, n.Name)
+		ofL1s := n.State.about == failingCheck.Family && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) })
+		if !ofL1s {
+			add(n.Name, n.State, !n.Up.Known, n.Name)
+		}
 	}
 	for _, l := range st.L1s {
-		add(l.Chain, l.State, false, l.Chain)
+		if !st.missesOwn(l) {
+			add(l.Chain, l.State, false, l.Chain)
+		}
 	}
 	for _, v := range st.Validators {
 		if fact := v.Fact(); fact.Text != notConnected || !st.silent(v.NodeID) {
@@ -236,11 +241,14 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 	if f == nil || f.about == nil {
 		return
 	}
+	paged := i.Cause != nil && i.Cause.Firing && i.Cause.Severity == Bad // then it is known when
 	for _, name := range al.namesAbout(f.about) {
 		for _, node := range f.names {
 			if of := when[[2]string{name, node}]; of != nil {
 				earliest(&i.Since, of.since)
-				earliest(&i.Pages, of.pages)
+				if !paged {
+					earliest(&i.Pages, of.pages)
+				}
 			}
 		}
 	}

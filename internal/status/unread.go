@@ -133,17 +133,70 @@ func (st *Status) stateOf(l *L1) State {
 	case l.Weight.V == 0:
 		return State{}
 	case below(l.ActiveWeight, halts):
-		return State{Severity: Bad, Text: "only " + share(l.ActiveWeight) + " of the weight is active: the L1 halts below 75 %"}
+		return State{Severity: Bad, Text: "only " + share(l.ActiveWeight) + " of the weight is active: the L1 halts below 75 %",
+			Do: "Top up the inactive validators on the P-Chain, the largest weight first. Anyone may pay."}
 	case l.ProposersLeft.Is(0):
-		return State{Severity: Bad, Text: "no validator can build the next block"}
+		return State{Severity: Bad, Text: "no validator can build the next block",
+			Do: "Run `avax-exporter explain AvaxL1ProposersLow " + l.Chain + "`. Start one of the listed nodes."}
 	case below(l.ConnectedWeight, halts):
-		return State{Severity: Bad, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected: the L1 halts below 75 %"}
+		return State{Severity: Bad, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected: the L1 halts below 75 %", Do: st.reconnect(l)}
 	case l.Inactive.Known && l.Inactive.V > 0:
-		return State{Severity: Warn, Text: words.Plural(int(l.Inactive.V), "validator is inactive", "validators are inactive")}
+		return State{Severity: Warn, Text: words.Plural(int(l.Inactive.V), "validator is inactive", "validators are inactive"), Do: st.reconnect(l)}
 	case below(l.ConnectedWeight, staking.Quorum):
-		return State{Severity: Warn, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected"}
+		return State{Severity: Warn, Text: "only " + share(l.ConnectedWeight) + " of the weight is connected", Do: st.reconnect(l)}
 	}
 	return State{}
+}
+
+// reconnect returns what to do about the validators of an L1 that are inactive or not connected, by name.
+func (st *Status) reconnect(l *L1) (do string) {
+	var topUp, restart, call []string
+	for _, v := range l.Validators {
+		name := cmp.Or(st.NameOf(v.NodeID, v.ValidationID), v.NodeID)
+		switch inactive, own := v.Active.Is(0), st.NodeOf(v.NodeID) != ""; {
+		case !inactive && (v.Viewers == 0 || v.Connected > 0):
+		case !own:
+			call = append(call, name)
+		case inactive:
+			topUp = append(topUp, name)
+		default:
+			restart = append(restart, name)
+		}
+	}
+	if len(topUp) > 0 {
+		do = "Top up your own inactive validators: " + words.Brief(topUp) + ". "
+	}
+	if len(restart) > 0 {
+		do += "Restart your own validators that are not connected: " + words.Brief(restart) + ". Restart no other node. "
+	} else if len(topUp)+len(call) > 0 {
+		do += "Restart none of your nodes. "
+	}
+	if len(call) > 0 {
+		do += "Call the owners of " + words.Brief(call) + "."
+	}
+	return cmp.Or(strings.TrimSuffix(do, " "), "Find out which validators are inactive or not connected.")
+}
+
+// missesOwn reports whether an L1 has enough weight with the validators whose nodes of yours do not answer, or have just come back: its samples may be older.
+func (st *Status) missesOwn(l *L1) bool {
+	reached := l.ConnectedWeight.V
+	for _, v := range l.Validators {
+		n := st.nodeByName[st.NodeOf(v.NodeID)]
+		if n != nil && v.Active.Is(1) && (n.Down() || !n.since.IsZero() && st.At.Sub(n.since) < justBack) {
+			reached += v.Weight.V
+		}
+	}
+	return l.ConnectedWeight.Known && reached > l.ConnectedWeight.V && !(l.Inactive.V > 0) && reached >= staking.Quorum*l.Weight.V-1e-9
+}
+
+// justBack is how long others may not report yet that they are connected to a node that answers again.
+const justBack = 3 * time.Minute
+
+// lacksQuorum reports whether nodes report themselves unhealthy because of a chain: too little weight of the L1 is active or connected.
+func (st *Status) lacksQuorum(chain string) bool {
+	l := st.l1ByChain[chain]
+	below := func(of Value) bool { share := of.Of(l.Weight); return share.Known && share.V < staking.Quorum }
+	return l != nil && (below(l.ActiveWeight) || below(l.ConnectedWeight))
 }
 
 // halts is the share of the weight below which consensus stops.
