@@ -158,7 +158,7 @@ func TestAlertIsExplainedWithItsValueAndBound(t *testing.T) {
 		"bound == 0\n",
 		"false  unless ", `avax_node_up{node="bravo"} 0`, "!alpha")
 	demand(t, told[2], "not firing", "false  ", "!firing for")
-	demand(t, told[3], "pending for ", " and fires in 3 min 5 s (since ", "!ALERTS{alertname=\"AvaxL1RunwayLow\"")
+	demand(t, told[3], "pending for ", " and fires in 3 min 3 s (since ", "!ALERTS{alertname=\"AvaxL1RunwayLow\"")
 	// The balance ends in 12 days: both the value and its bound are times, as in the text of the alert.
 	demand(t, told[4], "severity warn", "pending for", "value 2000-01-13 00:0", "bound < 2000-01-31 00:0", "!d5h is below")
 	demand(t, told[5], "not firing", "has no samples here")
