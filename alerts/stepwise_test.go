@@ -103,6 +103,15 @@ func describe(a promrules.Alert, texts map[string]string) string {
 	return fmt.Sprintln(a.Labels, a.State, a.Value, a.ActiveAt.Unix(), a.FiredAt.Unix(), a.KeepFiringSince.Unix(), texts)
 }
 
+// activeOf describes the alerts of a rule that are active after an evaluation.
+func activeOf(t *testing.T, e *testworld.Engine, r *evaluation.Rule, at time.Duration) (all []string) {
+	t.Helper()
+	for _, a := range e.Active(r, at) {
+		all = append(all, describe(a.Alert, e.Texts(t, r, a)))
+	}
+	return all
+}
+
 // TestEvaluationEqualsPrometheus compares, for each case of the rule tests, all series that the rules write, all states of alerts and all of
 // their texts with those of Prometheus, which evaluates the rules time after time. In one case of four, Prometheus restarts.
 func TestEvaluationEqualsPrometheus(t *testing.T) {
@@ -170,14 +179,7 @@ func TestForgettingChangesNoAlert(t *testing.T) {
 					must.Do(t, parts.Run(at(from), at(to)))
 					for step := from; step <= to; step++ {
 						for i, r := range parts.Rules {
-							var want, found []string
-							for _, a := range whole.Active(whole.Rules[i], at(step)) {
-								want = append(want, describe(a.Alert, whole.Texts(t, whole.Rules[i], a)))
-							}
-							for _, a := range parts.Active(r, at(step)) {
-								found = append(found, describe(a.Alert, parts.Texts(t, r, a)))
-							}
-							if err := differ(r.Name, at(step), found, want); err != nil {
+							if err := differ(r.Name, at(step), activeOf(t, parts, r, at(step)), activeOf(t, whole, whole.Rules[i], at(step))); err != nil {
 								t.Error(err)
 							}
 						}
@@ -223,14 +225,12 @@ func compareWithPrometheus(t *testing.T, c testCase, given []rulefmt.Rule, resta
 			if !ok {
 				continue
 			}
-			var want, found []string
+			var want []string
 			for _, a := range alert.ActiveAlerts() {
 				want = append(want, describe(*a, a.Annotations.Map()))
 			}
-			for _, a := range got.Active(r, time.Duration(step)*c.every) {
-				found = append(found, describe(a.Alert, got.Texts(t, r, a)))
-			}
-			if err := differ(r.Name, time.Duration(step)*c.every, found, want); err != nil {
+			since := time.Duration(step) * c.every
+			if err := differ(r.Name, since, activeOf(t, got, r, since), want); err != nil {
 				t.Error(err)
 			}
 		}

@@ -184,29 +184,16 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 		{name: "2^40", say: numbers("1099511627776", "2038-01-19T03:14:07Z")},
 		{name: "a fraction", say: numbers("0.5", "1970-01-01T00:00:00-12:00")},
 	}
-	for _, c := range []struct {
-		name       string
-		seed       uint64
-		own, liars []string
-	}{
+	for _, c := range []liarRow{
 		{"two of five", 5, all, all[:2]},
 		{"one of three", 4, all[:3], all[:1]},
 		{"an observer", 11, all[:3], []string{"observer"}},
 	} {
-		learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}
-		truth := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
-			w.Env["OBSERVERS"] = "observer=http://observer.sim"
-			learned.RoundTripper = w.Transport
-			return learned
-		})
-		if len(truth.pages) > 0 {
-			t.Fatalf("without lies: %v", truth.pages)
-		}
+		truth, _ := c.truth(t)
 		for _, a := range attacks {
 			t.Run(c.name+"/"+a.name, func(t *testing.T) {
 				t.Parallel()
-				got := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
-					w.Env["OBSERVERS"] = "observer=http://observer.sim"
+				got := c.lived(t, func(w *apptest.World) http.RoundTripper {
 					switch {
 					case a.other != nil:
 						return a.other(w, c.liars)

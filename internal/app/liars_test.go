@@ -361,29 +361,46 @@ func (f *fieldLies) falsehood(v any) any {
 	return v
 }
 
+// liarRow is a network, in which nothing pages, and who lies in it.
+type liarRow struct {
+	name       string
+	seed       uint64
+	own, liars []string
+}
+
+func (c liarRow) lived(t *testing.T, through func(w *apptest.World) http.RoundTripper) observed {
+	t.Helper()
+	return lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
+		w.Env["OBSERVERS"] = "observer=http://observer.sim"
+		return through(w)
+	})
+}
+
+// truth returns what is told without lies, and the fields of the answers of those who will lie.
+func (c liarRow) truth(t *testing.T) (told observed, fields map[string]map[string]bool) {
+	t.Helper()
+	learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}
+	told = c.lived(t, func(w *apptest.World) http.RoundTripper {
+		learned.RoundTripper = w.Transport
+		return learned
+	})
+	if len(told.pages) > 0 {
+		t.Fatalf("without lies: %v", told.pages)
+	}
+	return told, learned.fields
+}
+
 // One of three nodes, two of five, or an observer lies about each field of each method.
 func TestLiesAboutOneFieldDecideNothing(t *testing.T) {
 	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
 	told := 0
-	for row, c := range []struct {
-		name       string
-		seed       uint64 // of a network in which nothing pages
-		own, liars []string
-	}{
+	for row, c := range []liarRow{
 		{"one of three", 4, all[:3], all[:1]},
 		{"two of five", 5, all, all[3:]},
 		{"an observer", 11, all[:3], []string{"observer"}},
 	} {
-		learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}
-		truth := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
-			w.Env["OBSERVERS"] = "observer=http://observer.sim"
-			learned.RoundTripper = w.Transport
-			return learned
-		})
-		if len(truth.pages) > 0 {
-			t.Fatalf("without lies: %v", truth.pages)
-		}
-		for _, fields := range learned.fields {
+		truth, learned := c.truth(t)
+		for _, fields := range learned {
 			told += len(fields)
 		}
 		const runs = 16 // each lies about one field of most methods
@@ -394,15 +411,14 @@ func TestLiesAboutOneFieldDecideNothing(t *testing.T) {
 			t.Run(fmt.Sprint(c.name, " ", run), func(t *testing.T) {
 				t.Parallel()
 				var lies []string
-				for _, method := range slices.Sorted(maps.Keys(learned.fields)) {
-					for i, field := range slices.Sorted(maps.Keys(learned.fields[method])) {
+				for _, method := range slices.Sorted(maps.Keys(learned)) {
+					for i, field := range slices.Sorted(maps.Keys(learned[method])) {
 						if i%runs == run {
 							lies = append(lies, method+" "+field)
 						}
 					}
 				}
-				got := lived(t, c.seed, c.own, 12, func(w *apptest.World) http.RoundTripper {
-					w.Env["OBSERVERS"] = "observer=http://observer.sim"
+				got := c.lived(t, func(w *apptest.World) http.RoundTripper {
 					return &fieldLies{RoundTripper: w.Transport, liars: c.liars, invented: w.NewNodeID(1), chosen: func(method, path string) bool {
 						return slices.Contains(lies, method+" "+path)
 					}}

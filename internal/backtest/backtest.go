@@ -47,7 +47,7 @@ type Result struct {
 	Pending       map[string]int // by alert: how often it was pending without firing
 	Notifications []Notification // see Notify
 	Gaps          []Gap          // alerts that could not be judged, or only in part
-	Errors        []string       // rules whose evaluation failed, each once
+	Errors        []string       // of rules that failed, each once; a rule is left out at the times at which it fails
 }
 
 // Incident is one alert from the time at which it fired until it was resolved.

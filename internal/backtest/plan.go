@@ -23,9 +23,7 @@ type plan struct {
 
 // rule is one rule of the file.
 type rule struct {
-	name   string // of the alert, or of the recorded series
-	alert  bool
-	expr   parser.Expr
+	*evaluation.Rule
 	inputs []string // names of the stored series that it needs, directly or through recorded series
 }
 
@@ -34,7 +32,7 @@ func newPlan(all []*evaluation.Rule) *plan {
 	p := &plan{}
 	recorded := map[string][]int{} // by name: positions in all
 	for i, r := range all {
-		p.rules = append(p.rules, &rule{name: r.Name, alert: r.Alert != "", expr: r.Expr})
+		p.rules = append(p.rules, &rule{Rule: r})
 		p.reach = max(p.reach, alerting.LooksBack(r.Expr))
 		if r.Record != "" {
 			recorded[r.Record] = append(recorded[r.Record], i)
@@ -43,7 +41,7 @@ func newPlan(all []*evaluation.Rule) *plan {
 	inputs := map[string]bool{}
 	reads, needed := make([][]int, len(all)), make([][]string, len(all))
 	for i, r := range p.rules {
-		for _, name := range names(r.expr) {
+		for _, name := range names(r.Expr) {
 			switch from, found := recorded[name]; {
 			case found:
 				reads[i] = append(reads[i], from...)
@@ -110,10 +108,10 @@ func reachable(reads [][]int) []map[int]bool {
 func (p *plan) inputsOf() map[string][]string {
 	all := map[string][]string{}
 	for _, r := range p.rules {
-		if r.alert {
-			found := append(all[r.name], r.inputs...)
+		if r.Alert != "" {
+			found := append(all[r.Name], r.inputs...)
 			slices.Sort(found)
-			all[r.name] = slices.Compact(found)
+			all[r.Name] = slices.Compact(found)
 		}
 	}
 	return all
@@ -130,11 +128,11 @@ func (p *plan) judged(stored map[string]time.Time) map[string]bool {
 		before = len(there) + len(alerts)
 		for _, r := range p.rules {
 			switch {
-			case !alerting.Possible(r.expr, func(name string) bool { return there[name] }):
-			case r.alert:
-				alerts[r.name] = true
+			case !alerting.Possible(r.Expr, func(name string) bool { return there[name] }):
+			case r.Alert != "":
+				alerts[r.Name] = true
 			default:
-				there[r.name] = true
+				there[r.Name] = true
 			}
 		}
 	}

@@ -124,7 +124,7 @@ func (r *Result) Print(w io.Writer, list bool) error {
 	}
 	r.gaps(p)
 	for _, text := range r.Errors {
-		fmt.Fprintf(p, "\nNot evaluated: %s\n", text)
+		fmt.Fprintf(p, "\nFailed, and left out at these times: %s\n", text)
 	}
 	return p.Flush()
 }
