@@ -68,8 +68,8 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	value, err := u.exchange(ctx, r)
 	took := time.Since(began)
 	outcome := OutcomeOf(err)
-	if outcome == Unreachable && errors.Is(context.Cause(ctx), context.Canceled) {
-		return nil, ctx.Err() // the caller cancelled: this says nothing about the upstream
+	if outcome == Unreachable && ctx.Err() != nil && (errors.Is(context.Cause(ctx), context.Canceled) || isUrgent(ctx)) {
+		return nil, ctx.Err() // the caller cancelled, or has no more patience: this says nothing about the upstream
 	}
 	if outcome == Unreachable && ctx.Err() != nil {
 		err = &Error{r.op, Timeout, &reason{"no answer within " + brief(took), ctx.Err()}}

@@ -23,6 +23,7 @@ const (
 // limiter limits the concurrency and the rate of requests, and sends no call that must back off.
 type limiter struct {
 	slots   chan struct{}
+	urgent  chan struct{} // of the calls of Urgent
 	bucket  *rate.Limiter
 	maxWait time.Duration
 	backoffs
@@ -37,6 +38,19 @@ func Unlimited(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unlimitedKey{}, true)
 }
 
+type urgentKey struct{}
+
+// Urgent is for calls whose caller has little patience. They have a limit of concurrency of their own, as high as that of all others, and share answers
+// only among themselves. So neither do they wait for the others, nor do the others wait for them, however often somebody asks.
+func Urgent(ctx context.Context) context.Context {
+	return context.WithValue(ctx, urgentKey{}, true)
+}
+
+func isUrgent(ctx context.Context) bool {
+	urgent, _ := ctx.Value(urgentKey{}).(bool)
+	return urgent
+}
+
 // acquire waits until a request may be sent. The caller must call release after the request.
 func (l *limiter) acquire(ctx context.Context, op, path string) (release func(), err error) {
 	if unlimited, _ := ctx.Value(unlimitedKey{}).(bool); unlimited {
@@ -46,16 +60,20 @@ func (l *limiter) acquire(ctx context.Context, op, path string) (release func(),
 	if err := l.check(op, path); err != nil {
 		return nil, err
 	}
+	slots := l.slots
+	if isUrgent(ctx) {
+		slots = l.urgent
+	}
 	select {
-	case l.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	default:
 		select {
-		case l.slots <- struct{}{}:
+		case slots <- struct{}{}:
 		case <-ctx.Done():
-			return nil, notSent(ctx, op, fmt.Sprintf("not sent in time: other calls to this upstream were in progress (maximum %d at once)", cap(l.slots)))
+			return nil, notSent(ctx, op, fmt.Sprintf("not sent in time: other calls to this upstream were in progress (maximum %d at once)", cap(slots)))
 		}
 	}
-	release = func() { <-l.slots }
+	release = func() { <-slots }
 	err = l.bucket.Wait(ctx)
 	if err == nil {
 		err = l.check(op, path)

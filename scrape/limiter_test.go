@@ -467,6 +467,42 @@ func TestUnlimitedCallBypassesTheConcurrencyLimit(t *testing.T) {
 	})
 }
 
+// However often somebody asks, the calls of the collectors do not wait for the questions, nor the questions for them; and a question without an answer in its
+// short time says nothing about the node.
+func TestUrgentCallsDelayNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changed := 0
+		u := open(t, scrape.Options{
+			URL: "http://node", Concurrency: 2, Transport: slow(3*time.Second, good), Changed: func() { changed++ },
+		})
+		ask := func(within time.Duration) error {
+			ctx, stop := context.WithTimeout(scrape.MaxAge(scrape.Urgent(t.Context()), time.Millisecond), within)
+			defer stop()
+			_, err := rpc[height](ctx, u, "/", "asked", nil)
+			return err
+		}
+		for range 20 {
+			go func() { _ = ask(2 * time.Second) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if err := callRPC(u); err != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("with questions, a call ended after %s: %v", time.Since(began), err)
+		}
+		if changed != 0 || !u.Healthy() {
+			t.Error("a question that had no time for its answer counts as a failure of the node")
+		}
+		for range 20 {
+			go func() { _ = callRPC(u) }()
+		}
+		synctest.Wait()
+		if began = time.Now(); ask(time.Minute) != nil || time.Since(began) != 3*time.Second {
+			t.Errorf("with other calls, a question ended after %s", time.Since(began))
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestUnlimitedCallBypassesAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0

@@ -39,7 +39,7 @@ type Options struct {
 	TLS    *tls.Config // not used if Transport is set
 
 	Timeout     time.Duration // of one call including retries, without its wait in the queue; default 10s
-	Concurrency int           // concurrent calls; default 4
+	Concurrency int           // concurrent calls; default 4; as many of Urgent
 	MaxWait     time.Duration // maximum pause that a Retry-After can set; default 1m
 	Rate        float64       // requests per second; default 100
 	Burst       int           // maximum number of requests at once after an idle time; default twice the Rate
@@ -104,11 +104,12 @@ func New(o Options) (*Upstream, error) {
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
-	perSecond := orDefault(o.Rate, defaultRate)
+	perSecond, atOnce := orDefault(o.Rate, defaultRate), orDefault(o.Concurrency, defaultConcurrency)
 	u := &Upstream{
 		options: o, base: base, user: base.User, metrics: &measure{Metrics: o.Metrics, upstream: o.Name},
 		limiter: limiter{
-			slots:   make(chan struct{}, orDefault(o.Concurrency, defaultConcurrency)),
+			slots:   make(chan struct{}, atOnce),
+			urgent:  make(chan struct{}, atOnce),
 			bucket:  rate.NewLimiter(rate.Limit(perSecond), orDefault(o.Burst, max(1, int(2*perSecond)))),
 			maxWait: orDefault(o.MaxWait, defaultMaxWait),
 			backoffs: backoffs{
@@ -214,7 +215,7 @@ func (u *Upstream) do(ctx context.Context, m *Method, path string, params any) (
 		value, err := send(ctx)
 		return value, blame(err)
 	}
-	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body)}, max(d, u.options.Share), send)
+	value, err := u.answers.get(ctx, shareKey{m, path, string(r.body), isUrgent(ctx)}, max(d, u.options.Share), send)
 	if err != nil {
 		err = u.explain(r.op, err)
 	}

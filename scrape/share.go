@@ -86,6 +86,7 @@ func noteAnswer(ctx context.Context, d time.Duration, requested time.Time) {
 type shareKey struct {
 	method     *Method // with its type of answer
 	path, body string
+	urgent     bool // waits among the calls of Urgent
 }
 
 // shared is an answer, or a call in progress.

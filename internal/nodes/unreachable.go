@@ -137,7 +137,7 @@ func (p *Pool) Ask(ctx context.Context, ids []string) []Presence {
 			subnets[i] = b.SubnetID
 		}
 	}
-	ctx = scrape.MaxAge(scrape.Fresh(ctx), time.Millisecond)
+	ctx = scrape.MaxAge(scrape.Fresh(scrape.Urgent(ctx)), time.Millisecond)
 	all := slices.DeleteFunc(slices.Clone(p.Nodes()), (*Node).OtherNetwork)
 	_, found, _ := callAll(ctx, all, false, func(ctx context.Context, n *Node) (Presence, error) {
 		is := Presence{Node: n.Name(), Active: map[string][]string{}}

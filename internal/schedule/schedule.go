@@ -119,6 +119,7 @@ type job struct {
 	cancel   context.CancelFunc // ends the run in progress
 	again    bool               // another run must follow
 	began    time.Time          // start of the last run
+	took     time.Duration      // of the last run that has ended
 	failures int                // number of consecutive runs without an answer
 	worked   bool               // a run has succeeded
 	woken    *time.Timer

@@ -19,8 +19,9 @@ const (
 	wakeGap = time.Second
 	// failingGap replaces wakeGap for failing jobs, because their node may flap or have another problem.
 	failingGap = 5 * time.Second
-	// askedGap is the same for jobs about which clients ask.
-	askedGap = 4 * time.Second
+	// askedGap is the same for jobs about which clients ask. A run is never followed by such a run within askedShare times its duration either: however
+	// often clients ask about a slow node, its calls leave time for the scheduled ones.
+	askedGap, askedShare = 4 * time.Second, 4
 	// wakeSpread is the maximum delay between the starts of two jobs that are woken together.
 	wakeSpread = 50 * time.Millisecond
 )
@@ -38,12 +39,12 @@ func (s *Scheduler) NodeChanged(node string, answers bool) {
 }
 
 // Asked reports that a client asks about a node. It runs jobs of the node again, those of these collectors, so that the next answer is about the present.
-// None runs more often than once in askedGap.
+// None runs more often than once in askedGap, nor for more than a quarter of the time.
 func (s *Scheduler) Asked(node string, collectors ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakeAll(maps.Keys(s.byNode[node]), func(j *job) bool {
-		asked := slices.Contains(collectors, j.Collector) && time.Since(j.began) >= askedGap
+		asked := slices.Contains(collectors, j.Collector) && time.Since(j.began) >= max(askedGap, askedShare*j.took)
 		j.asked = j.asked || asked
 		return asked
 	}, askedGap)
@@ -181,6 +182,7 @@ func (s *Scheduler) end(j *job) {
 	j.cancel()
 	j.cancel = nil // cancel refers to the context: release it
 	again := j.again
+	j.took = time.Since(j.began)
 	j.running, j.again = false, false
 	if again && s.ctx.Err() == nil && s.jobs[j.Key] == j {
 		s.wake(j, j.began.Add(wakeGap))

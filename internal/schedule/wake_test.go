@@ -186,3 +186,24 @@ func TestQuestionsRunFewJobs(t *testing.T) {
 		}
 	})
 }
+
+// However often clients ask about a slow node, a job runs for them during a quarter of the time: the other calls have the rest.
+func TestQuestionsLeaveASlowNodeTime(t *testing.T) {
+	inHarness(t, func(t *testing.T, h harness) {
+		runs := 0
+		j := (&times{}).job("up", "alpha", time.Hour)
+		j.Collect = func(context.Context, *metric.Batch) error {
+			runs++
+			time.Sleep(6 * time.Second)
+			return nil
+		}
+		h.Set([]schedule.Job{j})
+		for range 4 * 60 {
+			time.Sleep(time.Second)
+			h.Asked("alpha", "up")
+		}
+		if runs < 9 || runs > 11 {
+			t.Errorf("%d runs of 6 s in four minutes", runs)
+		}
+	})
+}
