@@ -107,8 +107,8 @@ func (s *Site) explainPage(x explain.Explanation, name, target string) g.Node {
 		return document(title, v.top(), h.Main(headlineSection(title, nil), h.Pre(h.Class("why"), g.Text(x.State))), v.bottom())
 	}
 	return document(title, v.top(), h.Main(
-		h.Section(h.Class("verdict "+level.String()), h.Aria("label", "Answer"), h.H1(h.Class(level.String()), g.Text(title.title)),
-			h.P(h.Class("action"), g.Text(x.State)), h.P(prose(x.Do)),
+		h.Section(h.Class("verdict "+level.String()), h.Aria("label", "Answer"), h.H1(h.Class(level.String()), titled(title.title)),
+			h.P(h.Class("action"), titled(x.State)), h.P(prose(x.Do)),
 			h.P(v.link("runbook/"+name, "Runbook"), g.Text(" · "), v.link("alerts#"+name, "Alerts"))),
 		h.Details(h.Class("card"), h.Summary(g.Text("How this is computed")), h.Pre(g.Text(x.Why)))), v.bottom())
 }

@@ -342,7 +342,7 @@ func (v *view) firingTable(name string, isIts func(label func(string) string) bo
 				ended = words.ClockTime(v.At, over) + ", after " + words.Span(over.Sub(e.began))
 			}
 			who, summary := v.notified(e, every)
-			header := g.Group{h.B(g.Text(e.labels["alertname"])), g.Text(" "), shortSubject(e.labels), g.If(summary != "", h.Span(g.Text(summary)))}
+			header := g.Group{h.B(g.Text(e.labels["alertname"])), g.Text(" "), shortSubject(e.labels), g.If(summary != "", h.Span(titled(summary)))}
 			return tableRow{header: header, cells: []cell{
 				textCell("Severity", e.labels["severity"], status.Urgency{}), textCell("Began", words.ClockTime(v.At, e.began), status.Urgency{}),
 				textCell("Ended", ended, status.Urgency{}), textCell("Cost", cmp.Or(e.cost(downtimes, rewards), e.cost(oldDowntimes, oldRewards), "–"), status.Urgency{}),

@@ -57,11 +57,12 @@ func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
 		time.Sleep(36 * time.Hour)
 		s := siteWith(t, `avax_node_up{node="a"} 0`)
 		down := rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "a", "summary": "a: no answer"})
+		slow := rule("AvaxExporterSlow", "warn", alerting.Firing, map[string]string{"summary": "here:9865: `up` is too slow"})
 		peers := rule("AvaxPeersLow", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: only 3 peers"})
 		began := time.Now().Add(-29*time.Minute - 7*time.Second)
-		down.Alerts[0].ActiveAt, peers.Alerts[0].ActiveAt = began, began
+		down.Alerts[0].ActiveAt, peers.Alerts[0].ActiveAt, slow.Alerts[0].ActiveAt = began, began, began
 		old := rule("Old", "warn", alerting.Firing)
-		source := newSource(t, group(down, peers, old))
+		source := newSource(t, group(down, peers, slow, old))
 		firing := func(from, to time.Duration, value float64) func(time.Duration) float64 {
 			return func(ago time.Duration) float64 {
 				if ago <= from && ago > to {
@@ -76,6 +77,13 @@ func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
 		}
 		past("AvaxNodeDown", "page", "a", 25*time.Minute, -time.Minute, began)
 		past("AvaxPeersLow", "warn", "a", 25*time.Minute, -time.Minute, began)
+		for series, value := range map[string]float64{"ALERTS": 1, "ALERTS_FOR_STATE": float64(began.Unix())} {
+			labels := []string{"__name__", series, "alertname", "AvaxExporterSlow", "severity", "warn"}
+			if series == "ALERTS" {
+				labels = append(labels, "alertstate", "firing")
+			}
+			source.past(t, stripHistory, firing(25*time.Minute, -time.Minute, value), labels...)
+		}
 		for i := range 120 {
 			past("Old", "warn", fmt.Sprintf("n%03d", i), 90*time.Minute, 80*time.Minute, time.Now().Add(-91*time.Minute))
 		}
@@ -89,14 +97,16 @@ func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
 		if len(rows) != 50 {
 			t.Fatalf("%d rows on the first page", len(rows))
 		}
-		for i, want := range []string{"AvaxNodeDown node=a a: no answer | 11:30 UTC | still fires | pager",
+		for i, want := range []string{"AvaxExporterSlow here:9865: up is too slow | 11:30 UTC | still fires | nobody",
+			"AvaxNodeDown node=a a: no answer | 11:30 UTC | still fires | pager",
 			"AvaxPeersLow node=a a: only 3 peers | 11:30 UTC | still fires | nobody: suppressed by AvaxNodeDown"} {
 			if rows[i] != want {
 				t.Errorf("row %q, want %q", rows[i], want)
 			}
 		}
-		demand(t, page, "a: no answer</strong> <span class=\"dim\">since 11:30 UTC", "Page 1 of 3, 122 alerts.", "?page=2&past=#history")
-		if rows := rowsIn(read(t, ask(t, s, http.MethodGet, "/alerts?page=3").Body), "history"); len(rows) != 22 {
+		demand(t, page, "a: no answer</strong> <span class=\"dim\">since 11:30 UTC", "Page 1 of 3, 123 alerts.", "?page=2&past=#history",
+			"<b>AvaxExporterSlow</b> <span>here:9865: <code>up</code> is too slow</span>", "!`")
+		if rows := rowsIn(read(t, ask(t, s, http.MethodGet, "/alerts?page=3").Body), "history"); len(rows) != 23 {
 			t.Errorf("%d rows on the last page", len(rows))
 		}
 		if rows := rowsIn(read(t, ask(t, s, http.MethodGet, "/alerts?past=n007").Body), "history"); len(rows) != 1 || rows[0] != "Old node=n007" {

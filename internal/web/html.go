@@ -22,7 +22,7 @@ func document(v headline, body ...g.Node) g.Node {
 		h.Head(
 			h.Meta(h.Charset("utf-8")),
 			h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
-			h.TitleEl(g.Text(v.title+" – avax-exporter")),
+			h.TitleEl(g.Text(strings.ReplaceAll(v.title, "`", "")+" – avax-exporter")),
 			h.Link(h.Rel("icon"), h.Href("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Ccircle cx='4' cy='4' r='4' fill='%23"+
 				[...]string{"59636e", "1a7f37", "0969da", "bf8700", "d1242f"}[v.severity]+"'/%3E%3C/svg%3E")),
 			h.StyleEl(g.Raw(statusCSS)),
@@ -203,20 +203,23 @@ func figures(cells []cell) g.Node {
 }
 
 // prose renders text between backticks as code, as rules and runbooks use it.
-func prose(text string) g.Node {
+func prose(text string) g.Node { return marked(text, func(part string) g.Node { return g.Text(part) }) }
+
+// marked renders text between backticks as code. plain renders the parts of both kinds.
+func marked(text string, plain func(part string) g.Node) g.Node {
 	parts := strings.Split(text, "`")
 	if len(parts)%2 == 0 { // a backtick without a partner
-		return g.Text(text)
+		return plain(text)
 	}
-	var nodes []g.Node
+	var nodes g.Group
 	for i, part := range parts {
 		if i%2 == 1 {
-			nodes = append(nodes, h.Code(g.Text(part)))
+			nodes = append(nodes, h.Code(plain(part)))
 		} else {
-			nodes = append(nodes, g.Text(part))
+			nodes = append(nodes, plain(part))
 		}
 	}
-	return g.Group(nodes)
+	return nodes
 }
 
 func dim(text string) g.Node { return h.P(h.Class("dim"), g.Text(text)) }
@@ -229,15 +232,17 @@ func more(n int, of string, where ...g.Node) g.Node {
 // nodeID finds node IDs in texts of alerts.
 var nodeID = regexp.MustCompile(`NodeID-[1-9A-HJ-NP-Za-km-z]+`)
 
-// titled shows a title, in which node IDs without a name are short.
+// titled shows a title, in which node IDs without a name are short, and text between backticks is code.
 func titled(title string) g.Node {
-	var parts g.Group
-	from := 0
-	for _, at := range nodeID.FindAllStringIndex(title, -1) {
-		parts = append(parts, g.Text(title[from:at[0]]), shortID(title[at[0]:at[1]]))
-		from = at[1]
-	}
-	return append(parts, g.Text(title[from:]))
+	return marked(title, func(part string) g.Node {
+		var parts g.Group
+		from := 0
+		for _, at := range nodeID.FindAllStringIndex(part, -1) {
+			parts = append(parts, g.Text(part[from:at[0]]), shortID(part[at[0]:at[1]]))
+			from = at[1]
+		}
+		return append(parts, g.Text(part[from:]))
+	})
 }
 
 // cannotRead warns about what a page lacks; nil without an error.

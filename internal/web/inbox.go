@@ -76,7 +76,7 @@ func (s *Site) inboxPage(now time.Time) g.Node {
 					level, title = status.Well, "Resolved: "+title
 				}
 				return h.Li(h.Class(status.Urgency{Severity: level}.Class()),
-					h.P(h.Strong(g.Text(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(words.ClockTime(now, m.at)))),
+					h.P(h.Strong(titled(title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(words.ClockTime(now, m.at)))),
 					g.If(m.Status != "resolved" && m.Annotations["action"] != "", h.P(h.Class("action"), prose(m.Annotations["action"]))),
 					h.P(h.Class("dim"), g.Text(m.Labels["alertname"]+" · "+m.Labels["severity"]+" "),
 						g.If(m.Annotations["runbook_url"] != "", g.Group{g.Text("· "), link(m.Annotations["runbook_url"], "runbook")})))

@@ -30,15 +30,15 @@ func TestInboxShowsNotificationsNewestFirst(t *testing.T) {
 			return w.Body.String()
 		}
 		const notification = `{"alerts": [{"status": %q, "labels": {"alertname": "Down", "severity": "page"},
-			"annotations": {"summary": "a: <b>down</b>", "action": "Look at a.", "runbook_url": "https://example.org/Down"}}]}`
+			"annotations": {"summary": "a: <b>down</b>, ` + "`run`" + ` fails", "action": "Look at a.", "runbook_url": "https://example.org/Down"}}]}`
 		if status := send(fmt.Sprintf(notification, "firing")); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
-		demand(t, page(), "1 notification", "<strong>a: <b>down</b>", "Look at a.", "Down · page", `<a href="https://example.org/Down"`, "!Resolved")
+		demand(t, page(), "1 notification", "<strong>a: <b>down</b>, <code>run</code> fails</strong>", "Look at a.", "Down · page", `<a href="https://example.org/Down"`, "!Resolved")
 		demand(t, answerOf(t, h, "/").Body.String(), `<a href="demo/inbox">`)
 		send(fmt.Sprintf(notification, "resolved"))
 		both := page()
-		demand(t, both, "2 notifications", "Resolved: a: <b>down</b>")
+		demand(t, both, "2 notifications", "Resolved: a: <b>down</b>", "!`")
 		if strings.Contains(both, "<b>down") || strings.Index(both, "Resolved: ") > strings.Index(both, "Look at a.") {
 			t.Error("markup in the inbox, or not newest first")
 		}
