@@ -85,7 +85,7 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 				c.restart(echo)
 				time.Sleep(6 * time.Minute)
 				status, reason := mayStop(t, w, "golf")
-				if status != http.StatusConflict || !strings.Contains(reason, "echo restarted ") || !strings.Contains(reason, " min ago and is not back: ") ||
+				if status != http.StatusConflict || !strings.Contains(reason, "echo stopped answering ") || !strings.Contains(reason, " min ago and is not back: ") ||
 					!strings.Contains(reason, c.missing) {
 					t.Errorf("%d %s", status, reason)
 				}
@@ -220,7 +220,7 @@ func TestWavesMayStopTogether(t *testing.T) {
 		}
 		w.Node("n0").Stop()
 		time.Sleep(time.Minute)
-		if status, body := w.Get(t, "/waves?node=n1"); status != http.StatusConflict || !strings.HasPrefix(body, "no: n0 restarted ") {
+		if status, body := w.Get(t, "/waves?node=n1"); status != http.StatusConflict || !strings.HasPrefix(body, "no: n0 stopped answering ") {
 			t.Errorf("%d %s", status, body)
 		}
 	})

@@ -25,8 +25,8 @@ const (
 	toldFor = time.Minute
 )
 
-// Restarts remembers which nodes have restarted, and since when nothing is missing on a node. The zero value is ready. It needs a call of See every few
-// seconds.
+// Restarts remembers which nodes have stopped answering or restarted, and since when nothing is missing on a node. The zero value is ready. It needs a call
+// of See every few seconds.
 type Restarts struct {
 	mu    sync.Mutex
 	nodes map[string]*presence
@@ -61,7 +61,8 @@ type presence struct {
 	chains        map[string]bool // that were bootstrapped when nothing was missing
 	health        bool            // whether it reported its health
 	connected     Value           // share of the stake when nothing was missing
-	awaySince     time.Time       // when it was seen to restart; zero if it did not, or is back
+	awaySince     time.Time       // when it stopped answering, or was seen to restart; zero if it did neither, or is back
+	silent        bool            // whether it stopped answering then: nobody knows whether it restarted
 	completeSince time.Time       // since when nothing is missing; zero if something is
 	unseen        bool            // whether it left before the exporter started
 }
@@ -94,15 +95,15 @@ func (r *Restarts) See(st *Status) {
 
 func (p *presence) see(st *Status, n *Node, first bool) {
 	// A node that leaves again before it was complete keeps the time at which it left first.
-	leave := func() {
+	leave := func(silent bool) {
 		if p.awaySince.IsZero() || !p.completeSince.IsZero() {
-			p.awaySince, p.unseen = st.At, false
+			p.awaySince, p.unseen, p.silent = st.At, false, silent
 		}
 		p.completeSince = time.Time{}
 	}
 	if n.Down() {
 		if p.up || first {
-			leave()
+			leave(true)
 		}
 		p.up, p.completeSince = false, time.Time{}
 		return
@@ -112,7 +113,7 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	}
 	if p.since.Before(n.since) {
 		if !first {
-			leave()
+			leave(false)
 		}
 		p.since = n.since
 	}
@@ -332,6 +333,8 @@ func (r *Restarts) away(st *Status, except string, group ...string) (texts []str
 			text = name + " has not answered since the exporter started " + ago + " ago and is not back"
 		case p.unseen:
 			text = name + " has not been back since the exporter started " + ago + " ago"
+		case p.silent:
+			text = name + " stopped answering " + ago + " ago and is not back"
 		}
 		missing := p.missing(st, st.Node(name))
 		if len(missing) == 0 {
@@ -348,7 +351,7 @@ type Back struct {
 	Back          *bool      `json:"back,omitempty"`
 	Reason        string     `json:"reason"`
 	Missing       []string   `json:"missing,omitempty"`
-	Restarted     *time.Time `json:"restarted,omitempty"` // when the exporter saw the restart; absent if the node is back
+	Restarted     *time.Time `json:"restarted,omitempty"` // when it stopped answering, or was seen to restart; absent if the node is back
 	CompleteSince *time.Time `json:"complete_since,omitempty"`
 }
 

@@ -394,6 +394,41 @@ func TestNodeIsBackOnlyIfItsStateIsKnown(t *testing.T) {
 	}
 }
 
+// A node that did not answer for a moment may not have restarted. Only what is known is said.
+func TestSilenceIsNotCalledARestart(t *testing.T) {
+	chains := run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} 1`)
+	seen := func(when time.Duration, up string, since time.Time) *Status {
+		probe := run(t, "up", `avax_node_up{node="a"} `+up)
+		probe.Target.Node, probe.Facts.Since = "a", since
+		for _, r := range []*metric.Run{&probe, &chains} {
+			r.At, r.Until = now.Add(when), now.Add(when+time.Minute)
+		}
+		return at(now.Add(when), nil, probe, chains)
+	}
+	silent, changed := now.Add(10*time.Minute), now.Add(10*time.Minute)
+	for name, c := range map[string]struct {
+		then []*Status
+		want string
+	}{
+		"it does not answer":                 {[]*Status{seen(10*time.Minute, "0", silent)}, "a stopped answering 60 s ago and is not back: it does not answer"},
+		"it did not answer for a moment":     {[]*Status{seen(10*time.Minute, "0", silent), seen(10*time.Minute+5*time.Second, "1", silent)}, "a stopped answering 60 s ago and is not back: nothing"},
+		"it answers with another version":    {[]*Status{seen(10*time.Minute, "1", changed)}, "a restarted 60 s ago and is not back: nothing"},
+		"it was silent, came back, restarts": {[]*Status{seen(5*time.Minute, "0", now), seen(6*time.Minute, "1", now), seen(9*time.Minute, "1", now), seen(10*time.Minute, "1", changed)}, "a restarted 60 s ago"},
+	} {
+		restarts := &Restarts{}
+		for _, st := range append([]*Status{seen(0, "1", time.Time{})}, c.then...) {
+			restarts.See(st)
+		}
+		up := "1"
+		if strings.Contains(c.want, "does not answer") {
+			up = "0"
+		}
+		if got := restarts.away(seen(11*time.Minute, up, silent), "b"); len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // After a staking key has moved from a node that died, its ID is that of the node that answers, whichever comes first in the alphabet.
 func TestNodeIDIsThatOfTheNodeThatAnswers(t *testing.T) {
 	for dead, alive := range map[string]string{"alpha": "bravo", "bravo": "alpha"} {
