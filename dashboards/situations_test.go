@@ -360,6 +360,36 @@ func TestValidatorOverviewHasNoEmptyPanel(t *testing.T) {
 	}
 }
 
+// A subnet has the name of its chain wherever that is known, and else the begin of its ID.
+func TestSubnetsHaveNames(t *testing.T) {
+	t.Parallel()
+	const known, unknown = "FKLuavQtSyJQz1L5REUr8wcP4ZEAyprvdC6t3PY8XeC9x8SJu", "2DeHa7Qb6sufPkmQcFWG2uCd4pBPv9WB6dkzroiMQhd1NSRtof"
+	p := simulate(t, situation{minutes: 5, change: func(_ int, s []sample) []sample {
+		s = slices.DeleteFunc(s, func(s sample) bool { return strings.HasPrefix(s.name, "avax_subnet_owner_") })
+		for _, id := range []string{known, unknown} {
+			s = append(s, scraped("avax-exporter", "avax_subnet_owner_info", 1, "instance", "a", "subnet_id", id, "address", "P-avax1"+id[:6]),
+				scraped("avax-exporter", "avax_subnet_owner_threshold", 2, "instance", "a", "subnet_id", id))
+		}
+		return append(s, scraped("avax-exporter", "avax_network_validators", 5, "instance", "a", "subnet_id", unknown))
+	}})
+	for title, want := range map[string][]string{
+		"Connected weight by set": {"examplel1", "examplepoa", "primary network"}, "Validators": {"2DeHa7", "examplel1", "examplepoa", "primary network"},
+		"Stake": {"primary network"}, "Owners of the subnets": {"2DeHa7", "examplepoa"},
+	} {
+		file := "network.json"
+		if title == "Owners of the subnets" {
+			file = "l1.json"
+		}
+		var got []string
+		for _, found := range p.query(t, panelOf(t, boardOf(t, file), title).Targets[0].Expr) {
+			got = append(got, found.labels["name"])
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", title, got, want)
+		}
+	}
+}
+
 // maxSeries is the maximum number of distinguishable lines in one panel.
 const maxSeries = 20
 

@@ -93,9 +93,12 @@ func ofNodes(expr string) string {
 	return `(` + expr + `) * on (job, node) group_left (node_id) ` + ownIDs
 }
 
-// subnetName sets the label name to the first letters of a subnet's ID, or to the name of the primary network.
+// subnetName sets the label name to that of the subnet's chain, to the primary network, or to the first letters of the subnet's ID.
 func subnetName(expr string) string {
-	return `label_replace(label_replace(` + expr + `, "name", "$1", "subnet_id", "(.{6}).*"), "name", "primary network", "subnet_id", "1{32}LpoYY")`
+	names := `label_replace(bottomk by (subnet_id) (1, max by (chain, subnet_id) (last_over_time(avax_chain_info{job=~"$job", subnet_id!~"1{32}LpoYY"}[1d] ` +
+		`@ end()))), "name", "$1", "chain", "(.+)")`
+	return `(` + expr + `) * on (subnet_id) group_left (name) ` + names + ` or label_replace(label_replace((` + expr + `) unless on (subnet_id) ` + names +
+		`, "name", "$1", "subnet_id", "(.{6}).*"), "name", "primary network", "subnet_id", "1{32}LpoYY")`
 }
 
 // lowest selects the ten series that are lowest at the end of the time range, for graphs of large fleets.
