@@ -303,6 +303,31 @@ func TestANodeThatStopsLeadsItsChains(t *testing.T) {
 	})
 }
 
+// Nodes that went down together page as one until all are back. Once only one of them is down, what to do is about this node.
+func TestTheLastNodeOfAJointOutageHasItsOwnAction(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		fall := []string{"alpha", "bravo", "charlie"}
+		each(fall, func(n string) { w.Node(n).Stop() })
+		time.Sleep(6 * time.Minute)
+		const together = "Find what these nodes share"
+		if _, _, do := w.page(t, "in the outage", "/").headline(); !strings.HasPrefix(do, together) {
+			t.Errorf("in the outage: %s", do)
+		}
+		w.Node("alpha").Start()
+		w.Node("charlie").Start()
+		for since := time.Now(); time.Since(since) < 4*time.Minute; {
+			time.Sleep(10 * time.Second)
+			now := w.page(t, fmt.Sprintf("%v after two are back", time.Since(since)), "/")
+			if _, title, do := now.headline(); time.Since(since) > time.Minute && (!strings.HasPrefix(title, "bravo: no answer") || !strings.Contains(do, "log in to bravo")) {
+				t.Errorf("%v: %s: %s", time.Since(since), title, do)
+			} else if strings.HasPrefix(title, "bravo: ") {
+				now.has("!" + together)
+			}
+		}
+	})
+}
+
 // The first moments after a start with a state directory.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
 	t.Parallel()

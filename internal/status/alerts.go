@@ -56,6 +56,8 @@ type Active struct {
 	sortSeverity Severity // by which alerts are sorted: at least the severity; see promote
 
 	incident int // see incidents
+
+	do string // what to do instead of the action of the rule: see fact.alone
 }
 
 // order is the first key of the order of alerts.
@@ -121,7 +123,7 @@ func (a *Active) Action() string {
 	if a.Kept() {
 		return ""
 	}
-	if do := a.Annotations["action"]; do != "" {
+	if do := cmp.Or(a.do, a.Annotations["action"]); do != "" {
 		return do
 	}
 	text := strings.TrimSpace(a.Annotations["description"])

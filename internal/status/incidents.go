@@ -126,6 +126,18 @@ func (f *fact) explains(a *Active) bool {
 	return !a.Firing && a.SuppressedBy == nil && f.has(a) && (f.NoAnswer || f.about == chainBootstrapped.Family && a.Labels["chain"]+a.Labels["check"] != "")
 }
 
+// alone gives an alert about nodes that went down together, of which one is still down, the action of the alert about this one.
+func (f *fact) alone(al *Alerts, together *Active) {
+	if together == nil || together.Labels["node"] != "" || !f.NoAnswer || len(f.names) != 1 {
+		return
+	}
+	for _, a := range al.All {
+		if a.Root() == together && f.has(a) && al.reads(a, f.about) {
+			together.do = a.Action()
+		}
+	}
+}
+
 // Incidents returns the faults, the worst first. Nodes that do not answer lead, because other faults may be their effects, unless that is known for a day or
 // silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
 func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
@@ -145,6 +157,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 				claimed[a] = true
 			}
 		}
+		f.alone(al, one.Cause)
 		one.complete(al, when, f)
 		one.known = one.Cause != nil && one.Cause.Acknowledged || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
 			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
