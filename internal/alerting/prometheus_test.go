@@ -14,7 +14,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// answers is a Prometheus with fixed answers by path. It stores the last request.
+// answers is a Prometheus with fixed answers by path. It stores the last request. To another host, which it may name in a redirect, it answers 404.
 type answers struct {
 	status int
 	header http.Header
@@ -26,7 +26,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.last = r
 	body, known := a.bodies[r.URL.Path]
 	status := a.status
-	if !known {
+	if !known || r.URL.Host != "prometheus:9090" {
 		status = http.StatusNotFound
 	}
 	return &http.Response{StatusCode: status, Header: a.header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil

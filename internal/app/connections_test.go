@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
@@ -183,4 +186,49 @@ func TestSlowClientsLoseTheirConnection(t *testing.T) {
 			must.Do(t, server.Close())
 		})
 	}
+}
+
+// stranger is a connection from another host.
+type stranger struct{ net.Conn }
+
+func (stranger) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1"))
+}
+
+// The limit is before exporter-toolkit, which compares one password at a time.
+func TestRequestsWithAPasswordAreLimitedBeforeItIsCompared(t *testing.T) {
+	file := testworld.File(t, "basic_auth_users: {me: $2a$04$v9YrQVLiNX3z7gk0RKSDIeqw4lk8O9yNXLTs2LEanSZk0h0wL2M3a}")
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var requests atomic.Int64
+	log := slog.New(slog.DiscardHandler)
+	server := newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if requests.Add(1) <= maxGuesses {
+			entered <- struct{}{}
+			<-leave
+		}
+	}), log)
+	l := one{make(chan net.Conn)}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(l, server, &config.Config{Values: config.Values{WebConfigFile: file}}, log) }()
+	send := func() net.Conn {
+		client, conn := net.Pipe()
+		select {
+		case l.conns <- stranger{conn}:
+		case err := <-ended:
+			t.Fatal(err)
+		}
+		must.Get(io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6Y2FuYXJ5LW9uZQ==\r\n\r\n"))(t)
+		return client
+	}
+	for range maxGuesses {
+		send()
+		<-entered
+	}
+	answer := must.Get(http.ReadResponse(bufio.NewReader(send()), nil))(t)
+	if answer.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("with %d requests in progress, the next gets %s", maxGuesses, answer.Status)
+	}
+	close(leave)
+	close(l.conns)
+	must.Do(t, server.Close())
 }

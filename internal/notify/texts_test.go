@@ -254,7 +254,7 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 							t.Errorf("raw backticks: %s", m.first+m.rest)
 						}
 						if all := m.first + m.rest; kind != "pagerduty" && kind != "email" &&
-							regexp.MustCompile("\\[Runbook\\]\\(https://evil|://evil|@everyone|@here|<!|<@|<https://evil|\u202e|\x1b").MatchString(all) {
+							regexp.MustCompile("\\[Runbook\\]\\(https[:：]//evil|://evil|\\*b\\*|_i_|~s~|\\|\\|spoiler|@everyone|@here|<!|<@|<https://evil|\u202e|\x1b").MatchString(all) {
 							t.Errorf("markup of a node: %s", all)
 						}
 					}

@@ -250,11 +250,13 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 	}
 }
 
-// about lists the exported series of a node, without avax_node_up.
+// about lists the exported series of a node, without those that say since when it is down.
 func about(p page, node string) []string {
 	var found []string
 	for series := range p {
-		if strings.Contains(series, `node="`+node+`"`) && !strings.HasPrefix(series, "avax_node_up{") {
+		family, _, _ := strings.Cut(series, "{")
+		if strings.Contains(series, `node="`+node+`"`) && family != "avax_node_up" && family != "avax_node_answered_timestamp_seconds" &&
+			family != "avax_node_silent_timestamp_seconds" {
 			found = append(found, series)
 		}
 	}
