@@ -254,14 +254,18 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 func about(p page, node string) []string {
 	var found []string
 	for series := range p {
-		family, _, _ := strings.Cut(series, "{")
-		if strings.Contains(series, `node="`+node+`"`) && family != "avax_node_up" && family != "avax_node_answered_timestamp_seconds" &&
-			family != "avax_node_silent_timestamp_seconds" {
+		if strings.Contains(series, `node="`+node+`"`) && !saysDown(series) {
 			found = append(found, series)
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// saysDown reports whether a series says that a node is down, or since when.
+func saysDown(series string) bool {
+	family, _, _ := strings.Cut(series, "{")
+	return slices.Contains([]string{"avax_node_up", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds"}, family)
 }
 
 // watch requests /metrics repeatedly. It must answer with correct samples, or fewer, except for those that change on their own.
@@ -278,7 +282,7 @@ func watch(e *exporter, truth page, changing map[string]bool, stop <-chan struct
 			right, known := truth[series]
 			switch {
 			case !strings.HasPrefix(series, "avax_") || strings.HasPrefix(series, "avax_exporter_"):
-			case strings.HasPrefix(series, "avax_node_up{") && !strings.Contains(series, `"alpha"`):
+			case saysDown(series) && !strings.Contains(series, `"alpha"`):
 			case !known:
 				errs = append(errs, fmt.Errorf("%s %v: was absent before", series, value))
 			case value != right && !changing[series]:
