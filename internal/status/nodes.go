@@ -46,6 +46,8 @@ type NodeChain struct {
 	Forked, StartFailed   Value
 	// Silent: its last call got no answer, as after the end of its VM.
 	Silent bool
+	// Bootstraps: a call of it was refused because it bootstraps, also before the node reports that.
+	Bootstraps bool
 	// Behind is the number of blocks behind a height that most others reported before.
 	Behind Value
 }
@@ -167,9 +169,15 @@ func (st *Status) readNodes() {
 		}
 	})
 	for _, j := range st.Jobs {
-		if n := st.nodeByName[j.Last.Target.Node]; n != nil && j.Last.Collector == "heads" && n.chains[j.Last.Target.Chain] != nil {
-			n.chains[j.Last.Target.Chain].Silent = nodes.IsStopped(j.Last.Err)
+		n := st.nodeByName[j.Last.Target.Node]
+		if n == nil || n.chains[j.Last.Target.Chain] == nil {
+			continue
 		}
+		c := n.chains[j.Last.Target.Chain]
+		if j.Last.Collector == "heads" {
+			c.Silent = nodes.IsStopped(j.Last.Err)
+		}
+		c.Bootstraps = c.Bootstraps || scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping
 	}
 	for _, n := range st.nodeByName {
 		for _, c := range sorted(n.chains, CompareChains) {

@@ -10,6 +10,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var collectorMeanings = [][2]string{
@@ -53,12 +54,12 @@ func detailTable(t metric.JobTable) g.Node {
 	})), more(t.LeftOut+len(t.Rows)-len(shown), " more"))
 }
 
-// otherFailures returns the failures whose cause the page does not show elsewhere: a node that cannot be read has a card with its cause, and a problem has
-// its effects.
+// otherFailures returns the failures whose cause the page does not show elsewhere: the card of a node says why it cannot be read and which chains bootstrap,
+// and a problem has its effects.
 func (v *view) otherFailures() []*status.Failure {
 	return slices.DeleteFunc(slices.Clone(v.failing), func(f *status.Failure) bool {
 		n := v.Node(f.Node)
-		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil) ||
+		return f.Node != "" && len(v.Nodes) <= maxCards && (n.Down() || n.State.Err != nil || scrape.OutcomeOf(f.Err) == scrape.Bootstrapping) ||
 			slices.ContainsFunc(v.Problems, func(p *status.Problem) bool { return v.Explains(p, f, n.Down()) })
 	})
 }

@@ -336,7 +336,7 @@ func (v *view) chips(n *status.Node, inTable bool) g.Node {
 		switch {
 		case c.Forked.Is(1):
 			state = " forked"
-		case c.Bootstrapped.Is(0):
+		case c.Bootstrapped.Is(0) || c.Bootstraps:
 			state = " bootstrapping"
 		case c.Present.Is(0):
 			state = " not run"

@@ -317,3 +317,13 @@ func TestEffectsStandUnderTheirCause(t *testing.T) {
 	failing, _, _ = strings.Cut(failing, "</section>")
 	demand(t, failing, "tps of C", "!bravo", "!rewards")
 }
+
+// A chain that begins to bootstrap refuses calls before the node reports that. The card of the node says so, and no second card.
+func TestAChainThatBeginsToBootstrapIsNoFailingCollector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := siteWith(t, "avax_node_up{node=\"a\"} 1\navax_chain_height{node=\"a\",chain=\"C\"} 5\navax_node_chain_bootstrapped{node=\"a\",chain=\"C\"} 1")
+		sourced(t, s, group())
+		fail(s, "heads", metric.Target{Node: "a", Chain: "C"}, outcome("eth_getBlockByNumber", scrape.Bootstrapping, "HTTP 503"))
+		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="warn">a: bootstrapping C`, "<b>C</b> bootstrapping", "!Failing collectors")
+	})
+}
