@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/storage"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -86,6 +88,32 @@ func TestQueriesOfPages(t *testing.T) {
 			if v, err := Vector(a.Query(t.Context(), bad, time.Now())); err == nil {
 				t.Errorf("%s: %v and %v", bad, v, err)
 			}
+		}
+	})
+}
+
+// hangingStore has samples only when the query has ended.
+type hangingStore struct{ querier }
+
+type querier = storage.Querier
+
+func (s hangingStore) Querier(int64, int64) (storage.Querier, error) { return s, nil }
+
+func (hangingStore) Close() error { return nil }
+
+func (hangingStore) Select(ctx context.Context, _ bool, _ *storage.SelectHints, _ ...*labels.Matcher) storage.SeriesSet {
+	<-ctx.Done()
+	return storage.ErrSeriesSet(ctx.Err())
+}
+
+func TestQueryEndsAfterItsTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, stop := newWorld(t, watchdog).start()
+		defer stop()
+		began := time.Now()
+		v, err := PromQL{a.current().promQL.Engine, hangingStore{}}.Query(t.Context(), `avax_height`, began)
+		if err == nil || time.Since(began) != 30*time.Second {
+			t.Errorf("after %s: %v, %v", time.Since(began), v, err)
 		}
 	})
 }
