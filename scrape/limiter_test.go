@@ -475,20 +475,27 @@ func TestUrgentCallsDelayNoOthers(t *testing.T) {
 		u := open(t, scrape.Options{
 			URL: "http://node", Concurrency: 2, Transport: slow(3*time.Second, good), Changed: func() { changed++ },
 		})
-		ask := func(within time.Duration) error {
-			ctx, stop := context.WithTimeout(scrape.MaxAge(scrape.Urgent(t.Context()), time.Millisecond), within)
+		shared := scrape.MaxAge(t.Context(), time.Millisecond)
+		ask := func(path string, within time.Duration) error {
+			ctx, stop := context.WithTimeout(scrape.Urgent(shared), within)
 			defer stop()
-			_, err := rpc[height](ctx, u, "/", "asked", nil)
+			_, err := rpc[height](ctx, u, path, "asked", nil)
 			return err
 		}
-		for range 20 {
-			go func() { _ = ask(2 * time.Second) }()
+		for i := range 20 {
+			go func() { _ = ask(fmt.Sprint("/", i), 2*time.Second) }()
+			synctest.Wait() // the first two are sent, the others wait
 		}
-		synctest.Wait()
 		began := time.Now()
-		if err := callRPC(u); err != nil || time.Since(began) != 3*time.Second {
-			t.Errorf("with questions, a call ended after %s: %v", time.Since(began), err)
+		var calls sync.WaitGroup
+		for _, path := range []string{"/other", "/19"} { // the second is the call of a question that waits
+			calls.Go(func() {
+				if _, err := rpc[height](shared, u, path, "asked", nil); err != nil || time.Since(began) != 3*time.Second {
+					t.Errorf("with questions, the call of %s ended after %s: %v", path, time.Since(began), err)
+				}
+			})
 		}
+		calls.Wait()
 		if changed != 0 || !u.Healthy() {
 			t.Error("a question that had no time for its answer counts as a failure of the node")
 		}
@@ -496,7 +503,7 @@ func TestUrgentCallsDelayNoOthers(t *testing.T) {
 			go func() { _ = callRPC(u) }()
 		}
 		synctest.Wait()
-		if began = time.Now(); ask(time.Minute) != nil || time.Since(began) != 3*time.Second {
+		if began = time.Now(); ask("/", time.Minute) != nil || time.Since(began) != 3*time.Second {
 			t.Errorf("with other calls, a question ended after %s", time.Since(began))
 		}
 		time.Sleep(time.Minute)

@@ -376,7 +376,7 @@ func (c liarRow) lived(t *testing.T, through func(w *apptest.World) http.RoundTr
 	})
 }
 
-// truth returns what is told without lies, and the fields of the answers of those who will lie.
+// truth returns what the exporter reports without lies, and the fields of the answers of those who will lie.
 func (c liarRow) truth(t *testing.T) (told observed, fields map[string]map[string]bool) {
 	t.Helper()
 	learned := &fieldLies{liars: c.liars, fields: map[string]map[string]bool{}}

@@ -19,9 +19,10 @@ const (
 	wakeGap = time.Second
 	// failingGap replaces wakeGap for failing jobs, because their node may flap or have another problem.
 	failingGap = 5 * time.Second
-	// askedGap is the same for jobs about which clients ask. A run is never followed by such a run within askedShare times its duration either: however
-	// often clients ask about a slow node, its calls leave time for the scheduled ones.
-	askedGap, askedShare = 4 * time.Second, 4
+	// askedGap is the same for jobs about which clients ask.
+	askedGap = 4 * time.Second
+	// askedShare is the minimum time between the starts of two such runs, in durations of the run: calls to a slow node leave time for scheduled ones.
+	askedShare = 4
 	// wakeSpread is the maximum delay between the starts of two jobs that are woken together.
 	wakeSpread = 50 * time.Millisecond
 )

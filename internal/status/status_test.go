@@ -410,10 +410,13 @@ func TestSilenceIsNotCalledARestart(t *testing.T) {
 		then []*Status
 		want string
 	}{
-		"it does not answer":                 {[]*Status{seen(10*time.Minute, "0", silent)}, "a stopped answering 60 s ago and is not back: it does not answer"},
-		"it did not answer for a moment":     {[]*Status{seen(10*time.Minute, "0", silent), seen(10*time.Minute+5*time.Second, "1", silent)}, "a stopped answering 60 s ago and is not back: nothing"},
-		"it answers with another version":    {[]*Status{seen(10*time.Minute, "1", changed)}, "a restarted 60 s ago and is not back: nothing"},
-		"it was silent, came back, restarts": {[]*Status{seen(5*time.Minute, "0", now), seen(6*time.Minute, "1", now), seen(9*time.Minute, "1", now), seen(10*time.Minute, "1", changed)}, "a restarted 60 s ago"},
+		"it does not answer": {[]*Status{seen(10*time.Minute, "0", silent)}, "a stopped answering 60 s ago and is not back: it does not answer"},
+		"it did not answer for a moment": {[]*Status{seen(10*time.Minute, "0", silent), seen(10*time.Minute+5*time.Second, "1", silent)},
+			"a stopped answering 60 s ago and is not back: nothing"},
+		"it answers with another version": {[]*Status{seen(10*time.Minute, "1", changed)}, "a restarted 60 s ago and is not back: nothing"},
+		"it was silent, came back, restarts": {[]*Status{
+			seen(5*time.Minute, "0", now), seen(6*time.Minute, "1", now), seen(9*time.Minute, "1", now), seen(10*time.Minute, "1", changed),
+		}, "a restarted 60 s ago"},
 	} {
 		restarts := &Restarts{}
 		for _, st := range append([]*Status{seen(0, "1", time.Time{})}, c.then...) {
