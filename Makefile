@@ -19,6 +19,9 @@ test test-times rules: export GOGC = 400
 # The tests start the binary that `make build` has built.
 test test-full test-times: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 
+# These meet other moments each time. What fails prints the seed: TEST_PHASES=N repeats it.
+test-full incidents: export TEST_PHASES ?= any
+
 # As in internal/tools/build: what it has compiled is not compiled again.
 test test-times: export CGO_ENABLED = 0
 # Four tests of a package at once, whatever the number of cores: many wait for processes.

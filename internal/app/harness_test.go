@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testworld.LookUpNothing()
+	testworld.SyntheticTime()
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		http.DefaultClient.CloseIdleConnections()
 		os.Exit(code)

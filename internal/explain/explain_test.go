@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testworld.LookUpNothing()
+	testworld.SyntheticTime()
 	os.Exit(m.Run())
 }
 

@@ -2,23 +2,28 @@ package schedule
 
 import (
 	"fmt"
-	"hash/maphash"
+	"math/rand/v2"
 	"strings"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 )
 
 // seed gives each process different phases, so that several exporters do not call a node at the same time.
-var seed = maphash.MakeSeed()
+var seed = rand.Uint64()
+
+// SetPhases gives this process the phases of a seed, before the first job: in synthetic time a test meets the same moments again.
+func SetPhases(s uint64) { seed = s }
 
 // Every returns a schedule with one tick per period. Jobs with the same period and the same target group tick together, so that
 // they share answers. The ticks of different target groups are spread over the period.
 func Every(period time.Duration, target metric.Target) cron.Schedule {
-	phase := time.Duration(maphash.Comparable(seed, target.Group())%phases) * period / phases
-	return every{period, phase}
+	group := xxhash.NewWithSeed(seed)
+	_, _ = fmt.Fprintf(group, "%+v", target.Group())
+	return every{period, time.Duration(group.Sum64()%phases) * period / phases}
 }
 
 // phases is the number of different times in a period at which target groups tick. More phases avoid bursts. Fewer phases need

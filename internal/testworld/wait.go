@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/schedule"
 )
 
 // Deadline returns the deadline for waiting for a process: half of the time until the -timeout of the test binary, or five minutes without
@@ -47,9 +51,23 @@ func Await(t testing.TB, what string, condition func() error) {
 	}
 }
 
-// LookUpNothing prepares the process for synthetic time, in which nothing may wait for the network. Alerting looks up the name of this host:
-// the cache of the resolver must be filled.
-func LookUpNothing() {
+// SyntheticTime prepares the process for synthetic time. Nothing may wait for the network: alerting looks up the name of this host, so the cache of
+// the resolver must be filled. And what fails must fail again: the jobs get the phases of the seed TEST_PHASES, 1 unless it is set, or with "any" those
+// of a seed that is printed.
+func SyntheticTime() {
+	seed := uint64(1)
+	switch text := os.Getenv("TEST_PHASES"); text {
+	case "":
+	case "any":
+		seed = rand.Uint64N(10_000)
+		fmt.Fprintf(os.Stderr, "the jobs have the phases of TEST_PHASES=%d\n", seed)
+	default:
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			panic("TEST_PHASES: " + err.Error())
+		}
+	}
+	schedule.SetPhases(seed)
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("tests look up no names")
 	}}

@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testworld.LookUpNothing()
+	testworld.SyntheticTime()
 	web.WorldPages = worldPages
 	os.Exit(m.Run())
 }
