@@ -19,9 +19,9 @@ import (
 // after the first use.
 type Budget struct {
 	PerMinute, PerDay int // 0: no limit
-	// Save, if set, is called with what was spent before each request. Restore reads it after a restart.
+	// Save, if set, is called with what was spent before each request, and again if the request is not sent after all. Restore reads it after a restart.
 	Save func(Spendings)
-	// Others, if set, returns what other processes of this machine have spent and still counts. It is called before each request.
+	// Others, if set, returns what other processes of this machine have spent and still counts. It is called after Save.
 	Others func() Spendings
 
 	admitting sync.Mutex // locked by Admit, also while it waits for Others and Save
@@ -39,38 +39,54 @@ func (b *Budget) windows() [2]window {
 }
 
 // Admit spends the cost of a request. If the cost exceeds the rest of the budget, Admit spends nothing and returns a
-// *scrape.Error with the outcome rate_limited.
+// *scrape.Error with the outcome rate_limited. It saves what it spends before it asks what others spend: of two processes that do so at the same
+// moment, none overlooks the other, and perhaps both wait.
 func (b *Budget) Admit(_ context.Context, op string) error {
 	b.admitting.Lock()
 	defer b.admitting.Unlock()
-	var others Spendings
-	if b.Others != nil {
-		others = b.Others()
+	before := b.counts()
+	err := b.spend(Units(op), Spendings{})
+	if err == nil && b.Save != nil {
+		b.Save(b.counts())
 	}
-	spent, err := b.spend(Units(op), others)
+	if err == nil && b.Others != nil {
+		b.set(before)
+		if err = b.spend(Units(op), b.Others()); err != nil && b.Save != nil {
+			b.Save(before)
+		}
+	}
 	if err != nil {
 		return &scrape.Error{Op: op, Outcome: scrape.RateLimited, Err: err}
-	}
-	if b.Save != nil {
-		b.Save(spent)
 	}
 	return nil
 }
 
-// spend spends units, if the budget allows it, and returns what counts then.
-func (b *Budget) spend(units int, others Spendings) (Spendings, error) {
+// spend spends units, if the budget allows it beside what others have spent.
+func (b *Budget) spend(units int, others Spendings) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, windows := time.Now(), b.windows()
 	for i, w := range windows {
 		if err := w.check(now, units, [2][]Spending{others.Minute, others.Day}[i]); err != nil {
-			return Spendings{}, err
+			return err
 		}
 	}
 	for _, w := range windows {
 		w.add(now, units)
 	}
-	return Spendings{slices.Clone(b.spent.Minute), slices.Clone(b.spent.Day)}, nil
+	return nil
+}
+
+func (b *Budget) counts() Spendings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return Spendings{slices.Clone(b.spent.Minute), slices.Clone(b.spent.Day)}
+}
+
+func (b *Budget) set(s Spendings) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.spent = s
 }
 
 // Spendings are the units that were spent.

@@ -3,6 +3,7 @@ package data_test
 import (
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -298,6 +299,47 @@ func TestTwoProcessesShareABudget(t *testing.T) {
 		}
 		if data.BudgetWait((&data.Budget{PerMinute: 10}).Admit(t.Context(), op)) != 0 {
 			t.Error("a call above the whole budget never fits")
+		}
+	})
+}
+
+// Both have read what the other one had spent before either of them spends.
+func TestTwoProcessesAtTheSameMomentStayWithinTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		stored := map[string]data.Spendings{}
+		op := data.ListRewards.Op()
+		admitted := 0
+		var all sync.WaitGroup
+		for own, other := range map[string]string{"exporter": "command", "command": "exporter"} {
+			b := &data.Budget{
+				PerMinute: 100 * data.Units(op),
+				Save: func(s data.Spendings) {
+					mu.Lock()
+					defer mu.Unlock()
+					stored[own] = s
+				},
+				Others: func() data.Spendings {
+					mu.Lock()
+					s := stored[other]
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					return s
+				},
+			}
+			all.Go(func() {
+				for range 200 {
+					if b.Admit(t.Context(), op) == nil {
+						mu.Lock()
+						admitted++
+						mu.Unlock()
+					}
+				}
+			})
+		}
+		all.Wait()
+		if admitted > 100 || admitted < 90 {
+			t.Errorf("%d requests admitted in a minute, the budget has 100", admitted)
 		}
 	})
 }
