@@ -1,12 +1,13 @@
 package schedule
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/robfig/cron/v3"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -21,9 +22,8 @@ func SetPhases(s uint64) { seed = s }
 // Every returns a schedule with one tick per period. Jobs with the same period and the same target group tick together, so that
 // they share answers. The ticks of different target groups are spread over the period.
 func Every(period time.Duration, target metric.Target) cron.Schedule {
-	group := xxhash.NewWithSeed(seed)
-	_, _ = fmt.Fprintf(group, "%+v", target.Group())
-	return every{period, time.Duration(group.Sum64()%phases) * period / phases}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%d %+v", seed, target.Group()))
+	return every{period, time.Duration(binary.BigEndian.Uint64(hash[:])%phases) * period / phases}
 }
 
 // phases is the number of different times in a period at which target groups tick. More phases avoid bursts. Fewer phases need
