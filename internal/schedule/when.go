@@ -1,10 +1,10 @@
 package schedule
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -14,15 +14,15 @@ import (
 )
 
 // seed gives each process different phases, so that several exporters do not call a node at the same time.
-var seed = rand.Uint64()
+var seed = rand.Text()
 
 // SetPhases gives this process the phases of a seed, before the first job: in synthetic time a test meets the same moments again.
-func SetPhases(s uint64) { seed = s }
+func SetPhases(s string) { seed = s }
 
 // Every returns a schedule with one tick per period. Jobs with the same period and the same target group tick together, so that
 // they share answers. The ticks of different target groups are spread over the period.
 func Every(period time.Duration, target metric.Target) cron.Schedule {
-	hash := sha256.Sum256(fmt.Appendf(nil, "%d %+v", seed, target.Group()))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%s %+v", seed, target.Group()))
 	return every{period, time.Duration(binary.BigEndian.Uint64(hash[:])%phases) * period / phases}
 }
 
