@@ -179,24 +179,36 @@ func (st *Status) reconnect(l *L1) (do string) {
 
 // missesOwn reports whether an L1 has enough weight with the validators whose nodes of yours do not answer, or have just come back: its samples may be older.
 func (st *Status) missesOwn(l *L1) bool {
-	reached := l.ConnectedWeight.V
-	for _, v := range l.Validators {
-		n := st.nodeByName[st.NodeOf(v.NodeID)]
-		if n != nil && v.Active.Is(1) && (n.Down() || !n.since.IsZero() && st.At.Sub(n.since) < justBack) {
-			reached += v.Weight.V
-		}
-	}
-	return l.ConnectedWeight.Known && reached > l.ConnectedWeight.V && !(l.Inactive.V > 0) && reached >= staking.Quorum*l.Weight.V-1e-9
+	away := st.weightOf(l, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
+	return l.ConnectedWeight.Known && away > 0 && !(l.Inactive.V > 0) && l.ConnectedWeight.V+away >= staking.Quorum*l.Weight.V-1e-9
 }
 
-// justBack is how long others may not report yet that they are connected to a node that answers again.
-const justBack = 3 * time.Minute
+// weightOf returns the weight of the active validators of an L1 on your nodes for which is returns true.
+func (st *Status) weightOf(l *L1, is func(*Node) bool) (weight float64) {
+	for _, v := range l.Validators {
+		if n := st.nodeByName[st.NodeOf(v.NodeID)]; n != nil && v.Active.Is(1) && is(n) {
+			weight += v.Weight.V
+		}
+	}
+	return weight
+}
 
-// lacksQuorum reports whether nodes report themselves unhealthy because of a chain: too little weight of the L1 is active or connected.
+// isJustBack reports whether others may not report yet that they are connected to a node that answers again.
+func (st *Status) isJustBack(n *Node) bool {
+	return !n.Down() && !n.since.IsZero() && st.At.Sub(n.since) < 3*time.Minute
+}
+
+// lacksQuorum reports whether nodes report themselves unhealthy because of a chain: too little weight of the L1 is active or connected, or was until your
+// nodes came back: a health check may be older.
 func (st *Status) lacksQuorum(chain string) bool {
 	l := st.l1ByChain[chain]
-	below := func(of Value) bool { share := of.Of(l.Weight); return share.Known && share.V < staking.Quorum }
-	return l != nil && (below(l.ActiveWeight) || below(l.ConnectedWeight))
+	if l == nil {
+		return false
+	}
+	below := func(of Value, less float64) bool {
+		return of.Known && l.Weight.Known && l.Weight.V > 0 && of.V-less < staking.Quorum*l.Weight.V-1e-9
+	}
+	return below(l.ActiveWeight, 0) || below(l.ConnectedWeight, st.weightOf(l, st.isJustBack))
 }
 
 // halts is the share of the weight below which consensus stops.
