@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -217,13 +218,15 @@ func shape(err error) string {
 	return err.Error()
 }
 
+// place returns a path without the escapes of a pointer, in which a secret could not be found.
 func place(p jsontext.Pointer) string {
 	const longest = 100
 	if p == "" {
 		return ""
 	}
-	if len(p) > longest {
-		p = p[:longest] + "…"
+	path := strings.Join(slices.Collect(p.Tokens()), ".")
+	if len(path) > longest {
+		path = path[:longest] + "…"
 	}
-	return strings.ReplaceAll(strings.TrimPrefix(string(p), "/"), "/", ".") + ": "
+	return path + ": "
 }

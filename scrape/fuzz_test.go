@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // counted is a body that counts the bytes read.
@@ -75,4 +79,45 @@ func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 			t.Errorf("HTTP %d %q without outcome: %v", status, answer, err)
 		}
 	})
+}
+
+// An upstream repeats a secret in a name, a value or a message, which errors cut: no part of it is told, wherever it is cut.
+func TestNoPartOfASecretIsToldWhereATextIsCut(t *testing.T) {
+	for _, token := range []string{"c4n4ry-p4rr0t", "c4n4ry/p4rr0t", "c4n4ry~p4rr0t", "c4n4ry.p4rr0t", `c4n4ry"p4rr0t`} {
+		quoted, _ := json.Marshal(token)
+		inside := string(quoted[1 : len(quoted)-1])
+		for _, answer := range []struct {
+			status int
+			body   string
+		}{
+			{200, `{"jsonrpc":"2.0","PAD%s":}`},
+			{200, `{"jsonrpc":"2.0","id":1,"result":{"PAD%s":}}`},
+			{200, `{"jsonrpc":"2.0","id":1,"result":{"a":{"PAD%[1]s":1,"PAD%[1]s":2}}}`},
+			{200, `{"jsonrpc":"2.0","id":1,"result":{"n":{"PAD%s":"x"}}}`},
+			{200, `{"jsonrpc":"2.0","id":1,"result":{"n":{"a":"PAD%s"}}}`},
+			{200, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"PAD%s"}}`},
+			{400, `{"message":"PAD%s"}`},
+			{500, `PAD%s`},
+		} {
+			for pad := range 320 {
+				body := strings.ReplaceAll(fmt.Sprintf(answer.body, inside), "PAD", strings.Repeat("x", pad))
+				u := must.Get(scrape.New(scrape.Options{
+					URL: "http://node.example.com", Header: http.Header{"Authorization": {"Bearer " + token}},
+					Transport: transport(func(*http.Request) (*http.Response, error) {
+						return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+					}),
+				}))(t)
+				type result struct {
+					N map[string]wire.Uint64 `json:"n"`
+				}
+				_, err := method[result](scrape.Method{Name: "info.getNodeID", Changes: "nothing"}).Call(t.Context(), u, "/ext/info", nil)
+				if err == nil {
+					continue
+				}
+				if text := err.Error(); strings.Contains(text, token[:4]) || strings.Contains(text, token[7:]) {
+					t.Fatalf("%s: %s", body, text)
+				}
+			}
+		}
+	}
 }

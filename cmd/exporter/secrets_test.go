@@ -28,8 +28,8 @@ func startRepeater(ts *testscript.TestScript, _ bool, _ []string) {
 		words += " as " + user + ":" + password
 		quoted, _ := json.Marshal(words)
 		answer := answers.Add(1) % 6
-		if strings.HasPrefix(r.URL.Path, "/api/v2/") {
-			answer %= 3 // the exporter evaluates only the status of an Alertmanager's answer
+		if strings.HasPrefix(r.URL.Path, "/api/v2/") || strings.HasPrefix(r.URL.Path, "/canary-") {
+			answer %= 3 // of an Alertmanager, a webhook and a heartbeat, a status of success is enough
 		}
 		if answer == 3 && !strings.HasPrefix(r.URL.Path, "/ext/") {
 			answer = 5 // without this, the exporter would accept the answer of a service
@@ -53,9 +53,22 @@ func startRepeater(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("REPEATER", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// getEverything: everything FILE — requests every path of the exporter. It stores all answers with their headers,
-// whatever their status.
+// getEverything: everything FILE [TEXT] — requests every path of the exporter, until the answers contain a text. It stores all answers with their
+// headers, whatever their status.
 func getEverything(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(testworld.Poll(of(ts).t, func() error {
+		all := everyAnswer(ts)
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all), 0o600))
+		for _, text := range args[1:] {
+			if !strings.Contains(all, text) {
+				return fmt.Errorf("no %q in the answers:\n%s", text, all)
+			}
+		}
+		return nil
+	}))
+}
+
+func everyAnswer(ts *testscript.TestScript) string {
 	ctx, cancel := context.WithDeadline(context.Background(), testworld.Deadline(of(ts).t))
 	defer cancel()
 	var all strings.Builder
@@ -74,7 +87,7 @@ func getEverything(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 		ts.Check(resp.Body.Close())
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(all.String()), 0o600))
+	return all.String()
 }
 
 // secretless: secretless FILE… — fails if a file contains a secret of the script: the canary, me:canary in the form of basic

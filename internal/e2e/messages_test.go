@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"syscall"
 	"testing"
@@ -28,6 +29,11 @@ func messagesWorld(t *testing.T) (*simnet.Network, []string) {
 	}
 }
 
+var messages = flag.Int("messages", 100, "the number of messages that TestKilledExporterCountsEachMessageOnce sends")
+
+// killed is how often an exporter is killed.
+const killed = 6
+
 // The exporter is killed at any moment of a run, also while it writes its state, and is away for a while: each message is counted once.
 func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 	testworld.Full(t)
@@ -45,11 +51,11 @@ func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 	time.Sleep(2 * time.Second) // a message is sent in a later block
 	began := time.Now()
 	for _, lane := range lanes {
-		network.SendICM(lane[0], lane[1], 500*time.Millisecond)
+		network.SendICM(lane[0], lane[1], max(50*time.Millisecond, 50*time.Second/time.Duration(*messages)))
 	}
 	least := 0.0
-	for kill := range 6 {
-		least += 10
+	for kill := range killed {
+		least += float64(*messages / (killed + 4))
 		exporter.Until("more messages are delivered", func(s testworld.Samples) error {
 			if n := delivered(s); n < least {
 				return fmt.Errorf("%g of %g", n, least)
@@ -61,8 +67,14 @@ func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 		time.Sleep(time.Duration(kill%3) * 2 * time.Second)
 		exporter = testworld.StartExporter(t, environment...)
 	}
-	network.StopICM()
 	sent, arrived := 0, 0
+	testworld.Await(t, "all messages are sent", func() error {
+		if sent, _ = network.CountICM(began); sent < *messages {
+			return fmt.Errorf("%d of %d", sent, *messages)
+		}
+		return nil
+	})
+	network.StopICM()
 	testworld.Await(t, "all messages are delivered", func() error {
 		if sent, arrived = network.CountICM(began); arrived < sent {
 			return fmt.Errorf("%d of %d", arrived, sent)

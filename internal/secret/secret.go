@@ -51,14 +51,37 @@ func (v *Values) AddHeader(h http.Header) {
 
 var address = regexp.MustCompile(`(?i)"[a-z][a-z0-9+.-]*://(?:[^"\\]|\\.)*"|\b[a-z][a-z0-9+.-]*://[^\s"]+`)
 
-// Hide returns a text without the secrets and without addresses.
+// cut is the end of a text that was shortened.
+const cut = "…"
+
+// Hide returns a text without the secrets and without addresses. The beginning of a secret is hidden too, where the text was cut.
 func (v Values) Hide(text string) string {
 	text = address.ReplaceAllLiteralString(text, "<address>")
 	var pairs []string
 	for _, secret := range slices.SortedFunc(slices.Values(v), func(a, b string) int { return len(b) - len(a) }) {
 		pairs = append(pairs, secret, "<secret>")
 	}
-	return strings.NewReplacer(pairs...).Replace(text)
+	parts := strings.Split(strings.NewReplacer(pairs...).Replace(text), cut)
+	for i := range parts[:len(parts)-1] {
+		parts[i] = v.hideBeginning(parts[i])
+	}
+	return strings.Join(parts, cut)
+}
+
+// hideBeginning hides the beginning of a secret at the end of a text.
+func (v Values) hideBeginning(text string) string {
+	longest := 0
+	for _, secret := range v {
+		for n := min(len(secret), len(text)); n >= shortest && n > longest; n-- {
+			if strings.HasSuffix(text, secret[:n]) {
+				longest = n
+			}
+		}
+	}
+	if longest == 0 {
+		return text
+	}
+	return text[:len(text)-longest] + "<secret>"
 }
 
 // hidden is an error with another text.

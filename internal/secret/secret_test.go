@@ -41,6 +41,20 @@ func TestWrappedErrorsContainNoSecretOfTheRequest(t *testing.T) {
 	})
 }
 
+// A text may be cut anywhere before its secrets are hidden.
+func TestBeginningOfASecretIsHiddenWhereATextWasCut(t *testing.T) {
+	var values secret.Values
+	values.AddUser("me", "c4n4ry-p4rr0t")
+	for _, said := range []string{"c4n4ry-p4rr0t", "me:c4n4ry-p4rr0t", base64.StdEncoding.EncodeToString([]byte("me:c4n4ry-p4rr0t"))} {
+		for n := range len(said) {
+			text := "you sent " + said[:n] + "…: invalid"
+			if got := values.Hide(text); n >= 4 && got != "you sent <secret>…: invalid" || n < 4 && got != text {
+				t.Errorf("%s: %s", text, got)
+			}
+		}
+	}
+}
+
 func TestHideQuotedKeepsNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"line 3: cannot unmarshal !!str `c4n`\n4ry` into int": "line 3: cannot unmarshal !!str … into int",

@@ -84,7 +84,7 @@ var faults = []fault{
 }
 
 const (
-	period = 2 * time.Second
+	period = 10 * time.Second
 	canary = "canary-4f1c"
 )
 
@@ -98,7 +98,7 @@ var everyPeriod = func() string {
 }()
 
 // byTheClock matches series that change on their own.
-var byTheClock = regexp.MustCompile(`^avax_(chain_he|.*uptime|.*balance)`)
+var byTheClock = regexp.MustCompile(`^avax_(chain_he|node_chain_accepted_height|.*uptime|.*balance)`)
 
 const asking = "up,identity,bootstrap,uptime,peers,connected_stake,health,network,network_views,validators,validator_views,heads,l1,l1_views,fee_config"
 
