@@ -225,15 +225,14 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	if err != nil {
 		return nil, err
 	}
-	// Peers list a node as long as it announces the subnet, also if its chain has ended.
-	stopped := ups.ChainStopped(c.Ref)
 	var mu sync.Mutex
+	without := map[*nodes.Node]bool{} // nodes that answered that they do not run the chain
 	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), nodes.BasisChains, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
 		_, err := collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c)
 		if outcome := scrape.OutcomeOf(err); outcome == scrape.NotFound || outcome == scrape.Bootstrapping {
 			mu.Lock()
 			defer mu.Unlock()
-			stopped[n.KnownID()] = true
+			without[n] = true
 		}
 		return n, err
 	})
@@ -262,6 +261,8 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	if !reported {
 		return nil, nil
 	}
+	// Peers list a node as long as it announces the subnet, also if its chain has ended.
+	stopped := nodes.IDsOf(known, func(n *nodes.Node) bool { return without[n] || n.ChainStopped(c.Ref) })
 	maps.DeleteFunc(found, func(id string, _ bool) bool { return stopped[id] })
 	return found, nil
 }

@@ -260,13 +260,7 @@ func (n *Node) ChainStopped(ref string) bool {
 
 // ChainStopped returns the IDs of the configured nodes on which the chain has stopped. Their peers may still report them as connected.
 func (p *Pool) ChainStopped(ref string) map[string]bool {
-	ids := map[string]bool{}
-	for _, n := range p.Nodes() {
-		if id := n.KnownID(); id != "" && n.ChainStopped(ref) {
-			ids[id] = true
-		}
-	}
-	return ids
+	return IDsOf(p.Nodes(), func(n *Node) bool { return n.ChainStopped(ref) })
 }
 
 // Run runs a collect function that calls the node or observer. It returns an error if the observer belongs to another

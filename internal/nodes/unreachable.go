@@ -60,24 +60,35 @@ type Unreachable struct {
 // Unreachable returns the nodes that did not answer the latest up probe, or whose last answer is older than maxAge (0:
 // no limit). Collectors count such a node as not connected, by its ID.
 func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
-	u := Unreachable{IDs: map[string]bool{}, set: map[*Node]bool{}}
+	u := Unreachable{set: map[*Node]bool{}}
 	for _, n := range p.Nodes() {
 		if n.unreachable(maxAge) {
 			u.Nodes, u.set[n] = append(u.Nodes, n), true
-			if id := n.KnownID(); id != "" {
-				u.IDs[id] = true
-			}
 		}
 	}
-	if len(u.IDs) == 0 {
-		return u // this is the usual case, and must be fast: every run of l1_views calls this method
-	}
-	for _, n := range p.Nodes() {
-		if !u.set[n] {
-			delete(u.IDs, n.KnownID())
-		}
-	}
+	u.IDs = IDsOf(p.Nodes(), func(n *Node) bool { return u.set[n] })
 	return u
+}
+
+// IDsOf returns the known IDs of those nodes of a list of which something is true. An ID is omitted if another node of the list has it too, and it is
+// not true of that one: a node that claims the ID of another decides nothing about it.
+func IDsOf(all []*Node, is func(*Node) bool) map[string]bool {
+	ids := map[string]bool{}
+	var others []*Node
+	for _, n := range all {
+		if !is(n) {
+			others = append(others, n)
+		} else if id := n.KnownID(); id != "" {
+			ids[id] = true
+		}
+	}
+	if len(ids) == 0 {
+		return ids // this is the usual case, and must be fast: every run of l1_views asks
+	}
+	for _, n := range others {
+		delete(ids, n.KnownID())
+	}
+	return ids
 }
 
 // Presence is what a node says when it is asked.

@@ -25,7 +25,7 @@ type fault struct {
 	up      bool        // the node still counts as up
 	some    bool        // some of its samples may stay, with correct values
 	outcome string      // counted outcome of its calls
-	logged  string      // logged once about this node
+	logged  string      // logged about this node
 }
 
 func behaving(b behaviour) func(*gate) { return func(g *gate) { g.behaveAs(b) } }
@@ -122,6 +122,7 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		"AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID,
 		"AVAX_COLLECTORS="+asking,
 		everyPeriod,
+		"AVAX_LOG_LEVEL=DEBUG", // of the jobs of a node, each logs why it failed first: on a busy machine, of some this is a timeout
 		"AVAX_HTTP_CONFIG_FILE="+testworld.File(t, `[{upstreams: ["*"], http_config: {http_headers: {X-Api-Key: {values: [`+canary+`]}}}}]`),
 	)
 	prometheus := testworld.Prometheus(t, testworld.PrometheusConfig{Targets: []string{e.URL}, ScrapeInterval: time.Second})
@@ -180,7 +181,6 @@ func TestNodeFaultsAffectOnlyTheirNode(t *testing.T) {
 		if f.logged == "" {
 			continue
 		}
-		// All of the log: an error that occurred before, on a busy machine, is not logged again.
 		e.awaitLog(`"target":"` + f.name + `[^"]*".*(` + f.logged + `)|(` + f.logged + `).*"target":"` + f.name + `[/"]`)
 	}
 	var people string
