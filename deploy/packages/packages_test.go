@@ -191,6 +191,38 @@ func TestSystemdUnitsAreValidAndHardened(t *testing.T) {
 	}
 }
 
+// The unit sets everything that systemd knows to confine a service, but for what the exporter needs, and what is no use without it. systemd-analyze does
+// not judge the limits.
+func TestUnitConfinesTheExporter(t *testing.T) {
+	testworld.Needs(t, "systemd-analyze")
+	open := []string{
+		"RestrictAddressFamilies_AF_INET_INET6", "PrivateNetwork", "IPAddressDeny", // it calls nodes, wherever they are
+		"RootDirectoryOrRootImage", "PrivateMounts", "ProcSubset", "DeviceAllow", // it reads files of /etc and /proc; no device is allowed
+	}
+	unit := root + "/deploy/systemd/" + service
+	// It exits with 1 if the exposure is above a threshold.
+	out, _ := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--json=short", unit).Output()
+	var checks []struct {
+		Name string `json:"json_field"`
+		Set  any    `json:"set"`
+	}
+	must.Do(t, json.Unmarshal(out, &checks))
+	if len(checks) < 50 {
+		t.Errorf("%d checks", len(checks))
+	}
+	for _, c := range checks {
+		if c.Set != true && !slices.Contains(open, c.Name) {
+			t.Errorf("the unit does not set %s", c.Name)
+		}
+	}
+	text := string(must.Get(os.ReadFile(unit))(t))
+	for _, line := range []string{"LimitCORE=0", "MemoryMax=1G", "MemoryDenyWriteExecute=yes", "StateDirectoryMode=0700"} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("the unit does not set %s", line)
+		}
+	}
+}
+
 func verify(t *testing.T, machine string) string {
 	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", "--root="+machine, service, socket).CombinedOutput()
 	if err != nil && len(out) == 0 {

@@ -147,6 +147,8 @@ func TestErrorsNameTheField(t *testing.T) {
 		"global: {smtp_from: a@b.example}\n" + route + "- {name: phone, email_configs: [{to: a@b.example}]}":                                                    "receiver phone, email[0]: no global SMTP smarthost set",
 		route + "- {name: chat, webhook_configs: [{url: 'http://c4n4ry/'}]}\n- {name: phone, victorops_configs: [{api_key: c4n4ry}]}":                           "receiver phone, victorops[0]: missing Routing key in VictorOps config",
 		route + "- {name: phone, webhook_configs: [{url: 'http://c4n4ry/'}, {url: c4n4ry.example/x}]}":                                                          "receiver phone, webhook[1]: invalid URL",
+		route + `- {name: phone, webhook_configs: [{url: "http://me:c4n4ry@no host"}]}`:                                                                         "receiver phone, webhook[0]: invalid URL",
+		route + `- {name: phone, telegram_configs: [{bot_token: x, chat_id: 1, api_url: "http://me:c4n4ry@no host"}]}`:                                          "receiver phone, telegram[0]: parse …",
 		"route: {receiver: phone, group_wait: 30}\nreceivers: [{name: phone}]":                                                                                  "line 1: group_wait: write a duration with its unit, such as 30s",
 	} {
 		err := notify.Check(notify.Config{Text: []byte(text)})
