@@ -35,6 +35,7 @@ func secretive(t *testing.T, dir string) []string {
 		"AVAX_HTTP_CONFIG_FILE": "- {upstreams: [alpha], http_config: {http_headers: {X-Api-Key: {values: [" + canary + "-2]}}}}\n" +
 			"- {upstreams: [alertmanager], http_config: {basic_auth: {username: me, password: " + canary + "-4}}}\n",
 		"AVAX_DATA_API_KEY_FILE": canary + "-3\n",
+		"AVAX_RULES_FILE":        "groups: [{name: all, rules: [{alert: Always, expr: vector(1)}]}]\n",
 		"webhook":                "http://127.0.0.1:1/" + canary + "-5\n",
 		"telegram":               canary + "-6\n",
 		"AVAX_NOTIFY_FILE": "route: {receiver: phone, group_wait: 10ms}\nreceivers: [{name: phone, webhook_configs: [{url_file: " + filepath.Join(dir, "webhook") + "}], " +
