@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -38,6 +39,37 @@ func numbers(number, at string) func(any) any {
 		}
 		return v
 	}
+}
+
+// texts returns a lie about every text that is no number and no time.
+func texts(text string) func(any) any {
+	return func(v any) any {
+		old, is := v.(string)
+		_, noNumber := strconv.ParseFloat(old, 64)
+		if _, noTime := time.Parse(time.RFC3339, old); is && noNumber != nil && noTime != nil && !strings.HasPrefix(old, "0x") {
+			return text
+		}
+		return v
+	}
+}
+
+// claiming changes the node IDs of liars, each minute. Their EVM chains answer with this status, unless it is 0.
+func claiming(network http.RoundTripper, liars []string, id func(minute int) string, status int) http.RoundTripper {
+	began := time.Now()
+	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+		switch {
+		case !slices.Contains(liars, c.Upstream):
+		case c.Method == "info.getNodeID":
+			return c.Changed(func(answer map[string]any) {
+				if result, is := answer["result"].(map[string]any); is {
+					result["nodeID"] = id(int(time.Since(began) / time.Minute))
+				}
+			})
+		case status != 0 && strings.HasPrefix(c.URL.Path, "/ext/bc/") && c.URL.Path != "/ext/bc/P" && c.URL.Path != "/ext/bc/X":
+			return wiretest.Reply(status, "")
+		}
+		return c.Ask()
+	})
 }
 
 // One of three nodes, two of five, or an observer tell a story that fits together, or write numbers and times that no node has: about the network, about
@@ -76,7 +108,8 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 	type attack struct {
 		name  string
 		lies  func(w *apptest.World) []lie
-		say   func(any) any // about numbers and times, of every fourth field
+		say   func(any) any // about every fourth field, from this one on
+		from  int
 		other func(w *apptest.World, liars []string) http.RoundTripper
 		pages string // of a node that does not lie
 	}
@@ -152,6 +185,61 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 			id := w.Network.NodeID("charlie")
 			return []lie{field("info.getNodeID", "nodeID", is(id))}
 		}, pages: "AvaxNodeIdentityChanged charlie"}, // only one of two nodes with one ID may run
+		{name: "the node ID of another, whose chains do not answer", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return claiming(w.Transport, liars, func(int) string { return w.Network.NodeID("charlie") }, http.StatusServiceUnavailable)
+		}, pages: "AvaxNodeIdentityChanged charlie"},
+		{name: "the node ID of another, without its chains", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return claiming(w.Transport, liars, func(int) string { return w.Network.NodeID("charlie") }, http.StatusNotFound)
+		}, pages: "AvaxNodeIdentityChanged charlie"},
+		{name: "another node ID each minute: of another node, of nobody", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return claiming(w.Transport, liars, func(minute int) string {
+				if minute%2 == 0 {
+					return w.Network.NodeID("charlie")
+				}
+				return w.NewNodeID(minute)
+			}, 0)
+		}, pages: "AvaxNodeIdentityChanged charlie"},
+		{name: "answers after 4 s", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			began := time.Now()
+			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+				if slices.Contains(liars, c.Upstream) && time.Since(began) > 2*time.Minute {
+					select {
+					case <-time.After(4 * time.Second):
+					case <-c.Context().Done():
+						return nil, c.Context().Err()
+					}
+				}
+				return c.Ask()
+			})
+		}},
+		{name: "too many requests, for ten years", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+				if !slices.Contains(liars, c.Upstream) {
+					return c.Ask()
+				}
+				r, err := wiretest.Reply(http.StatusTooManyRequests, "")
+				r.Header = http.Header{"Retry-After": {"315360000"}}
+				return r, err
+			})
+		}},
+		{name: "lists are empty", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+				if !slices.Contains(liars, c.Upstream) {
+					return c.Ask()
+				}
+				return c.Changed(func(answer map[string]any) {
+					everywhere(answer, func(m map[string]any) {
+						for name, v := range m {
+							if _, is := v.([]any); is {
+								m[name] = []any{}
+							}
+						}
+					})
+				})
+			})
+		}},
+		{name: "texts are empty", say: texts("")},
+		{name: "texts are long, and markup", say: texts(strings.Repeat("<b>*a*</b>\u202e\x1b[31m", 500)), from: 1},
 		{name: "the BLS key of another", lies: func(*apptest.World) []lie {
 			key := "0x" + strings.Repeat("8a", 48)
 			return []lie{field("info.getNodeID", "publicKey", is(key)), field("platform.getCurrentValidators", "publicKey", is(key)),
@@ -183,6 +271,9 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 		{name: "2^63", say: numbers("9223372036854775808", "9999-12-31T23:59:59.999999999+14:00")},
 		{name: "2^40", say: numbers("1099511627776", "2038-01-19T03:14:07Z")},
 		{name: "a fraction", say: numbers("0.5", "1970-01-01T00:00:00-12:00")},
+		{name: "2^64-1, of other fields", say: numbers("18446744073709551615", "+292277026596-12-04T15:30:07Z"), from: 1},
+		{name: "0xff…, of other fields", say: numbers("0xffffffffffffffff", "1600-02-29T23:59:60Z"), from: 2},
+		{name: "30 digits, of other fields", say: numbers("999999999999999999999999999999", "2026-13-45T25:61:61Z"), from: 3},
 	}
 	for _, c := range []liarRow{
 		{"two of five", 5, all, all[:2]},
@@ -201,7 +292,7 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 						return lying(w.Transport, c.liars, a.lies(w))
 					}
 					return &fieldLies{RoundTripper: w.Transport, liars: c.liars, invented: w.NewNodeID(1), say: a.say, chosen: func(method, path string) bool {
-						return (len(method)+len(path))%4 == 1 // so that each answer has some good fields
+						return (len(method)+len(path))%4 == (1+a.from)%4 // so that each answer has some good fields
 					}}
 				})
 				delete(got.pages, a.pages)

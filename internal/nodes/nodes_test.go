@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -323,6 +324,33 @@ func TestChainStopsAfterTwoFailedCalls(t *testing.T) {
 		call(timeout)
 		call(timeout)
 		expect("failures while the node is down", false)
+	})
+}
+
+// A node that claims the ID of another decides nothing about it: neither that its chain has stopped, nor that it is unreachable.
+func TestIDOfTwoNodesCountsAsStoppedOnlyIfItIsOnBoth(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
+		if known, err := p.Identified(within(t, 20*time.Second)); err != nil || len(known) != 3 {
+			t.Fatal(known, err)
+		}
+		failed := func(context.Context) error {
+			return &scrape.Error{Op: "x", Outcome: scrape.Unavailable, Err: errors.New("no")}
+		}
+		for _, step := range []struct {
+			node int
+			want map[string]bool
+		}{
+			{0, map[string]bool{n.NodeID("alpha"): true}},
+			{1, map[string]bool{n.NodeID("alpha"): true}},
+			{2, map[string]bool{n.NodeID("alpha"): true, n.NodeID("bravo"): true}},
+		} {
+			for range 2 {
+				_ = p.Nodes()[step.node].CallChain(within(t, 20*time.Second), "one", failed)
+			}
+			if got := p.ChainStopped("one"); !maps.Equal(got, step.want) {
+				t.Errorf("after the chain of node %d has stopped: %v, want %v", step.node, got, step.want)
+			}
+		}
 	})
 }
 
