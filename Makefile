@@ -14,18 +14,21 @@ export GOFLAGS += -buildvcs=false
 endif
 
 # Fewer garbage collections in compiler, linker, promtool and tests. The exporters that tests start have Go's own setting.
-test test-times rules: export GOGC = 400
+test test-times stories rules: export GOGC = 400
 
 # The tests start the binary that `make build` has built.
-test test-full test-times: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
+test test-full test-times stories: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 
 # These meet other moments each time. What fails prints the seed: TEST_PHASES=N repeats it.
 test-full incidents: export TEST_PHASES ?= any
 
 # As in internal/tools/build: what it has compiled is not compiled again.
-test test-times: export CGO_ENABLED = 0
+test test-times stories: export CGO_ENABLED = 0
 # Four tests of a package at once, whatever the number of cores: many wait for processes.
-short = -short -shuffle=on -timeout=30m -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS) ./...
+short = -short -shuffle=on -timeout=30m -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS)
+
+# Each of these plays hours or days of a network in synthetic time: a quarter of a minute of CPU and more.
+stories = ^Test(DayOf.*|Outage.*|InventedNamesAddFewSeries|NoYesByWhatWasCountedBefore|WhatDecidedAnOutageIsKept|WhatIsOverDoesNotLead|DelegationEnd.*|ActionBelongs.*|ServingFollowsTheNode|DataServiceAlone.*|PageLeadsToTheSilentNode|UpgradeThatKills.*|EffectsOfAJoint.*|JointOutageHasItsLength|NoNodeIsAState|SamplesOfADeadNode.*|PageShowsADrainingL1|OneIncidentIsOneLineOfTheLog|NoYesFromBeforeARestart|AValueAtItsThreshold.*|AlertsHaveTheLabels.*|NoVerdictSaysYes.*|LiesAboutOneField.*|WrongKeyIsOneFault|IncidentsPageAndResolve)$$
 
 .PHONY: help
 help: ## List the targets
@@ -40,14 +43,18 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, stories, and one with a real Prometheus and Alertmanager (eight minutes)
-	go test $(short)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (eight minutes)
+	go test -skip='$(stories)' $(short) ./...
+
+.PHONY: stories
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (four minutes)
+	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
 
 .PHONY: test-times
 test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the slowest ten
-	@$(report) -- $(short)
+	@$(report) -- -skip='$(stories)' $(short) ./...
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
 # These have targets of their own: check-rules, watching, incidents, sharded, fleet.
