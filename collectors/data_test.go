@@ -643,6 +643,37 @@ func TestRemovedICMMessageIsNotPending(t *testing.T) {
 	})
 }
 
+// A pending message about which the service now answers what nobody can read may have been delivered: it does not count as waiting.
+func TestUnreadableICMMessageDoesNotWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		began, answer := time.Now(), ""
+		pending := message("2", data.ICMPending, "T", began)
+		w.data(func(r *http.Request) string {
+			if strings.Contains(r.URL.Path, "/icm/messages/") {
+				return answer
+			}
+			return `{"messages":[` + answer + `]}`
+		})
+		for _, step := range []struct {
+			answer string
+			waits  bool
+		}{
+			{pending, true},
+			{strings.Replace(message("2", data.ICMDelivered, "T", began), `"timestamp":`, `"timestamp":-`, 2), false},
+			{pending, true},
+		} {
+			time.Sleep(10 * time.Minute)
+			answer = step.answer
+			samples, _ := w.runJob(t.Context(), t, "icm", simnet.Account)
+			for _, family := range []string{"avax_icm_oldest_pending_timestamp_seconds{", "avax_icm_oldest_message_timestamp_seconds{"} {
+				if strings.Contains(samples, family) != step.waits {
+					t.Errorf("%s: want it %t:\n%s", answer, step.waits, samples)
+				}
+			}
+		}
+	})
+}
+
 // It is not documented whether a time range includes its start.
 func TestAssetTransactionsCountOnceAtRangeStart(t *testing.T) {
 	for _, inclusive := range []bool{true, false} {

@@ -107,6 +107,7 @@ type icmMessage struct {
 	At                  time.Time // time of sending; if that is not known, the time of delivery
 	Arrived             time.Time // time of delivery; zero if not delivered or not known
 	Seen                time.Time // when the service answered it last
+	Unclear             bool      `json:",omitempty"` // true if the answer cannot be decoded: the message may have been delivered since
 
 	Events *icmEvents `json:",omitempty"` // if the message was read from the chains
 }
@@ -239,6 +240,7 @@ func (t *icmTotals) readPending(ctx context.Context, ups *collector.Upstreams, o
 			return // the next run continues
 		case err != nil:
 			out.Note("pending message not read again: %v", err)
+			m.Unclear = m.Unclear || scrape.OutcomeOf(err) == scrape.Malformed
 		}
 		m.Seen = time.Now()
 		t.Recent[id] = m
@@ -391,7 +393,7 @@ func (t *icmTotals) longest() map[icmWait]string {
 	}
 	longest := map[icmWait]string{}
 	for id, m := range t.Recent {
-		if !m.mayChange() || t.unsure[m.Destination] {
+		if !m.mayChange() || m.Unclear || t.unsure[m.Destination] {
 			continue
 		}
 		w := icmWait{m.pair(), m.Status, ""}
@@ -421,7 +423,7 @@ func (t *icmTotals) set(out *metric.Batch, of func(icmLane) string, names map[st
 	for _, m := range t.Recent {
 		var l *icmLane
 		lanes, l = addMessage(lanes, m)
-		if m.Status == data.ICMPending && !t.unsure[m.Destination] && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
+		if m.Status == data.ICMPending && !m.Unclear && !t.unsure[m.Destination] && (l.oldest.IsZero() || m.At.Before(l.oldest)) {
 			l.oldest = m.At
 		}
 	}

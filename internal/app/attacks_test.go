@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // numbers returns a lie about every number and time: this number, and this time.
@@ -297,6 +299,55 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 				})
 				delete(got.pages, a.pages)
 				got.unlike(t, truth, c.liars)
+			})
+		}
+	}
+}
+
+// The services write numbers and times that nothing has, one quarter of the fields at a time: no collector panics, no sample is infinite or no number, each
+// node stays up, and no alert pages.
+func TestStrangeNumbersOfServicesStayTheirs(t *testing.T) {
+	testworld.Full(t)
+	for name, say := range map[string]func(any) any{
+		"-1":        numbers("-1", "0000-01-01T00:00:00Z"),
+		"30 digits": numbers("999999999999999999999999999999", "2026-13-45T25:61:61Z"),
+		"texts":     texts(strings.Repeat("<b>*a*</b>\u202e\x1b[31m", 500)),
+	} {
+		for quarter := range 4 {
+			t.Run(fmt.Sprint(name, " ", quarter), func(t *testing.T) {
+				t.Parallel()
+				apptest.Run(t, func(t *testing.T, w *apptest.World) {
+					w.Notify(t)
+					w.WithData()
+					w.Env["WATCH_ADDRESSES"] = "P-" + simnet.Owner + "," + simnet.Account
+					lies := &fieldLies{RoundTripper: w.Transport, liars: []string{"data", "metrics"}, say: say, chosen: func(method, path string) bool {
+						return (len(method)+len(path))%4 == quarter
+					}}
+					w.Transport = lies
+					w.StartNow(t)
+					for range 12 {
+						time.Sleep(5 * time.Minute)
+						for series, v := range w.Samples(t) {
+							if math.IsInf(v, 0) && !strings.Contains(series, `_bucket{`) || math.IsNaN(v) && strings.HasPrefix(series, "avax_") {
+								t.Errorf("%s %v", series, v)
+							}
+						}
+					}
+					s := w.Samples(t)
+					for _, node := range []string{"alpha", "bravo"} {
+						if s[`avax_node_up{node="`+node+`"}`] != 1 {
+							t.Errorf("%s is down", node)
+						}
+					}
+					if s["avax_exporter_collector_panics_total"] != 0 {
+						t.Errorf("a collector panics:\n%s", w.Log.String())
+					}
+					for _, a := range w.Alerts(t) {
+						if a.Labels["severity"] == "page" {
+							t.Errorf("page: %v %v", a.Labels, a.Annotations)
+						}
+					}
+				})
 			})
 		}
 	}

@@ -191,7 +191,22 @@ func TestALiarAboutHeightsChangesNoOtherAnswer(t *testing.T) {
 }
 
 // While 200 clients ask whether a node may stop, /serving goes on saying yes about nodes that serve.
-func TestFloodOfSafeToStopLeavesServing(t *testing.T) {
+func TestFloodOfSafeToStopLeavesServing(t *testing.T) { flood(t, "/safe-to-stop?node=alpha") }
+
+// So it does while they read every page and every answer of the interface.
+func TestFloodOfPagesLeavesServing(t *testing.T) {
+	flood(
+		t, "/", "/alerts", "/alerts?silence=alpha", "/node/alpha", "/l1/C", "/runbook/", "/runbook/AvaxNodeDown", "/explain?name=avax_node_up&target=alpha",
+		"/explain?name=AvaxNodeDown", "/silence-matches?of=alpha", "/waves?node=alpha&node=bravo", "/is-back?node=alpha", "/safe-to-remove?validation=alpha",
+		"/api/v1/alerts", "/api/v1/rules", "/api/v1/targets", "/api/v1/tables", "/api/v1/l1/C/plan", "/api/v2/alerts", "/api/v2/silences",
+		"/api/v1/query?query=count({__name__=~%22.%2B%22})", "/api/v1/query_range?query=avax_node_up&start=0&end=10000&step=1", "/serving?node=alpha&chain=C",
+		"/metrics", "/nowhere",
+	)
+}
+
+// flood lets 200 clients request these paths in turn.
+func flood(t *testing.T, paths ...string) {
+	t.Helper()
 	testworld.Full(t)
 	_, nodes := gated(t, "alpha", "bravo", "charlie")
 	e := run(t, confined(t), nodes)
@@ -226,14 +241,14 @@ func TestFloodOfSafeToStopLeavesServing(t *testing.T) {
 	stop := make(chan struct{})
 	var flood sync.WaitGroup
 	var answers atomic.Int64
-	for range 200 {
+	for i := range 200 {
 		flood.Go(func() {
-			for {
+			for n := i; ; n++ {
 				select {
 				case <-stop:
 					return
 				default:
-					get("/safe-to-stop?node=alpha")
+					get(paths[n%len(paths)])
 					answers.Add(1)
 				}
 			}
