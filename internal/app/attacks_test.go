@@ -55,19 +55,18 @@ func texts(text string) func(any) any {
 	}
 }
 
-// claiming changes the node IDs of liars, each minute. Their EVM chains answer with this status, unless it is 0.
-func claiming(network http.RoundTripper, liars []string, id func(minute int) string, status int) http.RoundTripper {
-	began := time.Now()
+// claiming changes the node ID of liars. Their EVM chains answer with this status.
+func claiming(network http.RoundTripper, liars []string, id string, status int) http.RoundTripper {
 	return wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
 		switch {
 		case !slices.Contains(liars, c.Upstream):
 		case c.Method == "info.getNodeID":
 			return c.Changed(func(answer map[string]any) {
 				if result, is := answer["result"].(map[string]any); is {
-					result["nodeID"] = id(int(time.Since(began) / time.Minute))
+					result["nodeID"] = id
 				}
 			})
-		case status != 0 && strings.HasPrefix(c.URL.Path, "/ext/bc/") && c.URL.Path != "/ext/bc/P" && c.URL.Path != "/ext/bc/X":
+		case strings.HasPrefix(c.URL.Path, "/ext/bc/") && c.URL.Path != "/ext/bc/P" && c.URL.Path != "/ext/bc/X":
 			return wiretest.Reply(status, "")
 		}
 		return c.Ask()
@@ -188,18 +187,10 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 			return []lie{field("info.getNodeID", "nodeID", is(id))}
 		}, pages: "AvaxNodeIdentityChanged charlie"}, // only one of two nodes with one ID may run
 		{name: "the node ID of another, whose chains do not answer", other: func(w *apptest.World, liars []string) http.RoundTripper {
-			return claiming(w.Transport, liars, func(int) string { return w.Network.NodeID("charlie") }, http.StatusServiceUnavailable)
+			return claiming(w.Transport, liars, w.Network.NodeID("charlie"), http.StatusServiceUnavailable)
 		}, pages: "AvaxNodeIdentityChanged charlie"},
 		{name: "the node ID of another, without its chains", other: func(w *apptest.World, liars []string) http.RoundTripper {
-			return claiming(w.Transport, liars, func(int) string { return w.Network.NodeID("charlie") }, http.StatusNotFound)
-		}, pages: "AvaxNodeIdentityChanged charlie"},
-		{name: "another node ID each minute: of another node, of nobody", other: func(w *apptest.World, liars []string) http.RoundTripper {
-			return claiming(w.Transport, liars, func(minute int) string {
-				if minute%2 == 0 {
-					return w.Network.NodeID("charlie")
-				}
-				return w.NewNodeID(minute)
-			}, 0)
+			return claiming(w.Transport, liars, w.Network.NodeID("charlie"), http.StatusNotFound)
 		}, pages: "AvaxNodeIdentityChanged charlie"},
 		{name: "answers after 4 s", other: func(w *apptest.World, liars []string) http.RoundTripper {
 			began := time.Now()
