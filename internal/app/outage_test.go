@@ -296,3 +296,22 @@ func TestHaltOfAllChainsIsOneFault(t *testing.T) {
 		}
 	})
 }
+
+// Once nodes are back after a long outage, nothing counts as missing that could not be asked meanwhile, or that is asked rarely.
+func TestNothingIsMissingAfterALongOutage(t *testing.T) {
+	t.Parallel()
+	for name, away := range map[string][]string{"one node": {"bravo"}, "all nodes": {"alpha", "bravo", "charlie", "foxtrot"}} {
+		t.Run(name, func(t *testing.T) {
+			slow := func(a *apptest.World) { a.Env["COLLECTORS"] += ",payouts"; a.Env["DATA_URL"] = "http://data.sim" }
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}, change: slow}, func(t *testing.T, w *world) {
+				time.Sleep(10 * time.Minute)
+				each(away, func(n string) { w.Node(n).Stop() })
+				time.Sleep(75 * time.Minute)
+				each(away, func(n string) { w.Node(n).Start() })
+				for back := time.Now(); time.Since(back) < 9*time.Minute; time.Sleep(10 * time.Second) {
+					w.page(t, fmt.Sprintf("%v after they are back", time.Since(back)), "/").has("!Monitoring gap")
+				}
+			})
+		})
+	}
+}
