@@ -328,13 +328,21 @@ func TestTheLastNodeOfAJointOutageHasItsOwnAction(t *testing.T) {
 	})
 }
 
-// The first moments after a start with a state directory.
+// The first moments after a start have no problem, also if the exporter was off for a while.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
 	t.Parallel()
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
-		for range 20 {
-			time.Sleep(5 * time.Second)
-			w.page(t, "after the start", "/").has("!state directory")
+		for _, start := range []string{"the first start", "a start after half an hour"} {
+			for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(3 * time.Second) {
+				now := w.page(t, fmt.Sprintf("%v after %s", time.Since(began), start), "/")
+				if level, title, action := now.headline(); level == "warn" || level == "bad" || len(now.items()) > 0 {
+					t.Errorf("%s: %s: %s. %s; %q", now.what, level, title, action, now.titles())
+				}
+			}
+			time.Sleep(10 * time.Minute)
+			w.Stop()
+			time.Sleep(30 * time.Minute)
+			w.StartNow(t)
 		}
 	})
 }
