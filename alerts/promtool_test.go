@@ -65,10 +65,10 @@ func TestPromtoolTestsOfTheDigestPass(t *testing.T) {
 func TestMissingThresholdsFire(t *testing.T) {
 	t.Parallel()
 	without := slices.DeleteFunc(readSuite(t, "rules.yml").rules, func(r *rule) bool { return r.Record != thresholdUsed && r.Alert != "AvaxThresholdInvalid" })
-	exporter := []testworld.Series{{Series: `avax_exporter_targets{job="e1"}`, Values: "2x20"}}
+	exporter := []testworld.Series{{Series: `avax_exporter_targets{job="e1"}`, Values: "_x6 2x20"}} // it starts later than the evaluation
 	promtool(t, "test", "rules", testOf(t, filepath.Join(t.TempDir(), "thresholds"), testCase{every: 5 * time.Minute, Interval: model.Duration(time.Minute), Input: exporter, Alerts: []alertCase{
 		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(5 * time.Minute)},
-		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(10 * time.Minute), ExpAlerts: []expAlert{{Labels: map[string]string{"severity": "warn"}}}},
+		{Alertname: "AvaxThresholdInvalid", EvalTime: model.Duration(15 * time.Minute), ExpAlerts: []expAlert{{Labels: map[string]string{"severity": "warn"}}}},
 	}}, without))
 }
 
