@@ -130,12 +130,26 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
-		for _, after := range []time.Duration{100 * time.Second, 5 * time.Minute, 9 * time.Minute} {
+		began := time.Now()
+		for time.Since(began) < 10*time.Minute { // until it pages
+			now := w.page(t, fmt.Sprintf("%v after the chain began to bootstrap", time.Since(began)), "/")
+			for _, i := range now.items() {
+				since := sinceOf.FindStringSubmatch(i.states[0])
+				if since == nil || since[1] != began.UTC().Format("15:04") && since[1] != began.Add(30*time.Second).UTC().Format("15:04") {
+					t.Errorf("%s: %q: %q", now.what, i.titles, i.states)
+				}
+			}
+			if _, title, _ := now.headline(); strings.HasPrefix(title, "charlie: ") && time.Since(began) > 80*time.Second && !strings.Contains(title, "; pages ") {
+				t.Errorf("%s: %s", now.what, title)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		for _, after := range []time.Duration{time.Second, 5 * time.Minute} {
 			time.Sleep(after)
 			now := w.page(t, after.String()+" after the chain began to bootstrap", "/")
 			now.has("bootstrapping C", "!Monitoring gap", "!search the log")
 			now.noneBehind()
-			if _, title, _ := now.headline(); !strings.HasPrefix(title, "charlie: bootstrapping C") && after < 9*time.Minute {
+			if _, title, _ := now.headline(); !strings.HasPrefix(title, "charlie: bootstrapping C") {
 				t.Errorf("headline %s", title)
 			}
 		}
@@ -243,6 +257,7 @@ func (w *world) aNodeIsDown() bool {
 
 var (
 	upOf    = regexp.MustCompile(`<span>(\d+) of (\d+) nodes? up</span>`)
+	greenIn = regexp.MustCompile(`<article class="card ([a-z]+)[a-z ]*" id="node-(\w+)"><header><h3><a[^>]*>\w+</a></h3><span class="tag well[a-z ]*">([^<]*)`)
 	wellIDs = regexp.MustCompile(`<article class="card well" id="node-(\w+)">`)
 )
 
@@ -274,6 +289,11 @@ func (w *world) pageIsHonest(t *testing.T) string {
 	for pair := range strings.SplitSeq(w.Env["NODES"], ",") {
 		if name, _, _ := strings.Cut(pair, "="); name != "" && name != "spare" && strings.Contains(whole, w.NodeID(name)) {
 			t.Errorf("the headline has the ID of %s: %s", name, title[2])
+		}
+	}
+	for _, m := range greenIn.FindAllStringSubmatch(page, -1) {
+		if m[1] != "well" {
+			t.Errorf("%s is %s, but green: %s; the headline is %s", m[2], m[1], m[3], title[2])
 		}
 	}
 	for _, name := range well {

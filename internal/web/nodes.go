@@ -254,6 +254,20 @@ func (r nodeRow) color() status.Urgency {
 	return r.urgency.Worse(status.Urgency{Severity: r.State.Severity})
 }
 
+// tag returns what is said first about a node: its state, or the worst alert about it if the state is well. It is not green beside a card that is not.
+func (v *view) tag(r nodeRow) (text string, color status.Urgency) {
+	color = status.Urgency{Severity: r.State.Severity}
+	if r.State.Severity != status.Well || r.color() == color {
+		return r.State.Text, color
+	}
+	for _, a := range v.All { // worst first
+		if is := a.Urgency(); is.Severity > status.Well && (a.Labels["node"] == r.Name || r.ID != "" && a.Labels["node_id"] == r.ID) {
+			return strings.TrimPrefix(v.titleOf(a), r.Name+": "), is
+		}
+	}
+	return r.State.Text, status.Urgency{}
+}
+
 func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
 	cells := []cell{{name: "Chains", content: v.chips(r.Node, true)}}
 	for _, c := range v.figures(r.Node) {
@@ -267,14 +281,16 @@ func (v *view) nodeRow(r nodeRow, history *strip) tableRow {
 			cells[i] = textCell(cells[i].name, "–", status.Urgency{})
 		}
 	}
+	text, color := v.tag(r)
 	return tableRow{"node-" + r.Name, r.color(), g.Group{h.B(v.link("node/"+url.PathEscape(r.Name), r.Name)), v.labelLinks(r.Node)}, append([]cell{
-		textCell("State", r.State.Text, status.Urgency{Severity: r.State.Severity}), {name: "History", content: history.svg(r.Name, false)},
+		textCell("State", text, color), {name: "History", content: history.svg(r.Name, false)},
 	}, cells...)}
 }
 
 func (v *view) nodeCard(r nodeRow, history *strip, days g.Node) g.Node {
+	text, color := v.tag(r)
 	return h.Article(h.Class("card "+r.color().Class()), h.ID("node-"+r.Name),
-		h.Header(h.H3(v.link("node/"+url.PathEscape(r.Name), r.Name)), h.Span(h.Class("tag "+r.State.Severity.String()), g.Text(r.State.Text))),
+		h.Header(h.H3(v.link("node/"+url.PathEscape(r.Name), r.Name)), h.Span(h.Class("tag "+color.Class()), g.Text(text))),
 		v.labelLinks(r.Node),
 		g.If(r.Version() != "", h.Span(h.Class("dim"), g.Text(r.Version()))),
 		g.If(r.ID != "", h.Code(h.Class("id"), shortID(r.ID))),
