@@ -43,11 +43,11 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (eight minutes)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (six minutes)
 	go test -skip='$(stories)' $(short) ./...
 
 .PHONY: stories
-stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (four minutes)
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (two minutes)
 	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
@@ -83,11 +83,11 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 
 # What the targets above run has tests of its own there.
 .PHONY: rules-full
-rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (three minutes)
+rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (six minutes)
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (ten minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (fifteen minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
