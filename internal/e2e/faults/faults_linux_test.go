@@ -262,10 +262,12 @@ func about(p page, node string) []string {
 	return found
 }
 
-// saysDown reports whether a series says that a node is down, or since when.
+// saysDown reports whether a series says that a node is or was down, since when, or for how long.
 func saysDown(series string) bool {
 	family, _, _ := strings.Cut(series, "{")
-	return slices.Contains([]string{"avax_node_up", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds"}, family)
+	return slices.Contains([]string{
+		"avax_node_up", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds", "avax_node_longest_restart_seconds",
+	}, family)
 }
 
 // watch requests /metrics repeatedly. It must answer with correct samples, or fewer, except for those that change on their own.
