@@ -353,7 +353,7 @@ func TestNoYesAfterANodeHasBecomeAValidator(t *testing.T) {
 func TestQuestionsRaiseNoAlert(t *testing.T) {
 	inWorld(t, incident{}, func(t *testing.T, w *world) {
 		time.Sleep(4 * time.Minute)
-		w.Node("alpha").Inject(simnet.Slow(3 * time.Second))
+		w.Node("alpha").Inject(simnet.Slow(2500 * time.Millisecond))
 		asked := time.Now()
 		for i := 0; time.Since(asked) < 10*time.Minute; i++ {
 			node := []string{"alpha", "bravo", "charlie"}[i%3]
