@@ -19,7 +19,7 @@ test test-times stories rules: export GOGC = 400
 # The tests start the binary that `make build` has built.
 test test-full test-times stories: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 
-# These meet other moments each time. What fails prints the seed: TEST_PHASES=N repeats it.
+# The jobs of these have other phases each time. They print the seed, and TEST_PHASES=SEED repeats a run.
 test-full incidents: export TEST_PHASES ?= any
 
 # As in internal/tools/build: what it has compiled is not compiled again.
@@ -87,7 +87,7 @@ rules-full: tools ## Play every case, cause, text and public incident of the rul
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (fifteen minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (eleven minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum

@@ -81,7 +81,7 @@ func FuzzErrorsAreOneLineWithoutSecrets(f *testing.F) {
 	})
 }
 
-// An upstream repeats a secret in a name, a value or a message, which errors cut: no part of it is told, wherever it is cut.
+// Errors shorten long texts of an upstream. If a text repeats a secret, the error contains no part of the secret.
 func TestNoPartOfASecretIsToldWhereATextIsCut(t *testing.T) {
 	for _, token := range []string{"c4n4ry-p4rr0t", "c4n4ry/p4rr0t", "c4n4ry~p4rr0t", "c4n4ry.p4rr0t", `c4n4ry"p4rr0t`} {
 		quoted, _ := json.Marshal(token)

@@ -65,7 +65,8 @@ type presence struct {
 	silent        bool            // whether it stopped answering then: nobody knows whether it restarted
 	completeSince time.Time       // since when nothing is missing; zero if something is
 	unseen        bool            // whether it left before the exporter started
-	bootstraps    time.Time       // since when its state is that chains bootstrap; zero if it is not, or did before the exporter started
+	seenComplete  bool            // whether nothing was missing since the exporter started
+	bootstraps    time.Time       // since when its state is that chains bootstrap; zero if it is not, or perhaps was before the exporter started
 }
 
 // See remembers what the nodes report. From then on, the verdicts of the status know which nodes have restarted.
@@ -91,15 +92,14 @@ func (r *Restarts) See(st *Status) {
 			r.nodes[n.Name] = p
 		}
 		p.see(st, n, first)
-		switch bootstraps := n.State.about == chainBootstrapped.Family; {
-		case !bootstraps:
-			p.bootstraps = time.Time{}
-		case p.bootstraps.IsZero() && !first:
-			p.bootstraps = st.At
-			fallthrough
-		default:
-			n.State.Since = p.bootstraps
+		if n.State.about != chainBootstrapped.Family {
+			p.bootstraps, p.seenComplete = time.Time{}, p.seenComplete || !p.completeSince.IsZero()
+			continue
 		}
+		if p.bootstraps.IsZero() && p.seenComplete {
+			p.bootstraps = st.At
+		}
+		n.State.Since = p.bootstraps
 	}
 }
 
