@@ -394,6 +394,32 @@ func TestNodeIsBackOnlyIfItsStateIsKnown(t *testing.T) {
 	}
 }
 
+// The begin of a bootstrap is told only if the exporter has seen the node without it.
+func TestBootstrapFromBeforeTheStartHasNoBegin(t *testing.T) {
+	seen := func(restarts *Restarts, when time.Duration, bootstrapped string) time.Time {
+		up, chains := run(t, "up", `avax_node_up{node="a"} 1`), run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} `+bootstrapped)
+		up.Target.Node = "a"
+		for _, r := range []*metric.Run{&up, &chains} {
+			r.At, r.Until = now.Add(when), now.Add(when+time.Minute)
+		}
+		st := at(now.Add(when), nil, up, chains)
+		restarts.See(st)
+		return st.Nodes[0].State.Since
+	}
+	before, after := &Restarts{}, &Restarts{}
+	for _, when := range []time.Duration{0, 5 * time.Second, time.Minute} {
+		if since := seen(before, when, "0"); !since.IsZero() {
+			t.Errorf("%s after the start: since %s", when, since)
+		}
+	}
+	seen(after, 0, "1")
+	for _, when := range []time.Duration{5 * time.Second, time.Minute} {
+		if since := seen(after, when, "0"); !since.Equal(now.Add(5 * time.Second)) {
+			t.Errorf("%s after it was complete: since %s", when, since)
+		}
+	}
+}
+
 // A node that did not answer for a moment may not have restarted. Only what is known is said.
 func TestSilenceIsNotCalledARestart(t *testing.T) {
 	chains := run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} 1`)
