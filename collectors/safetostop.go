@@ -114,6 +114,9 @@ func collectSafeToStop(ctx context.Context, ups *collector.Upstreams, _ collecto
 	for n, id := range ids {
 		if !down.Has(n) {
 			facts.Nodes[n.Name()] = id
+			if why := n.Past().Unsettled(); why != "" {
+				uncounted[n.Name()] = why
+			}
 		}
 	}
 	facts.Sets = append(facts.Sets, staking.StopSet{Chain: "P", Views: primary, Members: staked, Sample: heaviest})

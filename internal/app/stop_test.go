@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -81,5 +82,57 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A node that answers with one node ID after the other, such as those of another validator and of nobody, is never told that it may stop, also
+// after a restart of the exporter: nobody knows which node that is. An hour after the last change the ID counts.
+func TestNodeWithChangingIDsMayNotStop(t *testing.T) {
+	t.Parallel()
+	for name, every := range map[string]time.Duration{"each minute": time.Minute, "each half hour": 30 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["NODES"] = apptest.URLs("alpha", "foxtrot", "echo")
+				w.Env["STATE_DIR"] = t.TempDir()
+				began, ids := time.Now(), []string{w.Network.NodeID("foxtrot"), w.NewNodeID(1)}
+				last := began.Add(2 * time.Hour)
+				network := w.Transport
+				w.Transport = wiretest.Between(network, func(c *wiretest.Call) (*http.Response, error) {
+					turn := min(time.Since(began), last.Sub(began)) / every
+					if c.Upstream != "echo" || c.Method != "info.getNodeID" || turn == 0 {
+						return c.Ask()
+					}
+					return c.Changed(func(answer map[string]any) {
+						if result, is := answer["result"].(map[string]any); is {
+							result["nodeID"] = ids[turn%2]
+						}
+					})
+				})
+				w.Start(t)
+				time.Sleep(2 * time.Minute)
+				said := 0
+				for restarted := false; time.Now().Before(last.Add(30 * time.Minute)); time.Sleep(7*time.Minute + 13*time.Second) {
+					if time.Since(began) > 80*time.Minute && !restarted {
+						restarted = true
+						w.Stop()
+						w.Start(t)
+						time.Sleep(5 * time.Minute)
+					}
+					status, reason := mayStop(t, w, "echo")
+					if status == http.StatusOK && time.Since(began) > every+2*time.Minute {
+						t.Errorf("after %v: %s", time.Since(began), reason)
+					} else if strings.HasPrefix(reason, "not known: its node ID changed from NodeID-") {
+						said++
+					}
+				}
+				if said == 0 {
+					t.Error("no answer says that the node ID changed")
+				}
+				time.Sleep(time.Hour)
+				if status, reason := mayStop(t, w, "echo"); status == http.StatusServiceUnavailable {
+					t.Errorf("an hour and a half after the last change: %s", reason)
+				}
+			})
+		})
 	}
 }

@@ -101,8 +101,8 @@ func (n *Node) Identity(ctx context.Context) (node.Identity, error) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.id != "" && n.id != who.NodeID {
-		n.since = time.Now()
+	if now := time.Now(); n.past.identified(who.NodeID, now) {
+		n.since = now
 	}
 	n.id = who.NodeID
 	return who, nil

@@ -1,8 +1,11 @@
 package nodes
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 const (
@@ -12,6 +15,8 @@ const (
 	longestRestart = 4 * time.Minute
 	// enoughRestarts is how many restarts tell how long one takes, and maxRestarts how many are remembered.
 	enoughRestarts, maxRestarts = 3, 50
+	// identityFor is how long a node must have had its node ID. Several nodes behind one URL, and one that claims the IDs of others, change it more often.
+	identityFor = time.Hour
 )
 
 // PastEntry is the key of a stored map of Past by the name of the node.
@@ -22,6 +27,33 @@ type Past struct {
 	Answered time.Time `json:"answered"` // zero: never
 	// Restarts are the last times without an answer, of 30 days.
 	Restarts []Restart `json:"restarts,omitempty"`
+	ID       string    `json:"id,omitempty"` // the last node ID
+	// Changed is the last change of the node ID, if there was one.
+	Changed *IDChange `json:"changed,omitempty"`
+}
+
+// IDChange is a change of the node ID.
+type IDChange struct {
+	At   time.Time `json:"at"`
+	From string    `json:"from"`
+}
+
+// identified stores a reported node ID, and returns whether it is another one than before.
+func (p *Past) identified(id string, now time.Time) (changed bool) {
+	if changed = p.ID != "" && p.ID != id; changed {
+		p.Changed = &IDChange{now.Round(0), p.ID}
+	}
+	p.ID = id
+	return changed
+}
+
+// Unsettled returns why nobody knows which node answers: its ID has changed within the last hour. It is empty otherwise.
+func (p Past) Unsettled() string {
+	if p.Changed == nil || time.Since(p.Changed.At) > identityFor {
+		return ""
+	}
+	return fmt.Sprintf("its node ID changed from %s to %s at %s: check which node answers at its URL, and ask again from %s", p.Changed.From, p.ID,
+		words.ClockTime(time.Now(), p.Changed.At), words.ClockTime(time.Now(), p.Changed.At.Add(identityFor)))
 }
 
 // Restart is a time without an answer, from the last probe that was answered to the next one.
@@ -56,7 +88,8 @@ func (n *Node) Past() Past {
 	succeeded := n.Succeeded()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := Past{n.past.Answered, slices.Clone(n.past.Restarts)}
+	p := n.past
+	p.Restarts = slices.Clone(p.Restarts)
 	if succeeded.After(p.Answered) {
 		p.Answered = succeeded
 	}

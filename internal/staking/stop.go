@@ -240,7 +240,7 @@ type ValidatorSets struct {
 	Nodes    map[string]string // node IDs of the nodes that it is about, by name
 	Sets     []StopSet
 	Isolated map[string]string // node IDs of the nodes whose views do not count, by name
-	// Uncounted is why a node may validate further sets, by its name.
+	// Uncounted is why a node may validate further sets or be another one, by its name.
 	Uncounted map[string]string
 }
 
