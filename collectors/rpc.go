@@ -92,7 +92,7 @@ type rpcAnswers struct {
 	err    error  // of the query for the newest block; then there are no answers
 	at     uint64 // the block of the queries
 	behind bool
-	by     map[string]rpcAnswer // by query
+	by     map[string]*rpcAnswer // by check
 }
 
 type rpcAnswer struct {
@@ -101,9 +101,11 @@ type rpcAnswer struct {
 	outcome string // empty: right
 }
 
+const wrong = "wrong"
+
 // beginRPC keeps the histograms of a chain.
 func beginRPC() collector.Collect {
-	kept := map[[2]string]prometheus.Histogram{} // by node and query
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{Buckets: prometheus.DefBuckets}, []string{"node", "check"})
 	return func(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 		own, _ := ups.OfNetwork()
 		all, err := nodes.Each(ctx, own, nodes.BasisHeight, func(ctx context.Context, n *nodes.Node) (*rpcAnswers, error) {
@@ -112,32 +114,28 @@ func beginRPC() collector.Collect {
 			if errors.Is(err, metric.ErrNotOffered) || scrape.OutcomeOf(err) == scrape.Bootstrapping {
 				return nil, err
 			}
-			return &rpcAnswers{of: n, head: uint64(b.Number), err: err, by: map[string]rpcAnswer{}}, nil
+			return &rpcAnswers{of: n, head: uint64(b.Number), err: err, by: map[string]*rpcAnswer{}}, nil
 		})
 		if err != nil {
 			return err
 		}
 		askAll(ctx, on.Chain, all)
 		compareAll(ups.Pool, all)
-		now := map[[2]string]prometheus.Histogram{}
 		for _, a := range all {
-			for query, answer := range a.by {
-				name, key := a.of.Name(), [2]string{a.of.Name(), query}
-				out.SetBool(rpcSuccess, answer.outcome == "", name, on.Chain.Name, query)
+			for check, answer := range a.by {
+				of := []string{a.of.Name(), on.Chain.Name, check}
+				out.SetBool(rpcSuccess, answer.outcome == "", of...)
 				if answer.outcome != "" {
-					out.Set(rpcFailure, 1, name, on.Chain.Name, query, answer.outcome)
+					out.Set(rpcFailure, 1, append(of, answer.outcome)...)
 				}
-				if now[key] = kept[key]; now[key] == nil {
-					now[key] = prometheus.NewHistogram(prometheus.HistogramOpts{Buckets: prometheus.DefBuckets})
-				}
+				h := durations.WithLabelValues(a.of.Name(), check)
 				if answer.took > 0 {
-					now[key].Observe(answer.took.Seconds())
-					out.Set(rpcSeconds, answer.took.Seconds(), name, on.Chain.Name, query)
+					h.Observe(answer.took.Seconds())
+					out.Set(rpcSeconds, answer.took.Seconds(), of...)
 				}
-				out.SetHistogram(rpcDuration, now[key], name, on.Chain.Name, query)
+				out.SetHistogram(rpcDuration, h.(prometheus.Histogram), of...)
 			}
 		}
-		kept = now
 		return nil
 	}
 }
@@ -169,7 +167,7 @@ func (a *rpcAnswers) ask(ctx context.Context, c nodes.Chain) {
 		if q.name == "history" && !a.of.IsArchive() {
 			continue
 		}
-		answer, err := rpcAnswer{}, a.err
+		answer, err := &rpcAnswer{}, a.err
 		if err == nil {
 			limited, cancel := nodes.DivideTime(ctx, len(rpcChecks)-i)
 			began := time.Now()
@@ -200,10 +198,10 @@ func compareAll(p *nodes.Pool, all []*rpcAnswers) {
 		var values []string
 		var from []*nodes.Node
 		for _, a := range all {
-			switch answer, asked := a.by[q.name]; {
-			case !asked || answer.outcome != "":
+			switch answer := a.by[q.name]; {
+			case answer == nil || answer.outcome != "":
 			case forked[a]:
-				a.wrong(q.name)
+				answer.outcome = wrong
 			default:
 				same, values, from = append(same, a), append(values, answer.value), append(from, a.of)
 			}
@@ -217,15 +215,9 @@ func compareAll(p *nodes.Pool, all []*rpcAnswers) {
 		}
 		for i, a := range same {
 			if values[i] != values[most[0]] {
-				a.wrong(q.name)
+				a.by[q.name].outcome = wrong
 				forked[a] = forked[a] || q.name == "block"
 			}
 		}
 	}
-}
-
-func (a *rpcAnswers) wrong(query string) {
-	answer := a.by[query]
-	answer.outcome = "wrong"
-	a.by[query] = answer
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/crypto/sha3"
-
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
@@ -72,11 +70,7 @@ var icmTopics = []string{
 	icmFailed:    topic("MessageExecutionFailed(bytes32,bytes32," + icmMessageType + ")"),
 }
 
-func topic(event string) string {
-	hash := sha3.NewLegacyKeccak256()
-	hash.Write([]byte(event))
-	return "0x" + hex.EncodeToString(hash.Sum(nil))
-}
+func topic(event string) string { return "0x" + wire.Keccak256(event) }
 
 const (
 	// icmRange is the maximum number of blocks of one call.
@@ -85,8 +79,6 @@ const (
 	icmMaxRanges = 50
 	// icmAgain is the number of blocks that each run reads again. A node may have shown blocks that were not accepted, or may have indexed logs late.
 	icmAgain = 64
-	// icmGrowAfter is how long a limit of a gateway counts. Then twice the range is tried.
-	icmGrowAfter = time.Hour
 	// icmCurrent is the age up to which it is known what a chain has received.
 	icmCurrent = 5 * time.Minute
 	// icmDiffersAfter is how long two sources differ before that counts.
@@ -100,6 +92,7 @@ type icmEvents struct {
 	Blocks [6]uint64 // that have them, by event; 0: no block has
 	Token  string    `json:",omitempty"` // of the fee
 	Fee    float64
+	Nonce  uint64   `json:",omitempty"` // number of the message at its messenger
 	Dated  bool     `json:",omitempty"` // the time of sending is that of the block
 	Later  *float64 `json:",omitempty"` // lowest fee of messages that were sent later and delivered; 0 if one is in another token
 }
@@ -114,22 +107,15 @@ type icmOfChains struct {
 // icmChain is how far a chain was read.
 type icmChain struct {
 	Contract string
-	Start    time.Time // of reading: earlier messages do not count
-	First    uint64    // block after the newest one at that time
-	Next     uint64    // first block that was never read
-	Read     time.Time // begin of the last run that reached the newest block
-	Range    uint64    // blocks of a call that a gateway accepts; 0: icmRange
-	Limited  time.Time // when Range changed
-	Nonce    uint64    // highest one of blocks before those of Recent
-	Recent   map[uint64]icmBlock
+	Start    time.Time         // of reading: earlier messages do not count
+	First    uint64            // block after the newest one at that time
+	Next     uint64            // first block that was never read
+	Read     time.Time         // begin of the last run that reached the newest block
+	Range    uint64            // blocks of the next call; 0: icmRange
+	Nonce    uint64            // highest one of the messages that no run reads again
+	Recent   map[uint64]string // hashes of the blocks with events that a later run reads again, by height
 
 	chain nodes.Chain
-}
-
-// icmBlock is a block with events that a later run reads again.
-type icmBlock struct {
-	Hash  string
-	Nonce uint64 // highest one of its sent messages
 }
 
 // settled returns the first block that is read again.
@@ -210,13 +196,9 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 	}
 	c.chain = of
 	if c.Recent == nil {
-		c.Recent = map[uint64]icmBlock{}
+		c.Recent = map[uint64]string{}
 	}
-	size := min(cmp.Or(c.Range, icmRange), icmRange)
-	if size < icmRange && time.Since(c.Limited) >= icmGrowAfter {
-		size, c.Limited = 2*size, began
-	}
-	from := c.settled()
+	size, from := min(cmp.Or(c.Range, icmRange), icmRange), c.settled()
 	for range icmMaxRanges {
 		if from > head {
 			break
@@ -225,26 +207,21 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 		logs, err := nodes.Agreed(ctx, ups.Pool, nodes.FactLogs, sameLogs, func(ctx context.Context, n *nodes.Node) ([]node.EthLog, error) {
 			return nodes.Optional(n.EthLogsOf(ctx, of.Ref, contract, icmTopics, from, to))
 		})
-		outcome := scrape.OutcomeOf(err)
-		tooMany := to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout)
-		if tooMany && ctx.Err() == nil {
-			size = (to - from + 1) / 2
-			continue
-		}
-		if tooMany && from == c.settled() { // the time was not enough for the first range: the next run tries a smaller one
-			c.Range, c.Limited = max(size/2, 2*icmAgain), began
-		}
-		if err == nil {
+		switch outcome := scrape.OutcomeOf(err); {
+		case to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout):
+			if size = (to - from + 1) / 2; ctx.Err() == nil {
+				continue
+			}
+			c.Range = size // the time was not enough: the next run tries this
+		case err == nil:
 			err = t.take(ctx, ups, id, logs, from, to)
 		}
 		if err != nil {
 			return err
 		}
-		if size != cmp.Or(c.Range, icmRange) { // a range was accepted, after larger ones were refused, or in spite of the known limit
-			c.Range, c.Limited = size, began
-		}
 		c.Next, from = max(c.Next, to+1), to+1
 	}
+	c.Range = min(2*size, icmRange) // a gateway may accept more again: at most one refusal in each run
 	if from <= head {
 		out.Note("%s: more blocks than one run reads: the next run continues", of.Name)
 		return nil
@@ -276,7 +253,7 @@ func (t *icmOfChains) take(ctx context.Context, ups *collector.Upstreams, id str
 	}
 	for at, before := range c.Recent {
 		hash := hashes[at]
-		if at < from || at > to || hash == before.Hash {
+		if at < from || at > to || hash == before {
 			continue
 		}
 		if hash == "" {
@@ -286,14 +263,15 @@ func (t *icmOfChains) take(ctx context.Context, ups *collector.Upstreams, id str
 			}
 			hash = b.Hash
 		}
-		if hash != before.Hash {
+		if hash != before {
 			t.forget(id, at)
 			delete(c.Recent, at)
 		}
 	}
 	for _, l := range logs {
 		if at := uint64(l.BlockNumber); hashes[at] == l.BlockHash && !l.Removed {
-			c.Recent[at] = icmBlock{l.BlockHash, max(c.Recent[at].Nonce, t.add(id, l))}
+			c.Recent[at] = l.BlockHash
+			t.add(id, l)
 		}
 	}
 	return nil
@@ -320,19 +298,19 @@ func (t *icmOfChains) forget(chain string, at uint64) {
 	}
 }
 
-// add adds an event of a chain to its message, and returns the nonce of a sent message. A message may be sent again until its receipt arrives: its nonce is
-// then below that of messages that are no longer read.
-func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
+// add adds an event of a chain to its message. A message may be sent again until its receipt arrives: its nonce is then at most that of messages that no run
+// reads again.
+func (t *icmOfChains) add(chain string, l node.EthLog) {
 	at := uint64(l.BlockNumber)
 	if len(l.Topics) < 2 || !slices.Contains(icmTopics, l.Topics[0]) {
-		return 0
+		return
 	}
 	event, id, other := slices.Index(icmTopics, l.Topics[0]), strings.ToLower(l.Topics[1]), ""
 	if len(l.Topics) > 2 {
 		other = blockchainID(l.Topics[2])
 	}
 	m, known := t.Recent[id]
-	words := wordsOf(l.Data)
+	words, nonce := wordsOf(l.Data), uint64(0)
 	if event == icmSent && len(words) > 2 {
 		if i := words[0].Uint64() / 32; words[0].IsUint64() && i < uint64(len(words)) && words[i].IsUint64() {
 			nonce = words[i].Uint64()
@@ -340,7 +318,7 @@ func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 	}
 	again := event == icmSent && nonce <= t.Chains[chain].Nonce
 	if !known && (event == icmFeeAdded || again || t.Chains[other] == nil || len(t.Recent) >= icmMaxOfChains) {
-		return nonce
+		return
 	}
 	if !known {
 		m = icmMessage{Source: chain, Destination: other, At: time.Now(), Seen: time.Now(), Events: &icmEvents{}}
@@ -354,6 +332,7 @@ func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 		if first := e.Blocks[icmSent]; first > 0 {
 			at = min(at, first)
 		}
+		e.Nonce = nonce
 		if e.Token == "" && len(words) > 2 {
 			e.Token, e.Fee = words[1].Text(16), wire.BigInt{Int: words[2]}.Tokens(0)
 		}
@@ -369,7 +348,6 @@ func (t *icmOfChains) add(chain string, l node.EthLog) (nonce uint64) {
 	}
 	e.Blocks[event] = at
 	t.Recent[id] = m
-	return nonce
 }
 
 // wordsOf returns the words of 32 bytes that the data of a log has.
@@ -434,14 +412,10 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 			}
 		}
 	}
-	newest := map[icmPair]string{}
-	for id, m := range t.Recent {
-		on := m.pair()
-		if before, found := newest[on]; m.Status == data.ICMDelivered && (!found || m.Events.Blocks[icmReceived] > t.Recent[before].Events.Blocks[icmReceived]) {
-			newest[on] = id
-		}
-	}
-	for on, id := range newest {
+	for on, ids := range t.delivered() {
+		id := slices.MaxFunc(ids, func(a, b string) int {
+			return cmp.Compare(t.Recent[a].Events.Blocks[icmReceived], t.Recent[b].Events.Blocks[icmReceived])
+		})
 		if m := t.Recent[id]; m.Arrived.IsZero() && m.Events.Blocks[icmReceived] > 0 {
 			sent, arrived := at(on.source, m.Events.Blocks[icmSent]), at(on.destination, m.Events.Blocks[icmReceived])
 			if !sent.IsZero() && !arrived.IsZero() {
@@ -452,20 +426,27 @@ func (t *icmOfChains) date(ctx context.Context, ups *collector.Upstreams, out *m
 	}
 }
 
-// compareFees compares the fees of messages that wait with those of messages that were sent later and delivered.
-func (t *icmOfChains) compareFees() {
-	delivered := map[icmPair][]*icmEvents{}
-	for _, m := range t.Recent {
+// delivered returns the IDs of the delivered messages that a later run reads again.
+func (t *icmOfChains) delivered() map[icmPair][]string {
+	all := map[icmPair][]string{}
+	for id, m := range t.Recent {
 		if m.Status == data.ICMDelivered {
-			delivered[m.pair()] = append(delivered[m.pair()], m.Events)
+			all[m.pair()] = append(all[m.pair()], id)
 		}
 	}
+	return all
+}
+
+// compareFees compares the fees of messages that wait with those of messages that were sent later and delivered.
+func (t *icmOfChains) compareFees() {
+	delivered := t.delivered()
 	for _, m := range t.Recent {
 		if m.Status != data.ICMPending {
 			continue
 		}
-		for _, later := range delivered[m.pair()] {
-			e, fee := m.Events, later.Fee
+		for _, id := range delivered[m.pair()] {
+			e, later := m.Events, t.Recent[id].Events
+			fee := later.Fee
 			if e.Fee > 0 && later.Token != e.Token {
 				fee = 0
 			}
@@ -480,18 +461,16 @@ func (t *icmOfChains) compareFees() {
 func (t *icmOfChains) close() {
 	for id, m := range t.Recent {
 		on, source, destination := m.Events.Blocks, t.Chains[m.Source], t.Chains[m.Destination]
+		if on[icmSent] < source.settled() {
+			source.Nonce = max(source.Nonce, m.Events.Nonce)
+		}
 		final := m.Status == data.ICMDelivered || m.Status == "" || m.Status == data.ICMDeliveredSourceNotIndexed && source.Read.After(m.Seen)
 		if final && slices.Max(on[:icmReceived]) < source.settled() && slices.Max(on[icmReceived:]) < destination.settled() {
 			t.addToSums(id)
 		}
 	}
 	for _, c := range t.Chains {
-		for at, b := range c.Recent {
-			if at < c.settled() {
-				c.Nonce = max(c.Nonce, b.Nonce)
-				delete(c.Recent, at)
-			}
-		}
+		maps.DeleteFunc(c.Recent, func(at uint64, _ string) bool { return at < c.settled() })
 	}
 }
 

@@ -1,7 +1,6 @@
 package data
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/crypto/sha3"
 
 	"github.com/avax-exporter/avax-exporter/scrape"
+	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // Args are the parameters of a call, by name. A value is a string, a number, a list, or JSON. Nil, an empty string and an empty
@@ -155,9 +154,7 @@ func CheckEVMAddress(s string) error {
 	if !evmAddress.match.MatchString(s) || digits == lower || digits == strings.ToUpper(digits) {
 		return nil
 	}
-	hash := sha3.NewLegacyKeccak256()
-	hash.Write([]byte(lower))
-	for i, nibble := range hex.EncodeToString(hash.Sum(nil))[:len(lower)] {
+	for i, nibble := range wire.Keccak256(lower)[:len(lower)] {
 		if unicode.IsLetter(rune(digits[i])) && unicode.IsUpper(rune(digits[i])) != (nibble >= '8') {
 			return fmt.Errorf("%q: a digit is wrong, or its case: copy the address again; only if you are sure of the digits, write them in lower case", s)
 		}

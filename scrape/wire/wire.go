@@ -7,6 +7,7 @@
 package wire
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/crypto/sha3"
 )
 
 // Uint64 is a whole number from 0 to 2^64-1, exact, written as a number or as a string of decimal digits.
@@ -307,4 +309,11 @@ func quote(s string) string {
 		s = s[:maxLength] + "…"
 	}
 	return strconv.Quote(s)
+}
+
+// Keccak256 returns the hash that EVM chains use, in hex digits.
+func Keccak256(text string) string {
+	hash := sha3.NewLegacyKeccak256()
+	hash.Write([]byte(text))
+	return hex.EncodeToString(hash.Sum(nil))
 }
