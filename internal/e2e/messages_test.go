@@ -12,20 +12,24 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// lanes are the pairs of chains between which messages are sent.
-var lanes = [][2]string{{"C", "examplel1"}, {"examplel1", "C"}}
+// lanes are the pairs of chains between which messages are sent: each of three chains sends and receives some.
+var lanes = [][2]string{{"C", "examplel1"}, {"examplel1", "C"}, {"C", "examplepoa"}, {"examplepoa", "examplel1"}}
 
 // messagesWorld serves a network with blocks every second, and returns the environment of an exporter of three nodes.
 func messagesWorld(t *testing.T) (*simnet.Network, []string) {
 	t.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
 	urls := testworld.Serve(t, network)
-	for _, chain := range []string{"C", "examplel1"} {
+	chains := "AVAX_CHAINS=C"
+	for _, chain := range []string{"C", "examplel1", "examplepoa"} {
 		network.SetBlockPeriod(chain, time.Second)
+		if chain != "C" {
+			chains += "," + chain + "=" + network.Chain(chain).ID
+		}
 	}
 	return network, []string{
 		"AVAX_NODES=alpha=" + urls["alpha"] + ",bravo=" + urls["bravo"] + ",foxtrot=" + urls["foxtrot"],
-		"AVAX_CHAINS=C,examplel1=" + network.Chain("examplel1").ID, "AVAX_METRICS_URL=",
+		chains, "AVAX_METRICS_URL=",
 	}
 }
 
@@ -43,7 +47,7 @@ func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 	delivered := func(s testworld.Samples) float64 { return s.Sum("avax_icm_messages", `status="delivered"`) }
 	exporter := testworld.StartExporter(t, environment...)
 	exporter.Until("the chains were read once", func(s testworld.Samples) error {
-		if len(s.Of("avax_icm_chain_read_timestamp_seconds")) < 2 {
+		if len(s.Of("avax_icm_chain_read_timestamp_seconds")) < 3 {
 			return fmt.Errorf("%v", s.Of("avax_icm_chain_read_timestamp_seconds"))
 		}
 		return nil
@@ -51,7 +55,7 @@ func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 	time.Sleep(2 * time.Second) // a message is sent in a later block
 	began := time.Now()
 	for _, lane := range lanes {
-		network.SendICM(lane[0], lane[1], max(50*time.Millisecond, 50*time.Second/time.Duration(*messages)))
+		network.SendICM(lane[0], lane[1], max(100*time.Millisecond, 100*time.Second/time.Duration(*messages)))
 	}
 	least := 0.0
 	for kill := range killed {
