@@ -37,7 +37,7 @@ func main() {
 	if len(os.Args) > 1 && !slices.Contains([]string{"run", "demo"}, os.Args[1]) {
 		context.AfterFunc(ctx, func() { // a command that computes does not look at its context
 			time.Sleep(commandEnds)
-			fmt.Fprintln(os.Stderr, "avax-exporter:", os.Args[1]+": ended by a signal")
+			fmt.Fprintln(os.Stderr, "avax-exporter:", os.Args[1]+": "+endedBySignal)
 			os.Exit(1)
 		})
 	}
@@ -45,7 +45,9 @@ func main() {
 }
 
 // commandEnds is how long a command may run after a signal, to write what it has. The daemon has limits of its own.
-const commandEnds = 5 * time.Second
+const commandEnds = 2 * time.Second
+
+const endedBySignal = "ended by a signal"
 
 // command is a subcommand.
 type command struct {

@@ -153,11 +153,22 @@ func runMCP(ctx context.Context, args []string, _, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = mcpServer(exporter).Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: os.Stdout})
+	err = mcpServer(exporter).Run(ctx, &mcp.IOTransport{Reader: input(ctx), Writer: os.Stdout})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
+}
+
+// input returns the standard input until ctx ends. A read of the file itself would not end.
+func input(ctx context.Context) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, os.Stdin)
+		_ = w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(ctx.Err()) })
+	return r
 }
 
 // mcpServer returns a server with the tools.
