@@ -5,6 +5,9 @@ import "time"
 // Since is the annotation with the time of the first sign of a fault, in UTC.
 const Since = "since"
 
+// PagesWithin is the annotation with the time from the first sign of a fault to its page, at most. A shorter one may be recorded for the fault.
+const PagesWithin = "pages_within"
+
 // sinceLayout is the layout of the annotation.
 const sinceLayout = "2006-01-02 15:04:05 UTC"
 

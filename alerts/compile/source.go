@@ -72,6 +72,7 @@ type entry struct {
 	Summary, Description, Impact, Action string
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 	Since                                string // a query whose first result is the time of the first sign of the fault
+	PagesWithin                          string `yaml:"pages_within"` // the time from the first sign to the page, at most
 
 	Suppresses []suppression
 	Tiers      []entry
@@ -291,7 +292,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		since = "<with " + t.Since + "><its moment><end>"
 	}
 	for name, text := range map[string]string{
-		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
+		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since, "pages_within": t.PagesWithin,
 	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)

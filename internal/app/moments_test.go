@@ -156,6 +156,69 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 	})
 }
 
+// From the first sample of a fault on, each page and each answer about a node says when the fault pages. This time does not get later, and is true.
+func TestPageSaysWhenItPagesFromTheFirstSample(t *testing.T) {
+	t.Parallel()
+	const evaluation = 30 * time.Second
+	for name, story := range map[string]struct {
+		alert, severity string
+		begin           func(w *world)
+	}{
+		"a chain bootstraps":     {"AvaxChainNotBootstrapped", "warn", func(w *world) { w.Node("bravo").SetChain("C", simnet.Bootstrapping) }},
+		"a node does not answer": {"AvaxNodeDown", "bad", func(w *world) { w.Node("bravo").Stop() }},
+		"a disk is full":         {"AvaxNodeDiskLow", "bad", func(w *world) { w.Node("bravo").FillDisk(0, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+				time.Sleep(10 * time.Minute)
+				began := time.Now()
+				story.begin(w)
+				var latest time.Time
+				for time.Since(began) < 100*time.Second {
+					time.Sleep(time.Second)
+					for _, path := range []string{"/", "/alerts", "/node/bravo"} {
+						_, text := w.Get(t, path)
+						now := page{t, fmt.Sprintf("%s, %v after: %s", name, time.Since(began), path), text}
+						level, title, _ := now.headline()
+						if level == "well" && latest.IsZero() {
+							continue // no sample of it yet
+						}
+						left := pagesIn.FindStringSubmatch(title)
+						if level != story.severity || !strings.HasPrefix(title, "bravo: ") || left == nil {
+							t.Fatalf("%s: %s: %s", now.what, level, title)
+						}
+						at := time.Now().Add(must.Get(time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", " ", "").Replace(left[1])))(t))
+						if latest.IsZero() {
+							latest = at
+						}
+						if at.After(latest.Add(5 * time.Second)) {
+							t.Fatalf("%s: %s, first %v", now.what, title, latest)
+						}
+					}
+					if latest.IsZero() {
+						continue
+					}
+					_, answer := w.Get(t, "/explain?name="+story.alert+"&target=bravo&why=0")
+					if !regexp.MustCompile("it pages (in|within) \\d|is pending|is firing").MatchString(answer) {
+						t.Fatalf("%v after: %s", time.Since(began), answer)
+					}
+				}
+				time.Sleep(time.Until(latest))
+				paged := func() bool {
+					return slices.ContainsFunc(w.Alerts(t), func(a apptest.Alert) bool {
+						return a.Labels["alertname"] == story.alert && a.Labels["severity"] == "page"
+					})
+				}
+				if time.Sleep(2 * evaluation); !paged() {
+					t.Errorf("%s does not page at %v", story.alert, latest)
+				}
+			})
+		})
+	}
+}
+
+var pagesIn = regexp.MustCompile(`; pages (?:in|within) ((?:\d+ (?:min|s) ?)+)`)
+
 // The action belongs to the fault in the title, from its first moments, and the page says when it pages. What follows from the fault has no action of its own.
 func TestActionBelongsToTheFault(t *testing.T) {
 	t.Parallel()

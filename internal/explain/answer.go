@@ -90,7 +90,7 @@ const nothing = "Nothing to do."
 func (e *explanation) coming(name string) string {
 	faults := e.about(`avax:fault_since_timestamp_seconds{alert="` + name + `"}`)
 	if len(faults) == 0 {
-		return ""
+		return e.notFound(name)
 	}
 	text := "does not fire yet: the fault lasts for " + words.Span(e.now.Sub(words.UnixTime(float64(faults[0].Value))))
 	for _, p := range e.about(`avax:fault_pages_timestamp_seconds{alert="` + name + `"}`) {
@@ -99,6 +99,16 @@ func (e *explanation) coming(name string) string {
 		}
 	}
 	return text
+}
+
+// notFound says the same about a fault that the rules have not found yet.
+func (e *explanation) notFound(name string) string {
+	for _, f := range e.faults {
+		if left := f.Pages.Sub(e.now); f.Alert == name && e.isAbout(model.Metric{"node": model.LabelValue(f.Node)}) && left > 0 {
+			return "does not fire yet: the fault lasts for " + words.Span(e.now.Sub(f.Since)) + ", and it pages within " + words.Exact(left) + " if nothing changes"
+		}
+	}
+	return ""
 }
 
 // others returns the names of other active alerts about the target, with the severity of each.

@@ -165,14 +165,22 @@ func hasLabels(alert, rule map[string]string) bool {
 	return true
 }
 
+// Fault is a state of a node that an alert is about, before the rules have found it.
+type Fault struct {
+	Alert, Node  string
+	Since, Pages time.Time // zero: not known
+}
+
 // Of explains an alert or a family for one target: a node, a chain, an ID or any other label value. Without a target it explains all
-// targets. An UnknownError means that the name or the target does not exist.
-func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time) (Explanation, error) {
+// targets. faults are those that the rules may not have found yet. An UnknownError means that the name or the target does not exist.
+func Of(ctx context.Context, source alerting.Source, jobs []*metric.Job, name, target string, now time.Time, faults ...Fault) (Explanation, error) {
 	groups, err := source.Groups(ctx)
 	if err != nil {
 		return Explanation{}, err
 	}
-	return newExplanation(ctx, source, groups, jobs, target, now).of(name)
+	e := newExplanation(ctx, source, groups, jobs, target, now)
+	e.faults = faults
+	return e.of(name)
 }
 
 func (e *explanation) of(name string) (Explanation, error) {
@@ -212,6 +220,7 @@ type explanation struct {
 	jobs   []*metric.Job
 	groups []alerting.Group
 	target string
+	faults []Fault
 	names  []string          // the target's names and IDs
 	called map[string]string // names that the configuration gives, by ID or address
 	now    time.Time

@@ -66,7 +66,8 @@ type presence struct {
 	completeSince time.Time       // since when nothing is missing; zero if something is
 	unseen        bool            // whether it left before the exporter started
 	seenComplete  bool            // whether nothing was missing since the exporter started
-	bootstraps    time.Time       // since when its state is that chains bootstrap; zero if it is not, or perhaps was before the exporter started
+	fact          *metric.Family  // what its state is about, for a state that lasts
+	factSince     time.Time       // since when; zero if perhaps since before the exporter started
 }
 
 // See remembers what the nodes report. From then on, the verdicts of the status know which nodes have restarted.
@@ -92,14 +93,26 @@ func (r *Restarts) See(st *Status) {
 			r.nodes[n.Name] = p
 		}
 		p.see(st, n, first)
-		if n.State.about != chainBootstrapped.Family {
-			p.bootstraps, p.seenComplete = time.Time{}, p.seenComplete || !p.completeSince.IsZero()
-			continue
+		p.seeState(st, n)
+	}
+}
+
+// seeState sets since when a node has its state, if the exporter has seen it without it, and whether a chain that bootstraps pages: one that was bootstrapped
+// before does.
+func (p *presence) seeState(st *Status, n *Node) {
+	s := &n.State
+	if s.about == chainBootstrapped.Family {
+		for name, c := range n.chains {
+			s.pages = s.pages || p.chains[name] && (c.Bootstrapped.Is(0) || c.Bootstraps)
 		}
-		if p.bootstraps.IsZero() && p.seenComplete {
-			p.bootstraps = st.At
+	}
+	if s.about != p.fact {
+		if p.fact, p.factSince = s.about, (time.Time{}); p.seenComplete {
+			p.factSince = st.At
 		}
-		n.State.Since = p.bootstraps
+	}
+	if p.seenComplete = p.seenComplete || !p.completeSince.IsZero(); s.about == chainBootstrapped.Family || s.about == diskFree.Family {
+		s.Since = p.factSince
 	}
 }
 

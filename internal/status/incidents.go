@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 )
@@ -21,6 +22,7 @@ type Incident struct {
 	Unread   bool      // there are no samples of nodes
 	Since    time.Time // the first sign of the fault; zero if it is not known
 	Pages    time.Time // when it pages, or has paged; zero if it is not known, or no page is on its way
+	AtLatest bool      // Pages is the latest time at which it pages
 	Do       string    // the first action; the alert's own if one is active
 	Err      error     // why it is so; may be nil
 	Effects  []*Active // pending alerts that the fact explains; they are in no problem
@@ -30,10 +32,15 @@ type Incident struct {
 	over  bool // only an alert remembers it
 }
 
-// Expected is when faults began, and when they page if nothing changes, as the rules record it before an alert is active.
-type Expected map[[2]string]*expected // by name of the alert and name of the node
+// Expected is when faults began, and when they page if nothing changes: as the rules record it before an alert is active, and before that from the states of
+// the nodes.
+type Expected map[[2]string]*Times // by name of the alert and name of the node
 
-type expected struct{ since, pages time.Time }
+// Times are those of a fault; zero: not known.
+type Times struct {
+	Since, Pages time.Time
+	AtLatest     bool // it may page before
+}
 
 // ExpectedQuery returns the series of ExpectedOf.
 const ExpectedQuery = `{__name__=~"avax:fault_(since|pages)_timestamp_seconds"}`
@@ -42,10 +49,10 @@ const ExpectedQuery = `{__name__=~"avax:fault_(since|pages)_timestamp_seconds"}`
 func ExpectedOf(vector model.Vector) Expected {
 	all := Expected{}
 	for _, s := range vector {
-		of := entry(all, [2]string{string(s.Metric["alert"]), string(s.Metric["node"])}, func() *expected { return &expected{} })
-		at := &of.pages
+		of := entry(all, [2]string{string(s.Metric["alert"]), string(s.Metric["node"])}, func() *Times { return &Times{} })
+		at := &of.Pages
 		if s.Metric[model.MetricNameLabel] == "avax:fault_since_timestamp_seconds" {
-			at = &of.since
+			at = &of.Since
 		}
 		if t := words.UnixTime(float64(s.Value)); at.IsZero() || t.Before(*at) { // replicas
 			*at = t
@@ -141,7 +148,7 @@ func (f *fact) alone(al *Alerts, together *Active) {
 // Incidents returns the faults, the worst first. Nodes that do not answer lead, because other faults may be their effects, unless that is known for a day or
 // silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
 func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
-	st.expect(when)
+	when = st.Expect(al, when)
 	claimed := map[*Active]bool{}
 	for _, f := range st.facts() {
 		one := &Incident{
@@ -196,14 +203,27 @@ func (st *Status) isOver(al *Alerts, a *Active) bool {
 	return n != nil && n.Up.Is(1) && !n.since.IsZero() && st.At.Sub(n.since) >= backFor && al.reads(a, nodeUp.Family)
 }
 
-// expect sets since when nodes do not answer, if this process does not know it: it started later.
-func (st *Status) expect(when Expected) {
+// Expect adds to what the rules have recorded what follows from the states of nodes: a rule says within what time it pages. The rules find a state some time
+// after its first sample. It sets since when nodes do not answer, if this process does not know it: it started later.
+func (st *Status) Expect(al *Alerts, when Expected) Expected {
+	all := Expected{}
 	for key, of := range when {
-		if n := st.nodeByName[key[1]]; n != nil && n.State.NoAnswer && n.State.Since.IsZero() && !of.since.IsZero() {
-			n.State.Since = of.since
-			n.State.Text = noAnswer + " for " + words.Exact(st.At.Sub(of.since))
+		all[key] = of
+		if n := st.nodeByName[key[1]]; n != nil && n.State.NoAnswer && n.State.Since.IsZero() && !of.Since.IsZero() {
+			n.State.Since = of.Since
+			n.State.Text = noAnswer + " for " + words.Exact(st.At.Sub(of.Since))
 		}
 	}
+	for _, n := range st.Nodes {
+		if s := n.State; s.pages && !s.Since.IsZero() {
+			for name, within := range al.pagesWithin(s.about) {
+				if key := [2]string{name, n.Name}; all[key] == nil {
+					all[key] = &Times{s.Since, s.Since.Add(within), true}
+				}
+			}
+		}
+	}
+	return all
 }
 
 // order removes the effects of incidents from the problems, and sorts the problems like their incidents. Problems whose cause is over come last.
@@ -254,16 +274,24 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 	if f == nil || f.about == nil {
 		return
 	}
+	var latest time.Time
 	paged := i.Cause != nil && i.Cause.Firing && i.Cause.Severity == Bad // then it is known when
 	for _, name := range al.namesAbout(f.about) {
 		for _, node := range f.names {
 			if of := when[[2]string{name, node}]; of != nil {
-				earliest(&i.Since, of.since)
-				if !paged {
-					earliest(&i.Pages, of.pages)
+				earliest(&i.Since, of.Since)
+				switch {
+				case paged:
+				case of.AtLatest:
+					earliest(&latest, of.Pages)
+				default:
+					earliest(&i.Pages, of.Pages)
 				}
 			}
 		}
+	}
+	if i.Pages.IsZero() && !latest.IsZero() {
+		i.Pages, i.AtLatest = latest, true
 	}
 }
 
@@ -277,6 +305,20 @@ func (al *Alerts) namesAbout(f *metric.Family) (names []string) {
 		}
 	}
 	return names
+}
+
+// pagesWithin returns within what time from the first sign alerts about a family page, by name: as their rules say, and an evaluation finds it.
+func (al *Alerts) pagesWithin(f *metric.Family) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for _, g := range al.Groups {
+		for i := range g.Rules {
+			r := &g.Rules[i]
+			if within, err := model.ParseDuration(r.Annotations[alerts.PagesWithin]); err == nil && al.reads(&Active{Rule: r}, f) {
+				all[r.Name] = time.Duration(within) + g.Interval.Duration()
+			}
+		}
+	}
+	return all
 }
 
 // sameSubject reports whether two alerts are about the same.
@@ -325,6 +367,8 @@ func (i *Incident) Next(now time.Time) string {
 		return ""
 	case fires && i.Cause.Severity == Bad:
 		return "pages since " + words.ClockTime(now, i.Pages)
+	case i.AtLatest && left > 0:
+		return "pages within " + words.Exact(left)
 	default:
 		return due("pages", left)
 	}

@@ -69,6 +69,7 @@ type State struct {
 	Since    time.Time // zero: not known
 
 	about *metric.Family // the value of an alert about this fact is computed from this family first; nil: no alert is about it
+	pages bool           // whether this alert pages if the state lasts
 }
 
 var nodeFields = []field[Node]{
@@ -280,7 +281,7 @@ func (st *Status) readStates() {
 			}
 			n.State = notUp(st.At, last, failures[name])
 		case n.diskFull():
-			n.State = State{Severity: Bad, Text: "disk full", Do: freeDisk, about: diskFree.Family}
+			n.State = State{Severity: Bad, Text: "disk full", Do: freeDisk, about: diskFree.Family, pages: true}
 			if n.DiskFree.Known && n.DiskFree.V > 0 {
 				n.State.Text += ", " + words.Percent(n.DiskFree.V) + " free"
 			}
@@ -332,7 +333,7 @@ func notUp(now, answered time.Time, why error) State {
 	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
 		return State{Severity: Warn, Text: "rejects the exporter" + lasts, Err: why, Since: answered}
 	}
-	return State{Severity: Bad, Text: noAnswer + lasts, NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family}
+	return State{Severity: Bad, Text: noAnswer + lasts, NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family, pages: true}
 }
 
 const noAnswer = "no answer"

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
@@ -416,6 +417,35 @@ func TestBootstrapFromBeforeTheStartHasNoBegin(t *testing.T) {
 	for _, when := range []time.Duration{5 * time.Second, time.Minute} {
 		if since := seen(after, when, "0"); !since.Equal(now.Add(5 * time.Second)) {
 			t.Errorf("%s after it was complete: since %s", when, since)
+		}
+	}
+}
+
+// A chain that bootstraps pages if it was bootstrapped before, and not in its first bootstrap.
+func TestFirstBootstrapAnnouncesNoPage(t *testing.T) {
+	rule := alerting.Rule{Name: "Bootstraps", Query: "avax_node_chain_bootstrapped == 0", Annotations: map[string]string{"pages_within": "10m"}}
+	al := &Alerts{Groups: []alerting.Group{{Interval: 15, Rules: []alerting.Rule{rule}}}, families: map[*alerting.Rule]string{}}
+	for samples, want := range map[string]time.Duration{
+		`avax_node_chain_bootstrapped{node="a",chain="P"} 0`: 10*time.Minute + 15*time.Second,
+		`avax_node_chain_bootstrapped{node="a",chain="P"} 1
+avax_node_chain_bootstrapped{node="a",chain="L"} 0`: 0,
+		`avax_node_chain_bootstrapped{node="a",chain="P"} 1`: 0,
+	} {
+		var restarts Restarts
+		var times *Times
+		for i, chains := range []string{`avax_node_chain_bootstrapped{node="a",chain="P"} 1`, samples} {
+			up, bootstrap := run(t, "up", `avax_node_up{node="a"} 1`), run(t, "bootstrap", chains)
+			up.Target.Node, bootstrap.Target.Node = "a", "a"
+			then := now.Add(time.Duration(i) * time.Minute)
+			for _, r := range []*metric.Run{&up, &bootstrap} {
+				r.At, r.Until = then, then.Add(time.Minute)
+			}
+			st := at(then, nil, up, bootstrap)
+			restarts.See(st)
+			times = st.Expect(al, nil)[[2]string{"Bootstraps", "a"}]
+		}
+		if want == 0 && times != nil || want > 0 && (times == nil || times.Pages.Sub(times.Since) != want) {
+			t.Errorf("%s: %v, want %v", samples, times, want)
 		}
 	}
 }

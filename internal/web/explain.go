@@ -16,6 +16,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 )
 
@@ -48,7 +49,8 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 			}
 			return explain.At(ctx, s.source(), kept, name, target, at)
 		}
-		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, time.Now())
+		now := time.Now()
+		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, now, s.faults(ctx, now)...)
 	})
 	var unknown explain.UnknownError
 	var failed *apiError
@@ -70,6 +72,18 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, answer.Text(r.FormValue("why") != "0"))
 	}
+}
+
+// faults returns the faults of nodes that alerts are about, also those that the rules have not found yet.
+func (s *Site) faults(ctx context.Context, now time.Time) (all []explain.Fault) {
+	groups, err := s.groups(ctx)
+	if err != nil {
+		return nil
+	}
+	for key, of := range s.statusAt(now).Expect(status.AlertsOf(groups, notify.Inhibition{}, nil), nil) {
+		all = append(all, explain.Fault{Alert: key[0], Node: key[1], Since: of.Since, Pages: of.Pages})
+	}
+	return all
 }
 
 // pastTime reads a time in UTC: a time of day, which is the last one, or a date with a time. It returns zero for no text.
