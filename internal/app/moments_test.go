@@ -219,6 +219,51 @@ func TestPageSaysWhenItPagesFromTheFirstSample(t *testing.T) {
 
 var pagesIn = regexp.MustCompile(`; pages (?:in|within) ((?:\d+ (?:min|s) ?)+)`)
 
+// Once a node answers again, no page says that it does not, although the rules find it later. If it is silent again within a minute, the page was not green.
+func TestPageBelievesTheNodeThatIsBack(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
+				time.Sleep(10 * time.Minute)
+				watch := func(what string, long time.Duration, check func(now page, level, title string)) {
+					for end := time.Now().Add(long); time.Now().Before(end); {
+						time.Sleep(time.Second)
+						for _, path := range []string{"/", "/alerts", "/node/bravo"} {
+							_, text := w.Get(t, path)
+							now := page{t, fmt.Sprintf("%s, %v before its end: %s", what, time.Until(end), path), text}
+							level, title, _ := now.headline()
+							check(now, level, title)
+						}
+					}
+				}
+				before := []time.Duration{30 * time.Second, 90 * time.Second, 6 * time.Minute} // nothing fires, a warning, and a page
+				for _, long := range before {
+					each(stop, func(n string) { w.Node(n).Stop() })
+					time.Sleep(long)
+					each(stop, func(n string) { w.Node(n).Start() })
+					watch(fmt.Sprintf("back after %v", long), 30*time.Second, func(now page, level, title string) {
+						back := !w.aNodeIsDown()
+						if back && strings.Contains(title, "no answer") && !strings.HasPrefix(title, "Just over: ") {
+							t.Errorf("%s: %s", now.what, title)
+						}
+						if back && level == "bad" {
+							t.Errorf("%s: %s: %s", now.what, level, title)
+						}
+						if level == "well" && long > time.Minute {
+							t.Errorf("%s: green: %s", now.what, title)
+						}
+						if strings.Contains(now.text, "Read the log and start the node") && back {
+							t.Errorf("%s: the action is about what is over: %s", now.what, title)
+						}
+					})
+					time.Sleep(30 * time.Minute)
+				}
+			})
+		})
+	}
+}
+
 // The action belongs to the fault in the title, from its first moments, and the page says when it pages. What follows from the fault has no action of its own.
 func TestActionBelongsToTheFault(t *testing.T) {
 	t.Parallel()

@@ -155,7 +155,7 @@ func (e *explanation) since(r alerting.Rule, a alerting.Alert) string {
 		left := max(0, a.ActiveAt.Add(r.For.Duration()).Sub(e.now))
 		return "pending for " + long + " and fires in " + words.Exact(left)
 	case !a.KeepFiringSince.IsZero():
-		return "over since " + words.Span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + words.Span(r.KeepFiringFor.Duration())
+		return "over for " + words.Span(e.now.Sub(a.KeepFiringSince)) + ", kept for " + words.Span(r.KeepFiringFor.Duration())
 	}
 	return "firing for " + long
 }

@@ -58,6 +58,9 @@ type Active struct {
 	incident int // see incidents
 
 	do string // what to do instead of the action of the rule: see fact.alone
+
+	left     time.Time // since when the samples of its node deny it, which the rules have not found yet; zero if they do not
+	returned bool      // it is kept, and the newest samples say that its cause has returned
 }
 
 // order is the first key of the order of alerts.
@@ -99,12 +102,23 @@ func deadline(r *alerting.Rule, value float64, now time.Time) (at time.Time) {
 }
 
 // Kept reports whether the alert only fires because of keep_firing_for: its cause is over.
-func (a *Active) Kept() bool { return !a.KeepFiringSince.IsZero() }
+func (a *Active) Kept() bool { return !a.KeepFiringSince.IsZero() && !a.returned }
 
-// Urgency returns the color of the alert. An alert whose cause is over is no problem.
-func (a *Active) Urgency() Urgency {
+// Over reports whether the cause of the alert is over.
+func (a *Active) Over() bool { return a.Kept() || !a.left.IsZero() }
+
+// OverSince returns since when the cause is over.
+func (a *Active) OverSince() time.Time {
 	if a.Kept() {
-		return Urgency{Severity: Well}
+		return a.KeepFiringSince
+	}
+	return a.left
+}
+
+// Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return.
+func (a *Active) Urgency() Urgency {
+	if a.Over() {
+		return Urgency{Severity: Note}
 	}
 	return Urgency{a.Severity, !a.Firing}
 }
@@ -120,7 +134,7 @@ func (a *Active) Fires() time.Time { return a.ActiveAt.Add(a.Rule.For.Duration()
 
 // Action returns the first action that the alert recommends. There is none if its cause is over.
 func (a *Active) Action() string {
-	if a.Kept() {
+	if a.Over() {
 		return ""
 	}
 	if do := cmp.Or(a.do, a.Annotations["action"]); do != "" {
@@ -186,7 +200,7 @@ type Alerts struct {
 	Broken    []alerting.Rule
 	Firing    int
 	Pending   int
-	Over      int // only kept firing
+	Over      int // of which the cause is over
 
 	byLabel  map[[2]string][]*Active
 	families map[*alerting.Rule]string // the first family from which the value of a rule is computed

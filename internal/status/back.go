@@ -57,17 +57,18 @@ type told struct {
 // presence is what is remembered about a node.
 type presence struct {
 	up, seenUp    bool
-	since         time.Time       // see Node
-	chains        map[string]bool // that were bootstrapped when nothing was missing
-	health        bool            // whether it reported its health
-	connected     Value           // share of the stake when nothing was missing
-	awaySince     time.Time       // when it stopped answering, or was seen to restart; zero if it did neither, or is back
-	silent        bool            // whether it stopped answering then: nobody knows whether it restarted
-	completeSince time.Time       // since when nothing is missing; zero if something is
-	unseen        bool            // whether it left before the exporter started
-	seenComplete  bool            // whether nothing was missing since the exporter started
-	fact          *metric.Family  // what its state is about, for a state that lasts
-	factSince     time.Time       // since when; zero if perhaps since before the exporter started
+	since         time.Time                    // see Node
+	chains        map[string]bool              // that were bootstrapped when nothing was missing
+	health        bool                         // whether it reported its health
+	connected     Value                        // share of the stake when nothing was missing
+	awaySince     time.Time                    // when it stopped answering, or was seen to restart; zero if it did neither, or is back
+	silent        bool                         // whether it stopped answering then: nobody knows whether it restarted
+	completeSince time.Time                    // since when nothing is missing; zero if something is
+	unseen        bool                         // whether it left before the exporter started
+	seenComplete  bool                         // whether nothing was missing since the exporter started
+	fact          *metric.Family               // what its state is about, for a state that lasts
+	factSince     time.Time                    // since when; zero if perhaps since before the exporter started
+	left          map[*metric.Family]time.Time // when its state was last about something that it no longer is about, within backFor
 }
 
 // See remembers what the nodes report. From then on, the verdicts of the status know which nodes have restarted.
@@ -89,7 +90,7 @@ func (r *Restarts) See(st *Status) {
 			continue
 		}
 		if first {
-			p = &presence{up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}}
+			p = &presence{up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}, left: map[*metric.Family]time.Time{}}
 			r.nodes[n.Name] = p
 		}
 		p.see(st, n, first)
@@ -106,7 +107,12 @@ func (p *presence) seeState(st *Status, n *Node) {
 			s.pages = s.pages || p.chains[name] && (c.Bootstrapped.Is(0) || c.Bootstraps)
 		}
 	}
+	delete(p.left, s.about)
+	maps.DeleteFunc(p.left, func(_ *metric.Family, at time.Time) bool { return st.At.Sub(at) >= backFor })
 	if s.about != p.fact {
+		if p.fact != nil {
+			p.left[p.fact] = st.At
+		}
 		if p.fact, p.factSince = s.about, (time.Time{}); p.seenComplete {
 			p.factSince = st.At
 		}
@@ -114,6 +120,7 @@ func (p *presence) seeState(st *Status, n *Node) {
 	if p.seenComplete = p.seenComplete || !p.completeSince.IsZero(); s.about == chainBootstrapped.Family || s.about == diskFree.Family {
 		s.Since = p.factSince
 	}
+	n.left = maps.Clone(p.left)
 }
 
 func (p *presence) see(st *Status, n *Node, first bool) {

@@ -125,7 +125,7 @@ func (f *fact) has(a *Active) bool {
 
 // isAbout reports whether an alert is about the fact. An alert without a node is about all nodes.
 func (f *fact) isAbout(al *Alerts, a *Active) bool {
-	return !a.Kept() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about)
+	return !a.Over() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about)
 }
 
 // explains reports whether an alert that does not fire yet is an effect: the node does not answer, or its chain bootstraps.
@@ -149,20 +149,30 @@ func (f *fact) alone(al *Alerts, together *Active) {
 // silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
 func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	when = st.Expect(al, when)
+	st.compare(al)
 	claimed := map[*Active]bool{}
 	for _, f := range st.facts() {
 		one := &Incident{
 			Subjects: f.shown, Fact: f.Text, Severity: f.Severity, NoAnswer: f.NoAnswer, Unread: f.unread, Since: f.Since, Do: f.Do, Err: f.Err, named: f.about != nil,
 		}
+		ofOther := false // whether the fact is an effect of what another alert is about
 		for _, a := range al.All {
 			switch root := a.Root(); {
 			case f.isAbout(al, a):
-				one.Cause = cmp.Or(one.Cause, root)
+				if root.Over() {
+					root = a
+				}
+				if ofOther = ofOther || !f.NoAnswer && st.nodeByName[f.names[0]] != nil && root != a && !al.reads(root, f.about); !ofOther {
+					one.Cause = cmp.Or(one.Cause, root)
+				}
 				claimed[a] = true
 			case f.explains(a):
 				one.Effects = append(one.Effects, a)
 				claimed[a] = true
 			}
+		}
+		if ofOther { // the alert that suppresses it leads
+			continue
 		}
 		f.alone(al, one.Cause)
 		one.complete(al, when, f)
@@ -171,7 +181,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 		})
 		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
 			aboutPart := f.NoAnswer && a.Labels["chain"] != "" // a chain of the node that does not answer
-			return one.Cause == nil && !claimed[a] && !a.Kept() && a.Severity >= f.Severity && f.has(a) && !aboutPart && (a.Firing || f.about == nil)
+			return one.Cause == nil && !claimed[a] && !a.Over() && a.Severity >= f.Severity && f.has(a) && !aboutPart && (a.Firing || f.about == nil)
 		})
 		if !exceeded {
 			all = append(all, one)
@@ -181,7 +191,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 		one := &Incident{}
 		for _, a := range p.Alerts {
 			over := st.isOver(al, a)
-			if !claimed[a] && !a.Kept() && (one.Cause == nil || one.over && !over) {
+			if !claimed[a] && !a.Over() && (one.Cause == nil || one.over && !over) {
 				one.Cause, one.over = a, over
 			}
 		}
@@ -194,6 +204,41 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	slices.SortStableFunc(all, compareIncidents)
 	al.order(all)
 	return all
+}
+
+// compare compares alerts with the newest samples, which the rules find some time later: nodes answer again, chains are bootstrapped, or a node is silent again
+// while its alert is kept.
+func (st *Status) compare(al *Alerts) {
+	for _, a := range al.All {
+		var left time.Time
+		n, silence := st.nodeByName[a.Labels["node"]], al.reads(a, nodeUp.Family)
+		switch {
+		case n != nil && silence && n.Down():
+			a.returned = !a.KeepFiringSince.IsZero()
+		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
+			left = n.left[nodeUp.Family]
+		case n != nil && al.reads(a, chainBootstrapped.Family):
+			left = n.left[chainBootstrapped.Family]
+		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
+			for _, n := range st.Nodes {
+				if at := n.left[nodeUp.Family]; at.After(left) {
+					left = at
+				}
+			}
+		}
+		switch fires := a.Firing && a.shown(); {
+		case a.returned && fires:
+			al.Over, al.Firing = al.Over-1, al.Firing+1
+		case left.IsZero() || a.Kept():
+		case fires:
+			al.Over, al.Firing = al.Over+1, al.Firing-1
+		case a.shown():
+			al.Over, al.Pending = al.Over+1, al.Pending-1
+		}
+		if !a.Kept() {
+			a.left = left
+		}
+	}
 }
 
 // isOver reports whether the node of an alert has answered for backFor, so that only the expression of the alert remembers the fault, such as a loop of
@@ -263,7 +308,7 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 	if i.Cause != nil {
 		i.Do, i.Severity = cmp.Or(i.Cause.Action(), i.Do), max(i.Severity, i.Cause.Severity)
 		for _, a := range al.All { // the tiers of the alert, and the alerts of other nodes with the same fault
-			if !a.Kept() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {
+			if !a.Over() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {
 				earliest(&i.Since, a.Since())
 				if a.Severity == Bad {
 					earliest(&i.Pages, a.Fires())

@@ -33,8 +33,9 @@ type Node struct {
 	FailingChecks                              []FailingCheck
 	chains                                     map[string]*NodeChain
 	network, networkID                         string
-	since                                      time.Time // when it was last silent or changed its identity; zero if this is not known
-	protocol                                   int       // RPC protocol version between the node and its plugins; 0 if not known
+	left                                       map[*metric.Family]time.Time // see presence
+	since                                      time.Time                    // when it was last silent or changed its identity; zero if this is not known
+	protocol                                   int                          // RPC protocol version between the node and its plugins; 0 if not known
 }
 
 // NodeChain is a chain as one node reports it.

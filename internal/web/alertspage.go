@@ -103,7 +103,7 @@ func (v *view) alertCard(p *status.Problem) g.Node {
 		h.Div(h.Class("why"),
 			g.If(v.action(worst) != "", h.P(prose(v.action(worst)))),
 			// The description of a pending alert does not apply yet, and that of an alert whose cause is over no longer.
-			g.If(worst.Firing && !worst.Kept(), g.Group{text("description"), text("impact")}),
+			g.If(worst.Firing && !worst.Over(), g.Group{text("description"), text("impact")}),
 			h.P(v.runbookLink(worst)), v.effects(p)),
 	)
 }

@@ -113,10 +113,13 @@ func (v *view) alertHeadline() headline {
 	}
 	if len(v.Problems) > 0 {
 		worst := v.Problems[0].Worst()
-		return headline{status.Well, "No active alerts", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
+		return headline{status.Note, justOver + v.titleOf(worst), strings.ToUpper(stateOf(worst, v.At)[:1]) + stateOf(worst, v.At)[1:] + "."}
 	}
 	return headline{severity: status.Well, title: "No active alerts"}
 }
+
+// justOver begins the title of an alert whose cause is over.
+const justOver = "Just over: "
 
 // A start ends. What it still lacks after these times is a fault.
 const (
@@ -176,7 +179,7 @@ func (v *view) action(a *status.Active) string {
 // what these days cost.
 func (v *view) amount(a *status.Active) string {
 	days := fmt.Sprintf("%d days", staking.TopUpDays)
-	if a.Kept() || !v.AboutBalance(a) || strings.Contains(a.Action(), days) {
+	if a.Over() || !v.AboutBalance(a) || strings.Contains(a.Action(), days) {
 		return ""
 	}
 	var sum uint64

@@ -157,8 +157,10 @@ func (v *view) state(a *status.Active) string {
 // stateOf returns since when an alert fires, when it will fire, or when it clears.
 func stateOf(a *status.Active, now time.Time) string {
 	switch {
+	case a.Over() && !a.Kept():
+		return "over for " + words.Span(now.Sub(a.OverSince())) + ", ends with the next evaluation unless it returns"
 	case a.Kept():
-		over := "over since " + words.Span(now.Sub(a.KeepFiringSince))
+		over := "over for " + words.Span(now.Sub(a.KeepFiringSince))
 		if left := a.KeepFiringSince.Add(a.Rule.KeepFiringFor.Duration()).Sub(now); left > 0 {
 			over += ", clears in " + words.Span(left) + " unless it returns"
 		}

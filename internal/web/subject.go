@@ -73,7 +73,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		if !its(a) {
 			continue
 		}
-		if worst == nil {
+		if worst == nil || worst.Over() && !a.Over() {
 			worst = a
 		}
 		if a.SuppressedBy != nil && a.SuppressedBy.Rule.Name != a.Rule.Name {
@@ -117,7 +117,10 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 	}
 	if worst != nil && worst.Urgency().Severity >= title.severity && !v.isFact(name) {
 		title = headline{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
-		if worst.Deadline.IsZero() || worst.Kept() {
+		if worst.Over() {
+			title.title = justOver + title.title
+		}
+		if worst.Deadline.IsZero() || worst.Over() {
 			title.title += ", " + stateOf(worst, v.At)
 		}
 		if root := worst.Root(); root != worst && root.Rule.Name != worst.Rule.Name {

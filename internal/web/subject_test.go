@@ -70,7 +70,7 @@ func TestNodePageShowsWhatIsAboutTheNode(t *testing.T) {
 	demand(t, read(t, ask(t, s, http.MethodGet, "/runbook/AvaxNodeDown").Body), "<h2>Meaning</h2>", "<table>", "<code>main.log</code>")
 }
 
-// An alert that only keep_firing_for keeps is over: it has no colour and no action, and comes last.
+// An alert that only keep_firing_for keeps is over: it is a note without an action, and comes last.
 func TestAlertsThatAreOverSaySo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := siteWith(t, `avax_node_up{node="a"} 1`)
@@ -78,9 +78,9 @@ func TestAlertsThatAreOverSaySo(t *testing.T) {
 		over.KeepFiringFor, over.Alerts[0].KeepFiringSince = 10*60, time.Now().Add(-2*time.Minute)
 		sourced(t, s, group(over, rule("Small", "info", alerting.Firing, map[string]string{"node": "a", "summary": "small"})))
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
-		demand(t, page, "a: down</strong> <span class=\"dim\">over since 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over",
-			`<li class="well" id="Down">`, "<title>small, since ")
-		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "over since 2 min", "!Log in to a")
+		demand(t, page, "a: down</strong> <span class=\"dim\">over for 2 min, clears in 8 min unless it returns", "!Log in to a", "1 over",
+			`<li class="note" id="Down">`, "<title>small, since ")
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body), "over for 2 min", "!Log in to a")
 		if strings.Index(page, `id="Down"`) < strings.Index(page, `id="Small"`) {
 			t.Error("the alert that is over is first")
 		}
