@@ -292,7 +292,8 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		since = "<with " + t.Since + "><its moment><end>"
 	}
 	for name, text := range map[string]string{
-		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since, "pages_within": t.PagesWithin,
+		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
+		"pages_within": t.PagesWithin,
 	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)

@@ -199,7 +199,7 @@ func TestPageSaysWhenItPagesFromTheFirstSample(t *testing.T) {
 						continue
 					}
 					_, answer := w.Get(t, "/explain?name="+story.alert+"&target=bravo&why=0")
-					if !regexp.MustCompile("it pages (in|within) \\d|is pending|is firing").MatchString(answer) {
+					if !regexp.MustCompile(`it pages (in|within) \d|is pending|is firing`).MatchString(answer) {
 						t.Fatalf("%v after: %s", time.Since(began), answer)
 					}
 				}

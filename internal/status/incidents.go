@@ -155,23 +155,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 		one := &Incident{
 			Subjects: f.shown, Fact: f.Text, Severity: f.Severity, NoAnswer: f.NoAnswer, Unread: f.unread, Since: f.Since, Do: f.Do, Err: f.Err, named: f.about != nil,
 		}
-		ofOther := false // whether the fact is an effect of what another alert is about
-		for _, a := range al.All {
-			switch root := a.Root(); {
-			case f.isAbout(al, a):
-				if root.Over() {
-					root = a
-				}
-				if ofOther = ofOther || !f.NoAnswer && st.nodeByName[f.names[0]] != nil && root != a && !al.reads(root, f.about); !ofOther {
-					one.Cause = cmp.Or(one.Cause, root)
-				}
-				claimed[a] = true
-			case f.explains(a):
-				one.Effects = append(one.Effects, a)
-				claimed[a] = true
-			}
-		}
-		if ofOther { // the alert that suppresses it leads
+		if st.claim(al, f, one, claimed) {
 			continue
 		}
 		f.alone(al, one.Cause)
@@ -204,6 +188,26 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	slices.SortStableFunc(all, compareIncidents)
 	al.order(all)
 	return all
+}
+
+// claim gives an incident the alerts about its fact, and the effects. It reports whether the fact is itself an effect of what another alert is about, which
+// suppresses them: this alert leads.
+func (st *Status) claim(al *Alerts, f *fact, one *Incident, claimed map[*Active]bool) (ofOther bool) {
+	for _, a := range al.All {
+		switch root := a.Root(); {
+		case f.isAbout(al, a):
+			if root.Over() {
+				root = a
+			}
+			claimed[a] = true
+			one.Cause = cmp.Or(one.Cause, root)
+			ofOther = ofOther || !f.NoAnswer && st.nodeByName[f.names[0]] != nil && root != a && !al.reads(root, f.about)
+		case f.explains(a):
+			one.Effects = append(one.Effects, a)
+			claimed[a] = true
+		}
+	}
+	return ofOther
 }
 
 // compare compares alerts with the newest samples, which the rules find some time later: nodes answer again, chains are bootstrapped, or a node is silent again

@@ -116,16 +116,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		}
 	}
 	if worst != nil && worst.Urgency().Severity >= title.severity && !v.isFact(name) {
-		title = headline{worst.Urgency().Severity, v.titleOf(worst), v.action(worst)}
-		if worst.Over() {
-			title.title = justOver + title.title
-		}
-		if worst.Deadline.IsZero() || worst.Over() {
-			title.title += ", " + stateOf(worst, v.At)
-		}
-		if root := worst.Root(); root != worst && root.Rule.Name != worst.Rule.Name {
-			title.title, title.text = title.title+"; an effect of: "+v.titleOf(root), cmp.Or(v.action(root), title.text)
-		}
+		title = v.headlineOf(worst)
 	}
 	return document(title, v.top(), h.Main(
 		headlineSection(title, sums),
@@ -140,6 +131,21 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		v.firingTable(name, isIts),
 		v.sampleTable(isIts),
 	), v.bottom())
+}
+
+// headlineOf says what an alert is about, and of what it is an effect.
+func (v *view) headlineOf(a *status.Active) headline {
+	title := headline{a.Urgency().Severity, v.titleOf(a), v.action(a)}
+	if a.Over() {
+		title.title = justOver + title.title
+	}
+	if a.Deadline.IsZero() || a.Over() {
+		title.title += ", " + stateOf(a, v.At)
+	}
+	if root := a.Root(); root != a && root.Rule.Name != a.Rule.Name && !root.Over() {
+		title.title, title.text = title.title+"; an effect of: "+v.titleOf(root), cmp.Or(v.action(root), title.text)
+	}
+	return title
 }
 
 // isFact reports whether an incident about the subject leads that the newest samples say.
