@@ -2,16 +2,22 @@ package collectors_test
 
 import (
 	"context"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
+	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
+	"github.com/avax-exporter/avax-exporter/scrape/node"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -422,4 +428,104 @@ func TestICMChainsAndDataServiceAreCompared(t *testing.T) {
 			t.Error("the Data service does not know deliveries, and nothing differs")
 		}
 	})
+}
+
+// An endpoint adds a log to each log, or writes logs in another way: what is no event of the messenger in these blocks changes nothing, and no message with
+// data that the messenger does not write waits.
+func TestICMChainsForgedLogsChangeNothing(t *testing.T) {
+	const noID = "0x01"
+	// also returns a log, and one like it about another message that differs in a field.
+	also := func(field string, value func(log map[string]any) any) func(log map[string]any) []any {
+		return func(log map[string]any) []any {
+			one := maps.Clone(log)
+			topics := slices.Clone(log["topics"].([]any))
+			topics[1] = "0x" + strings.Repeat("ab", 32)
+			one["topics"] = topics
+			one[field] = value(one)
+			return []any{one, log}
+		}
+	}
+	is := func(v any) func(map[string]any) any { return func(map[string]any) any { return v } }
+	topics := func(change func(of []any) []any) func(map[string]any) any {
+		return func(log map[string]any) any { return change(slices.Clone(log["topics"].([]any))) }
+	}
+	lies := map[string]func(log map[string]any) []any{
+		"":                   nil,
+		"another contract":   also("address", is("0x"+strings.Repeat("66", 20))),
+		"removed":            also("removed", is(true)),
+		"a block ahead":      also("blockNumber", is("0xffffff")),
+		"a block long ago":   also("blockNumber", is("0x1")),
+		"another block hash": also("blockHash", is("0x"+strings.Repeat("99", 32))),
+		"no topics":          also("topics", is([]any{})),
+		"one topic":          also("topics", topics(func(of []any) []any { return of[:1] })),
+		"a hundred topics":   also("topics", topics(func(of []any) []any { return slices.Repeat(of, 50) })),
+		"another event":      also("topics", topics(func(of []any) []any { return slices.Replace(of, 0, 1, of[1]) })),
+		"an ID of one byte":  also("topics", topics(func(of []any) []any { return slices.Replace(of, 1, 2, any(noID)) })),
+		"no chain":           also("topics", topics(func(of []any) []any { return slices.Replace(of, 2, 3, any(noID)) })),
+		"a chain of nobody":  also("topics", topics(func(of []any) []any { return slices.Replace(of, 2, 3, of[1]) })),
+		"twice":              func(log map[string]any) []any { return []any{log, log} },
+		"upper case":         func(log map[string]any) []any { return []any{upper(log)} },
+	}
+	word := func(n string) string { return strings.Repeat("0", 64-len(n)) + n }
+	for name, data := range map[string]string{
+		"data of no byte": "0x", "data of half a byte": "0x0", "data of 31 bytes": "0x" + word("60")[2:], "data without hex digits": "0x" + strings.Repeat("zz", 96),
+		"data that begins far behind its end": "0x" + word("ffffffffffffffff") + word("1") + word("1"), "data that begins at 2^255": "0x8" + word("")[1:] + word("1") + word("1"),
+		"data of 32 KiB": "0x" + strings.Repeat("f", 1<<16),
+	} {
+		lies[name] = also("data", is(data))
+	}
+	truth := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(lies)) {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				lying := wiretest.Between(w, func(c *wiretest.Call) (*http.Response, error) {
+					if name == "" || c.Method != "eth_getLogs" {
+						return c.Ask()
+					}
+					return c.Changed(func(answer map[string]any) {
+						logs, _ := answer["result"].([]any)
+						all := []any{}
+						for _, log := range logs {
+							all = append(all, lies[name](log.(map[string]any))...)
+						}
+						answer["result"] = all
+					})
+				})
+				w.ups.SetNodes([]*nodes.Node{nodes.New(node.New(open(t, lying, "foxtrot")))})
+				w.page(t, "icm_chains")
+				time.Sleep(10 * time.Second)
+				w.network.SendICM("C", "examplel1", 20*time.Second)
+				w.later(t, 20)
+				w.network.StopICM()
+				got := counts(w.later(t, 10))
+				if name == "" {
+					truth = got
+				}
+				if strings.HasPrefix(name, "data") { // the delivery of a message has no need of data: only its sending is not known
+					delete(got, "delivered")
+					delete(got, "delivered_source_not_indexed")
+				}
+				for status, n := range got {
+					if n != truth[status] || truth["delivered"] < 50 {
+						t.Errorf("%v, the truth is %v", got, truth)
+					}
+				}
+			})
+		})
+	}
+}
+
+// upper writes the digits of a log in upper case.
+func upper(log map[string]any) map[string]any {
+	one := maps.Clone(log)
+	of := func(v any) any { return "0x" + strings.ToUpper(strings.TrimPrefix(v.(string), "0x")) }
+	for _, name := range []string{"address", "data"} {
+		one[name] = of(log[name])
+	}
+	var topics []any
+	for _, topic := range log["topics"].([]any) {
+		topics = append(topics, of(topic))
+	}
+	one["topics"] = topics
+	return one
 }

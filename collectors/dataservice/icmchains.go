@@ -247,9 +247,7 @@ func sameLogs(a, b []node.EthLog) bool {
 func (t *icmOfChains) take(ctx context.Context, ups *collector.Upstreams, id string, logs []node.EthLog, from, to uint64) error {
 	c, hashes := t.Chains[id], map[uint64]string{}
 	for _, l := range logs {
-		if at := uint64(l.BlockNumber); !l.Removed && from <= at && at <= to {
-			hashes[at] = l.BlockHash
-		}
+		hashes[uint64(l.BlockNumber)] = l.BlockHash
 	}
 	for at, before := range c.Recent {
 		hash := hashes[at]
@@ -269,7 +267,7 @@ func (t *icmOfChains) take(ctx context.Context, ups *collector.Upstreams, id str
 		}
 	}
 	for _, l := range logs {
-		if at := uint64(l.BlockNumber); hashes[at] == l.BlockHash && !l.Removed {
+		if at := uint64(l.BlockNumber); hashes[at] == l.BlockHash {
 			c.Recent[at] = l.BlockHash
 			t.add(id, l)
 		}
@@ -302,10 +300,10 @@ func (t *icmOfChains) forget(chain string, at uint64) {
 // reads again.
 func (t *icmOfChains) add(chain string, l node.EthLog) {
 	at := uint64(l.BlockNumber)
-	if len(l.Topics) < 2 || !slices.Contains(icmTopics, l.Topics[0]) {
+	if len(l.Topics) < 2 {
 		return
 	}
-	event, id, other := slices.Index(icmTopics, l.Topics[0]), strings.ToLower(l.Topics[1]), ""
+	event, id, other := slices.Index(icmTopics, l.Topics[0]), l.Topics[1], ""
 	if len(l.Topics) > 2 {
 		other = blockchainID(l.Topics[2])
 	}
@@ -342,7 +340,7 @@ func (t *icmOfChains) add(chain string, l node.EthLog) {
 		}
 		at = 0 // says nothing of the way of the message
 	case icmReceived:
-		if len(l.Topics) > 3 && len(l.Topics[3]) == 66 {
+		if len(l.Topics) > 3 {
 			m.Deliverer = "0x" + l.Topics[3][26:]
 		}
 	}

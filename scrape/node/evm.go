@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,6 +87,7 @@ func (c *Client) EthLogs(ctx context.Context, chain string, from, to uint64) (in
 
 // EthLog is a log that a contract has written.
 type EthLog struct {
+	Address     string      `json:"address"` // of the contract
 	BlockNumber wire.Height `json:"blockNumber"`
 	BlockHash   string      `json:"blockHash"`
 	Topics      []string    `json:"topics"`
@@ -95,12 +97,31 @@ type EthLog struct {
 
 var getContractLogs = scrape.As[[]EthLog](getLogs.Method)
 
-// EthLogsOf calls eth_getLogs: the logs of a contract in these blocks whose first topic is one of topics, in order. Nodes answer an error if they have not
-// accepted the last block.
-func (c *Client) EthLogsOf(ctx context.Context, chain, contract string, topics []string, from, to uint64) ([]EthLog, error) {
-	return call(ctx, c, getContractLogs, chain, []any{map[string]any{
+const (
+	topicSize = len("0x") + 64 // 32 bytes in hex digits
+	maxTopics = 4              // of a log
+)
+
+// EthLogsOf calls eth_getLogs: the logs of a contract in these blocks whose first topic is one of topics, in order, with topics in lower case. What an
+// endpoint adds to them is left out: anybody may write the same events into logs of another contract. Nodes answer an error if they have not accepted the
+// last block.
+func (c *Client) EthLogsOf(ctx context.Context, chain, contract string, topics []string, from, to uint64) (logs []EthLog, err error) {
+	all, err := call(ctx, c, getContractLogs, chain, []any{map[string]any{
 		"address": contract, "topics": [][]string{topics}, "fromBlock": hexOf(from), "toBlock": hexOf(to),
 	}})
+	for _, l := range all {
+		of := make([]string, len(l.Topics)) // the answer is shared
+		for i, topic := range l.Topics {
+			of[i] = strings.ToLower(topic)
+		}
+		l.Topics = of
+		wrong := slices.ContainsFunc(of, func(topic string) bool { return len(topic) != topicSize })
+		if at := uint64(l.BlockNumber); !l.Removed && from <= at && at <= to && strings.EqualFold(l.Address, contract) && !wrong &&
+			0 < len(of) && len(of) <= maxTopics && slices.Contains(topics, of[0]) {
+			logs = append(logs, l)
+		}
+	}
+	return logs, err
 }
 
 // EthBlockReceipts calls eth_getBlockReceipts: the number of receipts of a block, one for each transaction. An unknown block has none.
