@@ -112,7 +112,7 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 		say   func(any) any // about every fourth field, from this one on
 		from  int
 		other func(w *apptest.World, liars []string) http.RoundTripper
-		pages string // of a node that does not lie
+		pages []string // about others than the liars, which are true
 	}
 	attacks := []attack{
 		{name: "upgrade times: long ago, soon", lies: func(*apptest.World) []lie {
@@ -185,13 +185,13 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 		{name: "the node ID of another", lies: func(w *apptest.World) []lie {
 			id := w.Network.NodeID("charlie")
 			return []lie{field("info.getNodeID", "nodeID", is(id))}
-		}, pages: "AvaxNodeIdentityChanged charlie"}, // only one of two nodes with one ID may run
+		}, pages: []string{"AvaxNodeIdentityChanged charlie"}}, // only one of two nodes with one ID may run
 		{name: "the node ID of another, whose chains do not answer", other: func(w *apptest.World, liars []string) http.RoundTripper {
 			return claiming(w.Transport, liars, w.Network.NodeID("charlie"), http.StatusServiceUnavailable)
-		}, pages: "AvaxNodeIdentityChanged charlie"},
+		}, pages: []string{"AvaxNodeIdentityChanged charlie"}},
 		{name: "the node ID of another, without its chains", other: func(w *apptest.World, liars []string) http.RoundTripper {
 			return claiming(w.Transport, liars, w.Network.NodeID("charlie"), http.StatusNotFound)
-		}, pages: "AvaxNodeIdentityChanged charlie"},
+		}, pages: []string{"AvaxNodeIdentityChanged charlie"}},
 		{name: "answers after 4 s", other: func(w *apptest.World, liars []string) http.RoundTripper {
 			began := time.Now()
 			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
@@ -258,6 +258,75 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 				field("platform.getL1Validator", "balance", is("0")),
 				field("platform.getCurrentValidators", "balance", is("0")), field("validators.getCurrentValidators", "isActive", is(false))}
 		}},
+		{name: "weights whose sum has more than 64 bits", lies: func(*apptest.World) []lie {
+			return []lie{field("validators.getCurrentValidators", "weight", is(json.Number("9223372036854775809"))),
+				field("platform.getCurrentValidators", "weight", is("9223372036854775809")), field("platform.getValidatorsAt", "weight", is("9223372036854775809"))}
+		}},
+		{name: "heads in turn ahead, at 0, and at the same block for ever", lies: func(*apptest.World) []lie {
+			began := time.Now()
+			head := func(old any) any {
+				switch time.Since(began) / time.Minute % 3 {
+				case 0:
+					return later(old, 500)
+				case 1:
+					return "0x0"
+				}
+				return "0x10"
+			}
+			decimal := func(old any) any {
+				n, err := strconv.ParseUint(head(fmt.Sprint("0x", old)).(string)[2:], 16, 64)
+				if err != nil {
+					return old
+				}
+				return fmt.Sprint(n)
+			}
+			return []lie{field("eth_getBlockByNumber", "number", head), field("platform.getHeight", "height", decimal), field("avm.getHeight", "height", decimal)}
+		}},
+		{name: "answers to users, which the collector rpc compares", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			w.Env["COLLECTORS"] = "+rpc,+icm_chains"
+			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+				if !slices.Contains(liars, c.Upstream) || !slices.Contains([]string{"eth_getBalance", "eth_getLogs", "eth_getBlockReceipts"}, c.Method) {
+					return c.Ask()
+				}
+				return c.Changed(func(answer map[string]any) {
+					switch v := answer["result"].(type) {
+					case string:
+						answer["result"] = "0x" + strings.Repeat("f", 64)
+					case []any:
+						answer["result"] = slices.Repeat(v, 3)
+					}
+				})
+			})
+		}, pages: []string{"AvaxRPCBudgetBurn C", "AvaxRPCBudgetBurn examplel1"}}, // users of the chain do get these answers
+		{name: "clocks: health checks of the next year, that last for a century", other: func(w *apptest.World, liars []string) http.RoundTripper {
+			return wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+				if !slices.Contains(liars, c.Upstream) {
+					return c.Ask()
+				}
+				r, err := c.Changed(func(answer map[string]any) {
+					everywhere(answer, func(m map[string]any) {
+						for _, name := range []string{"timestamp", "timeOfFirstFailure"} {
+							if text, is := m[name].(string); is && strings.Contains(text, "T") {
+								m[name] = soon(365 * day)
+							}
+						}
+						if m["duration"] != nil {
+							m["duration"] = json.Number("3155760000000000000")
+						}
+						if m["contiguousFailures"] != nil {
+							m["contiguousFailures"] = json.Number("9223372036854775807")
+						}
+					})
+				})
+				if err == nil {
+					if r.Header == nil {
+						r.Header = http.Header{}
+					}
+					r.Header.Set("Date", time.Now().Add(-365*day).UTC().Format(http.TimeFormat))
+				}
+				return r, err
+			})
+		}},
 		{name: "-1", say: numbers("-1", "0000-01-01T00:00:00Z")},
 		{name: "1e400", say: numbers("1e400", "9999-12-31T23:59:59Z")},
 		{name: "0", say: numbers("0", "0001-01-01T00:00:00Z")},
@@ -288,7 +357,9 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 						return (len(method)+len(path))%4 == (1+a.from)%4 // so that each answer has some good fields
 					}}
 				})
-				delete(got.pages, a.pages)
+				for _, page := range a.pages {
+					delete(got.pages, page)
+				}
 				got.unlike(t, truth, c.liars)
 			})
 		}
