@@ -387,6 +387,48 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 	}
 }
 
+// The network policy selects the exporter's pods. Whom it lets in and where the exporter may connect to is what the values say, the latter with DNS. Without
+// values for it, a direction has no limit.
+func TestNetworkPolicyHasThePeersOfTheValues(t *testing.T) {
+	testworld.Full(t)
+	anybody := []any{map[string]any{"ports": []any{map[string]any{"port": "http"}}}}
+	dns := map[string]any{"ports": []any{map[string]any{"port": 53, "protocol": "UDP"}, map[string]any{"port": 53, "protocol": "TCP"}}}
+	from := []any{
+		map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"name": "monitoring"}}},
+		map[string]any{"ipBlock": map[string]any{"cidr": "10.0.0.0/8"}},
+	}
+	only := []any{map[string]any{"ports": []any{map[string]any{"port": "http"}}, "from": from}}
+	to := map[string]any{"ports": []any{map[string]any{"port": 9650}}}
+	for values, want := range map[string]map[string]any{
+		"{}": {"policyTypes": []any{"Ingress"}, "ingress": anybody},
+		"networkPolicy: {from: [{namespaceSelector: {matchLabels: {name: monitoring}}}, {ipBlock: {cidr: 10.0.0.0/8}}]}": {
+			"policyTypes": []any{"Ingress"}, "ingress": only,
+		},
+		"networkPolicy: {egress: [{ports: [{port: 9650}]}]}": {"policyTypes": []any{"Ingress", "Egress"}, "ingress": anybody, "egress": []any{dns, to}},
+		"networkPolicy: {enabled: false}":                    nil,
+	} {
+		t.Run(values, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "values.yaml")
+			must.Do(t, os.WriteFile(file, []byte(values), 0o600))
+			var got, pods map[string]any
+			for _, m := range manifests(t, render(t, chart, "-f", file)) {
+				switch spec, _ := m["spec"].(map[string]any); m["kind"] {
+				case "NetworkPolicy":
+					got = spec
+				case "Deployment":
+					pods = spec
+				}
+			}
+			if want != nil {
+				want["podSelector"] = pods["selector"]
+			}
+			if differ := cmp.Diff(want, got); differ != "" {
+				t.Error(differ)
+			}
+		})
+	}
+}
+
 func TestInvalidChartValuesAreRejected(t *testing.T) {
 	testworld.Full(t)
 	for _, c := range []struct{ value, want string }{

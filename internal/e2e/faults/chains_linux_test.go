@@ -204,7 +204,17 @@ func TestFloodOfPagesLeavesServing(t *testing.T) {
 	)
 }
 
-// flood lets 200 clients request these paths in turn.
+// So it does while they send other methods, long bodies, long queries and many parameters.
+func TestFloodOfStrangeRequestsLeavesServing(t *testing.T) {
+	flood(
+		t, "HEAD /", "HEAD /alerts", "HEAD /metrics", "HEAD /safe-to-stop?node=alpha", "OPTIONS /serving?node=bravo&chain=C", "PUT /", "TRACE /-/healthy",
+		"DELETE /api/v2/silence/1", "POST /serving?node=bravo&chain=C", "POST /api/v1/query", "POST /api/v2/silences", "POST /-/reload", "POST /alerts/silence", "NONE /",
+		"/alerts?"+strings.Repeat("q", 60_000), "/-/healthy?"+strings.Repeat("a&", 900), "/metrics?"+strings.Repeat("a=1&", 10_000),
+		"/api/v1/query?query="+strings.Repeat("(", 10_000), "/serving?node=bravo&chain=C&"+strings.Repeat("blocks=1&", 100),
+	)
+}
+
+// flood lets 200 clients send these requests in turn: the path of a GET, or a method and a path.
 func flood(t *testing.T, paths ...string) {
 	t.Helper()
 	testworld.Full(t)
@@ -212,8 +222,18 @@ func flood(t *testing.T, paths ...string) {
 	e := run(t, confined(t), nodes)
 	e.Ready()
 	client := &http.Client{Timeout: answered, Transport: &http.Transport{MaxIdleConnsPerHost: 250}}
-	get := func(path string) int {
-		resp, err := client.Get(e.URL + path)
+	body := strings.Repeat("a&", 50_000)
+	get := func(what string) int {
+		method, path, other := strings.Cut(what, " ")
+		if !other {
+			method, path = http.MethodGet, what
+		}
+		request := must.Get(http.NewRequestWithContext(t.Context(), method, e.URL+path, http.NoBody))(t)
+		if method == http.MethodPost {
+			request.Body = io.NopCloser(strings.NewReader(body))
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+		resp, err := client.Do(request)
 		if err != nil {
 			return 0
 		}
