@@ -17,6 +17,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
+	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
 	"github.com/avax-exporter/avax-exporter/internal/remedy"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -206,7 +207,7 @@ func (r *reader) lacks(what string, err error) {
 	if data.IsKeyRejected(err) {
 		text += ": " + remedy.Of(err).Do
 	}
-	if !slices.Contains(r.missing, text) {
+	if text = metric.Truncate(text); !slices.Contains(r.missing, text) {
 		r.missing = append(r.missing, text)
 	}
 }

@@ -169,7 +169,7 @@ func (b *Batch) SetTime(f *Family, t time.Time, labels ...string) {
 // Note adds a finding for the log, truncated to maxText bytes. A note is logged when it first appears. It is logged again
 // only if no run of an hour has had it. Notes of one format are of one kind: the log has few of a kind an hour.
 func (b *Batch) Note(format string, args ...any) {
-	b.notes = append(b.notes, note{text: truncate(fmt.Sprintf(format, args...)), kind: format})
+	b.notes = append(b.notes, note{text: Truncate(fmt.Sprintf(format, args...)), kind: format})
 }
 
 type note struct{ text, kind string }
@@ -201,7 +201,7 @@ func (b *Batch) Table(t Table) {
 	t.Rows = make([][]string, len(rows))
 	for i, row := range rows {
 		for _, cell := range row {
-			t.Rows[i] = append(t.Rows[i], truncate(cell))
+			t.Rows[i] = append(t.Rows[i], Truncate(cell))
 		}
 	}
 	b.tables = append(b.tables, t)
@@ -213,7 +213,8 @@ func (b *Batch) Tables() []Table { return b.tables }
 // maxText is the maximum length of a note or a table cell in bytes.
 const maxText = 1000
 
-func truncate(text string) string {
+// Truncate shortens a text that is longer than a note may be.
+func Truncate(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
