@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -112,5 +113,47 @@ func TestLedgerEndsWhateverIsAnswered(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A service whose lists never end, with the same page, an empty one or an invented one, does not hold the ledger forever: it says which list it is.
+func TestLedgerEndsWithEndlessLists(t *testing.T) {
+	for name, items := range map[string]func(item map[string]any, page int64) []any{
+		"the same page": func(item map[string]any, _ int64) []any { return []any{item} },
+		"an empty page": func(map[string]any, int64) []any { return []any{} },
+		"invented items": func(item map[string]any, page int64) []any {
+			item["utxoId"] = fmt.Sprint("utxo", page)
+			return []any{item}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				withNode(w)
+				time.Sleep(40 * 24 * time.Hour)
+				var calls atomic.Int64
+				var first map[string]any
+				endless := wiretest.Between(w.Transport, func(c *wiretest.Call) (*http.Response, error) {
+					page := calls.Add(1)
+					if c.Upstream != "data" || !strings.HasSuffix(c.URL.Path, "/rewards") {
+						return c.Ask()
+					}
+					query := c.URL.Query()
+					query.Del("pageToken")
+					c.URL.RawQuery = query.Encode()
+					return c.Changed(func(answer map[string]any) {
+						if all, _ := answer["historicalRewards"].([]any); first == nil && len(all) > 0 {
+							first = all[0].(map[string]any)
+						}
+						answer["historicalRewards"], answer["nextPageToken"] = items(maps.Clone(first), page), fmt.Sprint("page", page)
+					})
+				})
+				q := ledger.Query{Selection: ledger.Selection{Nodes: []string{w.NodeID("alpha")}}}
+				payments, err := readThrough(t, w, endless, q)
+				var incomplete *ledger.IncompleteError
+				if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "rewards") || calls.Load() > 5000 {
+					t.Errorf("%d calls, %d payments, %.300v", calls.Load(), len(payments), err)
+				}
+			})
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 const (
 	maxPages    = 100 // of a walk, including restarts
 	maxStale    = 50  // pages in succession with only items of earlier pages; a list that grows moves few items to the next page
+	maxEmpty    = 500 // pages in succession without items; a service that filters may have some
 	MaxPageSize = 500 // the cost of a page does not depend on its size; not the maximum, because a page of 10,000 blockchains with their genesis is too large
 )
 
@@ -52,7 +53,7 @@ func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Plac
 	}
 	read, before := 0, -1 // pages since the last beginning, and pages read before that
 	confirmed := false    // the end
-	stale := 0            // pages in succession that have only items of earlier pages
+	stale, empty := 0, 0  // pages in succession that have only items of earlier pages, or none
 	for range limit {
 		p, err := page(ctx, at.Token)
 		if at.Token != "" && IsTokenExpired(err) {
@@ -76,14 +77,17 @@ func ReadPages[T any](ctx context.Context, op string, limit int, at *scrape.Plac
 		if done || p.NextPageToken == "" {
 			return true, nil
 		}
-		if fresh > 0 {
-			stale = 0
-		} else if len(p.Items) > 0 {
+		switch {
+		case fresh > 0:
+			stale, empty = 0, 0
+		case len(p.Items) > 0:
 			stale++
+		default:
+			empty++
 		}
-		if stale > maxStale {
+		if stale > maxStale || empty > maxEmpty {
 			again()
-			return false, scrape.BadPage(op, fmt.Errorf("%d pages in succession have only items of earlier pages", stale))
+			return false, scrape.BadPage(op, fmt.Errorf("%d pages in succession have only items of earlier pages or none", stale+empty))
 		}
 		if err := at.Follow(p.NextPageToken); err != nil {
 			again()

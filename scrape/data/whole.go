@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,8 +31,10 @@ type Progress struct {
 	Before         int // pages of the reading before; 0: none
 }
 
-// maxReadings is the maximum number of readings of a list that does not become complete.
-const maxReadings = 6
+const (
+	maxReadings   = 6     // of a list that does not become complete
+	maxWholePages = 2_000 // of a reading: a list without an end would fill the memory
+)
 
 var errReadingsDiffer = errors.New("the list differs each time that it is read")
 
@@ -116,12 +117,16 @@ func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], arg
 		r.pages++
 		return p, err
 	}
-	_, err := ReadPages(ctx, m.Op(), math.MaxInt, &at, r.restart, page, func(items []Item[T]) (fresh int, done bool) {
+	ended, err := ReadPages(ctx, m.Op(), maxWholePages, &at, r.restart, page, func(items []Item[T]) (fresh int, done bool) {
 		before := len(r.known)
 		r.add(m.Method, items, id)
 		progress()
 		return len(r.known) - before, false
 	})
+	if err == nil && !ended {
+		err = &scrape.Error{Op: m.Op(), Outcome: scrape.TooLarge, Err: scrape.Advise(fmt.Errorf("the list has more than %d pages", maxWholePages),
+			"Select fewer validators or addresses, or a later begin.")}
+	}
 	return err
 }
 
