@@ -50,7 +50,7 @@ func (v *view) nodes() (g.Node, []string) {
 		}
 		shown = shown[:min(len(shown), maxRows)]
 	}
-	strips := v.past.strips(mapped(shown, func(r nodeRow) string { return r.Name }))
+	strips := v.strips(mapped(shown, func(r nodeRow) string { return r.Name }))
 	var body g.Node
 	if len(v.Nodes) <= maxCards {
 		days := v.past.days(mapped(shown, func(r nodeRow) string { return r.Name }), false)

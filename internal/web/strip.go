@@ -72,6 +72,31 @@ func (h *history) strips(names []string) map[string]*strip {
 	return all
 }
 
+// strips reads the history of these nodes. A node that does not answer is down there since its last answer, as everywhere on the page: samples and steps show
+// this up to a step later.
+func (v *view) strips(names []string) map[string]*strip {
+	all := v.past.strips(names)
+	for name, s := range all {
+		if now := v.Node(name).State; now.NoAnswer && !now.Since.IsZero() {
+			s.downFor(v.At.Sub(now.Since))
+		}
+	}
+	return all
+}
+
+// downFor makes the last steps of the history down, and the step before them not.
+func (s *strip) downFor(long time.Duration) {
+	first := max(0, stripSteps-int((long+s.step/2)/s.step))
+	for i := range s.states {
+		switch {
+		case i >= first:
+			s.states[i] = isDown
+		case i == first-1 && s.states[i] == isDown && (i == 0 || s.states[i-1] != isDown):
+			s.states[i] = isUp
+		}
+	}
+}
+
 // among returns a matcher of these values.
 func among(label string, values []string) string {
 	quoted := make([]string, len(values))

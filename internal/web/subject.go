@@ -41,7 +41,7 @@ func (s *Site) node(w http.ResponseWriter, r *http.Request) {
 		return v.subjectPage(name, []g.Node{
 			h.P(h.Class("card"), g.Text("Safe to stop: "+stop.Reason+". "), v.link("safe-to-stop?hold=false&node="+url.QueryEscape(name), "Check again"), g.Text(" · "),
 				v.link("alerts?silence="+url.QueryEscape(name)+"#silences", "Silence")),
-			v.nodeCard(v.rowOf(n), v.past.strips([]string{name})[name], nil), v.weekOf(n),
+			v.nodeCard(v.rowOf(n), v.strips([]string{name})[name], nil), v.weekOf(n),
 		}, isIts)
 	})
 }

@@ -94,7 +94,10 @@ func (v *view) dayList(days *[weekDays]dayOf) g.Node {
 		class, share, text := "unknown", "–", at.Format("Mon 2 Jan")+": no data"
 		if d.up >= 0 {
 			share = shareOf(d.up)
-			text = at.Format("Mon 2 Jan") + ": answered for " + share + " of the time"
+			if text = at.Format("Mon 2 Jan"); i == weekDays-1 {
+				text += ", from midnight UTC until now" // the last 24 h are in another table
+			}
+			text += ": answered for " + share + " of the time"
 			if missing := time.Duration((passed - d.known) * 24 * float64(time.Hour)); d.known >= 0 && missing > 3*alerting.WeekStep {
 				text += ", no data for " + words.Span(missing)
 			}
