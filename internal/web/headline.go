@@ -113,13 +113,10 @@ func (v *view) alertHeadline() headline {
 	}
 	if len(v.Problems) > 0 {
 		worst := v.Problems[0].Worst()
-		return headline{status.Note, justOver + v.titleOf(worst), strings.ToUpper(stateOf(worst, v.At)[:1]) + stateOf(worst, v.At)[1:] + "."}
+		return headline{status.Note, "No active alerts, " + words.Number(v.Over) + " just over", v.titleOf(worst) + ": " + stateOf(worst, v.At) + "."}
 	}
 	return headline{severity: status.Well, title: "No active alerts"}
 }
-
-// justOver begins the title of an alert whose cause is over.
-const justOver = "Just over: "
 
 // A start ends. What it still lacks after these times is a fault.
 const (

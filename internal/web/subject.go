@@ -137,7 +137,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 func (v *view) headlineOf(a *status.Active) headline {
 	title := headline{a.Urgency().Severity, v.titleOf(a), v.action(a)}
 	if a.Over() {
-		title.title = justOver + title.title
+		title.title = "Just over: " + title.title
 	}
 	if a.Deadline.IsZero() || a.Over() {
 		title.title += ", " + stateOf(a, v.At)
