@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -261,6 +262,30 @@ func TestStrangeLiesDecideNothing(t *testing.T) {
 		{name: "weights whose sum has more than 64 bits", lies: func(*apptest.World) []lie {
 			return []lie{field("validators.getCurrentValidators", "weight", is(json.Number("9223372036854775809"))),
 				field("platform.getCurrentValidators", "weight", is("9223372036854775809")), field("platform.getValidatorsAt", "weight", is("9223372036854775809"))}
+		}},
+		{name: "each validator of an L1 twice, with another weight", lies: func(*apptest.World) []lie {
+			twice := func(result map[string]any, _ string) {
+				all, _ := result["validators"].([]any)
+				for _, v := range slices.Clone(all) {
+					second := maps.Clone(v.(map[string]any))
+					second["weight"], second["isActive"], second["isConnected"] = json.Number("1000000"), true, false
+					all = append(all, second)
+				}
+				result["validators"] = all
+			}
+			return []lie{{"validators.getCurrentValidators", twice}, {"platform.getCurrentValidators", twice}}
+		}},
+		{name: "thousands of peers, with one ID and with others", lies: func(w *apptest.World) []lie {
+			return []lie{{"info.peers", func(result map[string]any, _ string) {
+				all, _ := result["peers"].([]any)
+				for i := range 5000 * min(1, len(all)) {
+					peer := maps.Clone(all[0].(map[string]any))
+					peer["nodeID"], peer["version"] = w.NewNodeID(i/2), fmt.Sprint("avalanchego/1.", i, ".0")
+					peer["observedUptime"], peer["trackedSubnets"] = "18446744073709551615", []any{w.NewID(i)}
+					all = append(all, peer)
+				}
+				result["peers"], result["numPeers"] = all, "-1"
+			}}}
 		}},
 		{name: "heads in turn ahead, at 0, and at the same block for ever", lies: func(*apptest.World) []lie {
 			began := time.Now()
