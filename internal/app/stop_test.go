@@ -93,6 +93,7 @@ func TestNodeWithChangingIDsMayNotStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
 				w.Env["NODES"] = apptest.URLs("alpha", "foxtrot", "echo")
+				w.Env["COLLECTORS"], w.Env["METRICS_URL"] = "up,fleet,identity,bootstrap,heads,health,safe_to_stop", ""
 				w.Env["STATE_DIR"] = t.TempDir()
 				began, ids := time.Now(), []string{w.Network.NodeID("foxtrot"), w.NewNodeID(1)}
 				last := began.Add(2 * time.Hour)
