@@ -175,6 +175,45 @@ func TestOutageIsTwoMessages(t *testing.T) {
 	}
 }
 
+// A node that answers for half a minute and is silent again has one outage: one page with its begin, one message at its end, and one row of the history.
+func TestShortAnswerDoesNotEndAnOutage(t *testing.T) {
+	t.Parallel()
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		time.Sleep(10 * time.Minute)
+		stopped := time.Now()
+		w.Node("bravo").Stop()
+		time.Sleep(6 * time.Minute)
+		w.Node("bravo").Start()
+		time.Sleep(30 * time.Second)
+		w.Node("bravo").Stop()
+		for again := time.Now(); time.Since(again) < 6*time.Minute; time.Sleep(5 * time.Second) {
+			now := w.page(t, fmt.Sprintf("%v after it stopped again", time.Since(again)), "/")
+			level, title, _ := now.headline()
+			if level == "well" || time.Since(again) > 40*time.Second && !strings.Contains(title, "; pages since "+stopped.Add(4*time.Minute+30*time.Second).UTC().Format("15:04")) {
+				t.Errorf("%s: %s: %s", now.what, level, title)
+			}
+		}
+		w.Node("bravo").Start()
+		time.Sleep(20 * time.Minute)
+		var told []string
+		for _, a := range w.Receiver.Alerts() {
+			if a.Labels["severity"] != "page" && a.Labels["severity"] != "warn" {
+				continue
+			}
+			told = append(told, a.Status+" "+a.Annotations["summary"])
+			if began := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt); began.Sub(stopped).Abs() > 30*time.Second {
+				t.Errorf("%s: since %v, want %v", a.Status, began, stopped)
+			}
+		}
+		if len(told) != 2 {
+			t.Errorf("messages: %q", told)
+		}
+		if rows := w.pastAlerts(t, "AvaxNodeDown"); len(rows) != 1 {
+			t.Errorf("history %q", rows)
+		}
+	})
+}
+
 // An alert that does not fire yet says when it pages. Afterwards, the answer for a time in the past is that of this time.
 func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
 	t.Parallel()
