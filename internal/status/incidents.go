@@ -280,9 +280,9 @@ func (al *Alerts) order(all []*Incident) {
 	place := map[string]int{}
 	effects := map[*Active]bool{}
 	for at, i := range all {
-		if i.Cause != nil {
-			if _, has := place[i.Cause.Root().Rule.Name]; !has {
-				place[i.Cause.Root().Rule.Name] = at
+		if name := i.Problem(); name != "" {
+			if _, has := place[name]; !has {
+				place[name] = at
 			}
 		}
 		for _, a := range i.Effects {
@@ -403,6 +403,14 @@ func (i *Incident) rank() Severity {
 
 // leads reports whether nodes do not answer, and that is news.
 func (i *Incident) leads() bool { return i.NoAnswer && !i.known }
+
+// Problem returns the name of the problem that shows the alert of the incident; empty if none does: there is no alert, or what suppresses it is over.
+func (i *Incident) Problem() string {
+	if i.Cause == nil || i.Cause.Root() != i.Cause && i.Cause.Root().Over() {
+		return ""
+	}
+	return i.Cause.Root().Rule.Name
+}
 
 // Next returns what happens next, and when: when the incident pages, or since when.
 func (i *Incident) Next(now time.Time) string {

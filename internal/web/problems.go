@@ -26,10 +26,10 @@ func (v *view) inOrder(problems []*status.Problem, fact func(*status.Incident) g
 		}
 	}
 	for _, i := range v.incidents {
-		if i.Cause == nil {
-			all = append(all, fact(i))
+		if name := i.Problem(); name != "" {
+			show(name, i.Cause)
 		} else {
-			show(i.Cause.Root().Rule.Name, i.Cause)
+			all = append(all, fact(i))
 		}
 	}
 	for _, p := range problems {
