@@ -119,7 +119,6 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	if err := spent.print(out); err != nil {
 		return err
 	}
-	observers.runAlone(ctx, planned)
 	observers.print(out, int(cfg.ObserverBudget))
 	switch {
 	case failed > 0 && len(found) > 0:

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,21 +19,14 @@ type observations struct {
 	observers []*nodes.Node
 
 	mu    sync.Mutex
-	alone bool // whether calls to other upstreams are blocked
-	daily map[requests]float64
-}
-
-// requests counts the requests to one observer, once while nodes answer and once while no node answers.
-type requests struct {
-	observer string
-	alone    bool
+	daily map[string]float64 // by observer
 }
 
 type jobKey struct{}
 
 // observe starts counting the requests to observers.
 func observe(t *targets) *observations {
-	o := &observations{targets: t, observers: t.ups.Observers(), daily: map[requests]float64{}}
+	o := &observations{targets: t, observers: t.ups.Observers(), daily: map[string]float64{}}
 	t.admit = o.admit
 	return o
 }
@@ -53,38 +45,15 @@ func (o *observations) admit(ctx context.Context, upstream string) error {
 	defer o.mu.Unlock()
 	if slices.ContainsFunc(o.observers, func(n *nodes.Node) bool { return n.Name() == upstream }) {
 		runs, _ := ctx.Value(jobKey{}).(int)
-		o.daily[requests{upstream, o.alone}] += float64(runs)
-		return nil
-	}
-	if o.alone {
-		return &scrape.Error{Outcome: scrape.Timeout, Err: errors.New("not sent: only requests to observers are counted")}
+		o.daily[upstream] += float64(runs)
 	}
 	return nil
-}
-
-// runAlone runs the jobs as if no node answered.
-func (o *observations) runAlone(ctx context.Context, jobs []schedule.Job) {
-	if len(o.observers) == 0 {
-		return
-	}
-	o.mu.Lock()
-	o.alone = true
-	o.mu.Unlock()
-	for _, c := range o.targets.conns {
-		c.up.ForgetAnswers()
-	}
-	var wg sync.WaitGroup
-	for _, j := range jobs {
-		wg.Go(func() { runOnce(o.with(ctx, j), j) })
-	}
-	wg.Wait()
 }
 
 // print prints what each observer offers, and the rate of requests to it.
 func (o *observations) print(out io.Writer, budget int) {
 	for _, n := range o.observers {
-		rate := func(alone bool) float64 { return o.daily[requests{n.Name(), alone}] / day.Minutes() }
-		fmt.Fprintf(out, "\nobserver %s: about %.1f calls per minute, %.1f if no node answers; limit %d\n", n.Name(), rate(false), rate(true), budget)
+		fmt.Fprintf(out, "\nobserver %s: about %.1f calls per minute; limit %d\n", n.Name(), o.daily[n.Name()]/day.Minutes(), budget)
 		offered := map[string]bool{}
 		for _, offer := range n.Offers() {
 			offered[offer.Op] = offered[offer.Op] || offer.Err == nil
