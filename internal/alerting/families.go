@@ -72,7 +72,7 @@ func (v *valueSelectorsOf) of(expr string) []*parser.VectorSelector {
 
 // AlertsByFamily returns the names of a rules file's alerts, by the families from which their values are computed.
 func AlertsByFamily(rules []byte) (map[string][]string, error) {
-	set, err := parseRules(builtIn, rules)
+	set, err := builtInRules(rules)
 	if err != nil {
 		return nil, err
 	}

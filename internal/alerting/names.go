@@ -58,7 +58,7 @@ func UnknownNames(c Config, known Known) (problems []error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	builtIn, err := parseRules(builtIn, c.Rules)
+	builtIn, err := builtInRules(c.Rules)
 	if err != nil {
 		return nil, err
 	}

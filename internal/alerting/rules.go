@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -45,7 +46,7 @@ func CheckRules(c Config) (RulesSummary, error) {
 // replaces them.
 func readRules(c Config) (*ruleSet, error) {
 	if c.RulesFile == "" {
-		return parseRules(builtIn, c.Rules)
+		return builtInRules(c.Rules)
 	}
 	content, err := files.Read(c.RulesFile)
 	if err != nil {
@@ -55,7 +56,7 @@ func readRules(c Config) (*ruleSet, error) {
 	if err != nil || set.alerts > 0 || len(c.Rules) == 0 {
 		return set, err
 	}
-	all, err := parseRules(builtIn, c.Rules)
+	all, err := builtInRules(c.Rules)
 	if err != nil {
 		return nil, err
 	}
@@ -72,16 +73,36 @@ func Replaces(file string) bool {
 	return err != nil || set.alerts > 0
 }
 
-// with adds the rules of another file.
+// with returns these rules and those of another file.
 func (s *ruleSet) with(o *ruleSet) (*ruleSet, error) {
 	for _, g := range o.groups.Groups {
 		if slices.ContainsFunc(s.groups.Groups, func(other rulefmt.RuleGroup) bool { return other.Name == g.Name }) {
 			return nil, fmt.Errorf("%s: group %s is one of the built-in rules: rename it", o.name, g.Name)
 		}
 	}
-	s.groups.Groups = append(s.groups.Groups, o.groups.Groups...)
-	s.name, s.records, s.exprs = s.name+" and "+o.name, s.records+o.records, append(s.exprs, o.exprs...)
-	return s, nil
+	return &ruleSet{
+		name: s.name + " and " + o.name, alerts: s.alerts, records: s.records + o.records,
+		groups: &rulefmt.RuleGroups{Groups: slices.Concat(s.groups.Groups, o.groups.Groups)}, exprs: slices.Concat(s.exprs, o.exprs),
+	}, nil
+}
+
+var (
+	parsing sync.Mutex
+	parsed  = map[string]*ruleSet{} // the built-in rules, by text
+)
+
+// builtInRules parses the built-in rules, once for all who need them: it is most of the work of a start. Nobody changes the result.
+func builtInRules(text []byte) (*ruleSet, error) {
+	parsing.Lock()
+	defer parsing.Unlock()
+	if set, known := parsed[string(text)]; known {
+		return set, nil
+	}
+	set, err := parseRules(builtIn, text)
+	if err == nil {
+		parsed[string(text)] = set
+	}
+	return set, err
 }
 
 // parseRules parses a rules file. It returns an error for a file that Prometheus rejects, for a rule that needs samples older
