@@ -136,7 +136,7 @@ func of(all []span, severity string) []span {
 
 // A value that goes to and fro around its threshold is one message, and one when it is over.
 func TestAValueAtItsThresholdIsOneAlert(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	const length = 6 * time.Hour
 	edges := []struct {
 		alert, of    string

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // Labels of nodes and validators reach the alerts. A missing, doubled or removed label breaks no alert. Two replicas (job a), and two
 // networks with a node of the same name (jobs a and b), double no alert and miss none.
 func TestAlertsHaveTheLabelsOfTheirNodeOrValidator(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	rules := must.Get(With(Options{Labels: []string{"owner", "region"}}))(t)
 	cases := must.Get(os.ReadFile("testdata/labels_test.yml"))(t)
 	dir := t.TempDir()

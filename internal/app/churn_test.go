@@ -26,7 +26,7 @@ func inventive(network http.RoundTripper) http.RoundTripper {
 // A node that invents names in each answer adds a bounded number of series to the history in an hour. The log names it, and the other
 // node keeps its series. The history keeps samples for as long as their memory allows, and for at least two hours.
 func TestInventedNamesAddFewSeries(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Notify(t)
 		w.Env["ALERTING_INTERVAL"] = "1m" // the texts of thousands of alerts cost most of the time

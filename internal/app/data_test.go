@@ -17,6 +17,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/app"
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -204,7 +205,7 @@ func TestDataServiceOutageAffectsOnlyItsSamples(t *testing.T) {
 
 // Without a node and an observer, the Data service is monitored like any other upstream: no alert fires while it answers.
 func TestDataServiceAloneRaisesNoFalseAlert(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		withData(w, "1m")
 		w.Env["SCHEDULES"], w.Env["WATCH_TOKENS"] = "", ""

@@ -173,7 +173,7 @@ func TestAddressOfWhichNothingIsKnownIsSaid(t *testing.T) {
 
 // A currency may be written in capitals. Values are then in this currency.
 func TestValuesAreInTheConfiguredCurrency(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		delegatorWithData(w)
 		w.Env["CURRENCY"], w.Env["VALIDATORS"], w.Env["COLLECTORS"] = "EUR", w.NodeID("golf"), "rewards"
@@ -196,7 +196,7 @@ func alertNames(t *testing.T, w *apptest.World) (names []string) {
 
 // The end of a delegation is constant. The alert about it continues while the Data service fails, with and without an observer.
 func TestDelegationEndIsKnownDuringAnOutage(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for _, observed := range []bool{false, true} {
 		apptest.Run(t, func(t *testing.T, w *apptest.World) {
 			delegatorWithData(w)

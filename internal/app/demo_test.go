@@ -20,6 +20,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/schedule"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -56,7 +57,7 @@ func inDemoWithout(t *testing.T, method string, each time.Duration, test func(t 
 // The demo exports every family of the collectors that are on by default or use the Data service: always, or during an incident
 // that names it.
 func TestDemoExportsEveryFamily(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inDemo(t, 30*time.Second, func(t *testing.T, w *apptest.World) {
 		var missing []string
 		types := map[string]model.MetricType{}
@@ -148,7 +149,7 @@ func inject(t *testing.T, w *apptest.World, what string) (end func()) {
 const round = 35 * time.Second // two runs of every collector
 
 func TestDemoL1RunsOutAndIsToppedUp(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		const (
 			plan   = "/api/v1/l1/examplel1/plan"
@@ -236,7 +237,7 @@ func TestDemoHasAnUnknownUpgrade(t *testing.T) {
 
 // The network recovers from every incident.
 func TestDemoRecoversAfterItsIncidents(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inDemo(t, 15*time.Second, func(t *testing.T, w *apptest.World) {
 		states := func() map[string]float64 {
 			of := map[string]float64{}

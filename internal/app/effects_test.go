@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -19,7 +20,7 @@ func (p page) titles() (all []string) {
 
 // An L1 without the validators of other operators is one problem, with what to do about it, on the page and in the message: nothing about the operator's own nodes.
 func TestForeignValidatorsAreLeftToTheirOwners(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		w.wait(t, 10*time.Minute, nil)
 		each(members[:5], w.Disconnect)
@@ -54,7 +55,7 @@ func TestForeignValidatorsAreLeftToTheirOwners(t *testing.T) {
 
 // What nodes that go down together cause is no problem of its own, also while they come back.
 func TestEffectsOfAJointOutageAreNoProblems(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		w.wait(t, 10*time.Minute, nil)
 		down := []string{"alpha", "bravo", "charlie"}
@@ -82,7 +83,7 @@ func TestEffectsOfAJointOutageAreNoProblems(t *testing.T) {
 
 // While a chain bootstraps, the page says at every moment when it pages, also after the node was stopped meanwhile.
 func TestBootstrapAfterAStopSaysWhenItPages(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		w.wait(t, 10*time.Minute, nil)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -216,6 +217,7 @@ func TestReloadEndpointAcceptsOnlyLocalSameSitePost(t *testing.T) {
 // An empty list of nodes is a state, at the start and later: no collector panics or fails, no page fails, and what is said about nodes is that there are
 // none. With the Data service, its collectors continue. The nodes may come back.
 func TestNoNodeIsAState(t *testing.T) {
+	testworld.Story(t)
 	for _, service := range []string{"", "http://data.sim"} {
 		withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 			use := func(nodes ...string) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 )
 
@@ -42,7 +43,7 @@ func ofEach(alerts map[string]int) map[string]int {
 
 // A day of messages between three chains: which notifications are sent, and when. What a relayer does on a well day, and idle hours, are none.
 func TestDayOfMessages(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	icmWorld(t, func(t *testing.T, w *world) {
 		for _, fault := range []struct {
 			what       string

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // One incident is one line, and so is its end, whatever the failure of the node and however many nodes there are.
 func TestOneIncidentIsOneLineOfTheLog(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, c := range map[string]struct {
 		nodes []string
 		fail  func(n *simnet.Node)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/scrape/data"
@@ -418,7 +419,7 @@ func (i incident) missing(episodes []*episode) (names []string) {
 
 // Exactly the expected alerts are sent, in time.
 func TestIncidentsPageAndResolve(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	incident{
 		what: "a node stops, the C-Chain is not bootstrapped on another, and validators of an L1 run out of balance",
 		begin: func(w *world) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -392,6 +393,7 @@ func (c liarRow) truth(t *testing.T) (told observed, fields map[string]map[strin
 
 // One of three nodes, two of five, or an observer lies about each field of each method.
 func TestLiesAboutOneFieldDecideNothing(t *testing.T) {
+	testworld.Story(t)
 	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
 	told := 0
 	for row, c := range []liarRow{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -77,7 +78,7 @@ func (p page) problems() string {
 
 // The page leads to the node that does not answer, from the first probe to the end of the last alert.
 func TestPageLeadsToTheSilentNode(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		each(members[:9], func(m string) { w.RemoveValidator("examplepoa", m) }) // so that bravo's weight matters
 		time.Sleep(10 * time.Minute)
@@ -126,7 +127,7 @@ func TestPageLeadsToTheSilentNode(t *testing.T) {
 
 // A chain that bootstraps is a state of the node, not a gap in the monitoring.
 func TestPageShowsABootstrappingChain(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
@@ -266,7 +267,7 @@ func TestPageBelievesTheNodeThatIsBack(t *testing.T) {
 
 // The action belongs to the fault in the title, from its first moments, and the page says when it pages. What follows from the fault has no action of its own.
 func TestActionBelongsToTheFault(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	const wait = "Wait, and do not restart the node"
 	for name, story := range map[string]struct {
 		begin  func(w *world)
@@ -319,7 +320,7 @@ func TestActionBelongsToTheFault(t *testing.T) {
 
 // The page shows the most urgent validator of an L1 first, with the amount to top up. Only the time at which it runs out is red.
 func TestPageShowsADrainingL1(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
 		change: func(a *apptest.World) { a.Env["COLLECTORS"] += ",l1_runway,reward_budget" }}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
@@ -458,7 +459,7 @@ func TestTheLastNodeOfAJointOutageHasItsOwnAction(t *testing.T) {
 
 // The first moments after a start have no problem, also if the exporter was off for a while.
 func TestPageAfterAStartIsQuiet(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		for _, start := range []string{"the first start", "a start after half an hour"} {
 			for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(3 * time.Second) {
@@ -477,7 +478,7 @@ func TestPageAfterAStartIsQuiet(t *testing.T) {
 
 // A loop of restarts that is over is an alert for minutes longer, and does not lead: what is wrong now does.
 func TestWhatIsOverDoesNotLead(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		for began := time.Now(); time.Since(began) < 15*time.Minute; {

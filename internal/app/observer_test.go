@@ -211,7 +211,7 @@ func TestDelegatorIsAlertedOfADownValidator(t *testing.T) {
 
 // A delegator who has no node is notified when the only observer does not answer: everything that the exporter reports comes from it.
 func TestDelegatorIsAlertedOfAnObserverThatDoesNotAnswer(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	of := simnet.New(simnet.Options{Seed: 1}).NodeID("charlie")
 	inWorld(t, delegator(of), func(t *testing.T, w *world) {
 		w.wait(t, 15*time.Minute, nil)

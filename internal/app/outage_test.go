@@ -40,7 +40,7 @@ func (w *world) pastAlerts(t *testing.T, name string) (rows []string) {
 
 // An outage has one begin and one length: on the page, in each notification and in the history, also if the exporter restarts meanwhile.
 func TestOutageHasOneBeginAndOneLength(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	const long, probe = 8*time.Minute + 9*time.Second, 45 * time.Second // a probe, a scrape and an evaluation
 	for _, restarts := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the exporter restarts: %v", restarts), func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 
 // An alert about several nodes keeps firing for a while. Its message says how long the nodes were away.
 func TestJointOutageHasItsLength(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		stopped := time.Now()
@@ -150,7 +150,7 @@ func (w *world) hasAvailability(t *testing.T, began time.Time, down, unwatched t
 
 // A receiver gets two messages of an outage: it began, and it is over.
 func TestOutageIsTwoMessages(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, incident{quick: true, more: rack}, func(t *testing.T, w *world) {
@@ -216,7 +216,7 @@ func TestShortAnswerDoesNotEndAnOutage(t *testing.T) {
 
 // An alert that does not fire yet says when it pages. Afterwards, the answer for a time in the past is that of this time.
 func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("charlie").SetChain("C", simnet.Bootstrapping)
@@ -246,7 +246,7 @@ func TestExplainSaysWhatIsOnItsWayAndWhatWas(t *testing.T) {
 
 // What decided an outage when it warned, paged and ended is kept longer than the samples, also over a restart.
 func TestWhatDecidedAnOutageIsKept(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		w.Node("bravo").Stop()
@@ -286,7 +286,7 @@ func TestWhatDecidedAnOutageIsKept(t *testing.T) {
 // A node that starts with another staking key is red until its key is back, never green in between, and pages once, within 3 min 30 s.
 // The page and the message have both IDs.
 func TestWrongKeyIsOneFault(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	views := func(a *apptest.World) { a.Env["COLLECTORS"] += ",validator_views" }
 	inWorld(t, incident{quick: true, change: views}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
@@ -371,7 +371,7 @@ func TestHaltOfAllChainsIsOneFault(t *testing.T) {
 
 // Once nodes are back after a long outage, nothing counts as missing that could not be asked meanwhile, or that is asked rarely.
 func TestNothingIsMissingAfterALongOutage(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, away := range map[string][]string{"one node": {"bravo"}, "all nodes": {"alpha", "bravo", "charlie", "foxtrot"}} {
 		t.Run(name, func(t *testing.T) {
 			long := 35 * time.Minute

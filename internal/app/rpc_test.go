@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -62,7 +63,7 @@ func wantTold(t *testing.T, what string, got, want map[string]int) {
 
 // A day of five RPC nodes: which notifications are sent, and when. Without a fault, none is. A short test has two of the faults.
 func TestDayOfRPCNodes(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	overload := []string{"eth_getLogs", "eth_getBalance", "eth_getBlockReceipts"}
 	rpcWorld(t, func(t *testing.T, w *world) {
 		for _, fault := range []struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
@@ -14,7 +15,7 @@ import (
 // Shared answers do not extend the life of a dead node's samples: after three periods of the slowest collector none is left. The samples of
 // other nodes stay, and those of the node come back with it.
 func TestSamplesOfADeadNodeExpireAfterThreePeriods(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for _, watch := range []string{"own", "all"} {
 		for _, chains := range []string{"C", "C,examplel1=ID"} {
 			t.Run(watch+" "+chains, func(t *testing.T) {

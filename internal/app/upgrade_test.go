@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // From the start on, in each second: the metric has the answer of /safe-to-stop, and is absent while that is not known.
 func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
 		w.Env["CHAINS"] = "C,auto"
 		w.Env["NODES"] = "alpha=http://alpha.sim,bravo=http://bravo.sim,delta=http://delta.sim,echo=http://echo.sim"
@@ -141,7 +142,7 @@ func TestNoNodeMayStopWhileAnotherIsNotBackSinceTheExporterStarted(t *testing.T)
 // An operator upgrades 50 validators as docs/operating.md says. The release kills each node that restarts with it. The operator loses one node, also if
 // the script does not ask whether the node is back.
 func TestUpgradeThatKillsLosesOneNode(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	nodes, patience := 50, 4*60 // an hour
 	if testing.Short() {
 		nodes, patience = 10, 4*20
@@ -228,7 +229,7 @@ func TestWavesMayStopTogether(t *testing.T) {
 
 // Each way in which a node cannot serve clients takes it out of the load balancer within a minute and a half, and it comes back.
 func TestServingFollowsTheNode(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, c := range map[string]struct {
 		change, repair func(n *simnet.Node)
 		reason         string
@@ -288,7 +289,7 @@ func TestServingFollowsTheNode(t *testing.T) {
 // Before each yes the exporter asks the nodes and their chains: what the last run counted may have changed since. The answer is never yes from the moment
 // of the change on, until the exporter has counted it.
 func TestNoYesByWhatWasCountedBefore(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, c := range map[string]struct {
 		node   string // that is asked about: it may stop before
 		change func(w *apptest.World)
@@ -358,7 +359,7 @@ func TestNoNodeMayStopWhileAVMHangs(t *testing.T) {
 
 // Whether a node has just stopped, has been stopped for long, or is benched: its weight is taken off once.
 func TestARemovalTakesTheWeightOffOnce(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, change := range map[string]func(w *apptest.World){
 		"stops":           func(w *apptest.World) { w.Node("foxtrot").Stop() },
 		"loses its power": func(w *apptest.World) { w.Node("foxtrot").Kill(45 * time.Second) },
@@ -400,7 +401,7 @@ func TestARemovalTakesTheWeightOffOnce(t *testing.T) {
 // A node restarts, and C bootstraps then. What the exporter read before does not count: no verdict says yes while C bootstraps, and /serving and /is-back
 // say yes within 15 s of the truth.
 func TestNoYesFromBeforeARestart(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	const serving, isBack = "/serving?node=bravo&chain=C", "/is-back?node=bravo"
 	for _, second := range []int{1, 8, 14, 22, 29, 37, 44, 53} {
 		t.Run(fmt.Sprint(second), func(t *testing.T) {

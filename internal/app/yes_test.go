@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
@@ -217,7 +218,7 @@ func (y *yesWorld) watches(t *testing.T, end time.Time) {
 
 // Nodes fail at random, and one after the other is upgraded. At every second no verdict says yes where the network's truth denies it.
 func TestNoVerdictSaysYesWhereTheTruthDeniesIt(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	seeds, lasts := uint64(12), 20*time.Minute
 	if testing.Short() {
 		seeds, lasts = 1, 8*time.Minute
@@ -351,6 +352,7 @@ func TestNoYesAfterANodeHasBecomeAValidator(t *testing.T) {
 
 // A question waits two seconds for an answer. A node that needs three is slow, and its chains are not gone, however often somebody asks.
 func TestQuestionsRaiseNoAlert(t *testing.T) {
+	testworld.Story(t)
 	inWorld(t, incident{}, func(t *testing.T, w *world) {
 		time.Sleep(4 * time.Minute)
 		w.Node("alpha").Inject(simnet.Slow(2500 * time.Millisecond))
