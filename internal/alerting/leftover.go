@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
@@ -87,6 +90,58 @@ func (e *engine) scrapedBefore(ctx context.Context, a *Alerting) {
 		name := l.Get(model.MetricNameLabel)
 		return name == "ALERTS" || name == forState || e.leftovers.evaluated[name] != nil
 	}, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, ".+"))
+}
+
+// renewMemories adds the last samples of records that look back on themselves again, so that their ranges find them. They remember, such as when a node
+// went down, but only for as long as they look back, seven minutes at least: after a longer interruption, an outage would begin anew. The samples are too old
+// for selectors without a range, which read the record of the first evaluation.
+func (e *engine) renewMemories(ctx context.Context, a *Alerting) {
+	names := e.memories()
+	if len(names) == 0 {
+		return
+	}
+	at := time.Now().Add(-Lookback - 30*time.Second).UnixMilli()
+	q, err := e.store.Querier(at-notified.Milliseconds(), at)
+	if err != nil {
+		a.log.Error("records not continued", "err", err)
+		return
+	}
+	defer q.Close()
+	app := e.store.Appender(ctx)
+	var it chunkenc.Iterator
+	set := q.Select(ctx, false, nil, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, strings.Join(names, "|")))
+	for set.Next() {
+		it = set.At().Iterator(it)
+		last, v := int64(math.MaxInt64), 0.0
+		for it.Next() == chunkenc.ValFloat {
+			last, v = it.At()
+		}
+		if last < at && !value.IsStaleNaN(v) {
+			_, failed := app.Append(0, set.At().Labels(), at, v)
+			err = errors.Join(err, failed)
+		}
+	}
+	if err = errors.Join(err, set.Err(), app.Commit()); err != nil {
+		a.log.Error("records not continued", "err", err)
+	}
+}
+
+// memories returns the names of the records whose expression has a range of themselves.
+func (e *engine) memories() (names []string) {
+	for _, g := range e.rules.RuleGroups() {
+		for _, r := range g.Rules() {
+			if _, is := r.(*rules.RecordingRule); !is || slices.Contains(names, r.Name()) {
+				continue
+			}
+			parser.Inspect(r.Query().(written).Expr, func(n parser.Node, _ []parser.Node) error {
+				if m, is := n.(*parser.MatrixSelector); is && m.VectorSelector.(*parser.VectorSelector).Name == r.Name() && !slices.Contains(names, r.Name()) {
+					names = append(names, r.Name())
+				}
+				return nil
+			})
+		}
+	}
+	return names
 }
 
 // end ends the selected series whose last sample is from before the engine's start, unless keep returns true: it adds a stale marker.

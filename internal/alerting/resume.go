@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -25,6 +24,8 @@ const (
 	outage = time.Hour
 	// notified is the longest interruption after which firing alerts continue, as long as Alertmanager's log of notifications.
 	notified = 120 * time.Hour
+	// hold is the longest time for which an alert that fired before an interruption continues although its expression does not return it.
+	hold = 4 * time.Minute
 )
 
 // interrupted is an alert that was active at the last evaluation before an interruption, or ended before.
@@ -97,7 +98,6 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) bool {
 		}
 	}
 	e.evaluated = nil
-	looksBack := lookBacks(a.set.groups)
 	for _, rule := range all {
 		for _, i := range alerts[rule.Name()] {
 			if !i.found && within(rule.Labels(), i.labels) { // the rule has changed
@@ -106,7 +106,7 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) bool {
 			}
 		}
 		if len(claimed[rule]) > 0 {
-			e.restore(ctx, a, rule, claimed[rule], now, looksBack(rule.Query().(written).Expr)+2*a.o.Interval)
+			e.restore(ctx, a, rule, claimed[rule], now)
 		}
 	}
 	for _, ofRule := range alerts {
@@ -177,7 +177,7 @@ type ruleAt struct {
 }
 
 // restore gives alerts to a rule, by an evaluation for the time before the interruption.
-func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingRule, alerts []*interrupted, now time.Time, hold time.Duration) {
+func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingRule, alerts []*interrupted, now time.Time) {
 	alerts = slices.DeleteFunc(alerts, func(i *interrupted) bool {
 		off := now.Sub(i.seen)
 		return off < 0 || !a.paused.Load() && (off > notified || off > outage && i.ended.IsZero() && !i.firing(rule))
@@ -232,7 +232,7 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 	a.resolve(over...)
 	if len(held) > 0 {
 		e.holding.Store(keyOf(rules.NewRuleDetail(rule)), &holding{
-			rule: ruleOf(rule), samples: held, until: now.Add(min(hold, now.Sub(last))),
+			rule: ruleOf(rule), samples: held, since: now, until: now.Add(min(hold, now.Sub(last))),
 		})
 	}
 }
@@ -242,15 +242,31 @@ func (i *interrupted) firing(rule *rules.AlertingRule) bool {
 }
 
 // holding are the alerts of a rule that fired before an interruption. They continue to fire, whatever its expression returns,
-// for the first evaluation, so that the alerts of all rules are sent before the end of one is. They also continue for two intervals, and as
-// long as the interruption is part of what the expression looks back on, but at most as long as the interruption was.
+// for the first evaluation, so that the alerts of all rules are sent before the end of one is, and for the time that most expressions need to see again
+// what they saw before: hold, but at most as long as the interruption was.
 type holding struct {
-	rule  alertRule
-	until time.Time
+	rule         alertRule
+	since, until time.Time
 
 	mu        sync.Mutex
 	evaluated bool
 	samples   map[uint64]promql.Sample // by hash of the alert's labels
+	returned  map[uint64]bool          // which of them the last evaluation returned
+}
+
+// heldSince returns since when an alert fires only because it is held; zero if the expression of its rule returns it.
+func (e *engine) heldSince(rule rules.Rule, alert labels.Labels) time.Time {
+	found, ok := e.holding.Load(keyOf(rules.NewRuleDetail(rule)))
+	if !ok {
+		return time.Time{}
+	}
+	h := found.(*holding)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, held := h.samples[alert.Hash()]; !held || h.returned[alert.Hash()] {
+		return time.Time{}
+	}
+	return h.since
 }
 
 // alertRule is what the labels of a rule's alerts depend on.
@@ -310,12 +326,12 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 			return result, nil
 		}
 		h.evaluated = true
-		there := map[uint64]bool{}
+		h.returned = map[uint64]bool{}
 		for _, l := range e.alertLabels(ctx, h.rule, result, at, a) {
-			there[l.Hash()] = true
+			h.returned[l.Hash()] = true
 		}
 		for hash, sample := range h.samples {
-			if !there[hash] {
+			if !h.returned[hash] {
 				result = append(result, sample)
 			}
 		}
@@ -329,38 +345,4 @@ func (e *engine) evaluateRule(ctx context.Context, rule rules.RuleDetail, at tim
 		return nil, nil
 	}
 	return e.store.inputs.evaluate(rule.Query, at, func() (promql.Vector, error) { return e.query(ctx, rule.Query, at) })
-}
-
-// lookBacks returns a function that returns how far an expression looks back by ranges and offsets, including those of the recorded series
-// that it reads.
-func lookBacks(groups *rulefmt.RuleGroups) func(parser.Expr) time.Duration {
-	recorded := map[string][]parser.Expr{}
-	for _, g := range groups.Groups {
-		for _, r := range g.Rules {
-			if expr, err := Parser.ParseExpr(r.Expr); err == nil && r.Record != "" {
-				recorded[r.Record] = append(recorded[r.Record], expr)
-			}
-		}
-	}
-	known := map[string]time.Duration{}
-	var of func(expr parser.Expr) time.Duration
-	of = func(expr parser.Expr) (longest time.Duration) {
-		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-			selector, ok := n.(*parser.VectorSelector)
-			if !ok {
-				return nil
-			}
-			name := selector.Name
-			if _, ok := known[name]; !ok {
-				known[name] = 0 // ends a circle
-				for _, inner := range recorded[name] {
-					known[name] = max(known[name], of(inner))
-				}
-			}
-			longest = max(longest, known[name])
-			return nil
-		})
-		return longest + looksBack(expr, time.Millisecond)
-	}
-	return of
 }

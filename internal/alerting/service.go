@@ -507,7 +507,7 @@ func (a *Alerting) groups() []Group {
 		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(),
 			Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
-			out.Rules = append(out.Rules, convert(r))
+			out.Rules = append(out.Rules, e.convert(r))
 		}
 		groups = append(groups, out)
 	}
@@ -516,7 +516,7 @@ func (a *Alerting) groups() []Group {
 }
 
 // convert returns a rule of the rule manager as a Rule.
-func convert(r rules.Rule) Rule {
+func (e *engine) convert(r rules.Rule) Rule {
 	out := Rule{
 		Name: r.Name(), Query: r.Query().String(), Type: RecordingRule, Labels: r.Labels().Map(), Health: string(r.Health()),
 		Took: Seconds(r.GetEvaluationDuration().Seconds()), Evaluated: r.GetEvaluationTimestamp(),
@@ -535,6 +535,7 @@ func convert(r rules.Rule) Rule {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
 			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: model.SampleValue(alert.Value),
+			HeldSince: e.heldSince(r, alert.Labels),
 		})
 	}
 	return out

@@ -173,6 +173,17 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	}
 }
 
+// bootstrapped reports whether the node reports chains, all of them as bootstrapped.
+func (n *Node) bootstrapped() bool {
+	known := false
+	for _, c := range n.chains {
+		if known = known || c.Bootstrapped.Known; !c.Bootstrapped.Is(1) && c.Bootstrapped.Known || c.Bootstraps {
+			return false
+		}
+	}
+	return known
+}
+
 // bootstraps reports whether a chain of the node is not bootstrapped.
 func (n *Node) bootstraps() bool {
 	for _, c := range n.chains {

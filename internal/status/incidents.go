@@ -215,15 +215,23 @@ func (st *Status) claim(al *Alerts, f *fact, one *Incident, claimed map[*Active]
 func (st *Status) compare(al *Alerts) {
 	for _, a := range al.All {
 		var left time.Time
+		// What fires only because it did before an interruption is over, if the newest samples say so.
+		held := func(denied bool) time.Time {
+			if denied {
+				return a.HeldSince
+			}
+			return time.Time{}
+		}
 		n, silence := st.nodeByName[a.Labels["node"]], al.reads(a, nodeUp.Family)
 		switch {
 		case n != nil && silence && n.Down():
 			a.returned = !a.KeepFiringSince.IsZero()
 		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
-			left = n.left[nodeUp.Family]
+			left = cmp.Or(n.left[nodeUp.Family], held(n.Up.Is(1)))
 		case n != nil && al.reads(a, chainBootstrapped.Family):
-			left = n.left[chainBootstrapped.Family]
+			left = cmp.Or(n.left[chainBootstrapped.Family], held(n.bootstrapped()))
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
+			left = held(!slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) }))
 			for _, n := range st.Nodes {
 				if at := n.left[nodeUp.Family]; at.After(left) {
 					left = at

@@ -1,0 +1,84 @@
+package app_test
+
+import (
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"slices"
+	"testing"
+	"time"
+)
+
+// An alert fires, and the exporter is off for longer than any rule looks back on its records. What ended meanwhile is over minutes after the start,
+// and what goes on is red and fires without a break, since the same time: nobody is told of an end, or of a second fault.
+func TestAlertsAreTrueAfterTheExporterWasOff(t *testing.T) {
+	testworld.Story(t)
+	quick := []string{"a node stops", "the C-Chain is no longer bootstrapped on a node", "all configured nodes stop, as when their site has no power"}
+	for _, i := range incidents() {
+		if len(i.pages) == 0 || i.end == nil || i.comesAndGoes || i.pages[0] == "AvaxValidatorMissing" { // a restart is how to say that it was meant to leave
+			continue
+		}
+		if testing.Short() && !slices.Contains(quick, i.what) {
+			continue
+		}
+		i.quick = true
+		t.Run(i.what, func(t *testing.T) {
+			t.Run("ends", func(t *testing.T) { afterOff(t, i, true) })
+			t.Run("goes on", func(t *testing.T) { afterOff(t, i, false) })
+		})
+	}
+}
+
+// afterOff plays an incident, during which the exporter is off for 40 minutes. ends is whether the incident ends meanwhile.
+func afterOff(t *testing.T, i incident, ends bool) {
+	inWorld(t, i, func(t *testing.T, w *world) {
+		time.Sleep(5 * time.Minute)
+		i.begin(w)
+		time.Sleep(i.within + 3*time.Minute)
+		firing := func() (since map[string]time.Time) {
+			since = map[string]time.Time{}
+			for _, a := range w.Alerts(t) {
+				if a.Labels["severity"] == "page" && a.Labels["alertname"] == i.pages[0] {
+					since[a.Labels["alertname"]+" "+a.Labels["node"]+a.Labels["chain"]+a.Labels["node_id"]] = a.StartsAt.Truncate(time.Second)
+				}
+			}
+			return since
+		}
+		before := firing()
+		if len(before) == 0 {
+			t.Skip("it has ended by itself")
+		}
+		w.Stop()
+		time.Sleep(20 * time.Minute)
+		if ends {
+			i.end(w)
+		}
+		time.Sleep(20 * time.Minute)
+		w.StartNow(t)
+		missing, last := map[string]time.Duration{}, time.Duration(0)
+		for began := time.Now(); time.Since(began) < 15*time.Minute; time.Sleep(20 * time.Second) {
+			after, now := time.Since(began), firing()
+			if after < time.Minute {
+				continue
+			}
+			if len(now) > 0 {
+				last = after
+			}
+			level, title, _ := w.page(t, "", "/").headline()
+			deniable := i.pages[0] == "AvaxNodeDown" || i.pages[0] == "AvaxChainNotBootstrapped" // by the states of nodes
+			if red := level == "bad"; !ends && !red || ends && red && deniable {
+				t.Errorf("%v after the start: %s: %s", after, level, title)
+			}
+			for alert, since := range before {
+				if !now[alert].Equal(since) {
+					missing[alert] = after
+				}
+			}
+		}
+		// The alert is held for four minutes, then some are kept for five.
+		if ends && last > 10*time.Minute {
+			t.Errorf("%v fire until %v after the start", before, last)
+		}
+		if !ends && len(missing) > 0 {
+			t.Errorf("%v fired before; until when they are missing, or have another begin: %v", before, missing)
+		}
+	})
+}
