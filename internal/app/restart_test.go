@@ -1,10 +1,11 @@
 package app_test
 
 import (
-	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
 // An alert fires, and the exporter is off for longer than any rule looks back on its records. What ended meanwhile is over minutes after the start,
