@@ -68,6 +68,7 @@ func TestDelegatorNeedsNoNode(t *testing.T) {
 // Two hours after a delegation ended, an alert says whether its reward was paid. It needs an observer, which also knows the uptime, or the
 // Data service.
 func TestUnpaidRewardAlerts(t *testing.T) {
+	testworld.Story(t)
 	for _, c := range []struct{ fromService, refused bool }{{false, true}, {false, false}, {true, true}, {true, false}} {
 		t.Run(fmt.Sprintf("from the service %v, refused %v", c.fromService, c.refused), func(t *testing.T) {
 			t.Parallel()

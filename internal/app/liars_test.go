@@ -229,6 +229,7 @@ func (o observed) unlike(t *testing.T, truth observed, liars []string) {
 
 // One of three or two of five nodes report invented facts.
 func TestLiarsDecideNothing(t *testing.T) {
+	testworld.Story(t)
 	all := []string{"alpha", "bravo", "charlie", "echo", "foxtrot"}
 	seeds := 40
 	if testing.Short() {

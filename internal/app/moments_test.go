@@ -159,7 +159,7 @@ func TestPageShowsABootstrappingChain(t *testing.T) {
 
 // From the first sample of a fault on, each page and each answer about a node says when the fault pages. This time does not get later, and is true.
 func TestPageSaysWhenItPagesFromTheFirstSample(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	const evaluation = 30 * time.Second
 	for name, story := range map[string]struct {
 		alert, severity string
@@ -222,7 +222,7 @@ var pagesIn = regexp.MustCompile(`; pages (?:in|within) ((?:\d+ (?:min|s) ?)+)`)
 
 // Once a node answers again, no page says that it does not, although the rules find it later. If it is silent again within a minute, the page was not green.
 func TestPageBelievesTheNodeThatIsBack(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, incident{quick: true, nodes: []string{"alpha", "bravo", "charlie", "foxtrot"}}, func(t *testing.T, w *world) {

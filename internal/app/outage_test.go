@@ -177,7 +177,7 @@ func TestOutageIsTwoMessages(t *testing.T) {
 
 // A node that answers for half a minute and is silent again has one outage: one page with its begin, one message at its end, and one row of the history.
 func TestShortAnswerDoesNotEndAnOutage(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
 		time.Sleep(10 * time.Minute)
 		stopped := time.Now()

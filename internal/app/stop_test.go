@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/wiretest"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -88,7 +89,7 @@ func TestSafeToStopIsNeverOutdated(t *testing.T) {
 // A node that answers with one node ID after the other, such as those of another validator and of nobody, is never told that it may stop, also
 // after a restart of the exporter: nobody knows which node that is. An hour after the last change the ID counts.
 func TestNodeWithChangingIDsMayNotStop(t *testing.T) {
-	t.Parallel()
+	testworld.Story(t)
 	for name, every := range map[string]time.Duration{"each minute": time.Minute, "each half hour": 30 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {
