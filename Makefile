@@ -43,11 +43,11 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (six minutes)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (four minutes)
 	go test -skip='$(stories)' $(short) ./...
 
 .PHONY: stories
-stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (two minutes)
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (three minutes)
 	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
