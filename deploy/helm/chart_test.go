@@ -387,8 +387,8 @@ func TestOrdinaryValuesGiveValidManifests(t *testing.T) {
 	}
 }
 
-// The network policy selects the exporter's pods. Whom it lets in and where the exporter may connect to is what the values say, the latter with DNS. Without
-// values for it, a direction has no limit.
+// The network policy selects the exporter's pods. The values say who may connect to them, and where they may connect to. DNS is always
+// allowed. A direction without values has no limit.
 func TestNetworkPolicyHasThePeersOfTheValues(t *testing.T) {
 	testworld.Full(t)
 	anybody := []any{map[string]any{"ports": []any{map[string]any{"port": "http"}}}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -93,7 +92,7 @@ func (e *engine) scrapedBefore(ctx context.Context, a *Alerting) {
 }
 
 // renewMemories adds the last samples of records that look back on themselves again, so that their ranges find them. They remember, such as when a node
-// went down, but only for as long as they look back, seven minutes at least: after a longer interruption, an outage would begin anew. The samples are too old
+// went down, but only for as long as they look back, seven minutes at least. After a longer interruption, an outage would start again. The samples are too old
 // for selectors without a range, which read the record of the first evaluation.
 func (e *engine) renewMemories(ctx context.Context, a *Alerting) {
 	names := e.memories()
@@ -130,11 +129,8 @@ func (e *engine) renewMemories(ctx context.Context, a *Alerting) {
 func (e *engine) memories() (names []string) {
 	for _, g := range e.rules.RuleGroups() {
 		for _, r := range g.Rules() {
-			if _, is := r.(*rules.RecordingRule); !is || slices.Contains(names, r.Name()) {
-				continue
-			}
 			parser.Inspect(r.Query().(written).Expr, func(n parser.Node, _ []parser.Node) error {
-				if m, is := n.(*parser.MatrixSelector); is && m.VectorSelector.(*parser.VectorSelector).Name == r.Name() && !slices.Contains(names, r.Name()) {
+				if m, is := n.(*parser.MatrixSelector); is && m.VectorSelector.(*parser.VectorSelector).Name == r.Name() {
 					names = append(names, r.Name())
 				}
 				return nil

@@ -254,19 +254,24 @@ type holding struct {
 	returned  map[uint64]bool          // which of them the last evaluation returned
 }
 
-// heldSince returns since when an alert fires only because it is held; zero if the expression of its rule returns it.
-func (e *engine) heldSince(rule rules.Rule, alert labels.Labels) time.Time {
-	found, ok := e.holding.Load(keyOf(rules.NewRuleDetail(rule)))
-	if !ok {
+// heldSince returns since when an alert fires only because it is held; zero if the expression of its rule returns it. h may be nil.
+func (h *holding) heldSince(alert labels.Labels) time.Time {
+	if h == nil {
 		return time.Time{}
 	}
-	h := found.(*holding)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, held := h.samples[alert.Hash()]; !held || h.returned[alert.Hash()] {
 		return time.Time{}
 	}
 	return h.since
+}
+
+// held returns the alerts of a rule that are held; nil if none are.
+func (e *engine) held(rule rules.RuleDetail) *holding {
+	found, _ := e.holding.Load(keyOf(rule))
+	h, _ := found.(*holding)
+	return h
 }
 
 // alertRule is what the labels of a rule's alerts depend on.
@@ -314,11 +319,10 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 			e.recorded(ctx, a, rule, result, at)
 			return result, nil
 		}
-		found, ok := e.holding.Load(keyOf(rule))
-		if !ok {
+		h := e.held(rule)
+		if h == nil {
 			return result, nil
 		}
-		h := found.(*holding)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.evaluated && at.After(h.until) {

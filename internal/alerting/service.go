@@ -531,11 +531,16 @@ func (e *engine) convert(r rules.Rule) Rule {
 	out.Type, out.State = AlertingRule, rule.State().String()
 	out.For, out.KeepFiringFor = Seconds(rule.HoldDuration().Seconds()), Seconds(rule.KeepFiringFor().Seconds())
 	out.Annotations = rule.Annotations().Map()
-	for _, alert := range rule.ActiveAlerts() {
+	active := rule.ActiveAlerts()
+	if len(active) == 0 {
+		return out
+	}
+	held := e.held(rules.NewRuleDetail(r))
+	for _, alert := range active {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
 			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: model.SampleValue(alert.Value),
-			HeldSince: e.heldSince(r, alert.Labels),
+			HeldSince: held.heldSince(alert.Labels),
 		})
 	}
 	return out

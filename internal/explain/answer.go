@@ -105,7 +105,8 @@ func (e *explanation) coming(name string) string {
 func (e *explanation) notFound(name string) string {
 	for _, f := range e.faults {
 		if left := f.Pages.Sub(e.now); f.Alert == name && e.isAbout(model.Metric{"node": model.LabelValue(f.Node)}) && left > 0 {
-			return "does not fire yet: the fault lasts for " + words.Span(e.now.Sub(f.Since)) + ", and it pages within " + words.Exact(left) + " if nothing changes"
+			return "does not fire yet: the fault lasts for " + words.Span(e.now.Sub(f.Since)) + ", and it pages within " + words.Exact(left) +
+				" if nothing changes"
 		}
 	}
 	return ""

@@ -43,7 +43,7 @@ type Basis struct {
 var (
 	BasisHeight = basis("height and epoch of a chain", "what most have reached: see above")
 	BasisOwn    = basis("identity, version and configuration of a node",
-		"the node itself. Two with the same node ID are both paged (AvaxNodeIdentityChanged). For an hour after its node ID changed, no answer says that it may stop")
+		"the node itself. Two with the same node ID are both paged (AvaxNodeIdentityChanged). For an hour after a change of its node ID, it may not stop")
 	BasisBlock     = basis("block at a height", "each node for itself: a difference is an alert (AvaxForkDetected)")
 	BasisChains    = basis("chains that a node tracks, for AVAX_CHAINS=auto", "the node itself, if most nodes list the chain")
 	BasisConnected = basis("connected weight", "the lowest report; for a yes, more than half of the other nodes must be well connected")

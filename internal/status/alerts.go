@@ -349,20 +349,29 @@ func suppress(all []*Active, inhibition notify.Inhibition) {
 	}
 }
 
-// group counts the alerts that are shown, and makes a problem of those with one name.
-func (al *Alerts) group() {
-	byName := map[string]*Problem{}
+// count counts the alerts that are shown.
+func (al *Alerts) count() {
+	al.Firing, al.Pending, al.Over = 0, 0, 0
 	for _, a := range al.All {
-		if !a.shown() {
-			continue
-		}
 		switch {
-		case a.Kept():
+		case !a.shown():
+		case a.Over():
 			al.Over++
 		case a.Firing:
 			al.Firing++
 		default:
 			al.Pending++
+		}
+	}
+}
+
+// group counts the alerts that are shown, and makes a problem of those with one name.
+func (al *Alerts) group() {
+	al.count()
+	byName := map[string]*Problem{}
+	for _, a := range al.All {
+		if !a.shown() {
+			continue
 		}
 		p := byName[a.Rule.Name]
 		if p == nil {

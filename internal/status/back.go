@@ -177,11 +177,12 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 func (n *Node) bootstrapped() bool {
 	known := false
 	for _, c := range n.chains {
-		if known = known || c.Bootstrapped.Known; !c.Bootstrapped.Is(1) && c.Bootstrapped.Known || c.Bootstraps {
+		if c.Bootstraps {
 			return false
 		}
+		known = known || c.Bootstrapped.Known
 	}
-	return known
+	return known && !n.bootstraps()
 }
 
 // bootstraps reports whether a chain of the node is not bootstrapped.

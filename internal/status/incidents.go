@@ -215,42 +215,31 @@ func (st *Status) claim(al *Alerts, f *fact, one *Incident, claimed map[*Active]
 func (st *Status) compare(al *Alerts) {
 	for _, a := range al.All {
 		var left time.Time
-		// What fires only because it did before an interruption is over, if the newest samples say so.
-		held := func(denied bool) time.Time {
-			if denied {
-				return a.HeldSince
-			}
-			return time.Time{}
-		}
+		denied := false
 		n, silence := st.nodeByName[a.Labels["node"]], al.reads(a, nodeUp.Family)
 		switch {
 		case n != nil && silence && n.Down():
 			a.returned = !a.KeepFiringSince.IsZero()
 		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
-			left = cmp.Or(n.left[nodeUp.Family], held(n.Up.Is(1)))
+			left, denied = n.left[nodeUp.Family], n.Up.Is(1)
 		case n != nil && al.reads(a, chainBootstrapped.Family):
-			left = cmp.Or(n.left[chainBootstrapped.Family], held(n.bootstrapped()))
+			left, denied = n.left[chainBootstrapped.Family], n.bootstrapped()
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
-			left = held(!slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) }))
+			denied = !slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) })
 			for _, n := range st.Nodes {
 				if at := n.left[nodeUp.Family]; at.After(left) {
 					left = at
 				}
 			}
 		}
-		switch fires := a.Firing && a.shown(); {
-		case a.returned && fires:
-			al.Over, al.Firing = al.Over-1, al.Firing+1
-		case left.IsZero() || a.Kept():
-		case fires:
-			al.Over, al.Firing = al.Over+1, al.Firing-1
-		case a.shown():
-			al.Over, al.Pending = al.Over+1, al.Pending-1
+		if left.IsZero() && denied {
+			left = a.HeldSince // it fires only because it did before an interruption
 		}
 		if !a.Kept() {
 			a.left = left
 		}
 	}
+	al.count()
 }
 
 // isOver reports whether the node of an alert has answered for backFor, so that only the expression of the alert remembers the fault, such as a loop of

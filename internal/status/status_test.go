@@ -395,7 +395,7 @@ func TestNodeIsBackOnlyIfItsStateIsKnown(t *testing.T) {
 	}
 }
 
-// The begin of a bootstrap is told only if the exporter has seen the node without it.
+// The page says since when a chain bootstraps only if the exporter has seen the node with the chain bootstrapped.
 func TestBootstrapFromBeforeTheStartHasNoBegin(t *testing.T) {
 	seen := func(restarts *Restarts, when time.Duration, bootstrapped string) time.Time {
 		up, chains := run(t, "up", `avax_node_up{node="a"} 1`), run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} `+bootstrapped)

@@ -157,6 +157,8 @@ func (v *view) state(a *status.Active) string {
 // stateOf returns since when an alert fires, when it will fire, or when it clears.
 func stateOf(a *status.Active, now time.Time) string {
 	switch {
+	case a.Over() && !a.Kept() && !a.HeldSince.IsZero():
+		return "over: it ended while the exporter did not watch. It is resolved within minutes"
 	case a.Over() && !a.Kept():
 		return "over for " + words.Span(now.Sub(a.OverSince())) + ", ends with the next evaluation unless it returns"
 	case a.Kept():
