@@ -22,8 +22,9 @@ var (
 	l1ValidatorUptime = metric.New("avax_l1_validator_uptime_ratio",
 		"Uptime of the validator: the share (0 to 1) of its validation in which the node was connected to the validator. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
-	l1ValidatorUptimeSeconds = metric.NewCounter("avax_l1_validator_uptime_seconds_total",
-		"Time in seconds in which the node was connected to the validator. Absent if the validator is the node itself.",
+	l1ValidatorUptimeSeconds = metric.New("avax_l1_validator_uptime_seconds",
+		"Time in seconds of its validation in which the node was connected to the validator. Nodes count the time after a top-up of a validator that is down, and "+
+			"subtract it when they connect to it. Absent if the validator is the node itself.",
 		"node", "chain", "node_id", "validation_id")
 )
 
