@@ -277,7 +277,8 @@ func (o *observer) Notify(ctx context.Context, alerts ...*alert.Alert) (retry bo
 	if err == nil {
 		o.n.notified.add(o.receiver.Name, alerts)
 	}
-	return retry, hide(err, o.receiver)
+	// Alertmanager's code for Discord, Slack, Teams, webhooks and others does not retry after 429: the page would wait for the next interval of its group.
+	return retry || tooMany(err), hide(err, o.receiver)
 }
 
 // guarded sends a notification. It returns when ctx ends, even if the integration does not return. If it waited for the integration, the

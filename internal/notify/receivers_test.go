@@ -178,6 +178,53 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 	}
 }
 
+// A page that the service refuses as one too many is sent again before the next interval of its group, to a receiver of any kind.
+func TestPageRefusedAsOneTooManyIsSentAgain(t *testing.T) {
+	for _, kind := range notify.Kinds() {
+		if kind == "email" {
+			continue // has no such answer
+		}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			requests := make(chan struct{}, 10)
+			refuse := true
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if refuse {
+					refuse = false
+					w.WriteHeader(http.StatusTooManyRequests)
+				} else {
+					w.WriteHeader(services[kind].status)
+					_, _ = io.WriteString(w, services[kind].answer)
+				}
+				requests <- struct{}{}
+			}))
+			t.Cleanup(server.Close)
+			o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
+			text := must.Get(os.ReadFile(o.Config.File))(t)
+			must.Do(t, os.WriteFile(o.Config.File, bytes.ReplaceAll(text, []byte("group_interval: 1ms"), []byte("group_interval: 24h")), 0o600))
+			o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
+			ctx, cancel := context.WithCancel(context.Background())
+			n, err := notify.Start(ctx, o)
+			if err != nil {
+				cancel()
+				t.Fatal(err)
+			}
+			defer n.Wait()
+			defer cancel()
+			put(t, n, model.Alert{
+				Labels:   model.LabelSet{"alertname": "AvaxNodeDown", "node": "alpha", "severity": "page"},
+				StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
+			})
+			<-requests
+			select {
+			case <-requests:
+			case <-time.After(2 * time.Minute):
+				t.Error("it is not sent again")
+			}
+		})
+	}
+}
+
 // Try returns the service's own message for a rejected secret, but not the secret.
 func TestTryReportsTheErrorOfTheService(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

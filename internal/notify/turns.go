@@ -2,7 +2,7 @@ package notify
 
 import (
 	"context"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 )
@@ -76,12 +76,17 @@ func (t *turns) wait(ctx context.Context, page bool) (done func(error)) {
 		if !page {
 			t.sending--
 		}
-		if err != nil && (strings.Contains(err.Error(), "429") || strings.Contains(strings.ToLower(err.Error()), "too many requests")) {
+		if tooMany(err) {
 			t.refused = time.Now()
 		}
 		t.change()
 	}
 }
+
+var tooManyText = regexp.MustCompile(`(?i)\b429\b|too many requests`)
+
+// tooMany reports whether a service has refused a message as one too many. It accepts the same message later.
+func tooMany(err error) bool { return err != nil && tooManyText.MatchString(err.Error()) }
 
 // change wakes those that wait.
 func (t *turns) change() {
