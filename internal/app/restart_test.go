@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -8,12 +9,15 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-// An alert fires, and the exporter is off for longer than any rule looks back. What ended meanwhile is resolved minutes after the start. What goes on fires
+// An alert fires, and the exporter is off for most of an hour. What ended meanwhile is resolved minutes after the start. What goes on fires
 // without a break, since the same time, and the page is red: no resolved notification is sent, and no second one.
 func TestAlertsAreTrueAfterTheExporterWasOff(t *testing.T) {
 	testworld.Story(t)
 	quick := []string{"a node stops", "the C-Chain is no longer bootstrapped on a node", "a node falls behind on the C-Chain",
 		"all configured nodes stop, as when their site has no power"}
+	// These end by themselves within the time.
+	passing := []string{"the same validator has no connection for half an hour; after that, its peers report 20 % uptime",
+		"the balance of an L1 validator lasts twenty more minutes"}
 	for _, i := range incidents() {
 		if len(i.pages) == 0 || i.end == nil || i.comesAndGoes || i.pages[0] == "AvaxValidatorMissing" { // a restart is how to say that it was meant to leave
 			continue
@@ -21,23 +25,23 @@ func TestAlertsAreTrueAfterTheExporterWasOff(t *testing.T) {
 		if testing.Short() && !slices.Contains(quick, i.what) {
 			continue
 		}
-		i.quick = true
 		t.Run(i.what, func(t *testing.T) {
 			t.Run("ends", func(t *testing.T) { afterOff(t, i, true) })
-			t.Run("goes on", func(t *testing.T) { afterOff(t, i, false) })
+			if !slices.Contains(passing, i.what) {
+				t.Run("goes on", func(t *testing.T) { afterOff(t, i, false) })
+			}
 		})
 	}
 }
 
-// off is longer than any rule looks back: TestRulesLookBackAtMostTwoHours.
-const off = 3 * time.Hour
+// off is longer than the rules use the newest sample of a series, seven minutes.
+const off = 40 * time.Minute
 
 // afterOff plays an incident, during which the exporter is off. ends is whether the incident ends meanwhile.
 func afterOff(t *testing.T, i incident, ends bool) {
 	inWorld(t, i, func(t *testing.T, w *world) {
-		time.Sleep(5 * time.Minute)
+		time.Sleep(cmp.Or(i.healthy, 10*time.Minute))
 		i.begin(w)
-		time.Sleep(i.within + 3*time.Minute)
 		firing := func() (since map[string]time.Time) {
 			since = map[string]time.Time{}
 			for _, a := range w.Alerts(t) {
@@ -47,10 +51,14 @@ func afterOff(t *testing.T, i incident, ends bool) {
 			}
 			return since
 		}
-		before := firing()
-		if len(before) == 0 {
-			t.Fatalf("%s does not fire", i.pages[0])
+		var before map[string]time.Time
+		for began := time.Now(); len(before) == 0; before = firing() {
+			if time.Sleep(15 * time.Second); time.Since(began) > i.within {
+				t.Fatalf("%s does not fire", i.pages[0])
+			}
 		}
+		time.Sleep(time.Minute)
+		before = firing()
 		w.Stop()
 		time.Sleep(off / 2)
 		if ends {
@@ -78,8 +86,8 @@ func afterOff(t *testing.T, i incident, ends bool) {
 				}
 			}
 		}
-		// The alert is held for four minutes, then some are kept for five.
-		if ends && last > 10*time.Minute {
+		// The alert is held for four minutes, then some are kept for five, and rules with slow collectors are evaluated once a minute.
+		if ends && last > 12*time.Minute {
 			t.Errorf("%v fire until %v after the start", before, last)
 		}
 		if !ends && len(missing) > 0 {
