@@ -2,7 +2,6 @@ package collectors
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 
 var (
 	validatorPresent = metric.New("avax_validator_present",
-		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node: absent until the node has been in the set once.",
-		"node_id")
+		"1 if the monitored validator is in the primary network's validator set, 0 if not. For a configured node: absent until the node has been in the set once, "+
+			"and again a day after it has left.", "node_id")
 	validatorStart = metric.New("avax_validator_start_timestamp_seconds",
 		"Start of the validation period, in Unix seconds.", "node_id")
 	validatorEnd = metric.New("avax_validator_end_timestamp_seconds",
@@ -60,22 +59,24 @@ var validators = &collector.Spec{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,
 	},
-	Bind: collector.PerBegin(collector.Network, func() collector.Collect { return expectedValidators{}.collect }),
+	Bind: collector.Per(collector.Network, collectValidators),
 }
 
-// expectedValidators holds the node IDs for which avax_validator_present is 0 if they are not in the validator set.
-// These are the IDs in AVAX_VALIDATORS, and the IDs that an earlier run found in the set. A configured node that was
-// never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is expected.
-type expectedValidators map[string][]string // by node ID: the names of the configured nodes that had it; none for an ID in AVAX_VALIDATORS
-
-func (expected expectedValidators) collect(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
-	maps.DeleteFunc(expected, func(_ string, of []string) bool { return !slices.ContainsFunc(of, ups.HasNode) }) // removed nodes
-	for _, id := range ups.Watched().Validators.IDs {
-		expected[id] = nil
+// collectValidators exports avax_validator_present as 0 for expected validators that are not in the set: those in AVAX_VALIDATORS, or configured nodes that
+// have been in the set. A configured node that was never a validator, such as an RPC node, is not expected. With AVAX_VALIDATORS=all, no validator is.
+func collectValidators(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
+	own, watched := ups.Nodes(), ups.Watched().Validators
+	if watched.All || len(watched.IDs) > 0 {
+		own = nil
 	}
-	// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
-	before := slices.Collect(maps.Keys(expected))
-	entries, _, err := monitoredEntries(ctx, ups, before...)
+	expected := slices.Clone(watched.IDs)
+	for _, n := range own {
+		// A configured node may have a new ID. Request its previous ID too, because that validator may still be in the set.
+		expected = append(expected, n.Expected()...)
+	}
+	slices.Sort(expected)
+	expected = slices.Compact(expected)
+	entries, _, err := monitoredEntries(ctx, ups, expected...)
 	if err != nil {
 		return err
 	}
@@ -84,12 +85,10 @@ func (expected expectedValidators) collect(ctx context.Context, ups *collector.U
 		present[v.NodeID] = true
 		setValidator(out, v)
 	}
-	for _, n := range ups.Nodes() {
-		if id := n.KnownID(); present[id] && !ups.Watched().Validators.All && !slices.Contains(expected[id], n.Name()) {
-			expected[id] = append(expected[id], n.Name())
-		}
+	for _, n := range own {
+		n.NoteValidators(present)
 	}
-	for id := range expected {
+	for _, id := range expected {
 		if !present[id] {
 			out.Set(validatorPresent, 0, id)
 		}

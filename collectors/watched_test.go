@@ -90,7 +90,9 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 		for _, j := range spec.Bind(w.ups) {
 			wantSeries(t, samplesOf(t, spec, j), `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			moved := must.Get(scrape.New(scrape.Options{Name: "alpha", URL: "http://charlie.sim", Transport: w}))(t)
-			w.ups.SetNodes([]*nodes.Node{nodes.New(node.New(moved))})
+			now := nodes.New(node.New(moved))
+			now.Remember(w.ups.Nodes()[0].Past())
+			w.ups.SetNodes([]*nodes.Node{now})
 			page := samplesOf(t, spec, j)
 			wantSeries(t, page, `avax_validator_present{node_id="`+alpha+`"}`, "1")
 			wantSeries(t, page, `avax_validator_present{node_id="`+w.network.NodeID("charlie")+`"}`, "1")
@@ -100,6 +102,41 @@ func TestValidatorOfAReplacedNodeIsNotMissing(t *testing.T) {
 			wantNoSeries(t, page, alpha)
 			wantNoSeries(t, page, w.network.NodeID("charlie"))
 		}
+	})
+}
+
+// A node that was a validator is expected to be one for a day after it has left the set, also by an exporter that starts meanwhile.
+func TestValidatorThatLeavesIsExpectedForADay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo")
+		present := func(value string) string {
+			return `avax_validator_present{node_id="` + w.network.NodeID("alpha") + `"} ` + value
+		}
+		run := func(want string) {
+			t.Helper()
+			if page := w.page(t, "validators"); !strings.Contains(page, present(want)) {
+				t.Errorf("no %s in\n%s", present(want), page)
+			}
+		}
+		restart := func() {
+			past := must.Get(json.Marshal(w.ups.Nodes()[0].Past()))(t)
+			w.setNodes(t, "alpha", "bravo")
+			var known nodes.Past
+			must.Do(t, json.Unmarshal(past, &known))
+			w.ups.Nodes()[0].Remember(known)
+		}
+		run("1")
+		w.network.RemoveValidator("P", "alpha")
+		time.Sleep(10 * time.Minute)
+		restart()
+		run("0")
+		time.Sleep(23 * time.Hour)
+		restart()
+		run("0")
+		time.Sleep(time.Hour)
+		wantNoSeries(t, w.page(t, "validators"), w.network.NodeID("alpha"))
+		w.network.AddValidator("alpha", 2_000_000e9, 100*24*time.Hour)
+		run("1")
 	})
 }
 

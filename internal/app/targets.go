@@ -206,7 +206,7 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 	}
 	client = wrap(node.New(up))
 	if !n.Observer {
-		client.Remember(t.past[n.Name])
+		client.Remember(t.pastOf(n.Name))
 		client.Lost = t.lost
 		client.Changed = func(answers bool) {
 			up.ForgetAnswers() // another process answers
@@ -214,6 +214,18 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 		}
 	}
 	return nodeConn{n, up, client}, nil
+}
+
+// pastOf returns what is known of a node of this name: by its present connection, which the new one replaces, or from before the start.
+func (t *targets) pastOf(name string) nodes.Past {
+	for _, c := range t.conns {
+		if c.Name == name && !c.Observer {
+			return c.node.Past()
+		}
+	}
+	past := t.past[name]
+	delete(t.past, name) // a name that is removed and added again has none
+	return past
 }
 
 // Limits for observers, because they belong to other operators: at most two concurrent calls, answers that are shared for half

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,8 @@ const (
 	longestRestart = 4 * time.Minute
 	// enoughRestarts is how many restarts tell how long one takes, and maxRestarts how many are remembered.
 	enoughRestarts, maxRestarts = 3, 50
+	// expectedFor is how long a validator that is missing is expected to come back. After this time, the operator wants it so.
+	expectedFor = 24 * time.Hour
 	// identityFor is how long a node must have had its node ID. Several nodes behind one URL, and one that claims the IDs of others, change it more often.
 	identityFor = time.Hour
 )
@@ -30,6 +33,8 @@ type Past struct {
 	ID       string    `json:"id,omitempty"` // the last node ID
 	// Changed is the last change of the node ID, if there was one.
 	Changed *IDChange `json:"changed,omitempty"`
+	// Validated are the IDs with which the node was in the validator set of the primary network, and since when each is missing there; zero if it is not.
+	Validated map[string]time.Time `json:"validated,omitempty"`
 }
 
 // IDChange is a change of the node ID.
@@ -54,6 +59,42 @@ func (p Past) Unsettled() string {
 	}
 	return fmt.Sprintf("its node ID changed from %s to %s at %s: check which node answers at its URL, and ask again from %s", p.Changed.From, p.ID,
 		words.ClockTime(time.Now(), p.Changed.At), words.ClockTime(time.Now(), p.Changed.At.Add(identityFor)))
+}
+
+// Expected returns the IDs with which the node was in the validator set of the primary network, but for those that are missing for a day.
+func (n *Node) Expected() (ids []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, missing := range n.past.Validated {
+		if missing.IsZero() || time.Since(missing) < expectedFor {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// NoteValidators stores which of the node's IDs are in the validator set.
+func (n *Node) NoteValidators(present map[string]bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	validated := maps.Clone(n.past.Validated)
+	for id, missing := range validated {
+		switch {
+		case present[id]:
+			validated[id] = time.Time{}
+		case missing.IsZero():
+			validated[id] = time.Now().Round(0)
+		case time.Since(missing) >= expectedFor:
+			delete(validated, id)
+		}
+	}
+	if present[n.id] {
+		if validated == nil {
+			validated = map[string]time.Time{}
+		}
+		validated[n.id] = time.Time{}
+	}
+	n.past.Validated = validated // another one: Past has been given out
 }
 
 // Restart is a time without an answer, from the last probe that was answered to the next one.
