@@ -17,6 +17,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -145,6 +146,11 @@ func (e *Exporter) End(signal os.Signal) (code int) {
 		e.t.Error("exporter does not exit")
 	}
 	return e.cmd.ProcessState.ExitCode()
+}
+
+// CPU returns the CPU time of the process, which has ended.
+func (e *Exporter) CPU() time.Duration {
+	return e.cmd.ProcessState.UserTime() + e.cmd.ProcessState.SystemTime()
 }
 
 // Get requests a page.

@@ -19,49 +19,40 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
-// nodes is the number of nodes of one exporter or shard.
-const nodes = 1000
+// sizes are numbers of nodes whose exporters are measured side by side.
+var sizes = []int{1, 30, 300}
 
-// BenchmarkNodes measures an exporter of 1,000 nodes with the default collectors.
-func BenchmarkNodes(b *testing.B) {
-	one := measure(b, nodes)
-	b.ReportMetric(one.cores, "cores")
-	b.ReportMetric(one.memory/1e6, "MB")
-	b.ReportMetric(one.complete.Seconds(), "s/complete")
-	b.ReportMetric(one.calls, "calls/min")
-	b.ReportMetric(one.series, "series")
-}
+// BenchmarkUse measures exporters as they are used: with rules, and a scrape every 15 s between runs of the collectors. The anchor of each runs beside
+// it: the same exporter without rules.
+func BenchmarkUse(b *testing.B) { measure(b, sizes...) }
 
-// BenchmarkShards compares ten shards of 10,000 nodes with ten exporters of 1,000 nodes. All shards do the same, so it measures one.
-func BenchmarkShards(b *testing.B) {
-	const shards = 10
-	one := measure(b, nodes)
-	shard := measure(b, shards*nodes, "AVAX_SHARD=0", fmt.Sprint("AVAX_TOTAL_SHARDS=", shards))
-	b.ReportMetric(shard.cores/one.cores, "cores/linear")
-	b.ReportMetric(shards*shard.memory/1e6, "MB")
-}
+// BenchmarkThousand is BenchmarkUse with 1,000 nodes.
+func BenchmarkThousand(b *testing.B) { measure(b, 1000) }
 
 // usage is the resource usage of an exporter.
 type usage struct {
-	complete                     time.Duration // from the start to the first complete page
-	cores, memory, series, calls float64       // memory in bytes, calls to each node in a minute
+	complete                   time.Duration // from the start to the first whole page
+	cpu, memory, series, calls float64       // cpu in seconds a minute, memory in bytes, calls to each node in a minute
 }
 
-// BenchmarkUse measures exporters as they are used: with a scrape every 15 s while the collectors run, with the rules, and next to the same exporter
-// without rules, which is the anchor.
-func BenchmarkUse(b *testing.B) {
-	for _, size := range []int{1, 30} {
-		b.Run(fmt.Sprintf("nodes=%d", size), func(b *testing.B) {
-			var with, without usage
-			var both sync.WaitGroup
-			both.Go(func() { with = use(b, size) })
-			both.Go(func() { without = use(b, size, "AVAX_ALERTING=off") })
-			both.Wait()
-			b.ReportMetric(60*with.cores, "cpu-s/min")
-			b.ReportMetric(with.cores/without.cores, "times-without-rules")
-			b.ReportMetric(with.memory/1e6, "MB")
-			b.ReportMetric(with.calls, "calls/min")
-		})
+func measure(b *testing.B, sizes ...int) {
+	testworld.ExporterPath(b) // building it is not part of the start
+	with, without := make([]usage, len(sizes)), make([]usage, len(sizes))
+	var all sync.WaitGroup
+	for i, size := range sizes {
+		all.Go(func() { with[i] = use(b, size) })
+		all.Go(func() { without[i] = use(b, size, "AVAX_ALERTING=off") })
+	}
+	all.Wait()
+	for i, size := range sizes {
+		report := func(value float64, unit string) { b.ReportMetric(value, fmt.Sprintf("%s/%d", unit, size)) }
+		report(with[i].cpu/without[i].cpu, "times-off")
+		report(with[i].cpu, "cpu-s/min")
+		report(without[i].cpu, "cpu-s/min-off")
+		report(with[i].memory/1e6, "MB")
+		report(with[i].calls, "calls/min")
+		report(with[i].series, "series")
+		report(with[i].complete.Seconds(), "s/complete")
 	}
 }
 
@@ -69,9 +60,12 @@ func BenchmarkUse(b *testing.B) {
 func use(b *testing.B, size int, env ...string) (u usage) {
 	b.Helper()
 	const warm, measured = 8, 16 // scrapes
+	began := time.Now()
 	e, many := start(b, size, env...)
 	defer e.End(syscall.SIGTERM)
 	e.Ready()
+	scrape(b, e)
+	u.complete = time.Since(began)
 	var before, after testworld.Samples
 	var calls int64
 	for i := range warm + measured + 1 {
@@ -80,18 +74,42 @@ func use(b *testing.B, size int, env ...string) (u usage) {
 			before, calls = after, many.calls.Load()
 		}
 	}
-	seconds := (measured * 15 * time.Second).Seconds()
-	u.cores = (after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / seconds
+	minutes := (measured * 15 * time.Second).Minutes()
+	u.cpu = (after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / minutes
 	u.memory, u.series = after["process_resident_memory_bytes"], float64(len(after))
-	u.calls = float64(many.calls.Load()-calls) / float64(size) / seconds * 60
+	u.calls = float64(many.calls.Load()-calls) / float64(size) / minutes
+	const skipped = "avax_exporter_collector_skipped_total"
+	if n := after[skipped] - before[skipped]; n > 0 {
+		b.Errorf("%d nodes: %.0f runs of collectors were skipped", size, n)
+	}
 	return u
+}
+
+// BenchmarkStart measures the CPU of an exporter of one node from its start to the first whole page, with and without rules.
+func BenchmarkStart(b *testing.B) {
+	testworld.ExporterPath(b)
+	const starts = 10
+	first := func(env ...string) (spent time.Duration) {
+		for range starts {
+			e, _ := start(b, 1, env...)
+			e.Ready()
+			scrape(b, e)
+			e.End(syscall.SIGKILL)
+			spent += e.CPU()
+		}
+		return spent / starts
+	}
+	with, without := first(), first("AVAX_ALERTING=off")
+	b.ReportMetric(with.Seconds(), "cpu-s/start")
+	b.ReportMetric(without.Seconds(), "cpu-s/start-off")
+	b.ReportMetric(with.Seconds()/without.Seconds(), "times-off")
 }
 
 // start starts the program with this number of nodes.
 func start(b *testing.B, size int, env ...string) (*testworld.Exporter, *manyNodes) {
 	b.Helper()
 	network := simnet.New(simnet.Options{Seed: 1})
-	many := &manyNodes{network: network, answers: map[string]answer{}}
+	many := newManyNodes(network)
 	server := httptest.NewServer(many)
 	b.Cleanup(server.Close)
 	var list strings.Builder
@@ -99,43 +117,6 @@ func start(b *testing.B, size int, env ...string) (*testworld.Exporter, *manyNod
 		fmt.Fprintf(&list, "- {targets: [\"%s/n%05d\"], labels: {node: n%05d}}\n", server.URL, i, i)
 	}
 	return testworld.StartExporter(b, append(env, "AVAX_NODES_FILE="+testworld.File(b, list.String()), "AVAX_CHAINS=C,examplel1="+network.Chain("examplel1").ID)...), many
-}
-
-// measure runs the program with this number of nodes. It waits until the memory is stable, and then measures a minute with four scrapes.
-func measure(b *testing.B, size int, env ...string) (u usage) {
-	b.Helper()
-	testworld.ExporterPath(b) // building it is not part of the start
-
-	began := time.Now()
-	e, many := start(b, size, append(env, "AVAX_ALERTING=off")...)
-	e.Ready()
-	if _, _, err := e.Get("/metrics"); err != nil {
-		b.Fatal(err)
-	}
-	u.complete = time.Since(began)
-
-	time.Sleep(45 * time.Second)
-	before, calls := scrape(b, e), many.calls.Load()
-	after := before
-	for range 4 {
-		time.Sleep(15 * time.Second)
-		after = scrape(b, e)
-	}
-	u.cores = (after["process_cpu_seconds_total"] - before["process_cpu_seconds_total"]) / 60
-	u.memory, u.series = after["process_resident_memory_bytes"], float64(len(after))
-	own := size
-	if len(env) > 0 {
-		own = nodes // of a shard
-	}
-	u.calls = float64(many.calls.Load()-calls) / float64(own)
-	const skipped = "avax_exporter_collector_skipped_total"
-	if n := after[skipped] - before[skipped]; n > 0 {
-		b.Errorf("%.0f runs of collectors were skipped", n)
-	}
-	if code := e.End(syscall.SIGTERM); code != 0 {
-		b.Errorf("exit code %d", code)
-	}
-	return u
 }
 
 func scrape(b *testing.B, e *testworld.Exporter) testworld.Samples {
@@ -157,6 +138,10 @@ type answer struct {
 	at     time.Time
 	status int
 	body   []byte
+}
+
+func newManyNodes(network *simnet.Network) *manyNodes {
+	return &manyNodes{network: network, answers: map[string]answer{}}
 }
 
 func (m *manyNodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
