@@ -54,6 +54,7 @@ type engine struct {
 	stored     atomic.Bool // whether the samples of a scrape are in the store
 
 	query     rules.QueryFunc // evaluates an expression
+	queryRule rules.QueryFunc // evaluates the expression of a rule, and keeps it for the next time
 	leftovers *leftovers      // set before the first evaluation
 	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
 	evaluated map[ruleAt]map[uint64]promql.Sample
@@ -88,6 +89,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 		NoStepSubqueryIntervalFn: func(int64) int64 { return a.o.Interval.Milliseconds() },
 	}), e.store}
 	e.query = rules.EngineQueryFunc(e.promQL.Engine, e.store)
+	e.queryRule = rules.EngineQueryFunc(newPrepared(e.promQL.Engine), e.store)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: e.ruleQuery(a),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
@@ -178,7 +180,7 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 		}
 	}
 	e.loader.set = set
-	if err := e.store.watch(ctx, set.exprs, time.Now()); err != nil {
+	if err := e.store.watch(ctx, set.byText, time.Now()); err != nil {
 		return err
 	}
 	if err := e.update(a, set.name); err != nil {

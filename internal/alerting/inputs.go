@@ -45,12 +45,15 @@ type input struct {
 
 // query is an expression and its last result.
 type query struct {
-	expr   parser.Expr
-	reads  []*family // nil: the result may change although no sample does
-	result promql.Vector
-	known  bool
-	at     time.Time
-	states []int // changes of each family at this time
+	expr     parser.Expr
+	families []*family // that it names
+	exist    []bool    // of these, as long as what follows is right
+	text     string    // of the part of the expression that can have a result; empty: none can
+	reads    []*family // of this part. Nil: its result may change although no sample does
+	result   promql.Vector
+	known    bool
+	at       time.Time
+	states   []int // changes of each family that it reads at this time
 }
 
 func newInputs() *inputs {
@@ -59,7 +62,7 @@ func newInputs() *inputs {
 
 // watch follows what the expressions of rules read. Series that are in the store already are of unknown age, so nothing is known until
 // all that are not renewed have ended.
-func (s *Store) watch(ctx context.Context, exprs []parser.Expr, at time.Time) error {
+func (s *Store) watch(ctx context.Context, exprs map[string]written, at time.Time) error {
 	there, err := s.names(ctx)
 	if err != nil {
 		return err
@@ -68,18 +71,28 @@ func (s *Store) watch(ctx context.Context, exprs []parser.Expr, at time.Time) er
 	defer s.inputs.mu.Unlock()
 	s.inputs.queries = map[string]*query{}
 	for _, expr := range exprs {
-		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-			if selector, ok := n.(*parser.VectorSelector); ok && selector.Name != "" && s.inputs.families[selector.Name] == nil {
-				f := &family{series: map[storage.SeriesRef]input{}}
+		q := &query{expr: expr.Expr}
+		parser.Inspect(expr.Expr, func(n parser.Node, _ []parser.Node) error {
+			selector, ok := n.(*parser.VectorSelector)
+			if !ok || selector.Name == "" {
+				return nil
+			}
+			f := s.inputs.families[selector.Name]
+			if f == nil {
+				f = &family{series: map[storage.SeriesRef]input{}}
 				if there[selector.Name] {
 					f.exists = true
 					f.series[0] = input{at: at.UnixMilli()}
 				}
 				s.inputs.families[selector.Name] = f
 			}
+			if !slices.Contains(q.families, f) {
+				q.families = append(q.families, f)
+			}
 			return nil
 		})
-		s.inputs.queries[expr.String()] = &query{expr: expr, reads: s.inputs.readsOf(expr)}
+		s.inputs.simplify(q)
+		s.inputs.queries[expr.text] = q
 	}
 	return nil
 }
@@ -116,21 +129,40 @@ func (in *inputs) readsOf(expr parser.Expr) []*family {
 	return reads
 }
 
-// canHaveResult reports whether an expression can have a result with the series in the store. An expression that is not watched can.
-func (in *inputs) canHaveResult(text string) bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	q := in.queries[text]
-	return q == nil || Possible(q.expr, func(name string) bool { return in.families[name] == nil || in.families[name].exists })
+// simplify leaves out what cannot have a result, with the families that exist now.
+func (in *inputs) simplify(q *query) {
+	has := func(name string) bool { return in.families[name].exists }
+	q.exist, q.text, q.reads, q.known = nil, "", nil, false
+	for _, f := range q.families {
+		q.exist = append(q.exist, f.exists)
+	}
+	if Possible(q.expr, has) {
+		part := possiblePart(q.expr, has)
+		q.text, q.reads = part.String(), in.readsOf(part)
+	}
 }
 
-// evaluate returns the result of an expression. It calls the function if the result may differ from the last.
-func (in *inputs) evaluate(text string, at time.Time, evaluate func() (promql.Vector, error)) (promql.Vector, error) {
+// evaluate returns the result of an expression. It calls the function if the result may differ from the last, with an expression that has the same
+// result.
+func (in *inputs) evaluate(text string, at time.Time, evaluate func(text string) (promql.Vector, error)) (promql.Vector, error) {
 	in.mu.Lock()
 	q := in.queries[text]
-	if q == nil || q.reads == nil {
+	if q == nil {
 		in.mu.Unlock()
-		return evaluate()
+		return evaluate(text)
+	}
+	for i, f := range q.families {
+		if f.exists != q.exist[i] {
+			in.simplify(q)
+			break
+		}
+	}
+	if text = q.text; text == "" || q.reads == nil {
+		in.mu.Unlock()
+		if text == "" {
+			return nil, nil
+		}
+		return evaluate(text)
 	}
 	states, settled := q.inputs(at)
 	if settled && q.known && !at.Before(q.at) && at.Sub(q.at) < pause && slices.Equal(states, q.states) {
@@ -143,10 +175,10 @@ func (in *inputs) evaluate(text string, at time.Time, evaluate func() (promql.Ve
 		return result, nil
 	}
 	in.mu.Unlock()
-	result, err := evaluate()
+	result, err := evaluate(text)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	q.known, q.at, q.states, q.result = err == nil && settled, at, states, nil
+	q.known, q.at, q.states, q.result = err == nil && settled && text == q.text, at, states, nil
 	if q.known {
 		q.result = slices.Clone(result) // the rule changes what it gets
 	}

@@ -2,6 +2,7 @@ package alerting
 
 import (
 	"context"
+	"slices"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -50,4 +51,43 @@ func Possible(expr parser.Node, has func(name string) bool) bool {
 		}
 	}
 	return true
+}
+
+// possiblePart returns an expression that has the same result as one that is Possible, without what cannot have a result.
+func possiblePart(expr parser.Expr, has func(name string) bool) parser.Expr {
+	of := func(e parser.Expr) parser.Expr { return possiblePart(e, has) }
+	switch e := expr.(type) {
+	case *parser.ParenExpr:
+		part := *e
+		part.Expr = of(e.Expr)
+		return &part
+	case *parser.AggregateExpr:
+		part := *e
+		part.Expr = of(e.Expr)
+		return &part
+	case *parser.Call:
+		if e.Func.Name == "absent" || !slices.Contains(timeless, e.Func.Name) { // such as timestamp: their result depends on the kind of their argument
+			return expr
+		}
+		part := *e
+		part.Args = slices.Clone(e.Args)
+		for i, arg := range e.Args {
+			if Possible(arg, has) { // scalar makes something of nothing
+				part.Args[i] = of(arg)
+			}
+		}
+		return &part
+	case *parser.BinaryExpr:
+		left, right := Possible(e.LHS, has), Possible(e.RHS, has)
+		switch {
+		case e.Op == parser.LOR && !left:
+			return of(e.RHS)
+		case !right: // of `or` or `unless`
+			return of(e.LHS)
+		}
+		part := *e
+		part.LHS, part.RHS = of(e.LHS), of(e.RHS)
+		return &part
+	}
+	return expr
 }

@@ -345,8 +345,5 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 
 // evaluateRule evaluates the expression of a rule, if it can have a result that is not known.
 func (e *engine) evaluateRule(ctx context.Context, rule rules.RuleDetail, at time.Time) (promql.Vector, error) {
-	if !e.store.inputs.canHaveResult(rule.Query) {
-		return nil, nil
-	}
-	return e.store.inputs.evaluate(rule.Query, at, func() (promql.Vector, error) { return e.query(ctx, rule.Query, at) })
+	return e.store.inputs.evaluate(rule.Query, at, func(text string) (promql.Vector, error) { return e.queryRule(ctx, text, at) })
 }

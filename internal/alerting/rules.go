@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -28,9 +29,9 @@ const builtIn = "rules.yml"
 type ruleSet struct {
 	name    string
 	groups  *rulefmt.RuleGroups
-	alerts  int           // number of alerting rules
-	records int           // number of recording rules
-	exprs   []parser.Expr // of all rules
+	alerts  int                // number of alerting rules
+	records int                // number of recording rules
+	byText  map[string]written // the expressions of all rules
 }
 
 // CheckRules reads and validates the rules that c selects.
@@ -80,9 +81,11 @@ func (s *ruleSet) with(o *ruleSet) (*ruleSet, error) {
 			return nil, fmt.Errorf("%s: group %s is one of the built-in rules: rename it", o.name, g.Name)
 		}
 	}
+	both := maps.Clone(s.byText)
+	maps.Copy(both, o.byText)
 	return &ruleSet{
 		name: s.name + " and " + o.name, alerts: s.alerts, records: s.records + o.records,
-		groups: &rulefmt.RuleGroups{Groups: slices.Concat(s.groups.Groups, o.groups.Groups)}, exprs: slices.Concat(s.exprs, o.exprs),
+		groups: &rulefmt.RuleGroups{Groups: slices.Concat(s.groups.Groups, o.groups.Groups)}, byText: both,
 	}, nil
 }
 
@@ -118,7 +121,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	set := &ruleSet{name: name, groups: groups}
+	set := &ruleSet{name: name, groups: groups, byText: map[string]written{}}
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			ruleName := cmp.Or(r.Alert, r.Record)
@@ -126,7 +129,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
-			set.exprs = append(set.exprs, expr)
+			set.byText[r.Expr] = written{expr, expr.String()}
 			back := LooksBack(expr)
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)
@@ -143,7 +146,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 			set.alerts++
 		}
 	}
-	if len(errs) == 0 && len(set.exprs) == 0 {
+	if len(errs) == 0 && len(set.byText) == 0 {
 		errs = append(errs, fmt.Errorf("%s: the file has no rule: add one", name))
 	}
 	if len(errs) > 0 {
@@ -172,12 +175,13 @@ func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups
 	return l.set.groups, nil
 }
 
-func (*loader) Parse(query string) (parser.Expr, error) {
-	expr, err := Parser.ParseExpr(query)
-	if err != nil {
-		return nil, err
+// Parse returns the expression of a rule, which is parsed already.
+func (l *loader) Parse(query string) (parser.Expr, error) {
+	expr, known := l.set.byText[query]
+	if !known {
+		return nil, fmt.Errorf("no rule has the expression %s", query)
 	}
-	return written{expr, expr.String()}, nil
+	return expr, nil
 }
 
 var _ rules.GroupLoader = (*loader)(nil)

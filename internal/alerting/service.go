@@ -323,6 +323,7 @@ func (a *Alerting) scrapeConfig() (*config.Config, error) {
 		},
 		"scrape_configs": []any{map[string]any{
 			"job_name":               a.o.Job,
+			"enable_compression":     false, // within the process
 			"static_configs":         []any{map[string]any{"targets": []string{"exporter"}, "labels": map[string]string{"instance": a.o.Instance}}},
 			"metric_relabel_configs": []any{map[string]any{"source_labels": []string{model.MetricNameLabel}, "regex": "go_.*", "action": "drop"}},
 		}},
@@ -456,13 +457,15 @@ func (a *Alerting) begin() {
 func (a *Alerting) updateMetrics() {
 	counts := map[string]int{}
 	failing := map[string]string{}
-	for _, g := range a.groups() {
-		for _, r := range g.Rules {
-			for _, alert := range r.Alerts {
-				counts[alert.State]++
+	for _, g := range a.current().rules.RuleGroups() {
+		for _, r := range g.Rules() {
+			if err := r.LastError(); err != nil {
+				failing[g.Name()+": "+r.Name()] = err.Error()
 			}
-			if r.LastError != "" {
-				failing[g.Name+": "+r.Name] = r.LastError
+			if alerting, ok := r.(*rules.AlertingRule); ok && alerting.ActiveAlertsCount() > 0 {
+				for _, alert := range alerting.ActiveAlerts() {
+					counts[alert.State.String()]++
+				}
 			}
 		}
 	}

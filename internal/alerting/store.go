@@ -31,7 +31,7 @@ type Store struct {
 // OpenStore opens an empty store. It rejects samples that are older than the newest by more than order, at least an hour.
 func OpenStore(log *slog.Logger, reg prometheus.Registerer, order time.Duration) (*Store, error) {
 	options := tsdb.DefaultHeadOptions()
-	options.StripeSize = 1 << 9 // instead of 2^14: the store has a few thousand series, not millions
+	options.StripeSize = 1 << 6 // instead of 2^14: the store has a few thousand series, not millions, and each stripe needs 1 KB
 	// Instead of 120: a chunk of a series that rarely changes has 128 bytes with 120 samples as with 480. Two hours are one chunk.
 	options.SamplesPerChunk = 480
 	options.ChunkWriteQueueSize = 0

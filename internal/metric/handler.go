@@ -175,12 +175,23 @@ func writeText(w io.Writer, page []*block) error {
 	return out.Flush()
 }
 
-var writers = sync.Pool{New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }}
+// writer compresses the pages that one scraper asks for. It has a megabyte, which a sync.Pool would lose between two scrapes.
+var writer = make(chan *gzip.Writer, 1)
 
 // writeWhole compresses a page as a whole.
 func writeWhole(w io.Writer, page []*block) error {
-	out := writers.Get().(*gzip.Writer)
-	defer writers.Put(out)
+	var out *gzip.Writer
+	select {
+	case out = <-writer:
+	default:
+		out, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	}
+	defer func() {
+		select {
+		case writer <- out:
+		default:
+		}
+	}()
 	out.Reset(w)
 	if err := writeText(out, page); err != nil {
 		return err
