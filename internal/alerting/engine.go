@@ -94,7 +94,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 		Appendable: e.store, Queryable: e.store, QueryFunc: e.ruleQuery(a),
 		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
 		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser, RuleDependencyController: independent{},
-		ResendDelay: a.o.ResendDelay,
+		ResendDelay: a.o.ResendDelay, RuleConcurrencyController: idle{e.store.inputs},
 	})
 	return e, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/storage"
 )
 
@@ -27,6 +28,8 @@ type inputs struct {
 	mu       sync.Mutex
 	families map[string]*family
 	queries  map[string]*query // by text
+	changes  int               // of which families exist
+	possible map[*rules.Group]possible
 }
 
 // family is what was appended to the series with one name.
@@ -57,7 +60,7 @@ type query struct {
 }
 
 func newInputs() *inputs {
-	return &inputs{families: map[string]*family{}, queries: map[string]*query{}}
+	return &inputs{families: map[string]*family{}, queries: map[string]*query{}, possible: map[*rules.Group]possible{}}
 }
 
 // watch follows what the expressions of rules read. Series that are in the store already are of unknown age, so nothing is known until
@@ -69,7 +72,7 @@ func (s *Store) watch(ctx context.Context, exprs map[string]written, at time.Tim
 	}
 	s.inputs.mu.Lock()
 	defer s.inputs.mu.Unlock()
-	s.inputs.queries = map[string]*query{}
+	s.inputs.queries, s.inputs.possible = map[string]*query{}, map[*rules.Group]possible{}
 	for _, expr := range exprs {
 		q := &query{expr: expr.Expr}
 		parser.Inspect(expr.Expr, func(n parser.Node, _ []parser.Node) error {
@@ -206,6 +209,13 @@ func (f *family) ending(at time.Time) bool {
 	return false
 }
 
+func (in *inputs) exists(f *family, exists bool) {
+	if f.exists != exists {
+		f.exists = exists
+		in.changes++
+	}
+}
+
 // add notes samples that are in the store now.
 func (in *inputs) add(all []appended) {
 	in.mu.Lock()
@@ -220,7 +230,7 @@ func (in *inputs) add(all []appended) {
 		if value.IsStaleNaN(a.value) {
 			now.at = before.at
 		}
-		f.exists = true
+		in.exists(f, true)
 		f.series[a.ref] = now
 		if !known || math.Float64bits(before.value) != math.Float64bits(a.value) || a.at-before.at >= pause.Milliseconds() {
 			f.changes++
@@ -237,7 +247,7 @@ func (in *inputs) drop(before int64) {
 		for ref, s := range f.series {
 			if s.at < before {
 				delete(f.series, ref)
-				f.exists = len(f.series) > 0
+				in.exists(f, len(f.series) > 0)
 			}
 		}
 	}
