@@ -62,7 +62,8 @@ func used(nodes int, most float64) []row {
 	if nodes == 1000 {
 		benchmark = "Thousand"
 	}
-	first := row{what: words.Plural(nodes, "node", "nodes") + ", with rules: CPU compared with the anchor", benchmark: benchmark, unit: "times-off" + of, format: "%.1f times", max: most}
+	first := row{what: words.Plural(nodes, "node", "nodes") + ", with rules: CPU compared with the anchor", benchmark: benchmark,
+		unit: "times-off" + of, format: "%.1f times", max: most}
 	if most > 0 {
 		first.bar = fmt.Sprintf("%.0f times", most)
 	}
@@ -158,8 +159,8 @@ Both run side by side, as processes, and monitor the same simulated nodes in ano
 exporter every 15 s. The first two minutes do not count, the next four do, so the rules look back on at most six minutes. CPU is what the exporters
 themselves export. The exporters of 1, 30 and 300 nodes run at once, those of 1,000 nodes apart.
 
-Between two gzip scrapes, also every 15 s, collectors run, so a part of each page is new. Their work does not count. The registry of client_golang has the same series
-as gauges.
+Between two gzip scrapes, also every 15 s, collectors run, so a part of each page is new. Their work does not count. The registry of client_golang has
+the same series as gauges.
 
 The simulated day runs in synthetic time, which stands still while the exporter works. So the work of a day takes a few minutes. It
 has all collections, 5,760 scrapes and 288 requests for the status page, and 24 incidents of 20 minutes. The rules look back on as much as they read.
