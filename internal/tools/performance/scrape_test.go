@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -70,6 +71,7 @@ type cost struct {
 }
 
 func (c *cost) add(scrape func() int) {
+	runtime.GC() // not of the garbage that others have left
 	before := cpuTime()
 	c.bytes += scrape()
 	c.cpu += cpuTime() - before
