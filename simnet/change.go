@@ -69,6 +69,15 @@ func (n *Node) Inject(f Fault, calls ...string) {
 	})
 }
 
+// Answers reports whether the node answers its API now: its process runs and listens, and no fault of all calls but slowness hides it.
+func (n *Node) Answers() (answers bool) {
+	n.net.change(func(now time.Time) {
+		hides := func(a affliction) bool { return len(a.calls) == 0 && a.fault.kind != slow }
+		answers = n.listens(now) && !slices.ContainsFunc(n.faults, hides)
+	})
+	return answers
+}
+
 // Recover removes all faults. It does not start the process or change chains.
 func (n *Node) Recover() {
 	n.net.change(func(now time.Time) {

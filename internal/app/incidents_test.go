@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
@@ -57,13 +58,17 @@ type incident struct {
 type world struct {
 	*apptest.World
 	*proxy
-	episodes []*episode // in order of time
-	seen     int        // number of received alerts
-	closely  time.Time  // until when the status page is checked in every second
-	down     bool       // whether a node is
+	episodes []*episode          // in order of time
+	seen     int                 // number of received alerts
+	closely  time.Time           // until when the status page is checked in every second
+	down     bool                // whether a node is
+	outages  map[string][]outage // of the nodes, as they are in the simulation
+	began    time.Time           // of the exporter
 
-	said        []said   // see isOneFault
-	differences []string // that were reported
+	said        []said           // see isOneFault
+	active      []alerting.Alert // at the last check
+	compared    int              // number of comparisons with /alerts
+	differences []string         // that were reported
 
 	asked int // number of questions whether a node may stop
 }
@@ -180,6 +185,7 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 			i.change(a)
 		}
 		a.StartNow(t)
+		w.began = time.Now()
 		test(t, w)
 	})
 }
@@ -219,11 +225,12 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	for end := time.Now().Add(long); time.Now().Before(end) && (until == nil || !until()); {
 		for next := time.Now().Add(min(15*time.Second, time.Until(end))); time.Now().Before(next); {
 			time.Sleep(min(time.Second, time.Until(next)))
+			w.seeOutages()
 			if down := w.aNodeIsDown(); down != w.down {
 				w.down, w.closely = down, time.Now().Add(closelyFor)
 			}
 			if time.Now().Before(w.closely) {
-				w.pageIsHonest(t)
+				w.isOneFault(t, w.pageIsHonest(t), true)
 				w.noFalseYes(t)
 			}
 		}
@@ -309,7 +316,7 @@ type outcome struct {
 // run runs the incident, and checks its outcome.
 func (i incident) run(t *testing.T) outcome {
 	t.Helper()
-	o, asked := outcome{incident: i}, 0
+	o, asked, checked, compared := outcome{incident: i}, 0, 0, 0
 	inWorld(t, i, func(t *testing.T, w *world) {
 		w.wait(t, cmp.Or(i.healthy, 10*time.Minute), nil)
 		for _, e := range w.episodes {
@@ -336,15 +343,17 @@ func (i incident) run(t *testing.T) outcome {
 		w.wait(t, cmp.Or(i.heals, time.Hour), func() bool {
 			return (i.quick || time.Since(o.recovered) > 5*time.Minute) && !slices.ContainsFunc(w.episodes, (*episode).fires)
 		})
-		o.episodes, asked = w.episodes, w.asked
+		o.episodes, asked, checked, compared = w.episodes, w.asked, len(w.said), w.compared
 		if !i.comesAndGoes {
 			w.neverGreenBetween(t, o.at, o.recovered)
 		}
 		if i.downs {
 			w.downtimeIs(t, o.at, o.recovered)
 		}
+		w.historyIsTrue(t)
 	})
 	t.Logf("asked %d times whether a node may stop", asked)
+	t.Logf("checked %d pages for one fault, and %d times with /alerts", checked, compared)
 	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
 		notified, ended := "-", "-"

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -374,6 +375,7 @@ var (
 // nodes by their names, no node that is well, and those that do not answer first. It returns the page.
 func (w *world) pageIsHonest(t *testing.T) string {
 	t.Helper()
+	synctest.Wait() // so that what happens at this moment is over
 	_, page := w.Get(t, "/")
 	title := headline.FindStringSubmatch(page)
 	if title == nil {

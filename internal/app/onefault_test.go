@@ -1,16 +1,26 @@
 package app_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"html"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
+
 	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // item is one entry of the problems on a page, in the order of the page.
@@ -53,37 +63,145 @@ type said struct {
 	fault        string // the subject, and the alert if there is one
 }
 
-// isOneFault checks that the top of the page, its first problem, the alerts page and the last notification are about the same fault.
-func (w *world) isOneFault(t *testing.T, text string, closely bool) {
+// isOneFault checks that the headline, the first problem, the alerts page and the last message are about the same fault since the same time, that no action
+// belongs to another alert than its title, and that nothing is green while an alert fires.
+func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 	t.Helper()
 	now := page{t, time.Now().UTC().Format(time.TimeOnly), html.UnescapeString(text)}
 	level, title, action := now.headline()
 	items := now.items()
+	before := w.active
+	w.active = activeAlerts(t, w)
+	for _, i := range items {
+		w.ownAction(now, i, append(before, w.active...)) // a page may be a second old
+	}
 	fault, _, _ := strings.Cut(title, ":")
 	if len(items) > 0 {
 		fault += " " + items[0].alert
 	}
 	w.said = append(w.said, said{time.Now(), level, title, fault})
-	if level == "warn" || level == "bad" {
+	switch level {
+	case "well":
+		fires := func(a alerting.Alert) bool {
+			return a.State == alerting.Firing && status.SeverityOf(a.Labels) >= status.Warn
+		}
+		if slices.ContainsFunc(before, fires) && slices.ContainsFunc(w.active, fires) {
+			w.once(t, now.what, "the page is green while an alert fires", title, w.active[slices.IndexFunc(w.active, fires)].Annotations["summary"])
+		}
+	case "warn", "bad":
 		switch {
 		case len(items) == 0:
 			w.once(t, now.what, "the headline has no problem", title)
 		case action != items[0].action:
 			w.once(t, now.what, "the first problem has another action than the headline", title, action, items[0].titles, items[0].action)
+		default:
+			w.isFirst(now, title, items[0])
 		}
 	}
 	w.lastMessageIsOn(now, items)
-	if !closely {
+	if !alertsPage {
 		return
 	}
 	_, body := w.Get(t, "/alerts")
 	all := page{t, now.what + " /alerts", html.UnescapeString(body)}
+	if asOf.FindString(all.text) != asOf.FindString(now.text) {
+		return // one of them is shared
+	}
+	w.compared++
 	if l, otherTitle, otherAction := all.headline(); l != level || otherTitle != title || otherAction != action {
 		w.once(t, now.what, "/alerts has another headline", otherTitle, otherAction, title, action)
 	}
 	if all.problems() != now.problems() {
 		w.once(t, now.what, "/alerts has other problems", all.problems(), now.problems())
 	}
+}
+
+// alertsOf returns the alerts to which what the newest samples say may lead, by the fact in the title.
+func alertsOf(title string) []string {
+	for fact, names := range map[string][]string{
+		`: no answer|not answer: `: {"AvaxNodeDown"},
+		`: bootstrapping `:         {"AvaxChainNotBootstrapped"},
+		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
+		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
+	} {
+		if regexp.MustCompile(fact).MatchString(title) {
+			return names
+		}
+	}
+	return nil
+}
+
+var (
+	lasts   = regexp.MustCompile(`no answer for ((?:\d+ (?:h|min|s) ?)+)`)
+	headsAt = regexp.MustCompile(`(?:^|[^s] )since (?:\d{4}-\d\d-\d\d )?(\d\d:\d\d) UTC`) // not "pages since" and not "alerts since"
+)
+
+// isFirst checks that the headline is the title of the first problem, or a fact that leads to its alert, with the same begin.
+func (w *world) isFirst(now page, title string, first item) {
+	own := strings.HasPrefix(title, first.titles[0])
+	if !own && (first.alert == "" || !slices.Contains(alertsOf(title), first.alert)) {
+		w.once(now.t, now.what, "the first problem is about something else than the headline", title, first.alert, first.titles)
+	}
+	since := sinceOf.FindStringSubmatch(first.states[0])
+	if since == nil {
+		return
+	}
+	begins := []string{}
+	if m := lasts.FindStringSubmatch(title); m != nil {
+		long := must.Get(time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", " h", "h", " ", "").Replace(m[1])))(now.t)
+		if long < 100*time.Minute { // else it is in hours
+			for _, off := range []time.Duration{-30 * time.Second, 0, 30 * time.Second} {
+				begins = append(begins, time.Now().Add(off-long).UTC().Format("15:04"))
+			}
+		}
+	}
+	if m := headsAt.FindStringSubmatch(title); m != nil {
+		begins = append(begins, m[1])
+	}
+	if len(begins) > 0 && !slices.Contains(begins, since[1]) {
+		w.once(now.t, now.what, "the first problem has another begin than the headline", title, first.titles, first.states)
+	}
+}
+
+// asOf is the time of a page.
+var asOf = regexp.MustCompile(`as of [-\d]+ [:\d]+ UTC`)
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// ownAction checks that the action of a problem is that of an alert of its name. What no alert is about has not the action of an alert.
+func (w *world) ownAction(now page, i item, active []alerting.Alert) {
+	if i.action == "" {
+		return
+	}
+	action := tags.ReplaceAllString(i.action, "")
+	has := func(a alerting.Alert) bool {
+		its := strings.ReplaceAll(cmp.Or(a.Annotations["action"], a.Annotations["description"]), "`", "")
+		return its != "" && (strings.HasPrefix(action, its) || a.Annotations["action"] == "" && strings.HasPrefix(its, action))
+	}
+	own := func(a alerting.Alert) bool { return a.Labels["alertname"] == i.alert }
+	switch {
+	case i.alert != "" && !slices.ContainsFunc(active, func(a alerting.Alert) bool { return own(a) && has(a) }):
+		w.once(now.t, now.what, "the action is not that of the alert", i.alert, i.titles, action)
+	case i.alert == "":
+		its := alertsOf(i.titles[0])
+		if at := slices.IndexFunc(active, func(a alerting.Alert) bool { return has(a) && !slices.Contains(its, a.Labels["alertname"]) }); at >= 0 {
+			w.once(now.t, now.what, "the action of an alert is that of a fact", active[at].Labels["alertname"], i.titles, action)
+		}
+	}
+}
+
+// activeAlerts returns the firing and the pending alerts.
+func activeAlerts(t *testing.T, w *world) []alerting.Alert {
+	t.Helper()
+	code, body := w.Get(t, "/api/v1/alerts")
+	var answer struct {
+		Data struct{ Alerts []alerting.Alert }
+	}
+	must.Do(t, json.Unmarshal([]byte(body), &answer))
+	if code != http.StatusOK {
+		t.Fatalf("/api/v1/alerts: %d %s", code, body)
+	}
+	return answer.Data.Alerts
 }
 
 // once reports a difference at its first time.
@@ -129,8 +247,8 @@ func (w *world) lastMessageIsOn(now page, items []item) {
 const resolvePause = time.Minute
 
 func (w *world) firesNow(a testworld.Alert) bool {
-	return slices.ContainsFunc(w.episodes, func(e *episode) bool {
-		return e.fires() && e.labels["alertname"] == a.Labels["alertname"] && e.labels["node"] == a.Labels["node"]
+	return slices.ContainsFunc(w.active, func(o alerting.Alert) bool {
+		return o.State == alerting.Firing && o.Labels["alertname"] == a.Labels["alertname"] && o.Labels["node"] == a.Labels["node"]
 	})
 }
 
@@ -187,4 +305,72 @@ func (w *world) downtimeIs(t *testing.T, began, ended time.Time) {
 			t.Errorf("history %q, want %v", row, long)
 		}
 	}
+}
+
+// outage is a time without an answer of a node.
+type outage struct{ began, ended time.Time }
+
+// seeOutages remembers when the nodes of the simulation answer.
+func (w *world) seeOutages() {
+	if w.outages == nil {
+		w.outages = map[string][]outage{}
+	}
+	for name, node := range w.configured() {
+		all, answers := w.outages[name], node.Answers()
+		switch out := len(all) > 0 && all[len(all)-1].ended.IsZero(); {
+		case out && answers:
+			all[len(all)-1].ended = time.Now()
+		case !out && !answers:
+			w.outages[name] = append(all, outage{began: time.Now()})
+		}
+	}
+}
+
+// configured returns the nodes behind the names of the configuration.
+func (w *world) configured() map[string]*simnet.Node {
+	all := map[string]*simnet.Node{}
+	for pair := range strings.SplitSeq(w.Env["NODES"], ",") {
+		name, _, _ := strings.Cut(pair, "=")
+		w.mu.Lock()
+		host := cmp.Or(w.to[name+".sim"], name+".sim")
+		w.mu.Unlock()
+		all[name] = w.Node(strings.TrimSuffix(host, ".sim"))
+	}
+	return all
+}
+
+// historyIsTrue checks that the sum of the downtime in the history of each node is that of the simulation.
+func (w *world) historyIsTrue(t *testing.T) {
+	t.Helper()
+	if time.Since(w.began) > 23*time.Hour {
+		return // the history of a day no longer has the begin
+	}
+	const probe = 15 * time.Second
+	time.Sleep(2 * alerting.WeekStep)
+	w.seeOutages()
+	for name := range w.configured() {
+		down := time.Duration(0)
+		for _, o := range w.outages[name] {
+			down += o.ended.Sub(o.began)
+		}
+		up, watched := w.sample(t, `avax_availability_ratio{window="24h",node="`+name+`"}`), w.sample(t, `avax_availability_watched_ratio{window="24h",node="`+name+`"}`)
+		lost := time.Duration((1 - up) * watched * float64(24*time.Hour))
+		if off := (lost - down).Abs(); off > probe*time.Duration(len(w.outages[name])) {
+			t.Errorf("%s: down for %v in %d outages, for %v in the history", name, down, len(w.outages[name]), lost)
+		}
+	}
+}
+
+// sample returns the value of the only series of an expression.
+func (w *world) sample(t *testing.T, expr string) float64 {
+	t.Helper()
+	_, body := w.Get(t, "/api/v1/query?"+url.Values{"query": {expr}}.Encode())
+	var answer struct {
+		Data struct{ Result model.Vector }
+	}
+	must.Do(t, json.Unmarshal([]byte(body), &answer))
+	if len(answer.Data.Result) != 1 {
+		t.Fatalf("%s: %s", expr, body)
+	}
+	return float64(answer.Data.Result[0].Value)
 }

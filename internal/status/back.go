@@ -68,6 +68,7 @@ type presence struct {
 	seenComplete  bool                         // whether nothing was missing since the exporter started
 	fact          *metric.Family               // what its state is about, for a state that lasts
 	factSince     time.Time                    // since when; zero if perhaps since before the exporter started
+	silentSince   time.Time                    // since when it does not answer the probes; zero if it does, or if this is not known
 	left          map[*metric.Family]time.Time // when its state was last about something that it no longer is about, within backFor
 }
 
@@ -119,6 +120,15 @@ func (p *presence) seeState(st *Status, n *Node) {
 	}
 	if p.seenComplete = p.seenComplete || !p.completeSince.IsZero(); s.about == chainBootstrapped.Family || s.about == diskFree.Family {
 		s.Since = p.factSince
+	}
+	// The answer to another call ends a silence only when the node answers the next probe too.
+	switch {
+	case !n.Down():
+		p.silentSince = time.Time{}
+	case p.silentSince.IsZero():
+		p.silentSince = s.Since
+	case p.silentSince.Before(s.Since):
+		s.silentSince(st.At, p.silentSince)
 	}
 	n.left = maps.Clone(p.left)
 }

@@ -123,10 +123,14 @@ func (f *fact) has(a *Active) bool {
 	return slices.ContainsFunc([]string{"node", "chain", "node_id", "tx_id"}, func(label string) bool { return slices.Contains(f.names, a.Labels[label]) })
 }
 
-// isAbout reports whether an alert is about the fact. An alert without a node is about all nodes.
+// isAbout reports whether an alert is about the fact. An alert without a node is about all nodes. That a node goes down repeatedly is another fault than that
+// it does not answer.
 func (f *fact) isAbout(al *Alerts, a *Active) bool {
-	return !a.Over() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about)
+	return !a.Over() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about) && !(f.NoAnswer && a.repeats())
 }
+
+// repeats reports whether an alert that reads whether a node answers counts how often it did not.
+func (a *Active) repeats() bool { return a.Labels["node"] != "" && a.Value != 0 }
 
 // explains reports whether an alert that does not fire yet is an effect: the node does not answer, or its chain bootstraps.
 func (f *fact) explains(a *Active) bool {
@@ -220,7 +224,7 @@ func (st *Status) compare(al *Alerts) {
 		switch {
 		case n != nil && silence && n.Down():
 			a.returned = !a.KeepFiringSince.IsZero()
-		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
+		case n != nil && silence && !a.repeats():
 			left, denied = n.left[nodeUp.Family], n.Up.Is(1)
 		case n != nil && al.reads(a, chainBootstrapped.Family):
 			left, denied = n.left[chainBootstrapped.Family], n.bootstrapped()
@@ -256,8 +260,7 @@ func (st *Status) Expect(al *Alerts, when Expected) Expected {
 	for key, of := range when {
 		all[key] = of
 		if n := st.nodeByName[key[1]]; n != nil && n.State.NoAnswer && n.State.Since.IsZero() && !of.Since.IsZero() {
-			n.State.Since = of.Since
-			n.State.Text = noAnswer + " for " + words.Exact(st.At.Sub(of.Since))
+			n.State.silentSince(st.At, of.Since)
 		}
 	}
 	for _, n := range st.Nodes {

@@ -304,8 +304,10 @@ func (st *Status) readStates() {
 
 // What to do about states of nodes before an alert says it.
 const (
-	freeDisk = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
-	wait     = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
+	freeDisk     = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
+	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
+
+	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
 )
 
 // diskFull reports whether the node stops by default because of its disk.
@@ -327,14 +329,28 @@ func (n *Node) unhealthy() State {
 
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
-	lasts := " since the exporter started"
-	if !answered.IsZero() {
-		lasts = " for " + words.Exact(now.Sub(answered))
-	}
+	s := State{Severity: Bad, NoAnswer: true, Err: why, about: nodeUp.Family, pages: true}
 	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
-		return State{Severity: Warn, Text: "rejects the exporter" + lasts, Err: why, Since: answered}
+		s = State{Severity: Warn, Err: why}
 	}
-	return State{Severity: Bad, Text: noAnswer + lasts, NoAnswer: true, Err: why, Since: answered, about: nodeUp.Family, pages: true}
+	if why == nil { // only the probe has failed yet
+		s.Do = checkProcess
+	}
+	s.silentSince(now, answered)
+	return s
+}
+
+// silentSince sets since when a node did not answer.
+func (s *State) silentSince(now, at time.Time) {
+	s.Since = at
+	if s.Text = "rejects the exporter"; s.NoAnswer {
+		s.Text = noAnswer
+	}
+	if at.IsZero() {
+		s.Text += " since the exporter started"
+	} else {
+		s.Text += " for " + words.Exact(now.Sub(at))
+	}
 }
 
 const noAnswer = "no answer"
