@@ -22,11 +22,6 @@ func shorter(text string, than time.Duration) bool {
 	return err == nil && time.Duration(d) < than
 }
 
-func isDuration(text string) bool {
-	_, err := model.ParseDuration(text)
-	return err == nil
-}
-
 // check returns what an author of an alert often gets wrong.
 func (t entry) check() error {
 	switch {
@@ -40,8 +35,8 @@ func (t entry) check() error {
 		return errors.New("action: say what to do first")
 	case t.Forecast != "" && t.Forecast != "at" && t.Forecast != "in":
 		return fmt.Errorf("forecast: %q: write at, if the value is the time of the loss, or in, if it is the time until then", t.Forecast)
-	case t.PagesWithin != "" && !isDuration(t.PagesWithin):
-		return fmt.Errorf("pages_within: %q: write the time from the first sign to the page, such as 4m30s", t.PagesWithin)
+	case t.PagesWithin != "" && t.PagesWithin != known:
+		return fmt.Errorf("pages_within: %q: write %s: the time is that of the record %s, else that of for", t.PagesWithin, known, faultPages)
 	case t.For != "" && t.forNote == "" && shorter(t.For, oldest):
 		return fmt.Errorf("for: %s: the newest sample may be older after a lost scrape: write %s, or the reason as a comment", t.For, model.Duration(oldest))
 	case t.Keep != "" && t.keepNote == "":

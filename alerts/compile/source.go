@@ -72,7 +72,7 @@ type entry struct {
 	Summary, Description, Impact, Action string
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 	Since                                string // a query whose first result is the time of the first sign of the fault
-	PagesWithin                          string `yaml:"pages_within"` // the time from the first sign to the page, at most
+	PagesWithin                          string `yaml:"pages_within"` // known: the time from the first sign to the page follows from the rules
 
 	Suppresses []suppression
 	Tiers      []entry
@@ -180,6 +180,7 @@ func Rules(source fs.FS, o Options) (*File, error) {
 		}
 	}
 	c.replicas = replicaRecords(byName)
+	c.files = files
 	compiled := &File{Head: files[0].head}
 	for _, f := range files {
 		g := Group{Name: f.Group, Interval: f.Interval}
@@ -206,6 +207,7 @@ func Rules(source fs.FS, o Options) (*File, error) {
 // compiler compiles entries in their order.
 type compiler struct {
 	Options
+	files      []file
 	thresholds []Rule
 	records    map[*entry]parser.Expr
 	replicas   map[string]bool // by record: whether it has the labels of replicas
@@ -287,13 +289,17 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
 	}
 	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
+	within := ""
+	if t.PagesWithin != "" && err == nil {
+		within, err = c.pagesWithin(r.Rule)
+	}
 	since := ""
 	if t.Since != "" {
 		since = "<with " + t.Since + "><its moment><end>"
 	}
 	for name, text := range map[string]string{
 		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
-		"pages_within": t.PagesWithin,
+		"pages_within": within,
 	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)
