@@ -86,7 +86,7 @@ type proxy struct {
 	mu   sync.Mutex
 	to   map[string]string // by host
 	fuji map[string]bool   // by host; "" for all
-	id   [2]string         // what alpha.sim answers as its node ID, and what instead; empty: nothing else
+	id   [3]string         // a node, what it answers as its node ID, and what instead; empty: nothing else
 }
 
 func (p *proxy) redirect(host, to string) {
@@ -95,11 +95,11 @@ func (p *proxy) redirect(host, to string) {
 	p.to[host] = to
 }
 
-// setID changes the node ID that alpha answers.
-func (p *proxy) setID(is, instead string) {
+// setID changes the node ID that a node answers.
+func (p *proxy) setID(node, is, instead string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.id = [2]string{is, instead}
+	p.id = [3]string{node, is, instead}
 }
 
 func (p *proxy) setFuji(host string, is bool) {
@@ -117,12 +117,12 @@ func (p *proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		if to != "" {
 			c.URL.Host, c.Host = to, to
 		}
-		if id[0] != "" && r.URL.Host == "alpha.sim" {
+		if id[1] != "" && r.URL.Host == id[0]+".sim" {
 			return c.Rewritten(func(body []byte) []byte {
 				if !bytes.Contains(body, []byte("nodePOP")) {
 					return body
 				}
-				return bytes.ReplaceAll(body, []byte(id[0]), []byte(id[1]))
+				return bytes.ReplaceAll(body, []byte(id[1]), []byte(id[2]))
 			})
 		}
 		if !fuji {
@@ -271,7 +271,7 @@ func (w *world) noFalseYes(t *testing.T) {
 func (p *proxy) honest(node string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.to[node+".sim"] == "" && !p.fuji[node+".sim"] && !p.fuji[""] && (node != "alpha" || p.id[0] == "")
+	return p.to[node+".sim"] == "" && !p.fuji[node+".sim"] && !p.fuji[""] && (node != p.id[0] || p.id[1] == "")
 }
 
 func (w *world) record(t *testing.T) {

@@ -69,6 +69,9 @@ type presence struct {
 	fact          *metric.Family               // what its state is about, for a state that lasts
 	factSince     time.Time                    // since when; zero if perhaps since before the exporter started
 	silentSince   time.Time                    // since when it does not answer the probes; zero if it does, or if this is not known
+	id, validated string                       // its node ID, and its last one that is a validator's
+	idSince       time.Time                    // since when it has this node ID
+	changes       []time.Time                  // of the node ID, within an hour
 	left          map[*metric.Family]time.Time // when its state was last about something that it no longer is about, within backFor
 }
 
@@ -95,8 +98,32 @@ func (r *Restarts) See(st *Status) {
 			r.nodes[n.Name] = p
 		}
 		p.see(st, n, first)
+		p.seeID(st, n)
 		p.seeState(st, n)
 	}
+	slices.SortStableFunc(st.Nodes, worstFirst)
+}
+
+// seeID remembers which node ID of a node is that of a validator, and sets the state of a node that has another one now. Behind a load balancer, IDs come and go.
+func (p *presence) seeID(st *Status, n *Node) {
+	const few, within = 4, time.Hour
+	if n.ID != p.id {
+		if p.id != "" {
+			p.changes = append(p.changes, st.At)
+		}
+		p.id, p.idSince = n.ID, st.At
+	}
+	p.changes = slices.DeleteFunc(p.changes, func(at time.Time) bool { return st.At.Sub(at) > within })
+	if n.validates {
+		p.validated = p.id
+	}
+	if p.validated == "" || p.validated == n.ID || len(p.changes) > few || st.NodeOf(p.validated) != "" || n.State.Severity == Bad {
+		return
+	}
+	n.former = p.validated
+	n.State = State{Severity: Bad, Text: "node ID changed", Since: p.idSince, about: nodeIdentity.Family, pages: true,
+		Do: fmt.Sprintf("If you did not change the keys: stop %s, which answers as %s. Restore staker.crt, staker.key and signer.key of %s from the backup, "+
+			"and start the node.", n.Name, n.ID, n.former)}
 }
 
 // seeState sets since when a node has its state, if the exporter has seen it without it, and whether a chain that bootstraps pages: one that was bootstrapped
@@ -111,7 +138,7 @@ func (p *presence) seeState(st *Status, n *Node) {
 	delete(p.left, s.about)
 	maps.DeleteFunc(p.left, func(_ *metric.Family, at time.Time) bool { return st.At.Sub(at) >= backFor })
 	if s.about != p.fact {
-		if p.fact != nil {
+		if p.fact != nil && (p.fact != chainBootstrapped.Family || !n.bootstraps()) {
 			p.left[p.fact] = st.At
 		}
 		if p.fact, p.factSince = s.about, (time.Time{}); p.seenComplete {

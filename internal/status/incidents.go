@@ -112,10 +112,10 @@ func (st *Status) facts() (all []*fact) {
 	return all
 }
 
-// silent reports whether the node with an ID does not answer: that it is not connected is an effect.
+// silent reports whether the node with an ID does not answer, or has another ID now: that it is not connected is an effect.
 func (st *Status) silent(id string) bool {
 	n := st.nodeByName[st.NodeOf(id)]
-	return n != nil && n.Down()
+	return n != nil && n.Down() || slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.former == id })
 }
 
 // has reports whether an alert is about what has the fact.
@@ -214,8 +214,8 @@ func (st *Status) claim(al *Alerts, f *fact, one *Incident, claimed map[*Active]
 	return ofOther
 }
 
-// compare compares alerts with the newest samples, which the rules find some time later: nodes answer again, chains are bootstrapped, or a node is silent again
-// while its alert is kept.
+// compare compares alerts with the newest samples, which the rules find some time later: nodes answer again, chains are bootstrapped, a node has its key again,
+// or is silent again while its alert is kept.
 func (st *Status) compare(al *Alerts) {
 	for _, a := range al.All {
 		var left time.Time
@@ -228,6 +228,8 @@ func (st *Status) compare(al *Alerts) {
 			left, denied = n.left[nodeUp.Family], n.Up.Is(1)
 		case n != nil && al.reads(a, chainBootstrapped.Family):
 			left, denied = n.left[chainBootstrapped.Family], n.bootstrapped()
+		case n != nil && al.reads(a, nodeIdentity.Family):
+			left = n.left[nodeIdentity.Family]
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
 			denied = !slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) })
 			for _, n := range st.Nodes {
@@ -363,7 +365,8 @@ func (al *Alerts) pagesWithin(f *metric.Family) map[string]time.Duration {
 		for i := range g.Rules {
 			r := &g.Rules[i]
 			if within, err := model.ParseDuration(r.Annotations[alerts.PagesWithin]); err == nil && al.reads(&Active{Rule: r}, f) {
-				all[r.Name] = time.Duration(within) + g.Interval.Duration()
+				step := max(g.Interval.Duration(), 1)
+				all[r.Name] = (time.Duration(within)+step-1)/step*step + step
 			}
 		}
 	}

@@ -34,6 +34,8 @@ type Node struct {
 	chains                                     map[string]*NodeChain
 	network, networkID                         string
 	left                                       map[*metric.Family]time.Time // see presence
+	validates                                  bool                         // whether its node ID is that of a validator of the primary network
+	former                                     string                       // the node ID that it has lost
 	since                                      time.Time                    // when it was last silent or changed its identity; zero if this is not known
 	protocol                                   int                          // RPC protocol version between the node and its plugins; 0 if not known
 }
@@ -101,7 +103,7 @@ var nodeChainFields = []field[NodeChain]{
 }
 
 func nodeFamilies() []family {
-	all := []family{nodeInfo, failingCheck, rpcFailure}
+	all := []family{nodeInfo, failingCheck, rpcFailure, validatorPresent}
 	for _, f := range nodeFields {
 		all = append(all, f.family)
 	}
@@ -124,6 +126,7 @@ var (
 	nodeVotes         = read("avax_node_uptime_rewarding_stake_ratio", "node")
 	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
 	diskFree          = read("avax_node_disk_free_ratio", "node")
+	nodeIdentity      = read("avax_node_identity_info", "node", "node_id", "bls_public_key")
 	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
 	rpcFailure        = read("avax_rpc_check_failure_info", "node", "chain", "check", "outcome")
 	failingCheck      = read("avax_node_health_check_failing", "node", "check")
@@ -162,6 +165,11 @@ func (st *Status) readNodes() {
 		n := st.node(s.labels[0])
 		n.Versions, n.network, n.networkID = AppendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
 		n.protocol, _ = strconv.Atoi(s.labels[4])
+	})
+	st.samples.each(validatorPresent, func(s sample) {
+		for _, name := range st.called[s.labels[0]] {
+			st.node(name).validates = s.V == 1
+		}
 	})
 	errs := checkErrors(st.Jobs, st.At)
 	st.samples.each(failingCheck, func(s sample) {
@@ -299,8 +307,10 @@ func (st *Status) readStates() {
 		}
 		st.Nodes = append(st.Nodes, n)
 	}
-	slices.SortStableFunc(st.Nodes, func(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.Severity) })
+	slices.SortStableFunc(st.Nodes, worstFirst)
 }
+
+func worstFirst(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.Severity) }
 
 // What to do about states of nodes before an alert says it.
 const (

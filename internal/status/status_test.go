@@ -536,3 +536,43 @@ func TestAmountsKeepAllDigits(t *testing.T) {
 		}
 	}
 }
+
+// A node that has lost the key of a validator says so from its first sample. That the validator is not connected is an effect. Behind a load balancer, and after
+// the key has moved to another node, no key is lost.
+func TestLostKeyIsAFaultOfItsNode(t *testing.T) {
+	const lost, back = "node ID changed", "up"
+	for name, c := range map[string]struct {
+		ids, others, want []string // of each minute
+	}{
+		"another key":      {[]string{"old", "new", "new", "old"}, []string{"x", "x", "x", "x"}, []string{back, lost, lost, back}},
+		"the key moves":    {[]string{"old", "new", "new"}, []string{"x", "old", "old"}, []string{back, back, back}},
+		"a validator both": {[]string{"old", "other", "other"}, []string{"x", "x", "x"}, []string{back, back, back}},
+		"a load balancer": {
+			[]string{"old", "new", "old", "new", "old", "new", "new"}, []string{"x", "x", "x", "x", "x", "x", "x"}, []string{back, lost, back, lost, back, back, back},
+		},
+	} {
+		var restarts Restarts
+		for i, id := range c.ids {
+			up, info := run(t, "up", "avax_node_up{node=\"a\"} 1\navax_node_up{node=\"b\"} 1"), run(t, "identity", `
+				avax_node_info{node="a",node_id="NodeID-`+id+`"} 1
+				avax_node_info{node="b",node_id="NodeID-`+c.others[i]+`"} 1
+				avax_validator_present{node_id="NodeID-old"} 1
+				avax_validator_present{node_id="NodeID-other"} 1
+				avax_validator_connected{node_id="NodeID-old",node="b"} 0`)
+			then := now.Add(time.Duration(i) * time.Minute)
+			for _, r := range []*metric.Run{&up, &info} {
+				r.At, r.Until = then, then.Add(time.Minute)
+			}
+			st := at(then, nil, up, info)
+			restarts.See(st)
+			if got := st.Node("a").State; got.Text != c.want[i] || got.Text == lost && !strings.Contains(got.Do, "NodeID-old") {
+				t.Errorf("%s, minute %d: %s: %s, want %s", name, i, got.Text, got.Do, c.want[i])
+			}
+			for _, f := range st.facts() {
+				if c.want[i] == lost && f.Text == notConnected {
+					t.Errorf("%s, minute %d: %v not connected", name, i, f.shown)
+				}
+			}
+		}
+	}
+}
