@@ -446,6 +446,19 @@ func TestIncidentsPageAndResolve(t *testing.T) {
 	}.run(t)
 }
 
+// Incidents of each kind are one fault for those who read the pages and the messages, and the history has their downtime, also in a short run.
+func TestIncidentsOfEachKindAreOneFault(t *testing.T) {
+	testworld.Story(t)
+	for _, i := range []incident{
+		nodeIncidents[0], cascades[1], networkIncidents[1], stakeIncidents[0], l1Incidents[3], quietIncidents[0],
+	} {
+		t.Run(i.what, func(t *testing.T) {
+			i.quick, i.healthy, i.goesOn = true, 5*time.Minute, time.Minute
+			i.run(t)
+		})
+	}
+}
+
 func TestRestartSendsNoPage(t *testing.T) {
 	t.Parallel()
 	incident{

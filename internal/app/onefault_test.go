@@ -175,7 +175,7 @@ func (w *world) ownAction(now page, i item, active []alerting.Alert) {
 	}
 	action := tags.ReplaceAllString(i.action, "")
 	has := func(a alerting.Alert) bool {
-		its := strings.ReplaceAll(cmp.Or(a.Annotations["action"], a.Annotations["description"]), "`", "")
+		its := strings.TrimSpace(strings.ReplaceAll(cmp.Or(a.Annotations["action"], a.Annotations["description"]), "`", ""))
 		return its != "" && (strings.HasPrefix(action, its) || a.Annotations["action"] == "" && strings.HasPrefix(its, action))
 	}
 	own := func(a alerting.Alert) bool { return a.Labels["alertname"] == i.alert }

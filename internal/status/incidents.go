@@ -67,7 +67,8 @@ type fact struct {
 	names []string // labels node, chain, node_id or tx_id of alerts about it
 	shown []string // the same as a person knows them
 
-	unread bool
+	unread    bool
+	announced map[string]time.Duration // the alerts that page about a node that does not answer, and within what time
 }
 
 // facts returns the states that need a person, each with those that have the same one, the worst first.
@@ -85,7 +86,7 @@ func (st *Status) facts() (all []*fact) {
 				return
 			}
 		}
-		all = append(all, &fact{s, names, []string{shown}, unread})
+		all = append(all, &fact{State: s, names: names, shown: []string{shown}, unread: unread})
 	}
 	for _, n := range st.Nodes {
 		ofL1s := n.State.about == failingCheck.Family && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) })
@@ -123,14 +124,16 @@ func (f *fact) has(a *Active) bool {
 	return slices.ContainsFunc([]string{"node", "chain", "node_id", "tx_id"}, func(label string) bool { return slices.Contains(f.names, a.Labels[label]) })
 }
 
-// isAbout reports whether an alert is about the fact. An alert without a node is about all nodes. That a node goes down repeatedly is another fault than that
-// it does not answer.
+// isAbout reports whether an alert is about the fact. An alert without a node is about all nodes.
 func (f *fact) isAbout(al *Alerts, a *Active) bool {
-	return !a.Over() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about) && !(f.NoAnswer && a.repeats())
+	return !a.Over() && f.about != nil && (f.has(a) || a.Labels["node"]+a.Labels["chain"] == "") && al.reads(a, f.about) && f.is(a)
 }
 
-// repeats reports whether an alert that reads whether a node answers counts how often it did not.
-func (a *Active) repeats() bool { return a.Labels["node"] != "" && a.Value != 0 }
+// is reports whether an alert that reads what the fact is about is the alert about it: that a node went down repeatedly is another fault than its silence.
+func (f *fact) is(a *Active) bool {
+	_, announced := f.announced[a.Rule.Name]
+	return announced || len(f.announced) == 0
+}
 
 // explains reports whether an alert that does not fire yet is an effect: the node does not answer, or its chain bootstraps.
 func (f *fact) explains(a *Active) bool {
@@ -156,6 +159,9 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	st.compare(al)
 	claimed := map[*Active]bool{}
 	for _, f := range st.facts() {
+		if f.NoAnswer {
+			f.announced = al.pagesWithin(f.about)
+		}
 		one := &Incident{
 			Subjects: f.shown, Fact: f.Text, Severity: f.Severity, NoAnswer: f.NoAnswer, Unread: f.unread, Since: f.Since, Do: f.Do, Err: f.Err, named: f.about != nil,
 		}
@@ -204,6 +210,9 @@ func (st *Status) claim(al *Alerts, f *fact, one *Incident, claimed map[*Active]
 				root = a
 			}
 			claimed[a] = true
+			if al.reads(root, f.about) && !f.is(root) {
+				continue // the silence leads, and has no alert of its own
+			}
 			one.Cause = cmp.Or(one.Cause, root)
 			ofOther = ofOther || !f.NoAnswer && st.nodeByName[f.names[0]] != nil && root != a && !al.reads(root, f.about)
 		case f.explains(a):
@@ -224,7 +233,7 @@ func (st *Status) compare(al *Alerts) {
 		switch {
 		case n != nil && silence && n.Down():
 			a.returned = !a.KeepFiringSince.IsZero()
-		case n != nil && silence && !a.repeats():
+		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
 			left, denied = n.left[nodeUp.Family], n.Up.Is(1)
 		case n != nil && al.reads(a, chainBootstrapped.Family):
 			left, denied = n.left[chainBootstrapped.Family], n.bootstrapped()
