@@ -104,7 +104,7 @@ func (r *Restarts) See(st *Status) {
 	slices.SortStableFunc(st.Nodes, worstFirst)
 }
 
-// seeID remembers which node ID of a node is that of a validator, and sets the state of a node that has another one now. Behind a load balancer, IDs come and go.
+// seeID remembers which node ID of a node is a validator's, and sets the state of a node that has another one now. Behind a load balancer, IDs come and go.
 func (p *presence) seeID(st *Status, n *Node) {
 	const few, within = 4, time.Hour
 	if n.ID != p.id {
