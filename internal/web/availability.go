@@ -140,8 +140,12 @@ func (a *available) text(window string) string {
 // budgetWindow is the window of error budgets.
 const budgetWindow = "30d"
 
-// exactShare formats a share with three decimals. Only a whole is 100 %.
+// exactShare formats a share of time with three decimals, everywhere. Only a whole is 100 %, and only nothing is 0 %.
 func exactShare(up float64) string {
-	text := fmt.Sprintf("%.3f", math.Floor(up*1e5+1e-6)/1e3)
+	percent := math.Floor(up*1e5+1e-6) / 1e3
+	if up > 0 {
+		percent = max(percent, 0.001)
+	}
+	text := fmt.Sprintf("%.3f", percent)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
+	"github.com/avax-exporter/avax-exporter/internal/status"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
 // The status page shows the availability of all, the lowest first, and for how long it was watched. The pages of a node and of an L1 show theirs.
@@ -51,6 +53,27 @@ func TestPagesShowAvailability(t *testing.T) {
 		got := strings.Join(rowsIn(read(t, ask(t, s, http.MethodGet, path).Body), "availability", "Kind", "24 h", "7 days", "30 days", "90 days"), "; ")
 		if got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// One availability is one number: in the table, in the days and for screen readers. Nothing but a whole is 100 %.
+func TestShareOfTimeIsRoundedOnce(t *testing.T) {
+	for up, want := range map[float64]string{
+		1: "100 %", 0.99999: "99.999 %", 0.999999: "99.999 %", 0.85555: "85.555 %", 0.837: "83.7 %", 0: "0 %", 1e-7: "0.001 %",
+	} {
+		if got := exactShare(up); got != want {
+			t.Errorf("%v: %s, want %s", up, got, want)
+		}
+		days := &[weekDays]dayOf{}
+		for i := range days {
+			days[i].up = -1
+		}
+		days[weekDays-1].up = up
+		var list strings.Builder
+		must.Do(t, (&view{Status: &status.Status{At: time.Now()}}).dayList(days).Render(&list))
+		if strings.Count(list.String(), want) != 2 {
+			t.Errorf("%v: %s, want %s twice", up, list.String(), want)
 		}
 	}
 }

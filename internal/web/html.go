@@ -254,7 +254,7 @@ func cannotRead(err error, effect string) g.Node {
 }
 
 // units are what must stay on the line of its number.
-var units = []string{"s", "ms", "min", "h", "day", "days", "%", "AVAX", "peers", "px"}
+var units = []string{"s", "ms", "min", "h", "day", "days", "%", "AVAX", "UTC", "peers", "px"}
 
 // unbroken puts a non-breaking space between each number and its unit, except in code.
 func unbroken(page []byte) []byte {

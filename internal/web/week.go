@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -93,7 +92,7 @@ func (v *view) dayList(days *[weekDays]dayOf) g.Node {
 		passed := min(1, v.At.Sub(at).Hours()/24)
 		class, share, text := "unknown", "–", at.Format("Mon 2 Jan")+": no data"
 		if d.up >= 0 {
-			share = shareOf(d.up)
+			share = exactShare(d.up)
 			if text = at.Format("Mon 2 Jan"); i == weekDays-1 {
 				text += ", from midnight UTC until now" // the last 24 h are in another table
 			}
@@ -113,15 +112,6 @@ func (v *view) dayList(days *[weekDays]dayOf) g.Node {
 		items[i] = h.Li(h.Class(class), h.Title(text), h.Span(g.Text(at.Format("Mon"))), g.Text(share))
 	}
 	return h.Ol(h.Class("days"), h.Aria("label", "Answered, by day"), g.Group(items))
-}
-
-// shareOf formats the share of a day. Only a whole day is 100 %.
-func shareOf(up float64) string {
-	percent := math.Floor(up*1000+1e-6) / 10
-	if up > 0 && percent == 0 {
-		percent = 0.1
-	}
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", percent), ".0") + " %"
 }
 
 // The size of a chart.
