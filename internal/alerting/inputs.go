@@ -46,17 +46,24 @@ type input struct {
 	at    int64
 }
 
-// query is an expression and its last result.
+// query is the expression of a rule.
 type query struct {
 	expr     parser.Expr
 	families []*family // that it names
 	exist    []bool    // of these, as long as what follows is right
-	text     string    // of the part of the expression that can have a result; empty: none can
-	reads    []*family // of this part. Nil: its result may change although no sample does
-	result   promql.Vector
-	known    bool
-	at       time.Time
-	states   []int // changes of each family that it reads at this time
+	part     *part     // that can have a result; nil: none can
+	lead     *part     // without whose result the part has none; nil: it is as long as the part
+	futile   int       // evaluations in which the lead is not asked, because it had a result
+}
+
+// part is an expression and its last result.
+type part struct {
+	text   string
+	reads  []*family // nil: the result may change although no sample does
+	result promql.Vector
+	known  bool
+	at     time.Time
+	states []int // changes of each family that it reads at this time
 }
 
 func newInputs() *inputs {
@@ -135,19 +142,24 @@ func (in *inputs) readsOf(expr parser.Expr) []*family {
 // simplify leaves out what cannot have a result, with the families that exist now.
 func (in *inputs) simplify(q *query) {
 	has := func(name string) bool { return in.families[name].exists }
-	q.exist, q.text, q.reads, q.known = nil, "", nil, false
+	q.exist, q.part, q.lead, q.futile = nil, nil, nil, 0
 	for _, f := range q.families {
 		q.exist = append(q.exist, f.exists)
 	}
-	if Possible(q.expr, has) {
-		part := possiblePart(q.expr, has)
-		q.text, q.reads = part.String(), in.readsOf(part)
+	if !Possible(q.expr, has) {
+		return
+	}
+	expr := possiblePart(q.expr, has)
+	q.part = &part{text: expr.String(), reads: in.readsOf(expr)}
+	lead := leadOf(expr)
+	if text := lead.String(); text != q.part.text {
+		q.lead = &part{text: text, reads: in.readsOf(lead)}
 	}
 }
 
-// evaluate returns the result of an expression. It calls the function if the result may differ from the last, with an expression that has the same
-// result.
+// evaluate returns the result of an expression. It calls the function for expressions whose result may differ from the last, and is needed.
 func (in *inputs) evaluate(text string, at time.Time, evaluate func(text string) (promql.Vector, error)) (promql.Vector, error) {
+	const pointless = 8
 	in.mu.Lock()
 	q := in.queries[text]
 	if q == nil {
@@ -160,17 +172,37 @@ func (in *inputs) evaluate(text string, at time.Time, evaluate func(text string)
 			break
 		}
 	}
-	if text = q.text; text == "" || q.reads == nil {
-		in.mu.Unlock()
-		if text == "" {
+	whole, lead := q.part, q.lead
+	if q.futile > 0 {
+		q.futile--
+		lead = nil
+	}
+	in.mu.Unlock()
+	if whole == nil {
+		return nil, nil
+	}
+	if lead != nil {
+		result, err := in.result(lead, at, evaluate)
+		if err == nil && len(result) == 0 {
 			return nil, nil
 		}
-		return evaluate(text)
+		in.mu.Lock()
+		q.futile = pointless
+		in.mu.Unlock()
 	}
-	states, settled := q.inputs(at)
-	if settled && q.known && !at.Before(q.at) && at.Sub(q.at) < pause && slices.Equal(states, q.states) {
-		q.at = at
-		result := slices.Clone(q.result)
+	return in.result(whole, at, evaluate)
+}
+
+// result returns the result of a part. It calls the function if the result may differ from the last.
+func (in *inputs) result(p *part, at time.Time, evaluate func(text string) (promql.Vector, error)) (promql.Vector, error) {
+	if p.reads == nil {
+		return evaluate(p.text)
+	}
+	in.mu.Lock()
+	states, settled := p.inputs(at)
+	if settled && p.known && !at.Before(p.at) && at.Sub(p.at) < pause && slices.Equal(states, p.states) {
+		p.at = at
+		result := slices.Clone(p.result)
 		in.mu.Unlock()
 		for i := range result {
 			result[i].T = at.UnixMilli()
@@ -178,21 +210,21 @@ func (in *inputs) evaluate(text string, at time.Time, evaluate func(text string)
 		return result, nil
 	}
 	in.mu.Unlock()
-	result, err := evaluate(text)
+	result, err := evaluate(p.text)
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	q.known, q.at, q.states, q.result = err == nil && settled && text == q.text, at, states, nil
-	if q.known {
-		q.result = slices.Clone(result) // the rule changes what it gets
+	p.known, p.at, p.states, p.result = err == nil && settled, at, states, nil
+	if p.known {
+		p.result = slices.Clone(result) // the rule changes what it gets
 	}
 	return result, err
 }
 
-// inputs returns how often each family of the expression has changed, and whether it is certain that the result depends on nothing else: no sample is
+// inputs returns how often each family of the part has changed, and whether it is certain that the result depends on nothing else: no sample is
 // later than the time, and no series is about to end.
-func (q *query) inputs(at time.Time) (states []int, settled bool) {
+func (p *part) inputs(at time.Time) (states []int, settled bool) {
 	settled = true
-	for _, f := range q.reads {
+	for _, f := range p.reads {
 		states = append(states, f.changes)
 		settled = settled && f.changed <= at.UnixMilli() && !f.ending(at)
 	}

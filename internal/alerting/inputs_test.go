@@ -30,6 +30,8 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 		"time() - a", "timestamp(a)", "max_over_time(a[5m])", "a offset 1m", "last_over_time(a[20m])", "count_over_time(a[7m])", "max_over_time((a > 0)[5m:1m])",
 		"minute() + on () group_right () a", `{__name__="a"}`, "a @ end()", "changes(a[6m])", "absent_over_time(a[6m])",
 		"a or b unless c", "max by (node) (c or a) > 1 or (b unless on () c * 2)", "count(a and b or c)", "absent(c or a)", `absent(a{node="2"} or c)`, "timestamp(a or c)", "scalar(a{node=\"1\"} or c) + a", "(c or b) and a", "time() * c or b > 1",
+		"a > 1 and on (node) b > 0", "max by (node) (a > 1 unless on (node) b)", `label_replace(b == 2 and on (node) a, "x", "$1", "node", "(.)") or a > 1 unless b`,
+		"a * on (node) group_left () (b > 1 and on () vector(time()) > 0)",
 	} {
 		expr := must.Get(Parser.ParseExpr(text))(t)
 		exprs[text] = written{expr, expr.String()}

@@ -91,3 +91,32 @@ func possiblePart(expr parser.Expr, has func(name string) bool) parser.Expr {
 	}
 	return expr
 }
+
+// leadOf returns an expression without whose result another one has none: most rules first select what is wrong, and then look for reasons that excuse
+// it. Where nothing is wrong, no reason is needed.
+func leadOf(expr parser.Expr) parser.Expr {
+	switch e := expr.(type) {
+	case *parser.ParenExpr:
+		lead := *e
+		lead.Expr = leadOf(e.Expr)
+		return &lead
+	case *parser.AggregateExpr:
+		return leadOf(e.Expr)
+	case *parser.Call:
+		if e.Func.Name == "label_replace" {
+			return leadOf(e.Args[0])
+		}
+	case *parser.BinaryExpr:
+		switch {
+		case e.Op == parser.LAND || e.Op == parser.LUNLESS:
+			return leadOf(e.LHS)
+		case e.Op == parser.LOR:
+			lead := *e
+			lead.LHS, lead.RHS = leadOf(e.LHS), leadOf(e.RHS)
+			return &lead
+		case copies(e):
+			return leadOf(e.RHS)
+		}
+	}
+	return expr
+}

@@ -39,6 +39,21 @@ func TestExpressionsThatCannotHaveAResultAreKnown(t *testing.T) {
 	}
 }
 
+// What no result is possible without is evaluated first.
+func TestARuleBeginsWithWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a": "a", "a > 1": "a > 1", "a > 1 and b": "a > 1", "a unless b": "a", "a and b or c unless d": "a or c", "max by (x) (a > 1 and b)": "a > 1",
+		"(a > 1 unless b) and c": "(a > 1)", "a * on (x) group_left () (b > 1 and c)": "(b > 1)", "a / b > 1": "a / b > 1", "absent(a) and b": "absent(a)",
+		`label_replace(a == 0 and b, "x", "$1", "y", "(.)")`: "a == 0", "a + on (x) (b and c)": "a + on (x) (b and c)",
+		"max by (x) (a or b) or c and d": "a or b or c", "c or max by (x) (a and b or d)": "c or a or d",
+	} {
+		if got := leadOf(must.Get(Parser.ParseExpr(text))(t)).String(); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A record that begins is read by the rules after it in the same evaluation, as in Prometheus.
 func TestARecordThatBeginsIsReadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
