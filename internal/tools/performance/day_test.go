@@ -89,7 +89,7 @@ func synthetic(b *testing.B, f func(*testing.T)) {
 func run(t *testing.T, cfg *config.Config) (get func(path, encoding string) *httptest.ResponseRecorder, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	a, err := app.New(ctx, app.Options{Config: cfg, Log: slog.New(slog.DiscardHandler)})
+	a, err := app.New(ctx, app.Options{Config: cfg, Log: slog.New(slog.DiscardHandler), Yield: func() {}})
 	if err != nil {
 		cancel()
 		t.Fatal(err)

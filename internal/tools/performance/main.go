@@ -36,6 +36,8 @@ var rows = slices.Concat(
 	[]row{
 		{what: "the same: CPU", bar: "1.5 cores", benchmark: "Thousand", unit: "cpu-s/min/1000", format: "%.0f s a minute", max: 90},
 		{what: "the same: resident memory", bar: "600 MB", benchmark: "Thousand", unit: "MB/1000", format: "%.0f MB", max: 600},
+		{what: "the same: runs of collectors that were skipped in a minute, because the machine was too slow", benchmark: "Thousand",
+			unit: "skipped/min/1000", format: "%.0f"},
 		{what: "the same: series", benchmark: "Thousand", unit: "series/1000", format: "%.0f"},
 		{what: "the same: from the start to the first whole page", bar: "10 s", benchmark: "Thousand", unit: "s/complete/1000", format: "%.1f s", max: 10},
 		{what: "the same: calls to each node in a minute", bar: "30", benchmark: "Thousand", unit: "calls/min/1000", format: "%.0f", max: 30},
