@@ -5,7 +5,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/template"
+
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
+	text "github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 const alertAround = `group: g
@@ -265,6 +269,16 @@ func TestPagesWithinFollowsFromTheRules(t *testing.T) {
 	for _, source := range []string{alertAround + alert + "5m", recorded("rate(avax_x[5m])") + "known"} {
 		if _, err := compiled(t, source+"\n"); err == nil || !strings.Contains(err.Error(), "pages_within: ") {
 			t.Errorf("%v for %s", err, source)
+		}
+	}
+}
+
+// Texts of rules write numbers as the pages do.
+func TestNumbersInTextsAreThoseOfThePages(t *testing.T) {
+	for _, n := range []float64{0, 7, 999, 1000, 40438, 999_999, 1_234_567, 987_654_321} {
+		expand := template.NewTemplateExpander(t.Context(), "{{ $value := .Value }}"+words["number"], "", template.AlertTemplateData(nil, nil, "", promql.Sample{F: n}), 0, nil, nil, nil)
+		if got := must.Get(expand.Expand())(t); got != text.Count(n) {
+			t.Errorf("%v: %s, want %s", n, got, text.Count(n))
 		}
 	}
 }

@@ -11,16 +11,19 @@ import (
 	"github.com/prometheus/prometheus/template"
 )
 
+// thousands separates them, as on the pages, in numbers below a billion.
+const thousands = ` | reReplaceAll "^(\\d+)(\\d{3})(\\d{3})$" "$1,$2,$3" | reReplaceAll "^(\\d+)(\\d{3})$" "$1,$2"`
+
 // words are what a text may contain between < and >. Every other word is a label of the alert.
 var words = map[string]string{
 	"value":    `{{ $value }}`,
-	"number":   `{{ $value | printf "%.0f" }}`,
+	"number":   `{{ $value | printf "%.0f"` + thousands + ` }}`,
 	"percent":  `{{ $value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
 	"duration": `{{ $value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
 	"time":     `{{ $value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
 
 	// Of the first result of a query; <its LABEL> is a label of one result.
-	"its number":        `{{ . | first | value | printf "%.0f" }}`,
+	"its number":        `{{ . | first | value | printf "%.0f"` + thousands + ` }}`,
 	"its exact percent": `{{ . | first | value | humanizePercentage | reReplaceAll "%" " %" }}`,
 	"its percent":       `{{ . | first | value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
 	"its duration":      `{{ . | first | value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
