@@ -381,7 +381,7 @@ var l1Incidents = []incident{
 		what:  "half of the validators of other operators in two L1s disconnect",
 		begin: func(w *world) { each(members[:5], w.Disconnect) },
 		end:   func(w *world) { each(members[:5], w.Reconnect) },
-		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 5 * time.Minute,
+		pages: []string{"AvaxL1ConnectedWeightLow"}, within: 4*time.Minute + 45*time.Second + slack,
 	},
 	{
 		what:  "a node that validates only an L1 has no connection to its peers",
