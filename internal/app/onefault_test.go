@@ -331,6 +331,9 @@ func (w *world) configured() map[string]*simnet.Node {
 	all := map[string]*simnet.Node{}
 	for pair := range strings.SplitSeq(w.Env["NODES"], ",") {
 		name, _, _ := strings.Cut(pair, "=")
+		if name == "" {
+			continue // only observers are configured
+		}
 		w.mu.Lock()
 		host := cmp.Or(w.to[name+".sim"], name+".sim")
 		w.mu.Unlock()
