@@ -264,7 +264,8 @@ func (n *Names) one(side parser.Expr, m *parser.VectorMatching) error {
 	if len(of) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: several may match one: aggregate %s, or select what is there once with and … count (…) == 1", side, strings.Join(sortedKeys(of), ", "))
+	return fmt.Errorf("%s: several may match one: aggregate %s, or select what is there once with and … count (…) == 1", side,
+		strings.Join(sortedKeys(of), ", "))
 }
 
 func (n *Names) selector(v *parser.VectorSelector) error {

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// prepared is an engine that keeps the queries which it has executed, and executes them again for other times. Prometheus' engine parses each query
-// anew, which takes a quarter of an evaluation of the rules. A query is not kept if it is bound to its time: by @, or by a subquery, whose
-// result replaces it.
+// prepared is an engine that keeps the queries that it has executed, and executes them again for other times. Prometheus' engine parses the text of
+// each query, which takes a quarter of an evaluation of the rules. A query is not kept if it can be executed only once: with @, which becomes a time, or with
+// a subquery, which becomes its result.
 type prepared struct {
 	*promql.Engine
 	mu   sync.Mutex

@@ -72,7 +72,8 @@ func TestReloadKeepsUnchangedNodesRunning(t *testing.T) {
 	})
 }
 
-// A node with another address is another node, even with the same name. It must not get the samples of the previous node.
+// A node with another address is another node, even with the same name. It must not get the samples of the previous node, whose ID it has not changed. But the
+// validator of the name is still expected.
 func TestNodeWithANewURLIsANewNode(t *testing.T) {
 	withNodesFile(t, func(t *testing.T, w *apptest.World, put func(nodes ...string)) {
 		is := func(id string) bool {
@@ -97,8 +98,15 @@ func TestNodeWithANewURLIsANewNode(t *testing.T) {
 		if n := w.CallsTo("alpha"); n > 0 {
 			t.Errorf("%d calls to the old node", n)
 		}
-		if got := w.Samples(t)[`avax_node_identity_changes_total{node="alpha"}`]; got != 0 {
+		page := w.Samples(t)
+		if got := page[`avax_node_identity_changes_total{node="alpha"}`]; got != 0 {
 			t.Errorf("%v identity changes of the new node, want 0", got)
+		}
+		if _, answer := w.Get(t, "/safe-to-stop?node=alpha"); strings.Contains(answer, "changed") {
+			t.Error(answer)
+		}
+		if got := page[`avax_validator_present{node_id="`+w.NodeID("alpha")+`"}`]; got != 1 {
+			t.Errorf("the validator of the previous node is present: %v", got)
 		}
 	})
 }

@@ -216,11 +216,12 @@ func (t *targets) open(n config.Node) (nodeConn, error) {
 	return nodeConn{n, up, client}, nil
 }
 
-// pastOf returns what is known of a node of this name: by its present connection, which the new one replaces, or from before the start.
+// pastOf returns what is known of a node from before the exporter's start. A name that gets another address at a reload is another node, but the validator that
+// it named is still expected.
 func (t *targets) pastOf(name string) nodes.Past {
 	for _, c := range t.conns {
 		if c.Name == name && !c.Observer {
-			return c.node.Past()
+			return nodes.Past{Validated: c.node.Past().Validated}
 		}
 	}
 	past := t.past[name]

@@ -52,7 +52,8 @@ func (r *reader) watchlist() collector.Watchlist {
 		}
 		items[s.name] = all
 	}
-	messengers, err := itemForm{value: evmForm, remedy: "write addresses, such as 0x1f… with 40 hex digits after 0x, or chain=0x1f…"}.parse(nil, r.ICMMessengers)
+	addresses := itemForm{value: evmForm, remedy: "write addresses, such as 0x1f… with 40 hex digits after 0x, or chain=0x1f…"}
+	messengers, err := addresses.parse(nil, r.ICMMessengers)
 	for _, err := range split(err) {
 		r.problem(&r.ICMMessengers, err)
 	}

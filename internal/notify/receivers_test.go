@@ -118,6 +118,23 @@ func simulated(t *testing.T, kind string) (notify.Options, <-chan recording) {
 	return options(t, kind, server.Certificate(), address), requests
 }
 
+// started starts to notify, until the test ends.
+func started(t *testing.T, o notify.Options) *notify.Notifier {
+	t.Helper()
+	o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := notify.Start(ctx, o)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		n.Wait()
+	})
+	return n
+}
+
 // listening serves each connection to the address, until the test ends.
 func listening(t *testing.T, serve func(net.Conn)) (address string) {
 	t.Helper()
@@ -141,15 +158,7 @@ func TestExamplesSendRequestsTheirServiceAccepts(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			o, requests := simulated(t, kind)
-			o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
-			ctx, cancel := context.WithCancel(context.Background())
-			n, err := notify.Start(ctx, o)
-			if err != nil {
-				cancel()
-				t.Fatal(err)
-			}
-			defer n.Wait()
-			defer cancel()
+			n := started(t, o)
 			down := model.Alert{
 				Labels: model.LabelSet{"alertname": "AvaxNodeDown", "node": "alpha", "severity": "page", "instance": "exporter:9865"},
 				Annotations: model.LabelSet{
@@ -202,15 +211,7 @@ func TestPageRefusedAsOneTooManyIsSentAgain(t *testing.T) {
 			o := options(t, kind, server.Certificate(), server.Listener.Addr().String())
 			text := must.Get(os.ReadFile(o.Config.File))(t)
 			must.Do(t, os.WriteFile(o.Config.File, bytes.ReplaceAll(text, []byte("group_interval: 1ms"), []byte("group_interval: 24h")), 0o600))
-			o.Registerer, o.Log = prometheus.NewRegistry(), slog.New(slog.NewTextHandler(t.Output(), nil))
-			ctx, cancel := context.WithCancel(context.Background())
-			n, err := notify.Start(ctx, o)
-			if err != nil {
-				cancel()
-				t.Fatal(err)
-			}
-			defer n.Wait()
-			defer cancel()
+			n := started(t, o)
 			put(t, n, model.Alert{
 				Labels:   model.LabelSet{"alertname": "AvaxNodeDown", "node": "alpha", "severity": "page"},
 				StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
