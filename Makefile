@@ -43,7 +43,7 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (four minutes)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (five minutes)
 	go test -skip='$(stories)' $(short) ./...
 
 .PHONY: stories
