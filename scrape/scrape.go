@@ -57,7 +57,8 @@ type Options struct {
 	Share time.Duration
 
 	// Lost, if set, returns for how long this process has been late in total. If it was late during a quarter of a call without an answer, the
-	// outcome is LocalLimit instead of Timeout.
+	// outcome is LocalLimit instead of Timeout. A call that took less than a second counts as one of a second: if its caller's time was over when
+	// it began, it waited for nothing.
 	Lost func() time.Duration
 
 	// Changed, if set, is called when Healthy has changed. It must not block.
@@ -233,7 +234,7 @@ func (u *Upstream) watch(ctx context.Context, op string) (blame func(error) erro
 		if OutcomeOf(err) != Timeout || errors.Is(context.Cause(ctx), context.Canceled) {
 			return err
 		}
-		if took, lost := time.Since(began), u.options.Lost()-before; lost < took/4 {
+		if took, lost := time.Since(began), u.options.Lost()-before; lost < max(took, time.Second)/4 {
 			return err
 		}
 		return Starved(op, err)

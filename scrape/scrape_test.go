@@ -507,13 +507,17 @@ func TestLocalLimitsLeaveHealthUnchanged(t *testing.T) {
 func TestTimeoutOfALateProcessIsNoTimeout(t *testing.T) {
 	for name, test := range map[string]struct {
 		late   float64 // share of the call
+		after  time.Duration
 		shared bool
 		want   scrape.Outcome
 	}{
-		"in time":            {0.2, false, scrape.Timeout},
-		"late":               {0.3, false, scrape.LocalLimit},
-		"a shared answer":    {0.3, true, scrape.LocalLimit},
-		"in time and shared": {0.2, true, scrape.Timeout},
+		"in time":                  {0.2, 5 * time.Second, false, scrape.Timeout},
+		"late":                     {0.3, 5 * time.Second, false, scrape.LocalLimit},
+		"a shared answer":          {0.3, 5 * time.Second, true, scrape.LocalLimit},
+		"in time and shared":       {0.2, 5 * time.Second, true, scrape.Timeout},
+		"no time was left":         {0, 0, false, scrape.Timeout},
+		"no time was left, shared": {0, 0, true, scrape.Timeout},
+		"little time was left":     {1, 200 * time.Millisecond, false, scrape.Timeout}, // one timer was late
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -522,7 +526,7 @@ func TestTimeoutOfALateProcessIsNoTimeout(t *testing.T) {
 					<-r.Context().Done()
 					return nil, r.Context().Err()
 				}), Lost: func() time.Duration { return time.Duration(test.late * float64(time.Since(began))) }})
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), test.after)
 				defer cancel()
 				if test.shared {
 					ctx = scrape.MaxAge(ctx, time.Second)
@@ -530,7 +534,7 @@ func TestTimeoutOfALateProcessIsNoTimeout(t *testing.T) {
 				_, err := rpc[height](ctx, u, "/ext/bc/P", "platform.getHeight", nil)
 				time.Sleep(10 * time.Second) // until the shared request has ended
 				starved := test.want == scrape.LocalLimit
-				if scrape.OutcomeOf(err) != test.want || scrape.IsStarved(err) != starved || u.Healthy() != starved {
+				if scrape.OutcomeOf(err) != test.want || scrape.IsStarved(err) != starved || test.after > 0 && u.Healthy() != starved {
 					t.Errorf("%v, starved is %t, healthy is %t", err, scrape.IsStarved(err), u.Healthy())
 				}
 			})

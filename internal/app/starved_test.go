@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // slowProcess is a process with too little CPU: whatever waits for its turn, waits for this time.
@@ -46,6 +47,51 @@ func TestStarvedExporterSendsOnePageAboutItself(t *testing.T) {
 				says:   "the exporter is too slow for its nodes",
 				within: 10 * time.Minute, goesOn: 20 * time.Minute, notified: 1, healthy: 2 * time.Minute, quick: true, fuji: true,
 			}.run(t)
+		})
+	}
+}
+
+// Waiting for nodes needs no CPU: whatever hangs, the exporter is in time and nothing says that it is slow.
+func TestHangingNodesDoNotMakeTheExporterSlow(t *testing.T) {
+	all := []string{"alpha", "bravo", "charlie"}
+	hang := func(calls ...string) func(*apptest.World, ...string) {
+		return func(w *apptest.World, nodes ...string) {
+			for _, n := range nodes {
+				w.Node(n).Inject(simnet.Hung(), calls...)
+			}
+		}
+	}
+	for name, hangs := range map[string]func(*apptest.World){
+		"a node":             func(w *apptest.World) { hang()(w, all[0]) },
+		"all nodes":          func(w *apptest.World) { hang()(w, all...) },
+		"a method of a node": func(w *apptest.World) { hang("info.peers")(w, all[0]) },
+		"a method of all":    func(w *apptest.World) { hang("platform.getCurrentValidators")(w, all...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			apptest.Run(t, func(t *testing.T, w *apptest.World) {
+				w.Env["NODES"] = apptest.URLs(all...)
+				w.Notify(t)
+				w.Start(t)
+				time.Sleep(2 * time.Minute)
+				before := w.Samples(t)
+				hung := time.Now()
+				hangs(w)
+				for range 10 * 4 {
+					time.Sleep(15 * time.Second)
+					at := w.Samples(t)
+					for _, self := range []string{"avax_exporter_overload", "avax_exporter_delay_seconds", "avax_exporter_collector_skipped_total"} {
+						if at[self] != before[self] {
+							t.Fatalf("after %v: %s is %v", time.Since(hung), self, at[self])
+						}
+					}
+				}
+				for _, a := range w.Alerts(t) {
+					if a.Labels["alertname"] == "AvaxExporterSlow" || a.Labels["cause"] == "overload" {
+						t.Errorf("%s", a.Annotations["summary"])
+					}
+				}
+			})
 		})
 	}
 }
