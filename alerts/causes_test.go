@@ -460,6 +460,9 @@ var causes = []cause{
 	{"the fees of an L1 change", 1, func(f *fleet) {
 		f.becomes(`avax_chain_fee_config_last_changed_block{chain="dex"}`, "9")
 	}, sends("warn AvaxFeeConfigChanged: dex")},
+	{"an upgrade ends the fee manager of an L1", 1, func(f *fleet) {
+		f.becomes(`avax_chain_fee_config_last_changed_block{chain="dex"}`, "0")
+	}, sends("warn AvaxFeeConfigChanged: dex|ended the fee manager")},
 	{"an upgrade is unknown", 1, func(f *fleet) {
 		f.all(func(i int) { f.node(i, `avax_node_unknown_upgrade_timestamp_seconds{node="%[1]s"}`, at(20*time.Hour)) })
 	}, sends("page AvaxUnknownUpgradeSoon all: n01")},

@@ -28,7 +28,7 @@ var (
 	feeBlockGasCostStep = metric.New("avax_chain_fee_config_block_gas_cost_step",
 		"Change of the block gas cost for each second of difference from the target block rate.", "chain")
 	feeLastChangedBlock = metric.New("avax_chain_fee_config_last_changed_block",
-		"Block of the last change of the fee configuration; 0 if it never changed.", "chain")
+		"Block of the last change of the fee configuration; 0 if it never changed, or if the chain has no fee manager any more.", "chain")
 )
 
 var feeConfig = &collector.Spec{
