@@ -1,7 +1,6 @@
 package alerting
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,9 @@ const (
 	watchedSteps  = "watched_steps"
 	watched       = `{__name__=~"avax_node_up|` + availableName + `"}`
 	aboutLabels   = "node, node_id, chain, objective" // what is available
+
+	countWatched = "sum by (" + aboutLabels + ") (count_over_time(" + watched + "[%[1]s]))"
+	countLost    = "sum by (" + aboutLabels + ") (count_over_time(" + watched + "[%[1]s]) - sum_over_time(" + watched + "[%[1]s]))"
 )
 
 // The families of the availability.
@@ -37,31 +39,30 @@ func (a *Alerting) rate(ctx context.Context, e *engine, now time.Time) error {
 		return nil
 	}
 	week, quarter := PromQL{e.promQL.Engine, a.saver.week.samples()}, PromQL{e.promQL.Engine, a.saver.quarter.samples()}
-	at := now.Truncate(WeekStep)
-	known := map[[4]string]bool{} // what was watched in the last day
+	at, hour := now.Truncate(WeekStep), a.missing(now).Add(-quarterStep) // the last hour of which the quarter has samples
+	known := counted{}                                                   // what was watched in the last day
 	var all []prometheus.Metric
 	for _, window := range AvailabilityWindows {
-		from, expr := week, "sum by ("+aboutLabels+") (%s_over_time("+watched+"[%s]))"
-		ups, steps := fmt.Sprintf(expr, "sum", window), fmt.Sprintf(expr, "count", window)
-		if long, _ := model.ParseDuration(window); time.Duration(long) > WeekHistory {
-			from, steps = quarter, "sum_over_time("+watchedSteps+"["+window+"])"
-			ups = steps + " - (sum_over_time(" + lostSteps + "[" + window + "]) or 0 * " + steps + ")"
+		parsed, _ := model.ParseDuration(window)
+		long, of := time.Duration(parsed), counted{}
+		inWeek := long
+		if long > WeekHistory {
+			inWeek = at.Sub(hour)
+			if err := of.add(ctx, quarter, "sum_over_time("+watchedSteps+"[%s])", "sum_over_time("+lostSteps+"[%s])", long, at); err != nil {
+				return err
+			}
 		}
-		share, err := Vector(from.Query(ctx, fmt.Sprintf("(%s) / (%s)", ups, steps), at))
-		counts, err2 := Vector(from.Query(ctx, fmt.Sprintf("clamp_max((%s) / %g, 1)", steps, stepsIn(window)), at))
-		if err := cmp.Or(err, err2); err != nil {
+		if err := of.add(ctx, week, countWatched, countLost, inWeek, at); err != nil {
 			return err
 		}
-		for desc, of := range map[*prometheus.Desc]model.Vector{availableDesc: share, watchedDesc: counts} {
-			for _, s := range of {
-				label := func(name model.LabelName) string { return string(s.Metric[name]) }
-				about := [4]string{label("node"), label("node_id"), label("chain"), label("objective")}
-				if window == AvailabilityWindows[0] {
-					known[about] = true
-				}
-				if known[about] {
-					all = append(all, prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(s.Value), append(about[:], window)...))
-				}
+		if long == 24*time.Hour {
+			known = of
+		}
+		for about, n := range of {
+			if known[about] != nil {
+				labels := append(about[:], window)
+				all = append(all, prometheus.MustNewConstMetric(availableDesc, prometheus.GaugeValue, 1-n.lost/n.watched, labels...),
+					prometheus.MustNewConstMetric(watchedDesc, prometheus.GaugeValue, min(1, n.watched*WeekStep.Seconds()/long.Seconds()), labels...))
 			}
 		}
 	}
@@ -100,10 +101,33 @@ func (a *availability) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// stepsIn returns the number of WeekSteps in a window.
-func stepsIn(window string) float64 {
-	long, _ := model.ParseDuration(window)
-	return float64(time.Duration(long) / WeekStep)
+// steps are numbers of WeekSteps.
+type steps struct{ watched, lost float64 }
+
+// counted has the steps of each node, validator, L1 or objective.
+type counted map[[4]string]*steps
+
+// add adds the steps of a time until at, which two expressions about this time count.
+func (c counted) add(ctx context.Context, from PromQL, watched, lost string, long time.Duration, at time.Time) error {
+	if long <= 0 {
+		return nil
+	}
+	for expr, add := range map[string]func(of *steps, n float64){
+		watched: func(of *steps, n float64) { of.watched += n }, lost: func(of *steps, n float64) { of.lost += n },
+	} {
+		found, err := Vector(from.Query(ctx, fmt.Sprintf(expr, model.Duration(long)), at))
+		if err != nil {
+			return err
+		}
+		for _, s := range found {
+			about := [4]string{string(s.Metric["node"]), string(s.Metric["node_id"]), string(s.Metric["chain"]), string(s.Metric["objective"])}
+			if c[about] == nil {
+				c[about] = &steps{}
+			}
+			add(c[about], float64(s.Value))
+		}
+	}
+	return nil
 }
 
 // sampleLong adds samples to the week and to the quarter, and computes the availability.

@@ -80,6 +80,41 @@ func TestAvailabilityIsThatOfTheWatchedTime(t *testing.T) {
 	})
 }
 
+// While all that was watched is within each window, the windows say the same: they count the hour that has not ended, also over a restart.
+func TestWindowsAgreeOnWhatIsInAllOfThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, down(0))
+		slow := func(o *Options) { o.Interval = 4 * time.Minute }
+		_, stop := w.start(slow)
+		up := func(is int, long time.Duration) {
+			w.show(fmt.Sprintf("avax_node_up{node=\"alpha\"} %d", is))
+			for end := time.Now().Add(long); time.Now().Before(end); {
+				time.Sleep(min(5*time.Minute, time.Until(end)))
+				share, long := w.ratio(AvailabilityFamily, "alpha", "24h"), w.ratio(WatchedFamily, "alpha", "24h")
+				for window, days := range map[string]float64{"7d": 7, "30d": 30, "90d": 90} {
+					if of, longOf := w.ratio(AvailabilityFamily, "alpha", window), days*w.ratio(WatchedFamily, "alpha", window); math.IsNaN(of) != math.IsNaN(share) || math.Abs(of-share) > 1e-9 || math.Abs(longOf-long) > 1e-9 {
+						t.Errorf("%s: %.6f of %.6f days in %s, %.6f of %.6f in 24h", time.Now().Format("15:04"), of, longOf, window, share, long)
+					}
+				}
+			}
+		}
+		time.Sleep(17 * time.Minute)
+		up(1, 41*time.Minute)
+		up(0, 13*time.Minute)
+		up(1, 66*time.Minute)
+		stop()
+		time.Sleep(20 * time.Minute)
+		_, again := w.start(slow)
+		up(1, 30*time.Minute)
+		up(0, 9*time.Minute)
+		up(1, 80*time.Minute)
+		again()
+		if got := w.ratio(AvailabilityFamily, "alpha", "90d"); got > 0.95 || got < 0.85 {
+			t.Errorf("%.4f", got)
+		}
+	})
+}
+
 // The share of good answers in a window is the average over the watched time: with nine tenths of the answers good in three hours, and all in the other
 // 69 hours, a tenth of three hours of 72 is missed.
 func TestGoodAnswersAreTheAverageOfTheWatchedTime(t *testing.T) {

@@ -51,8 +51,8 @@ var (
 			and ignoring (alertstate) max_over_time(ALERTS{alertstate="firing"}[%[1]s]))`},
 	})
 	hourly = every(quarterStep, []keptSeries{
-		{watchedSteps, `sum by (` + aboutLabels + `) (count_over_time(` + watched + `[%s]))`},
-		{lostSteps, `sum by (` + aboutLabels + `) (count_over_time(` + watched + `[%[1]s]) - sum_over_time(` + watched + `[%[1]s])) > 0`},
+		{watchedSteps, countWatched},
+		{lostSteps, countLost + " > 0"},
 	})
 )
 
