@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,7 +26,6 @@ import (
 	"github.com/prometheus/alertmanager/inhibit"
 	"github.com/prometheus/alertmanager/marker"
 	"github.com/prometheus/alertmanager/nflog"
-	"github.com/prometheus/alertmanager/nflog/nflogpb"
 	"github.com/prometheus/alertmanager/notify"
 	"github.com/prometheus/alertmanager/provider/mem"
 	"github.com/prometheus/alertmanager/silence"
@@ -202,8 +200,12 @@ func (n *Notifier) apply(conf *amconfig.Config) error {
 	n.receivers = len(used)
 	n.metrics.keep(used)
 	inhibitor := inhibit.NewInhibitor(n.alerts, conf.InhibitRules, log, recorder)
-	atOnce := func() time.Duration { return 0 } // there are no replicas to wait for
-	pipeline := n.pipelines.New(receivers, atOnce, inhibitor, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil)
+	atOnce := func() time.Duration { return 0 }                   // there are no replicas to wait for
+	nothing := inhibit.NewInhibitor(n.alerts, nil, log, recorder) // the stage before it inhibits
+	pipeline := notify.MultiStage{
+		inhibited{inhibitor, n, receivers},
+		n.pipelines.New(receivers, atOnce, nothing, n.silencer, timeinterval.NewIntervener(intervals), n.groups, n.sent, nil),
+	}
 	n.conf = conf
 	n.updateAPI()
 	timeout := func(d time.Duration) time.Duration { return max(d, notify.MinTimeout) }
@@ -364,31 +366,6 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 		n.log.Error("alerts not accepted", "err", err)
 	}
 	return err
-}
-
-// Owes reports whether a receiver waits for the resolved notification about an alert: the last notification to it said that the alert fires.
-func (n *Notifier) Owes(labels model.LabelSet) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, r := range n.routes.Match(labels) {
-		group := model.LabelSet{}
-		for name, value := range labels {
-			if _, by := r.RouteOpts.GroupBy[name]; by || r.RouteOpts.GroupByAll {
-				group[name] = value
-			}
-		}
-		ctx := notify.WithGroupKey(context.Background(), fmt.Sprintf("%s:%s", r.Key(), group))
-		ctx = notify.WithRepeatInterval(ctx, math.MaxInt64)
-		for _, i := range n.integrations[r.RouteOpts.Receiver] {
-			to := &nflogpb.Receiver{GroupName: r.RouteOpts.Receiver, Integration: i.Name(), Idx: uint32(i.Index())} //nolint:gosec // a small number
-			// If it fires and is no news, the receiver was notified of it.
-			_, news, err := notify.NewDedupStage(&i, n.sent, to).Exec(ctx, n.log, &alert.Alert{Alert: model.Alert{Labels: labels}})
-			if err == nil && len(news) == 0 {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Failing returns the integrations whose last notification failed, and is tried again.

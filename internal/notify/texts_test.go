@@ -43,7 +43,7 @@ func alertsOf(n int, text string) (all []model.Alert) {
 				"summary": label(
 					fmt.Sprintf(text, i),
 				), "description": label("It pays 0.1 AVAX an hour. " + fmt.Sprintf(text, i)), "action": label("Top it up. " + fmt.Sprintf(text, i)),
-				"impact": label("It stops to validate. " + fmt.Sprintf(text, i)), "runbook_url": "https://runbooks.example/AvaxL1ValidatorBalanceLow.md",
+				"impact": label("It stops to validate. " + fmt.Sprintf(text, i)), "inhibited_by": label("X: halted. " + fmt.Sprintf(text, i)), "runbook_url": "https://runbooks.example/AvaxL1ValidatorBalanceLow.md",
 			},
 			StartsAt: time.Now(), GeneratorURL: "http://exporter.example/alerts#AvaxL1ValidatorBalanceLow",
 		}
@@ -249,6 +249,9 @@ func TestEveryServiceAcceptsEveryNotification(t *testing.T) {
 						}
 						if i == 1 && !strings.Contains(m.rest, "Lasted 30m") {
 							t.Errorf("not how long it lasted: %s", m.rest)
+						}
+						if style == "plain" && i == 1 && !strings.Contains(m.rest, "Now: X: halted") {
+							t.Errorf("not what inhibits it: %s", m.rest)
 						}
 						if strings.Contains(m.first+m.rest, "`") {
 							t.Errorf("raw backticks: %s", m.first+m.rest)
