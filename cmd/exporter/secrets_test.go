@@ -73,7 +73,7 @@ func everyAnswer(ts *testscript.TestScript) string {
 	defer cancel()
 	var all strings.Builder
 	for _, ask := range []string{
-		"GET /", "GET /metrics", "GET /alerts", "GET /alerts?format=json", "GET /api/v1/alerts", "GET /api/v1/rules", "GET /api/v1/l1/C/plan",
+		"GET /", "GET /metrics", "GET /alerts", "GET /alerts?format=json", "GET /api/v1/alerts", "GET /api/v1/incidents", "GET /api/v1/rules", "GET /api/v1/l1/C/plan",
 		"GET /safe-to-stop", "GET /safe-to-stop?node=url", "GET /safe-to-remove?validation=url", "GET /-/ready", "GET /-/healthy", "GET /nowhere", "POST /-/reload",
 	} {
 		method, path, _ := strings.Cut(ask, " ")

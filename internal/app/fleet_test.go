@@ -252,7 +252,7 @@ func TestNoNodeIsAState(t *testing.T) {
 				"/": "no node to query", "/alerts": "", "/week": "", "/explain?name=AvaxNodeDown": "no node is configured here now",
 				"/safe-to-stop?node=alpha": "unknown node: no node is configured here now", "/is-back?node=alpha": "unknown node: no node is configured here now",
 				"/serving?node=alpha&chain=C": "unknown node: no node is configured here now", "/waves": "not known: no node is configured here now",
-				"/?filter=alpha": "", "/node/alpha": "", "/l1/x": "", "/api/v1/tables": "", "/api/v1/alerts": "", "/api/v1/rules": "", "/-/healthy": "healthy",
+				"/?filter=alpha": "", "/node/alpha": "", "/l1/x": "", "/api/v1/tables": "", "/api/v1/incidents": "", "/api/v1/alerts": "", "/api/v1/rules": "", "/-/healthy": "healthy",
 			} {
 				status, text := w.Get(t, path)
 				if status >= 500 && status != http.StatusServiceUnavailable || !strings.Contains(text, want) {

@@ -25,7 +25,7 @@ import (
 // maxForm is the maximum length of a query's form in bytes: the parser needs much stack for a long expression.
 const maxForm = 64 << 10
 
-// apiEndpoints returns the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables is
+// apiEndpoints returns the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables and /api/v1/incidents are
 // not part of Prometheus' API.
 func (s *Site) apiEndpoints() []endpoint {
 	s.alertsAPI = s.api(s.apiAlerts)
@@ -35,6 +35,7 @@ func (s *Site) apiEndpoints() []endpoint {
 		short("/api/v1/rules", "", s.api(s.apiRules, "alert", "record")),
 		short("/api/v1/targets", "", s.api(s.apiTargets)),
 		short("/api/v1/tables", "", s.api(s.apiTables)),
+		short("/api/v1/incidents", "", s.api(s.apiIncidents)),
 		{"GET", "/api/v1/query", "", query}, {"POST", "/api/v1/query", "", query},
 		{"GET", "/api/v1/query_range", "", queryRange}, {"POST", "/api/v1/query_range", "", queryRange},
 	}
@@ -216,6 +217,17 @@ type (
 		LastScrapeDuration float64           `json:"lastScrapeDuration"`
 		Health             string            `json:"health"`
 	}
+	apiIncident struct {
+		Title    string    `json:"title"`
+		Action   string    `json:"action,omitempty"`
+		Severity string    `json:"severity"` // page, warn or info
+		Alert    string    `json:"alert,omitempty"`
+		State    string    `json:"state"` // of the alert; expected: no alert is active yet
+		Subjects []string  `json:"subjects,omitempty"`
+		Since    time.Time `json:"since,omitzero"`
+		Pages    time.Time `json:"pages,omitzero"` // when it pages, or has paged
+		AtLatest bool      `json:"atLatest,omitempty"`
+	}
 )
 
 func (s *Site) apiAlerts(ctx context.Context, _ string) (any, error) {
@@ -237,6 +249,28 @@ func (s *Site) apiAlerts(ctx context.Context, _ string) (any, error) {
 		return cmp.Compare(status.SeverityOf(b.Labels), status.SeverityOf(a.Labels))
 	})
 	return map[string]any{"alerts": active}, nil
+}
+
+// apiIncidents returns the faults as the status page shows them, also before an alert is active.
+func (s *Site) apiIncidents(ctx context.Context, _ string) (any, error) {
+	v := s.view(ctx, nil, "", time.Now())
+	if v.alertsErr != nil && !errors.Is(v.alertsErr, errNoSource) {
+		return nil, v.alertsErr
+	}
+	severities := map[status.Severity]string{status.Note: "info", status.Warn: "warn", status.Bad: "page"}
+	all := []apiIncident{}
+	for _, i := range v.incidents {
+		title := v.incidentHeadline(i)
+		one := apiIncident{
+			Title: title.title, Action: title.text, Severity: severities[i.Severity], State: "expected", Subjects: i.Subjects,
+			Since: i.Since, Pages: i.Pages, AtLatest: i.AtLatest,
+		}
+		if i.Cause != nil {
+			one.Alert, one.State = i.Cause.Rule.Name, i.Cause.State
+		}
+		all = append(all, one)
+	}
+	return map[string]any{"incidents": all}, nil
 }
 
 func (s *Site) apiRules(ctx context.Context, kind string) (any, error) {

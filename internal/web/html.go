@@ -256,7 +256,18 @@ func cannotRead(err error, effect string) g.Node {
 // units are what must stay on the line of its number.
 var units = []string{"s", "ms", "min", "h", "day", "days", "%", "AVAX", "UTC", "peers", "px"}
 
-// unbroken puts a non-breaking space between each number and its unit, except in code.
+// belongs reports whether what is after a space stays on the line of what is before it.
+func belongs(before, after []byte) bool {
+	isDigit := func(text []byte) bool { return len(text) > 0 && text[0] >= '0' && text[0] <= '9' }
+	if bytes.HasSuffix(before, []byte(" in")) || bytes.HasSuffix(before, []byte(">in")) {
+		return isDigit(after)
+	}
+	return isDigit(before[max(0, len(before)-1):]) && slices.ContainsFunc(units, func(unit string) bool {
+		return bytes.HasPrefix(after, []byte(unit)) && (len(after) == len(unit) || !unicode.IsLetter(rune(after[len(unit)])))
+	})
+}
+
+// unbroken puts a non-breaking space between each number and its unit, and between “in” and a number, except in code.
 func unbroken(page []byte) []byte {
 	out := make([]byte, 0, len(page)+len(page)/50)
 	inCode := 0 // until this index
@@ -268,14 +279,7 @@ func unbroken(page []byte) []byte {
 				}
 			}
 		}
-		if c != ' ' || i < inCode || i == 0 || page[i-1] < '0' || page[i-1] > '9' {
-			out = append(out, c)
-			continue
-		}
-		rest := page[i+1:]
-		if slices.ContainsFunc(units, func(unit string) bool {
-			return bytes.HasPrefix(rest, []byte(unit)) && (len(rest) == len(unit) || !unicode.IsLetter(rune(rest[len(unit)])))
-		}) {
+		if c == ' ' && i >= inCode && belongs(page[:i], page[i+1:]) {
 			out = append(out, "\u00a0"...)
 		} else {
 			out = append(out, c)

@@ -276,11 +276,12 @@ func TestFactsAreWorstFirst(t *testing.T) {
 	demand(t, page, `<tr id="validator-NodeID-zdead" class="bad">`, `<h1 class="bad">NodeID-zdead: not connected`, "3 delegations, stake 125 AVAX")
 }
 
-// A number stays on the line of its unit. Code keeps its spaces, so that a copy of it works.
+// A number stays on the line of its unit, and of “in”. Code keeps its spaces, so that a copy of it works.
 func TestUnitsStayWithTheirNumbers(t *testing.T) {
 	for text, want := range map[string]string{
-		"<p>in 5 min, 80 % of 7 AVAX</p>":        "<p>in 5\u00a0min, 80\u00a0% of 7\u00a0AVAX</p>",
+		"<p>in 5 min, 80 % of 7 AVAX</p>":        "<p>in\u00a05\u00a0min, 80\u00a0% of 7\u00a0AVAX</p>",
 		"<p>5 minutes, 3 sheep, a h</p>":         "<p>5 minutes, 3 sheep, a h</p>",
+		"<td>in 164 days</td>, main 3":           "<td>in\u00a0164\u00a0days</td>, main 3",
 		"<code>x > 5 s</code><p>for 5 s</p>":     "<code>x > 5 s</code><p>for 5\u00a0s</p>",
 		"<pre class=x><b>1 h</b></pre> 1 h":      "<pre class=x><b>1 h</b></pre> 1\u00a0h",
 		"<style>a { margin: 0 s }</style>2 days": "<style>a { margin: 0 s }</style>2\u00a0days",
