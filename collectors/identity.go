@@ -39,14 +39,14 @@ var identity = &collector.Spec{
 	Bind:     collector.Per(collector.Nodes, collectIdentity),
 }
 
-// newIdentity is how long a node that has answered again, or has another identity, is asked more often who it is: a wrong key pages soon, and a load balancer
-// shows other nodes.
+// newIdentity is how long a node that has answered again is asked more often who it is, and one that has another identity for an hour: a wrong key pages soon,
+// the page sees when the right one is back, and a load balancer shows other nodes.
 const newIdentity = 2 * time.Minute
 
 func collectIdentity(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	n := on.Node
 	id, err := n.Identity(ctx)
-	soonUnless(time.Since(n.Since()) > newIdentity, out)
+	soonUnless(time.Since(n.Since()) > newIdentity && n.Past().Unsettled() == "", out)
 	if err != nil {
 		return err
 	}

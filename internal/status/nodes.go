@@ -34,9 +34,10 @@ type Node struct {
 	chains                                     map[string]*NodeChain
 	network, networkID                         string
 	left                                       map[*metric.Family]time.Time // see presence
-	validates                                  bool                         // whether its node ID is that of a validator of the primary network
+	validates                                  bool                         // whether its node ID is that of a validator of the primary network or an L1
 	former                                     string                       // the node ID that it has lost
 	since                                      time.Time                    // when it was last silent or changed its identity; zero if this is not known
+	rejects                                    bool                         // whether it rejects a call
 	protocol                                   int                          // RPC protocol version between the node and its plugins; 0 if not known
 }
 
@@ -103,7 +104,7 @@ var nodeChainFields = []field[NodeChain]{
 }
 
 func nodeFamilies() []family {
-	all := []family{nodeInfo, failingCheck, rpcFailure, validatorPresent}
+	all := []family{nodeInfo, failingCheck, rpcFailure, validatorPresent, l1ValidatorActive}
 	for _, f := range nodeFields {
 		all = append(all, f.family)
 	}
@@ -166,11 +167,17 @@ func (st *Status) readNodes() {
 		n.Versions, n.network, n.networkID = AppendNew(n.Versions, s.labels[1]), s.labels[2], s.labels[3]
 		n.protocol, _ = strconv.Atoi(s.labels[4])
 	})
+	validates := func(id string) {
+		for _, name := range st.called[id] {
+			st.node(name).validates = true
+		}
+	}
 	st.samples.each(validatorPresent, func(s sample) {
-		for _, name := range st.called[s.labels[0]] {
-			st.node(name).validates = s.V == 1
+		if s.V == 1 {
+			validates(s.labels[0])
 		}
 	})
+	st.samples.each(l1ValidatorActive, func(s sample) { validates(s.labels[1]) })
 	errs := checkErrors(st.Jobs, st.At)
 	st.samples.each(failingCheck, func(s sample) {
 		if s.V == 1 {
@@ -261,7 +268,11 @@ func (st *Status) readStates() {
 		if chain != "" && scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping {
 			bootstrapping[name] = AppendNew(bootstrapping[name], chain)
 		}
-		if n := st.nodeByName[name]; n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil && !scrape.Answered(j.Last.Err) {
+		n := st.nodeByName[name]
+		if n != nil && rejected(j.Last.Err) {
+			n.rejects = true
+		}
+		if n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil && !scrape.Answered(j.Last.Err) {
 			failures[name] = j.Last.Err
 		}
 	}
@@ -337,11 +348,20 @@ func (n *Node) unhealthy() State {
 		Do: "Read the messages of " + words.Brief(names) + ": run `curl -s http://127.0.0.1:9650/ext/health` on the node."}
 }
 
+// requests is the family of alerts about answers of an upstream, whose name is in the label upstream.
+var requests = &metric.Family{Name: "avax_exporter_upstream_requests_total"}
+
+// rejected reports whether an upstream answered a call, but rejects the exporter.
+func rejected(err error) bool {
+	outcome := scrape.OutcomeOf(err)
+	return outcome == scrape.Forbidden || outcome == scrape.RateLimited
+}
+
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
 	s := State{Severity: Bad, NoAnswer: true, Err: why, about: nodeUp.Family, pages: true}
-	if outcome := scrape.OutcomeOf(why); outcome == scrape.Forbidden || outcome == scrape.RateLimited {
-		s = State{Severity: Warn, Err: why}
+	if rejected(why) {
+		s = State{Severity: Warn, Err: why, about: requests}
 	}
 	if why == nil { // only the probe has failed yet
 		s.Do = checkProcess
