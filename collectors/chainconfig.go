@@ -36,7 +36,7 @@ func collectChainConfig(ctx context.Context, _ *collector.Upstreams, on collecto
 	if err != nil {
 		return err
 	}
-	out.Set(chainConfigInfo, 1, on.Node.Name(), on.Chain.Name, strconv.FormatUint(config.ChainID, 10), configHash(config))
+	out.Set(chainConfigInfo, 1, on.Node.Name(), on.Chain.Name, strconv.FormatUint(config.ChainID, 10), shortHash(config.Canonical))
 	for upgrade, at := range upgradeTimes(config) {
 		out.SetTime(chainUpgradeTimestamp, at, on.Node.Name(), on.Chain.Name, upgrade)
 	}

@@ -17,9 +17,9 @@ func evmConfig(ctx context.Context, n *nodes.Node, c nodes.Chain) (node.ChainCon
 	return nodes.Optional(n.EthChainConfig(ctx, c.Ref))
 }
 
-// configHash returns a short hash of a configuration.
-func configHash(config node.ChainConfig) string {
-	hash := sha256.Sum256([]byte(config.Canonical))
+// shortHash returns a short hash of a text.
+func shortHash(text string) string {
+	hash := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(hash[:8])
 }
 

@@ -3,14 +3,15 @@ package collectors
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -46,8 +47,9 @@ type value map[string]string
 
 // nodeValues holds the values of all facts on one node.
 type nodeValues struct {
-	node   string
-	values map[fact]value
+	node    string
+	release string // of the node and its VMs
+	values  map[fact]value
 }
 
 func collectVariants(ctx context.Context, ups *collector.Upstreams, _ collector.Subject, out *metric.Batch) error {
@@ -60,6 +62,9 @@ func collectVariants(ctx context.Context, ups *collector.Upstreams, _ collector.
 		return err
 	}
 	_, _, _ = primaryStake(ctx, ups) // compares the stake that the nodes report, whichever collectors run
+	for _, c := range ups.Chains() {
+		ignoreUnknown(all, fact{chainConfigFact, c.Name})
+	}
 	contradicted := ups.Contradicted()
 	found := map[fact]nodesByValue{}
 	for _, s := range all {
@@ -97,11 +102,12 @@ func (f fact) compare(o fact) int {
 // valuesOf requests the values of all facts from a node. It omits the facts of a chain if the node does not report them,
 // for example while the chain is bootstrapping. A missing value does not count as a difference.
 func valuesOf(ctx context.Context, n *nodes.Node, chains []nodes.Chain) (nodeValues, error) {
-	s := nodeValues{n.Name(), map[fact]value{}}
+	s := nodeValues{node: n.Name(), values: map[fact]value{}}
 	version, err := n.NodeVersion(ctx)
 	if err != nil {
 		return s, err
 	}
+	s.release = fmt.Sprint(version.Version, version.VMVersions)
 	s.values[fact{"version", "network"}] = value{"": version.Version}
 	if protocol := version.RPCProtocolVersion; protocol != nil {
 		s.values[fact{"rpc_protocol", "network"}] = value{"": strconv.FormatUint(uint64(*protocol), 10)}
@@ -123,7 +129,7 @@ func valuesOf(ctx context.Context, n *nodes.Node, chains []nodes.Chain) (nodeVal
 		if err != nil {
 			continue
 		}
-		s.values[fact{"chain_config", c.Name}] = value{"": configHash(config)}
+		s.values[fact{chainConfigFact, c.Name}] = configValues(config)
 		rules, err := evmRules(ctx, n, c)
 		if err != nil {
 			continue
@@ -131,6 +137,46 @@ func valuesOf(ctx context.Context, n *nodes.Node, chains []nodes.Chain) (nodeVal
 		s.values[fact{"precompiles", c.Name}] = precompileValues(config, rules)
 	}
 	return s, nil
+}
+
+const chainConfigFact = "chain_config"
+
+// configValues returns one part for each member of a configuration. A long member is a hash.
+func configValues(config node.ChainConfig) value {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal([]byte(config.Canonical), &members); err != nil {
+		panic(err) // a configuration is an object
+	}
+	v := value{}
+	for name, text := range members {
+		if v[name] = string(text); len(text) > 40 {
+			v[name] = "content " + shortHash(string(text))
+		}
+	}
+	return v
+}
+
+// ignoreUnknown removes the parts of a fact that no node of some release has: the release does not know them, as the next upgrade of the network.
+func ignoreUnknown(all []nodeValues, f fact) {
+	byRelease := map[string]value{}
+	for _, s := range all {
+		if v, reported := s.values[f]; reported {
+			if byRelease[s.release] == nil {
+				byRelease[s.release] = value{}
+			}
+			maps.Copy(byRelease[s.release], v)
+		}
+	}
+	for _, s := range all {
+		maps.DeleteFunc(s.values[f], func(part, _ string) bool {
+			for _, known := range byRelease {
+				if _, has := known[part]; !has {
+					return true
+				}
+			}
+			return false
+		})
+	}
 }
 
 // precompileValues returns one part for each precompile: whether it is active, and the last times at which the node's
@@ -152,8 +198,7 @@ func precompileValues(config node.ChainConfig, rules node.Rules) value {
 	}
 	for i, s := range config.StateUpgrades { // the same time with other balances is a fork too
 		name := stateUpgradeName(i)
-		hash := sha256.Sum256([]byte(s.Text))
-		v[name] = "content " + hex.EncodeToString(hash[:4])
+		v[name] = "content " + shortHash(s.Text)
 		if at, known := switches[name]; known {
 			v[name] += ", at " + at.UTC().Format(time.RFC3339)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
 // variants runs the collector and returns its samples and rows.
@@ -69,6 +71,37 @@ func TestDifferentChainConfigIsDetected(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if _, rows = w.variants(t); !strings.Contains(rows[2], "feeManagerConfig inactive") || !strings.Contains(rows[2], "txAllowListConfig active") {
 			t.Errorf("one hour after the upgrades: %q", rows)
+		}
+	})
+}
+
+// A release that knows another upgrade of the network has another member in each configuration. During a rollout, that is no fault of a configuration.
+// Between nodes of one release, it is.
+func TestARolloutIsNoDifferenceOfConfigurations(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo", "charlie")
+		fees := `"targetGas":15000000`
+		*w.otherwise = func(node, method string, _ []any) string {
+			switch config := `{"jsonrpc":"2.0","id":1,"result":{"chainId":7,"etnaTimestamp":5,` + fees; {
+			case method != "eth_getChainConfig":
+				return ""
+			case node == "charlie":
+				return config + `}}`
+			default:
+				return config + `,"heliconTimestamp":9}}`
+			}
+		}
+		w.network.SetVersion("charlie", "1.14.2")
+		page, _ := w.variants(t)
+		wantSeries(t, page, variantsOf("chain_config", "examplel1"), "1")
+		wantSeries(t, page, variantsOf("chain_config", "C"), "1")
+		w.network.SetVersion("charlie", simnet.Releases()[0])
+		time.Sleep(10 * time.Minute)
+		page, rows := w.variants(t)
+		wantSeries(t, page, variantsOf("chain_config", "examplel1"), "2")
+		if !slices.Contains(rows, "chain_config | examplel1 | heliconTimestamp none | charlie") ||
+			!slices.Contains(rows, "chain_config | examplel1 | heliconTimestamp 9 | alpha, bravo") {
+			t.Errorf("%q", rows)
 		}
 	})
 }
