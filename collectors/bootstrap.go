@@ -7,6 +7,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/scrape"
 	"github.com/avax-exporter/avax-exporter/scrape/node"
 )
 
@@ -49,7 +50,10 @@ func soonUnless(complete bool, out *metric.Batch) {
 func collectBootstrap(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	n := on.Node
 	for _, c := range ups.AllChains() {
-		done, err := n.IsBootstrapped(ctx, c.Ref)
+		done, err := true, error(nil)
+		if answered, _ := scrape.Sharing(ctx, 3*collector.HeadsEvery); !n.ChainAnswered(answered, c.Ref) { // as long as its samples of heads are served
+			done, err = n.IsBootstrapped(ctx, c.Ref)
+		}
 		switch {
 		case node.IsNoSuchChain(err):
 			out.Set(chainPresent, 0, n.Name(), c.Name)

@@ -50,7 +50,11 @@ func collectForks(ctx context.Context, ups *collector.Upstreams, on collector.Su
 	}
 	// Nodes that do not answer, or do not have the block, are not compared.
 	same, err := nodes.Each(ctx, with, nodes.BasisBlock, func(ctx context.Context, n *nodes.Node) (collector.NodeBlock, error) {
-		if b := newestOf[n]; b.Number == height { // accepted blocks do not change
+		switch b := newestOf[n]; height { // accepted blocks do not change
+		case b.Number:
+			return b, nil
+		case b.Number - 1:
+			b.Hash = b.ParentHash
 			return b, nil
 		}
 		b, err := n.EthBlockByNumber(ctx, on.Chain.Ref, (*uint64)(&height))

@@ -35,16 +35,24 @@ var heads = &collector.Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight, agreedHeight},
-	Bind:     collector.Per(collector.Pairs(collector.AllChains, collector.NodesAndObservers), collectHeads),
+	Bind: collector.PerBegin(collector.Pairs(collector.AllChains, collector.NodesAndObservers), func() collector.Collect {
+		return (&platformTime{}).collectHeads
+	}),
 }
 
-func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+// platformTime is the time of the P-Chain at a height, at which it never changes.
+type platformTime struct {
+	height uint64
+	at     time.Time
+}
+
+func (p *platformTime) collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	n, c := on.Node, on.Chain
 	var height uint64
 	var at time.Time
 	var evm node.EthBlock
 	read := func(ctx context.Context) (err error) {
-		height, at, evm, err = head(ctx, n, c)
+		height, at, evm, err = p.head(ctx, n, c)
 		return err
 	}
 	var err error
@@ -53,6 +61,7 @@ func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subj
 	} else {
 		err = n.CallChain(ctx, c.Ref, read)
 	}
+	n.NoteChain(c.Ref, scrape.Oldest(ctx), err)
 	if err != nil {
 		return err
 	}
@@ -68,12 +77,14 @@ func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subj
 
 // head returns the height and the time of the newest block, and the whole block of an EVM chain. The time is zero if it is not known: an
 // observer is several machines.
-func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
+func (p *platformTime) head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
 	switch c.Ref {
 	case "P":
-		if height, err = n.PlatformHeight(ctx); err == nil {
-			at, err = n.PlatformTimestamp(ctx)
+		if height, err = n.PlatformHeight(ctx); err == nil && (height != p.height || p.at.IsZero()) {
+			p.height = height
+			p.at, err = n.PlatformTimestamp(ctx)
 		}
+		at = p.at
 	case "X":
 		// The X-Chain changes rarely: two runs use one answer.
 		ctx, _ = scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx))

@@ -240,7 +240,7 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 		return nil, err
 	}
 	lists, err := nodes.Each(ctx, trackers[:min(len(trackers), maxViews)], nodes.BasisConnected, func(ctx context.Context, n *nodes.Node) ([]node.Peer, error) {
-		answer, err := n.Peers(scrape.MaxAge(ctx, collector.HeadsEvery))
+		answer, err := n.Peers(scrape.MaxAge(ctx, time.Minute)) // as often as other collectors ask
 		return answer.Peers, err
 	})
 	if err != nil {

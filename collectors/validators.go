@@ -49,12 +49,13 @@ var (
 )
 
 var validators = &collector.Spec{
-	Name:     "validators",
-	Critical: true,
-	Help:     "Period, stake and rewards of the monitored validators, from the P-Chain.",
-	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID"},
-	Every:    time.Minute,
-	EveryFor: collector.MonitoredPeriod,
+	Name:          "validators",
+	Critical:      true,
+	Help:          "Period, stake and rewards of the monitored validators, from the P-Chain.",
+	Calls:         []string{"platform.getCurrentValidators", "info.getNodeID"},
+	Every:         time.Minute,
+	EveryFor:      collector.MonitoredPeriod,
+	ReusesAnswers: true, // validator_views makes the same calls
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,
 		validatorStake, validatorDelegatedStake, validatorRoom, validatorDelegators, validatorPotentialReward, validatorDelegateeReward, validatorDelegationFee,

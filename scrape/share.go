@@ -71,6 +71,24 @@ func (r *run) note(requested time.Time) {
 	}
 }
 
+// Oldest returns the request time of the oldest answer of the run of ctx so far, or zero if there is none. See Sharing.
+func Oldest(ctx context.Context) time.Time {
+	if r, _ := ctx.Value(runKey{}).(*run); r != nil {
+		return r.oldest()
+	}
+	return time.Time{}
+}
+
+// Reuse reports whether ctx may use an answer that was requested at this time. If so, it counts as one of the run.
+func Reuse(ctx context.Context, requested time.Time) bool {
+	d := maxAge(ctx)
+	if requested.IsZero() || time.Since(requested) > d {
+		return false
+	}
+	noteAnswer(ctx, d, requested)
+	return true
+}
+
 // noteAnswer stores the request time of an answer in the runs of ctx. d is the MaxAge of the call.
 func noteAnswer(ctx context.Context, d time.Duration, requested time.Time) {
 	r, _ := ctx.Value(runKey{}).(*run)

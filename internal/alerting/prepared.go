@@ -23,6 +23,9 @@ func newPrepared(e *promql.Engine) *prepared {
 	return &prepared{Engine: e, free: map[string]*preparedQuery{}}
 }
 
+// maxPrepared is how many queries are kept: of some 340 rules, and of parts of them.
+const maxPrepared = 1000
+
 type preparedQuery struct {
 	promql.Query
 	engine    *prepared
@@ -69,5 +72,8 @@ func (q *preparedQuery) Close() {
 	}
 	q.engine.mu.Lock()
 	defer q.engine.mu.Unlock()
+	if len(q.engine.free) >= maxPrepared { // by reloads, and by families that come and go: see inputs.simplify
+		clear(q.engine.free)
+	}
 	q.engine.free[q.String()] = q
 }

@@ -15,8 +15,8 @@ import (
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
 const (
-	maxCalls     = 32 // while all nodes answer
-	maxCallsDown = 40 // while another node is down
+	maxCalls     = 26 // while all nodes answer
+	maxCallsDown = 26 // while another node is down
 	maxFullSets  = 1  // requests for the whole validator set, for the primary network and the L1 each
 )
 

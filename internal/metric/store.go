@@ -14,6 +14,7 @@ import (
 type Store struct {
 	mu       sync.Mutex
 	jobs     map[Key]*Job        // a *Job is never changed, only replaced
+	order    []Key               // of the jobs; nil after a job was added or removed
 	sections map[string]*section // by the name of the family
 	series   int
 	whole    int // see wholeUpTo
@@ -53,7 +54,7 @@ func (s *Store) Put(r Run) {
 	defer s.mu.Unlock()
 	old := s.jobs[r.Key]
 	if old == nil {
-		old = &Job{Good: &Run{}}
+		old, s.order = &Job{Good: &Run{}}, nil
 	}
 	next := &Job{Last: r, served: r.Chunks}
 	switch {
@@ -78,6 +79,7 @@ func (s *Store) Delete(k Key) {
 	defer s.mu.Unlock()
 	if j := s.jobs[k]; j != nil {
 		delete(s.jobs, k)
+		s.order = nil
 		s.replace(&k, j.served, nil)
 		s.replace(&k, j.about, nil)
 	}
@@ -189,9 +191,14 @@ func (s *Store) Len() int {
 // Jobs returns every job that has run, ordered by collector and target.
 func (s *Store) Jobs() []*Job {
 	s.mu.Lock()
-	jobs := slices.Collect(maps.Values(s.jobs))
-	s.mu.Unlock()
-	slices.SortFunc(jobs, func(a, b *Job) int { return a.Last.Compare(b.Last.Key) })
+	defer s.mu.Unlock()
+	if s.order == nil {
+		s.order = slices.SortedFunc(maps.Keys(s.jobs), Key.Compare)
+	}
+	jobs := make([]*Job, len(s.order))
+	for i, k := range s.order {
+		jobs[i] = s.jobs[k]
+	}
 	return jobs
 }
 

@@ -16,8 +16,10 @@ import (
 // first such question, whichever collectors run: First, Each, Identified and Run request it.
 
 const (
-	// NetworkAge is the maximum age of the network ID that the collectors request. It changes only if another machine answers.
-	NetworkAge = 30 * time.Second
+	// NetworkAge is the maximum age of the network ID that the collectors request: two runs use one answer. It changes only if another machine answers.
+	NetworkAge = 90 * time.Second
+	// networkRetry is how long others do not wait again for the network of a node that did not tell it.
+	networkRetry = 30 * time.Second
 	// networkCheck is how long a known network of a node counts without another request: longer than the period of the collectors that
 	// request it anyway.
 	networkCheck = 90 * time.Second
@@ -79,7 +81,7 @@ func (n *Node) knownNetwork() (id uint64, recent bool) {
 func (n *Node) awaited() bool {
 	id, recent := n.knownNetwork()
 	n.mu.Lock()
-	failed := !n.networkFailed.IsZero() && time.Since(n.networkFailed) < NetworkAge
+	failed := !n.networkFailed.IsZero() && time.Since(n.networkFailed) < networkRetry
 	n.mu.Unlock()
 	return id == 0 && !recent && !failed && n.Healthy()
 }

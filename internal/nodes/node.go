@@ -43,10 +43,11 @@ type Node struct {
 	probed, down bool
 	upProbe      time.Time // of the last probe that was answered
 	past         Past
-	since        time.Time         // see Since
-	told         time.Time         // the value of Since that Changed was called for
-	failed       map[string]int    // failed calls of a chain in a row, by its reference
-	states       map[string]string // what may change which methods the node offers: see noteState
+	since        time.Time            // see Since
+	told         time.Time            // the value of Since that Changed was called for
+	failed       map[string]int       // failed calls of a chain in a row, by its reference
+	states       map[string]string    // what may change which methods the node offers: see noteState
+	chains       map[string]time.Time // when the last answer of a chain was requested, by its reference; see NoteChain
 	// waiters ends when the node does not answer an up probe, and with it the calls that wait for the node.
 	waiters       context.Context
 	cancelWaiters context.CancelFunc
@@ -54,7 +55,7 @@ type Node struct {
 
 // New returns a node with this client.
 func New(c *node.Client) *Node {
-	n := &Node{Client: c, added: time.Now(), failed: map[string]int{}, states: map[string]string{}}
+	n := &Node{Client: c, added: time.Now(), failed: map[string]int{}, states: map[string]string{}, chains: map[string]time.Time{}}
 	n.adds = rate.NewLimiter(rate.Every(chainsEvery), chainsOfNode)
 	n.waiters, n.cancelWaiters = context.WithCancel(context.Background())
 	return n
@@ -145,6 +146,27 @@ func (n *Node) IsBootstrapped(ctx context.Context, chain string) (bool, error) {
 	is, err := n.Client.IsBootstrapped(ctx, chain)
 	n.noteState("bootstrapped "+chain, fmt.Sprint(is), err)
 	return is, err
+}
+
+// NoteChain stores how the last call of a chain ended, and when its answer was requested.
+func (n *Node) NoteChain(chain string, requested time.Time, err error) {
+	n.mu.Lock()
+	delete(n.chains, chain)
+	if err == nil {
+		n.chains[chain] = requested
+	}
+	n.mu.Unlock()
+	n.noteState("bootstrapped "+chain, "true", err)
+}
+
+// ChainAnswered reports whether the last call of a chain, not older than MaxAge, had an answer. Then the node has bootstrapped the chain: it rejects
+// calls of others.
+func (n *Node) ChainAnswered(ctx context.Context, chain string) bool {
+	since := n.Since()
+	n.mu.Lock()
+	requested := n.chains[chain]
+	n.mu.Unlock()
+	return requested.After(since) && scrape.Reuse(ctx, requested)
 }
 
 // noteState stores a state of the node. If it changed, the node may offer other methods, so those that it refused are called again. Observers are

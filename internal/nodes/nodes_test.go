@@ -327,6 +327,47 @@ func TestChainStopsAfterTwoFailedCalls(t *testing.T) {
 	})
 }
 
+// A chain that has answered has bootstrapped, until it fails, the node is silent, or the answer is too old. Samples made of it are as old as the answer.
+func TestAnswerOfAChainTellsThatItHasBootstrapped(t *testing.T) {
+	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {
+		alpha := p.Nodes()[0]
+		probe := func() { _, _, _ = alpha.Probe(within(t, 10*time.Second)) }
+		probe()
+		time.Sleep(time.Second)
+		var requested time.Time
+		expect := func(situation string, want bool) {
+			t.Helper()
+			ctx, oldest := scrape.Sharing(t.Context(), time.Minute)
+			if got := alpha.ChainAnswered(ctx, "C"); got != want || want && oldest() != requested {
+				t.Errorf("%s: %t, of %s", situation, got, oldest())
+			}
+		}
+		answer := func() {
+			requested = time.Now()
+			alpha.NoteChain("C", requested, nil)
+		}
+		expect("no answer yet", false)
+		answer()
+		time.Sleep(time.Minute)
+		expect("an answer", true)
+		time.Sleep(time.Second)
+		expect("it is too old", false)
+		answer()
+		alpha.NoteChain("C", time.Now(), errors.New("API call rejected because chain is not done bootstrapping"))
+		expect("a failure", false)
+		answer()
+		time.Sleep(time.Second)
+		n.Node("alpha").Stop()
+		probe()
+		n.Node("alpha").Start()
+		time.Sleep(20 * time.Second)
+		probe()
+		expect("another process", false)
+		answer()
+		expect("an answer of this process", true)
+	})
+}
+
 // A node that claims the ID of another decides nothing about it: neither that its chain has stopped, nor that it is unreachable.
 func TestIDOfTwoNodesCountsAsStoppedOnlyIfItIsOnBoth(t *testing.T) {
 	inPool(t, []string{"alpha", "bravo", "bravo"}, func(t *testing.T, n network, p *nodes.Pool) {
