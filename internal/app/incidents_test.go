@@ -70,6 +70,9 @@ type world struct {
 	compared    int              // number of comparisons with /alerts
 	differences []string         // that were reported
 
+	also         func(now page, level, title string, items []item) // further checks of a page
+	activeBefore []alerting.Alert                                  // at the check before
+
 	asked int // number of questions whether a node may stop
 }
 

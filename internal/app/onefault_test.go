@@ -26,13 +26,14 @@ import (
 // item is one entry of the problems on a page, in the order of the page.
 type item struct {
 	alert  string // its name; empty if no alert is about it yet
+	color  string // the class, such as bad pending
 	titles []string
 	states []string // of each title: since when
 	action string
 }
 
 var (
-	itemOf   = regexp.MustCompile(`(?s)<li class="(?:bad|warn|note|well)[^"]*"(?: id="(\w+)")?>(.*?)</li>`)
+	itemOf   = regexp.MustCompile(`(?s)<li class="((?:bad|warn|note|well)[^"]*)"(?: id="(\w+)")?>(.*?)</li>`)
 	lineOf   = regexp.MustCompile(`(?s)<strong[^>]*>(.*?)</strong> <span class="dim">(.*?)</span>`)
 	actionOf = regexp.MustCompile(`(?s)<p class="action">(.*?)</p>`)
 	sinceOf  = regexp.MustCompile(`since (?:\d{4}-\d\d-\d\d )?(\d\d:\d\d) UTC`)
@@ -43,8 +44,8 @@ func (p page) items() (all []item) {
 	_, list, _ := strings.Cut(p.text, `<ul class="problems">`)
 	list, _, _ = strings.Cut(list, "</ul>")
 	for _, m := range itemOf.FindAllStringSubmatch(list, -1) {
-		one := item{alert: m[1]}
-		lines, _, _ := strings.Cut(m[2], "<details")
+		one := item{color: m[1], alert: m[2]}
+		lines, _, _ := strings.Cut(m[3], "<details")
 		for _, l := range lineOf.FindAllStringSubmatch(lines, -1) {
 			one.titles, one.states = append(one.titles, l[1]), append(one.states, l[2])
 		}
@@ -54,6 +55,36 @@ func (p page) items() (all []item) {
 		all = append(all, one)
 	}
 	return all
+}
+
+// urgency is how urgent an item is for those who read the page: silence first, then what pages, what will page, and what warns.
+func (i item) urgency() int {
+	switch severity, pending, _ := strings.Cut(i.color, " "); {
+	case severity == "note":
+		return 0
+	case strings.Contains(i.titles[0], "no answer") || strings.Contains(i.titles[0], "not answer: "):
+		return 5
+	case severity == "bad" && pending == "":
+		return 4
+	case severity == "bad" || strings.Contains(i.titles[0], "; pages "):
+		return 3
+	case pending == "":
+		return 2
+	}
+	return 1
+}
+
+// inOrder checks that the problems are sorted by urgency, and that what is over has no color of a problem.
+func (w *world) inOrder(now page, items []item) {
+	for at, i := range items {
+		if at > 0 && i.urgency() > items[at-1].urgency() {
+			w.once(now.t, now.what, "a problem comes after one that is less urgent", items[at-1].color, items[at-1].titles, i.color, i.titles)
+		}
+		isOver := strings.HasPrefix(i.states[0], "over")
+		if isOver != strings.HasPrefix(i.color, "note") {
+			w.once(now.t, now.what, "the color of a problem says something else than its state", i.color, i.titles, i.states)
+		}
+	}
 }
 
 // said is what the headline said at one check.
@@ -74,6 +105,11 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 	w.active = activeAlerts(t, w)
 	for _, i := range items {
 		w.ownAction(now, i, append(before, w.active...)) // a page may be a second old
+	}
+	w.inOrder(now, items)
+	if w.also != nil {
+		w.activeBefore = before
+		w.also(now, level, title, items)
 	}
 	fault, _, _ := strings.Cut(title, ":")
 	if len(items) > 0 {
@@ -108,11 +144,29 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 		return // one of them is shared
 	}
 	w.compared++
+	if level == "warn" || level == "bad" {
+		w.isInTheAPI(now, title, action)
+	}
 	if l, otherTitle, otherAction := all.headline(); l != level || otherTitle != title || otherAction != action {
 		w.once(t, now.what, "/alerts has another headline", otherTitle, otherAction, title, action)
 	}
 	if all.problems() != now.problems() {
 		w.once(t, now.what, "/alerts has other problems", all.problems(), now.problems())
+	}
+}
+
+// isInTheAPI checks that the first incident of the API is the headline.
+func (w *world) isInTheAPI(now page, title, action string) {
+	_, body := w.Get(now.t, "/api/v1/incidents")
+	var answer struct {
+		Data struct {
+			Incidents []struct{ Title, Action string }
+		}
+	}
+	must.Do(now.t, json.Unmarshal([]byte(body), &answer))
+	text := func(s string) string { return strings.ReplaceAll(tags.ReplaceAllString(s, ""), "`", "") }
+	if all := answer.Data.Incidents; len(all) == 0 || text(all[0].Title) != text(title) || text(all[0].Action) != text(action) {
+		w.once(now.t, now.what, "the API has another first incident", title, action, all)
 	}
 }
 
@@ -123,6 +177,8 @@ func alertsOf(title string) []string {
 		`: bootstrapping `:         {"AvaxChainNotBootstrapped"},
 		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
 		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
+		`: node ID changed`:        {"AvaxNodeIdentityChanged"},
+		`: rejects the exporter`:   {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
 	} {
 		if regexp.MustCompile(fact).MatchString(title) {
 			return names

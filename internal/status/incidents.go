@@ -64,7 +64,7 @@ func ExpectedOf(vector model.Vector) Expected {
 // fact is a state, and what has it.
 type fact struct {
 	State
-	names []string // labels node, chain, node_id or tx_id of alerts about it
+	names []string // labels node, upstream, chain, node_id or tx_id of alerts about it
 	shown []string // the same as a person knows them
 
 	unread    bool
@@ -121,7 +121,9 @@ func (st *Status) silent(id string) bool {
 
 // has reports whether an alert is about what has the fact.
 func (f *fact) has(a *Active) bool {
-	return slices.ContainsFunc([]string{"node", "chain", "node_id", "tx_id"}, func(label string) bool { return slices.Contains(f.names, a.Labels[label]) })
+	return slices.ContainsFunc([]string{"node", "upstream", "chain", "node_id", "tx_id"}, func(label string) bool {
+		return slices.Contains(f.names, a.Labels[label])
+	})
 }
 
 // isAbout reports whether an alert is about the fact. An alert without a node is about all nodes.
@@ -135,9 +137,10 @@ func (f *fact) is(a *Active) bool {
 	return announced || len(f.announced) == 0
 }
 
-// explains reports whether an alert that does not fire yet is an effect: the node does not answer, or its chain bootstraps.
+// explains reports whether an alert that does not fire yet is an effect: the node does not answer or rejects the exporter, or its chain bootstraps.
 func (f *fact) explains(a *Active) bool {
-	return !a.Firing && a.SuppressedBy == nil && f.has(a) && (f.NoAnswer || f.about == chainBootstrapped.Family && a.Labels["chain"]+a.Labels["check"] != "")
+	return !a.Firing && a.SuppressedBy == nil && f.has(a) &&
+		(f.NoAnswer || f.about == requests || f.about == chainBootstrapped.Family && a.Labels["chain"]+a.Labels["check"] != "")
 }
 
 // alone gives an alert about nodes that went down together, of which one is still down, the action of the alert about this one.
@@ -229,7 +232,7 @@ func (st *Status) compare(al *Alerts) {
 	for _, a := range al.All {
 		var left time.Time
 		denied := false
-		n, silence := st.nodeByName[a.Labels["node"]], al.reads(a, nodeUp.Family)
+		n, silence := st.nodeByName[cmp.Or(a.Labels["node"], a.Labels["upstream"])], al.reads(a, nodeUp.Family)
 		switch {
 		case n != nil && silence && n.Down():
 			a.returned = !a.KeepFiringSince.IsZero()
@@ -239,6 +242,8 @@ func (st *Status) compare(al *Alerts) {
 			left, denied = n.left[chainBootstrapped.Family], n.bootstrapped()
 		case n != nil && al.reads(a, nodeIdentity.Family):
 			left = n.left[nodeIdentity.Family]
+		case n != nil && al.reads(a, requests) && n.Up.Is(1) && !n.rejects && n.since.After(a.ActiveAt):
+			left = n.since
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
 			denied = !slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) })
 			for _, n := range st.Nodes {
@@ -394,8 +399,8 @@ func (a *Active) sameSubject(b *Active) bool {
 }
 
 func compareIncidents(a, b *Incident) int {
-	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.over, b.over), later(a.known, b.known), later(!a.named, !b.named),
-		later(a.Cause == nil, b.Cause == nil))
+	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.over, b.over), later(a.known, b.known),
+		cmp.Compare(b.fires(), a.fires()), later(!a.named, !b.named), later(a.Cause == nil, b.Cause == nil))
 }
 
 // rank is the severity that the incident has, or will have.
@@ -411,6 +416,14 @@ func (i *Incident) rank() Severity {
 		rank = min(rank, Warn)
 	}
 	return rank
+}
+
+// fires returns by which severity its alert is sorted if it fires already, and not about a loss to come.
+func (i *Incident) fires() Severity {
+	if i.Cause == nil || !i.Cause.Firing || !i.Cause.Deadline.IsZero() {
+		return off
+	}
+	return i.Cause.sortSeverity
 }
 
 // leads reports whether nodes do not answer, and that is news.
