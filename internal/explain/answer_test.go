@@ -28,7 +28,7 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 		{"AvaxHealthCheckFailing (warn) is pending for "},
 		{"AvaxNodeDown for alpha does not fire: "},
 		{"AvaxNodeDiskLow for alpha does not fire: "},
-		{"AvaxStakeEndsSoon for alpha does not fire: alpha has 9887 days; the alert fires below 14 days (info), below 7 days (warn), below 24 h (warn)."},
+		{"AvaxStakeEndsSoon for alpha does not fire: alpha has 9,887 days; the alert fires below 14 days (info), below 7 days (warn), below 24 h (warn)."},
 		// A value that is compared with what it was an hour ago is no value and bound.
 		{"AvaxL1ValidatorSetChanged for examplel1 does not fire: its condition is not met."},
 		{"AvaxNodeAddressChanged for alpha does not fire: its condition is not met."},

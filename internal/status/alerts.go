@@ -115,9 +115,12 @@ func (a *Active) OverSince() time.Time {
 	return a.left
 }
 
+// Ends reports whether the alert is over, or is a pending effect of one that is over: the rules have not evaluated it since.
+func (a *Active) Ends() bool { return a.Over() || !a.Firing && a.Root().Over() }
+
 // Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return.
 func (a *Active) Urgency() Urgency {
-	if a.Over() {
+	if a.Ends() {
 		return Urgency{Severity: Note}
 	}
 	return Urgency{a.Severity, !a.Firing}

@@ -261,7 +261,7 @@ func (v *view) tag(r nodeRow) (text string, color status.Urgency) {
 		return r.State.Text, color
 	}
 	for _, a := range v.All { // worst first
-		if is := a.Urgency(); is.Severity > status.Well && !a.Over() && (a.Labels["node"] == r.Name || r.ID != "" && a.Labels["node_id"] == r.ID) {
+		if is := a.Urgency(); is.Severity > status.Well && !a.Ends() && (a.Labels["node"] == r.Name || r.ID != "" && a.Labels["node_id"] == r.ID) {
 			return strings.TrimPrefix(v.titleOf(a), r.Name+": "), is
 		}
 	}

@@ -319,6 +319,29 @@ func TestEffectsStandUnderTheirCause(t *testing.T) {
 	demand(t, failing, "tps of C", "!bravo", "!rewards")
 }
 
+// Once a node is back, what only was about to follow from its silence colors nothing.
+func TestPendingEffectsEndWithTheirCause(t *testing.T) {
+	down := rule("AvaxNodeDown", "page", alerting.Firing, map[string]string{"node": "bravo", "summary": "bravo: no answer"})
+	votes := rule("AvaxRewardStakeLow", "page", "pending", map[string]string{"node": "bravo", "summary": "bravo: only 27 % of the stake would vote"})
+	votes.Query = "avax_node_uptime_rewarding_stake_ratio < 0.5"
+	for _, over := range []bool{false, true} {
+		if over {
+			down.KeepFiringFor, down.Alerts[0].KeepFiringSince = 60, time.Now().Add(-10*time.Second)
+		}
+		s := siteWith(t, "avax_node_up{node=\"bravo\"} 1\navax_node_uptime_rewarding_stake_ratio{node=\"bravo\"} 1")
+		sourced(t, s, group(down, votes))
+		page := read(t, ask(t, s, http.MethodGet, "/").Body)
+		_, card, _ := strings.Cut(page, `id="node-bravo"`)
+		card, _, _ = strings.Cut(card, "</article>")
+		if red := strings.Contains(card, `class="bad`); red == over {
+			t.Errorf("over: %v, red: %v: %s", over, red, card)
+		}
+		if over {
+			demand(t, card, ">up</span>", "!27")
+		}
+	}
+}
+
 // A chain that begins to bootstrap refuses calls before the node reports that. The card of the node says so, and no second card.
 func TestAChainThatBeginsToBootstrapIsNoFailingCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -54,7 +54,7 @@ func Span(d time.Duration) string {
 	case d < 48*time.Hour:
 		return fmt.Sprintf("%d h", d/time.Hour)
 	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
+	return Number(int(d/(24*time.Hour))) + " days"
 }
 
 // Exact formats a duration to a deadline.
