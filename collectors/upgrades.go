@@ -15,7 +15,7 @@ var upgradeTimestamp = metric.New("avax_upgrade_timestamp_seconds",
 
 var acpStake = metric.New("avax_acp_stake_avax",
 	"Stake in AVAX by its position on an Avalanche Community Proposal (support, object, abstain), as reported by the node's peers. The node's own stake counts "+
-		"as abstain.", "node", "acp", "position").AtMost(collector.MaxNamed)
+		"as abstain. A node supports by itself what its release schedules: AvalancheGo 1.15.0, config.go.", "node", "acp", "position").AtMost(collector.MaxNamed)
 
 var upgrades = &collector.Spec{
 	Name:     "upgrades",
