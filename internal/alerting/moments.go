@@ -10,12 +10,14 @@ import (
 
 	"github.com/prometheus/prometheus/rules"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/state"
 )
 
 // Moment is when an alert fired or ended, with what explained it then. The samples from which it was computed are kept for hours only.
 type Moment struct {
 	At         time.Time
+	Since      time.Time // the first sign of the fault
 	Ended      bool
 	Labels     map[string]string // of the alert
 	State, Why string            // see explain.Explanation
@@ -56,18 +58,19 @@ func newMoments(o Options) *moments {
 }
 
 // note notes that alerts fire or have ended. The rules repeat each alert every minute.
-func (m *moments) note(alerts []*rules.Alert) {
+func (m *moments) note(all []*rules.Alert) {
 	if m.explain == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, a := range alerts {
+	for _, a := range all {
 		labels := a.Labels.Map()
 		if labels["severity"] == "none" {
 			continue
 		}
 		key, one := keyOfAlert(labels), Moment{At: a.FiredAt, Labels: labels, Ended: !a.ResolvedAt.IsZero()}
+		one.Since = alerts.SinceOf(a.Annotations.Get(alerts.Since), a.ActiveAt)
 		kept, fires := m.fires[key]
 		switch {
 		case one.Ended:

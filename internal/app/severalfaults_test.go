@@ -254,7 +254,10 @@ func (h *happening) isTold(t *testing.T, w *world) {
 	if h.severity != "page" || len(of) == 0 {
 		return
 	}
-	if len(of) != 1 || !lasted(of[0]) {
+	begins := func(off time.Duration) bool {
+		return strings.Contains(of[0], "| "+h.began.Add(off).UTC().Format("15:04")+" UTC |")
+	}
+	if len(of) != 1 || !lasted(of[0]) || !slices.ContainsFunc([]time.Duration{-30 * time.Second, 0, 30 * time.Second, time.Minute}, begins) {
 		t.Errorf("%s for %v: history %q", h, h.long, of)
 	}
 }

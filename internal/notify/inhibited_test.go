@@ -145,7 +145,7 @@ func TestEndOfAnInhibitedAlertInAGroupIsSent(t *testing.T) {
 inhibit_rules: [{source_matchers: [alertname="Down"], target_matchers: [alertname="Slow"], equal: [node]}]
 `
 	inMemory(t, config, func(n *notify.Notifier, phone *testworld.Receiver, _ *atomic.Bool) {
-		fire(t, n, "Slow", 60*time.Minute, "node", "alpha")
+		fire(t, n, "Slow", 15*time.Hour, "node", "alpha")
 		fire(t, n, "Slow", 20*time.Minute, "node", "bravo")
 		time.Sleep(10 * time.Minute)
 		fire(t, n, "Down", 20*time.Hour, "node", "alpha")

@@ -14,7 +14,6 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/explain"
 	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/status"
@@ -43,11 +42,7 @@ func (s *Site) explain(w http.ResponseWriter, r *http.Request) {
 	key := url.Values{"name": {name}, "target": {target}, "at": {r.FormValue("at")}}.Encode()
 	answer, err := s.explanations.get(r.Context(), key, explainPatience, func(ctx context.Context) (explain.Explanation, error) {
 		if !at.IsZero() {
-			var kept []alerting.Moment
-			if own, is := s.Source.(*alerting.Alerting); is {
-				kept = own.Moments()
-			}
-			return explain.At(ctx, s.source(), kept, name, target, at)
+			return explain.At(ctx, s.source(), s.source().moments(), name, target, at)
 		}
 		now := time.Now()
 		return explain.Of(ctx, s.source(), s.Store.Jobs(), name, target, now, s.faults(ctx, now)...)

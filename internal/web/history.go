@@ -142,12 +142,13 @@ func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
 	slices.SortStableFunc(tiers, func(a, b firingPeriod) int { return a.began.Compare(b.began) })
 	const signs = "avax:fault_since_timestamp_seconds"
 	var found model.Matrix
+	var kept []alerting.Moment
 	if len(tiers) > 0 {
-		found = append(h.fine(signs), h.old(signs, signs)...)
+		found, kept = append(h.fine(signs), h.old(signs, signs)...), h.source.moments()
 	}
 	last := map[string]int{} // by subject
 	for _, e := range tiers {
-		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found)
+		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found, kept)
 		subject := maps.Clone(e.labels)
 		for _, tier := range []string{"severity", "within"} {
 			delete(subject, tier)
@@ -176,10 +177,17 @@ func (e *firingPeriod) join(o firingPeriod) {
 	e.tiers = append(e.tiers, o.tiers...)
 }
 
-// firstSign returns when the fault began of which an alert has fired: as recorded for its node, or for one of all nodes that went down before.
-func (e *firingPeriod) firstSign(signs model.Matrix) time.Time {
+// firstSign returns when the fault began of which an alert has fired: as the alert said when it fired, or as recorded for its node, or for one of all nodes
+// that went down before.
+func (e *firingPeriod) firstSign(signs model.Matrix, kept []alerting.Moment) time.Time {
 	const together = 10 * time.Minute
 	began := e.began
+	for _, m := range kept {
+		during := !m.At.Before(e.began) && (e.end.IsZero() || m.At.Before(e.end))
+		if !m.Ended && during && !m.Since.IsZero() && m.Since.Before(began) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
+			began = m.Since
+		}
+	}
 	for _, stream := range signs {
 		if node, one := e.labels["node"]; string(stream.Metric["alert"]) != e.labels["alertname"] || one && string(stream.Metric["node"]) != node {
 			continue

@@ -65,6 +65,14 @@ func (s *Site) source() *bounded {
 	return &bounded{s.Source, s.answers, ownPatience, errSlow}
 }
 
+// moments returns when alerts fired and ended, if the exporter evaluates the rules.
+func (b bounded) moments() []alerting.Moment {
+	if own, is := b.Source.(*alerting.Alerting); is {
+		return own.Moments()
+	}
+	return nil
+}
+
 // History returns how long the source keeps samples.
 func (b bounded) History() time.Duration {
 	if s, ok := b.Source.(interface{ History() time.Duration }); ok {
