@@ -80,8 +80,7 @@ func (w *world) inOrder(now page, items []item) {
 		if at > 0 && i.urgency() > items[at-1].urgency() {
 			w.once(now.t, now.what, "a problem comes after one that is less urgent", items[at-1].color, items[at-1].titles, i.color, i.titles)
 		}
-		isOver := strings.HasPrefix(i.states[0], "over")
-		if isOver != strings.HasPrefix(i.color, "note") {
+		if strings.HasPrefix(i.states[0], "over") && !strings.HasPrefix(i.color, "note") { // which is also that of what only informs
 			w.once(now.t, now.what, "the color of a problem says something else than its state", i.color, i.titles, i.states)
 		}
 	}
