@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -34,9 +35,12 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 
 // setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. The variable GOGC overrides it.
 func setGCPercent(nodes int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(app.GCPercent(nodes))
+	if os.Getenv("GOGC") != "" {
+		return
 	}
+	starting, later := app.GCPercent(nodes)
+	debug.SetGCPercent(starting)
+	time.AfterFunc(app.Starting, func() { debug.SetGCPercent(later) })
 }
 
 // setMemoryLimit lets the garbage collector keep the process below the memory limit of its control group, such as that of a container or a

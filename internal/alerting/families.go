@@ -54,20 +54,27 @@ type valueSelectorsOf struct {
 
 // of returns none for an expression that cannot be parsed: a rule of a Prometheus may use functions that this parser does not know.
 func (v *valueSelectorsOf) of(expr string) []*parser.VectorSelector {
+	v.mu.Lock()
+	all, known := v.by[expr]
+	v.mu.Unlock()
+	if known {
+		return all
+	}
+	if parsed, err := Parser.ParseExpr(expr); err == nil {
+		all = valueSelectors(parsed)
+	}
+	v.keep(expr, all)
+	return all
+}
+
+func (v *valueSelectorsOf) keep(expr string, all []*parser.VectorSelector) {
 	const most = 4096 // several times as many as there are rules
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	all, known := v.by[expr]
-	if !known {
-		if parsed, err := Parser.ParseExpr(expr); err == nil {
-			all = valueSelectors(parsed)
-		}
-		if len(v.by) >= most {
-			clear(v.by)
-		}
-		v.by[expr] = all
+	if len(v.by) >= most {
+		clear(v.by)
 	}
-	return all
+	v.by[expr] = all
 }
 
 // AlertsByFamily returns the names of a rules file's alerts, by the families from which their values are computed.

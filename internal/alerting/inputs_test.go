@@ -101,3 +101,17 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 		must.Do(t, s.Close())
 	}
 }
+
+// Reloads, and families that come and go, bring other queries.
+func TestPreparedQueriesAreBounded(t *testing.T) {
+	s := must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
+	kept := newPrepared(promql.NewEngine(promql.EngineOpts{MaxSamples: 1000, Timeout: time.Minute, Parser: Parser}))
+	query := rules.EngineQueryFunc(kept, s)
+	for n := range 2*maxPrepared + 10 {
+		must.Get(query(t.Context(), fmt.Sprint("a == ", n), time.Unix(1_800_000_000, 0)))(t)
+	}
+	if len(kept.free) == 0 || len(kept.free) > maxPrepared {
+		t.Errorf("%d queries are kept, want at most %d", len(kept.free), maxPrepared)
+	}
+	must.Do(t, s.Close())
+}

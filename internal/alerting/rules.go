@@ -141,6 +141,7 @@ func newRuleSet(name string, groups *rulefmt.RuleGroups) (*ruleSet, error) {
 				return nil, fmt.Errorf("%s: %s: %w", name, ruleName, err)
 			}
 			set.byText[r.Expr] = written{expr, expr.String()}
+			selectors.keep(r.Expr, valueSelectors(expr)) // who reads which family is asked before the first page
 			back := LooksBack(expr)
 			if g.QueryOffset != nil {
 				back += time.Duration(*g.QueryOffset)

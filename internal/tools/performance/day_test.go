@@ -26,7 +26,8 @@ import (
 // every 15 s and a request for the status page every five minutes. Each hour the node fails in another way for 20 minutes.
 func BenchmarkDay(b *testing.B) {
 	runtime.MemProfileRate = 0 // as the program
-	debug.SetGCPercent(app.GCPercent(1))
+	_, percent := app.GCPercent(1)
+	debug.SetGCPercent(percent)
 	const hours = 24
 	secret := testworld.File(b, "http://inbox.sim/")
 	env := config.Environment{}
