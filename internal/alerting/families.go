@@ -12,6 +12,27 @@ import (
 // the families of the recording rule. It omits the families to the right of `and` and `unless`, because they only filter, the families inside
 // scalar(), and the series of a product that only copies its values.
 func ValueFamilies(groups []Group, expr string) []string {
+	return RecordingsOf(groups).ValueFamilies(expr)
+}
+
+// Recordings are recording rules by name, in the order of their groups.
+type Recordings map[string][]*Rule
+
+// RecordingsOf returns the recording rules of groups, for several calls of ValueFamilies.
+func RecordingsOf(groups []Group) Recordings {
+	all := Recordings{}
+	for _, g := range groups {
+		for i := range g.Rules { // not copied: there are hundreds
+			if r := &g.Rules[i]; r.Type == RecordingRule {
+				all[r.Name] = append(all[r.Name], r)
+			}
+		}
+	}
+	return all
+}
+
+// ValueFamilies is the function ValueFamilies for these rules.
+func (all Recordings) ValueFamilies(expr string) []string {
 	var families []string
 	seen := map[string]bool{} // expressions
 	var add func(expr string, chosen []*labels.Matcher)
@@ -21,22 +42,15 @@ func ValueFamilies(groups []Group, expr string) []string {
 		}
 		seen[expr] = true
 		for _, selector := range selectors.of(expr) {
-			recorded := false
-			chosen := slices.Concat(chosen, selector.LabelMatchers)
-			for _, g := range groups {
-				for i := range g.Rules { // not copied: there are hundreds
-					r := &g.Rules[i]
-					if r.Name != selector.Name || r.Type != RecordingRule {
-						continue
-					}
-					recorded = true
-					if !slices.ContainsFunc(chosen, func(m *labels.Matcher) bool { value, set := r.Labels[m.Name]; return set && !m.Matches(value) }) {
-						add(r.Query, chosen)
-					}
-				}
-			}
-			if !recorded && !slices.Contains(families, selector.Name) {
+			recorded := all[selector.Name]
+			if len(recorded) == 0 && !slices.Contains(families, selector.Name) {
 				families = append(families, selector.Name)
+			}
+			chosen := slices.Concat(chosen, selector.LabelMatchers)
+			for _, r := range recorded {
+				if !slices.ContainsFunc(chosen, func(m *labels.Matcher) bool { value, set := r.Labels[m.Name]; return set && !m.Matches(value) }) {
+					add(r.Query, chosen)
+				}
 			}
 		}
 	}
@@ -95,13 +109,13 @@ func AlertsByFamily(rules []byte) (map[string][]string, error) {
 		}
 		groups = append(groups, group)
 	}
-	of := map[string][]string{}
+	of, recordings := map[string][]string{}, RecordingsOf(groups)
 	for _, g := range groups {
 		for _, r := range g.Rules {
 			if r.Type != AlertingRule {
 				continue
 			}
-			for _, family := range ValueFamilies(groups, r.Query) {
+			for _, family := range recordings.ValueFamilies(r.Query) {
 				of[family] = append(of[family], r.Name)
 			}
 		}

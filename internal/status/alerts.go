@@ -207,6 +207,7 @@ type Alerts struct {
 
 	byLabel  map[[2]string][]*Active
 	families map[*alerting.Rule]string // the first family from which the value of a rule is computed
+	recorded alerting.Recordings       // of Groups
 }
 
 // class compares what costs more first: by order, then by severity, then what is new before what is known for a day, the present before a
@@ -278,7 +279,7 @@ func promote(all []*Active) {
 // it fires, so that the page shows a cause before its effects. notAnswering are the nodes that do not answer. silenced reports whether a person has silenced an
 // alert with these labels: it is known then.
 func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswering []string, silenced ...func(labels map[string]string) bool) *Alerts {
-	al := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}}
+	al := &Alerts{Groups: groups, byLabel: map[[2]string][]*Active{}, families: map[*alerting.Rule]string{}, recorded: alerting.RecordingsOf(groups)}
 	now := evaluatedAt(groups)
 	for _, g := range groups {
 		al.Evaluated = al.Evaluated || !g.Evaluated.IsZero()
@@ -484,7 +485,7 @@ func (al *Alerts) AboutValues(s Subject, values ...Value) Urgency {
 func (al *Alerts) reads(a *Active, family *metric.Family) bool {
 	read, known := al.families[a.Rule]
 	if !known {
-		if all := alerting.ValueFamilies(al.Groups, a.Rule.Query); len(all) > 0 {
+		if all := al.recorded.ValueFamilies(a.Rule.Query); len(all) > 0 {
 			read = all[0]
 		}
 		al.families[a.Rule] = read
