@@ -337,6 +337,15 @@ func wrongKeyIsOneFault(t *testing.T, node string) {
 		}
 
 		// Once the newest sample has the right ID, which is soon, also if nobody saw a restart, the page is not red.
+		asked := 0
+		for _, c := range w.Calls() {
+			if c.Upstream == node && c.Method == "info.getNodeID" && time.Since(c.At) < time.Minute {
+				asked++
+			}
+		}
+		if asked < 5 {
+			t.Errorf("asked %d times in the last minute who it is", asked)
+		}
 		w.setID(node, "", "")
 		for back := time.Now(); time.Since(back) < 3*time.Minute; time.Sleep(time.Second) {
 			_, samples := w.Get(t, "/metrics")
