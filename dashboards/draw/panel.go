@@ -143,6 +143,9 @@ func (p *panel) size(w, h int) *panel { p.w, p.h = w, h; return p }
 // unit sets the unit and the number of decimals.
 func (p *panel) unit(unit string, decimals int) *panel {
 	p.defaults["unit"], p.defaults["decimals"] = unit, decimals
+	if p.kind == "timeseries" && unit == "dtdhms" {
+		p.custom["axisWidth"] = 110 // else the first digit of 231 days is cut
+	}
 	return p
 }
 

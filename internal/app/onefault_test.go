@@ -18,6 +18,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/status"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/simnet"
@@ -403,7 +404,7 @@ func (w *world) historyIsTrue(t *testing.T) {
 	if time.Since(w.began) > 23*time.Hour {
 		return // the history of a day no longer has the begin
 	}
-	const probe = 15 * time.Second
+	const probe = apptest.Interval // the rules see a probe then
 	time.Sleep(2 * alerting.WeekStep)
 	w.seeOutages()
 	for name := range w.configured() {

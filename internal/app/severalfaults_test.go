@@ -57,11 +57,18 @@ func (h *happening) String() string { return h.node + " " + h.what }
 
 func (h *happening) on() bool { return !h.began.IsZero() && h.ended.IsZero() }
 
+// isSubject reports whether a title is about the node, maybe with others that have the same fault.
+func (h *happening) isSubject(title string) bool {
+	of, about, _ := strings.Cut(title, ": ")
+	if strings.Contains(of, "not answer") {
+		of = about
+	}
+	return slices.Contains(strings.FieldsFunc(of, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }), h.node)
+}
+
 // isIn reports whether an item of the page is about the fault, and which of its titles is.
 func (h *happening) isIn(i item) (title int, is bool) {
-	title = slices.IndexFunc(i.titles, func(title string) bool {
-		return strings.HasPrefix(title, h.node+":") || strings.Contains(title, "not answer: ") && strings.Contains(title, h.node)
-	})
+	title = slices.IndexFunc(i.titles, h.isSubject)
 	return title, title >= 0 && (i.alert == h.alert || i.alert == "" && slices.Contains(alertsOf(i.titles[title]), h.alert))
 }
 
@@ -191,7 +198,7 @@ func (w *world) areAll(now page, level, title string, items []item, story []*hap
 			if level == "well" || level == "note" {
 				w.once(t, now.what, "nothing is red, but "+h.String(), title, in.titles)
 			}
-			if since := sinceOf.FindStringSubmatch(in.states[at]); h.severity == "page" && since != nil && !slices.ContainsFunc([]time.Duration{-30 * time.Second, 0, 30 * time.Second, time.Minute},
+			if since := sinceOf.FindStringSubmatch(in.states[at]); h.severity == "page" && since != nil && strings.HasPrefix(in.titles[at], h.node+":") && !slices.ContainsFunc([]time.Duration{-30 * time.Second, 0, 30 * time.Second, time.Minute},
 				func(late time.Duration) bool { return h.began.Add(late).UTC().Format("15:04") == since[1] }) {
 				w.once(t, now.what, h.String()+" since "+since[1]+", it began at "+h.began.UTC().Format(time.TimeOnly), in.titles, in.states)
 			}
@@ -202,7 +209,7 @@ func (w *world) areAll(now page, level, title string, items []item, story []*hap
 	for _, h := range story {
 		if leads := strings.HasPrefix(title, h.node+":"); leads && h.on() && max(h.rank(before), h.rank(w.active)) < worst {
 			w.once(t, now.what, h.String()+" leads, although another fault is worse", title, titlesOf(items))
-		} else if leads && !h.ended.IsZero() && time.Since(h.ended) > h.shown && worst >= 0 {
+		} else if leads && items[0].alert == h.alert && !h.ended.IsZero() && time.Since(h.ended) > h.shown && worst >= 0 {
 			w.once(t, now.what, h.String()+" leads, although it is over and another fault goes on", title, titlesOf(items))
 		}
 	}

@@ -139,6 +139,31 @@ func TestEndOfAnInhibitedAlertIsSentOnce(t *testing.T) {
 	}
 }
 
+// The rules repeat for a quarter of an hour that an alert has ended. Its receiver learns it once, also if another alert of the group ends later.
+func TestEndOfAnAlertIsNotRepeated(t *testing.T) {
+	inMemory(t, usualWaits, func(n *notify.Notifier, phone *testworld.Receiver, _ *atomic.Bool) {
+		began := time.Now()
+		fire(t, n, "Slow", 30*time.Minute, "node", "bravo")
+		for range 20 {
+			put(t, n, alertOf("Slow", began, time.Now().Add(4*time.Minute), "node", "alpha"))
+			time.Sleep(time.Minute)
+		}
+		for ended := time.Now(); time.Since(ended) < 15*time.Minute; time.Sleep(time.Minute) {
+			put(t, n, alertOf("Slow", began, ended, "node", "alpha"))
+		}
+		time.Sleep(20 * time.Minute)
+		ends := map[string]int{}
+		for _, a := range phone.Alerts() {
+			if a.Status == "resolved" {
+				ends[a.Labels["node"]]++
+			}
+		}
+		if ends["alpha"] != 1 || ends["bravo"] != 1 {
+			t.Errorf("ends: %v", ends)
+		}
+	})
+}
+
 // The nodes of a group: the end of one that is inhibited is sent, also if the group was sent without it in between. Nothing is repeated about it while it fires.
 func TestEndOfAnInhibitedAlertInAGroupIsSent(t *testing.T) {
 	config := usualWaits + `

@@ -357,7 +357,9 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	routing := Routing{root: n.routes}
 	n.mu.Unlock()
 	for _, a := range alerts {
-		if !routing.unintended(a.Labels) {
+		// The rules repeat for a while that an alert has ended. Its group would say so again with the next end of another alert.
+		old, err := n.alerts.Get(a.Fingerprint())
+		if again := err == nil && old.Resolved() && old.EndsAt.Equal(a.EndsAt); !again && !routing.unintended(a.Labels) {
 			taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
 		}
 	}

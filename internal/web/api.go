@@ -226,7 +226,7 @@ type (
 		Subjects []string  `json:"subjects,omitempty"`
 		Since    time.Time `json:"since,omitzero"`
 		Pages    time.Time `json:"pages,omitzero"` // when it pages, or has paged
-		AtLatest bool      `json:"atLatest,omitempty"`
+		AtLatest bool      `json:"atLatest,omitzero"`
 	}
 )
 
