@@ -97,6 +97,8 @@ func TestSeveralFaultsAreSeveralProblems(t *testing.T) {
 			{node: "charlie", what: "falls behind", long: 16 * time.Minute}, {node: "bravo", what: "stops", at: 6 * time.Minute, long: 7 * time.Minute},
 		}, { // the same fault of two nodes
 			{node: "bravo", what: "stops", long: 10 * time.Minute}, {node: "alpha", what: "stops", at: 3 * time.Minute, long: 14 * time.Minute},
+		}, { // the same, of which one pages before the other has an alert
+			{node: "bravo", what: "bootstraps", long: 18 * time.Minute}, {node: "alpha", what: "bootstraps", at: 4 * time.Minute, long: 16 * time.Minute},
 		}, { // a warning, and then a page
 			{node: "alpha", what: "rejects the exporter", long: 26 * time.Minute}, {node: "charlie", what: "has another key", at: 12 * time.Minute, long: 7 * time.Minute},
 		}, { // what will page, what pages, and a warning

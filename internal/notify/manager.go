@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -65,6 +66,7 @@ type Notifier struct {
 	routes       *dispatch.Route
 	integrations map[string][]notify.Integration // by receiver
 	turns        map[string]*turns               // by receiver and integration
+	ended        map[model.Fingerprint]time.Time // when alerts ended, for an hour
 	inhibitor    atomic.Pointer[inhibit.Inhibitor]
 	dispatcher   atomic.Pointer[dispatch.Dispatcher]
 
@@ -92,7 +94,7 @@ func Start(ctx context.Context, o Options) (*Notifier, error) {
 	internals := prometheus.NewRegistry()
 	n := &Notifier{
 		o: o, log: o.Log, metrics: newMetrics(o.Registerer), groups: marker.NewGroupMarker(), started: time.Now(), internals: internals, begun: !o.Held,
-		turns:      map[string]*turns{},
+		turns: map[string]*turns{}, ended: map[model.Fingerprint]time.Time{},
 		pipelines:  notify.NewPipelineBuilder(internals, featurecontrol.NoopFlags{}, recorder),
 		dispatched: dispatch.NewDispatcherMetrics(false, internals, featurecontrol.NoopFlags{}),
 		changed:    make(chan struct{}, 1), flush: make(chan chan error), stopped: make(chan struct{}),
@@ -355,14 +357,19 @@ func (n *Notifier) Put(ctx context.Context, alerts ...model.Alert) error {
 	taken := make([]*alert.Alert, 0, len(alerts))
 	n.mu.Lock()
 	routing := Routing{root: n.routes}
-	n.mu.Unlock()
+	maps.DeleteFunc(n.ended, func(_ model.Fingerprint, at time.Time) bool { return now.Sub(at) > time.Hour })
 	for _, a := range alerts {
 		// The rules repeat for a while that an alert has ended. Its group would say so again with the next end of another alert.
-		old, err := n.alerts.Get(a.Fingerprint())
-		if again := err == nil && old.Resolved() && old.EndsAt.Equal(a.EndsAt); !again && !routing.unintended(a.Labels) {
+		at, known := n.ended[a.Fingerprint()]
+		delete(n.ended, a.Fingerprint())
+		if a.ResolvedAt(now) {
+			n.ended[a.Fingerprint()] = a.EndsAt
+		}
+		if again := known && at.Equal(a.EndsAt); !again && !routing.unintended(a.Labels) {
 			taken = append(taken, &alert.Alert{Alert: a, UpdatedAt: now})
 		}
 	}
+	n.mu.Unlock()
 	err := n.alerts.Put(ctx, taken...)
 	if err != nil {
 		n.log.Error("alerts not accepted", "err", err)

@@ -68,17 +68,20 @@ type fact struct {
 	shown []string // the same as a person knows them
 
 	unread    bool
+	alerted   bool                     // whether an alert is about each of them; else about none. What is silent has alerts that are about several
 	announced map[string]time.Duration // the alerts that page about a node that does not answer, and within what time
 }
 
 // facts returns the states that need a person, each with those that have the same one, the worst first.
-func (st *Status) facts() (all []*fact) {
+func (st *Status) facts(al *Alerts) (all []*fact) {
 	add := func(shown string, s State, unread bool, names ...string) {
 		if s.Severity < Warn && (s.Severity < Note || !unread) {
 			return
 		}
+		one := &fact{State: s, names: names, shown: []string{shown}, unread: unread}
+		one.alerted = !s.NoAnswer && slices.ContainsFunc(al.All, func(a *Active) bool { return !a.Over() && one.has(a) && al.reads(a, s.about) })
 		for _, f := range all {
-			if f.about == s.about && (s.about != nil || unread && f.unread) && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text) {
+			if f.about == s.about && f.alerted == one.alerted && (s.about != nil || unread && f.unread) && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text) {
 				f.names, f.shown = append(f.names, names...), append(f.shown, shown)
 				if s.Since.Before(f.Since) && !s.Since.IsZero() {
 					f.Since = s.Since
@@ -86,7 +89,7 @@ func (st *Status) facts() (all []*fact) {
 				return
 			}
 		}
-		all = append(all, &fact{State: s, names: names, shown: []string{shown}, unread: unread})
+		all = append(all, one)
 	}
 	for _, n := range st.Nodes {
 		ofL1s := n.State.about == failingCheck.Family && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) })
@@ -161,7 +164,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	when = st.Expect(al, when)
 	st.compare(al)
 	claimed := map[*Active]bool{}
-	for _, f := range st.facts() {
+	for _, f := range st.facts(al) {
 		if f.NoAnswer {
 			f.announced = al.pagesWithin(f.about)
 		}

@@ -568,7 +568,7 @@ func TestLostKeyIsAFaultOfItsNode(t *testing.T) {
 			if got := st.Node("a").State; got.Text != c.want[i] || got.Text == lost && !strings.Contains(got.Do, "NodeID-old") {
 				t.Errorf("%s, minute %d: %s: %s, want %s", name, i, got.Text, got.Do, c.want[i])
 			}
-			for _, f := range st.facts() {
+			for _, f := range st.facts(&Alerts{}) {
 				if c.want[i] == lost && f.Text == notConnected {
 					t.Errorf("%s, minute %d: %v not connected", name, i, f.shown)
 				}
