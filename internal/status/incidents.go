@@ -81,7 +81,8 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		one := &fact{State: s, names: names, shown: []string{shown}, unread: unread}
 		one.alerted = !s.NoAnswer && slices.ContainsFunc(al.All, func(a *Active) bool { return !a.Over() && one.has(a) && al.reads(a, s.about) })
 		for _, f := range all {
-			if f.about == s.about && f.alerted == one.alerted && (s.about != nil || unread && f.unread) && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text) {
+			same := f.about == s.about && f.alerted == one.alerted && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text)
+			if same && (s.about != nil || unread && f.unread) {
 				f.names, f.shown = append(f.names, names...), append(f.shown, shown)
 				if s.Since.Before(f.Since) && !s.Since.IsZero() {
 					f.Since = s.Since
