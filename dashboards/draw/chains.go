@@ -18,8 +18,8 @@ var chains = board{
 			line(
 				stat("Longest vote", "How long the oldest block has been in voting.",
 					"max("+maxOf("avax_chain_longest_processing_seconds", onNodes)+")").unit("s", 0).none("No health API"),
-				stat("Base fee / minimum", "Base fee of the newest block, as a multiple of the chain's minimum base fee: the highest of all chains. While no block comes, the fee of the "+
-					"next one falls.",
+				stat("Base fee / minimum", "Base fee of the newest block, as a multiple of the chain's minimum base fee: the highest of all chains. While no block comes, "+
+					"the fee of the next one falls.",
 					"max("+maxOf("avax_chain_head_base_fee_wei", onChains)+" / ("+minOf("avax_chain_fee_config_min_base_fee_wei", onChains)+" > 0))").
 					unit("suffix: ×", 1).graded(highGrades(bar("AvaxBaseFeeHigh", ""), nan, times)).none("No fee configuration"),
 				stat("Fees changed", "Chains whose fee configuration was changed after genesis.",

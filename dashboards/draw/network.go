@@ -90,8 +90,8 @@ var network = board{
 					nil).size(6, 7).steady(),
 				graph("Supply", "An upper bound in millions of AVAX: burned AVAX is not subtracted.", "supply",
 					scaled("max("+maxOf("avax_network_supply_avax")+")", 1e6)).unit("suffix: M AVAX", 2).size(6, 7).steady(),
-				table("Support of proposals", "Share of the stake that supports each Avalanche Community Proposal. A node supports by itself what its release schedules. Proposals "+
-					"without votes are not listed.",
+				table("Support of proposals", "Share of the stake that supports each Avalanche Community Proposal. A node supports by itself what its release "+
+					"schedules. Proposals without votes are not listed.",
 					text("ACP", "acp", 0),
 					value("For", orElse("max by (acp) ("+acp("support")+") > 0", exporters, "acp", "None"), "percentunit", 1, 80, nil).orElse(),
 					value("Against", "max by (acp) ("+acp("object")+")", "percentunit", 1, 90, nil),

@@ -80,17 +80,11 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		}
 		one := &fact{State: s, names: names, shown: []string{shown}, unread: unread}
 		one.alerted = !s.NoAnswer && slices.ContainsFunc(al.All, func(a *Active) bool { return !a.Over() && one.has(a) && al.reads(a, s.about) })
-		for _, f := range all {
-			same := f.about == s.about && f.alerted == one.alerted && f.Severity == s.Severity && (s.NoAnswer || unread || f.Text == s.Text)
-			if same && (s.about != nil || unread && f.unread) {
-				f.names, f.shown = append(f.names, names...), append(f.shown, shown)
-				if s.Since.Before(f.Since) && !s.Since.IsZero() {
-					f.Since = s.Since
-				}
-				return
-			}
+		if i := slices.IndexFunc(all, one.same); i >= 0 {
+			all[i].join(one)
+		} else {
+			all = append(all, one)
 		}
-		all = append(all, one)
 	}
 	for _, n := range st.Nodes {
 		ofL1s := n.State.about == failingCheck.Family && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) })
@@ -115,6 +109,20 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		add("delegation of "+d.Owner+" to "+cmp.Or(st.NameOf(d.NodeID, ""), d.NodeID), st.FactOf(d), false, d.TxID)
 	}
 	return all
+}
+
+// same reports whether others have the same fact.
+func (f *fact) same(o *fact) bool {
+	return f.about == o.about && f.alerted == o.alerted && f.Severity == o.Severity && (f.NoAnswer || f.unread || f.Text == o.Text) &&
+		(f.about != nil || f.unread && o.unread)
+}
+
+// join adds those that another fact is about.
+func (f *fact) join(o *fact) {
+	f.names, f.shown = append(f.names, o.names...), append(f.shown, o.shown...)
+	if o.Since.Before(f.Since) && !o.Since.IsZero() {
+		f.Since = o.Since
+	}
 }
 
 // silent reports whether the node with an ID does not answer, or has another ID now: that it is not connected is an effect.
