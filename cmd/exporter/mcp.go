@@ -60,8 +60,8 @@ type toolArg struct {
 var tools = []tool{
 	{name: "alerts", about: "What is wrong now: every pending and firing alert with its labels, summary, impact and first action, the worst first. AvaxWatchdog " +
 		"always fires.", path: "/api/v1/alerts", shorten: withoutDescriptions, rest: "query count by (alertname, severity, alertstate) (ALERTS)"},
-	{name: "incidents", about: "What is wrong now, as the status page shows it, the worst first: each fault with its action, since when it lasts and when it pages, " +
-		"also before an alert is active.", path: "/api/v1/incidents"},
+	{name: "incidents", about: "What is wrong now, as the status page shows it, the worst first: each fault with its action, since when it lasts and when it " +
+		"pages, also before an alert is active.", path: "/api/v1/incidents"},
 	{name: "causes", about: "The error texts behind the alerts: failing health checks, chains that did not start, and other tables of the collectors.",
 		path: "/api/v1/tables"},
 	{name: "explain", about: "Why an alert fires or not: its values, thresholds, the part of its expression that is true, and the samples. Also explains a " +
