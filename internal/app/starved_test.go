@@ -80,8 +80,11 @@ func TestHangingNodesDoNotMakeTheExporterSlow(t *testing.T) {
 				for range 10 * 4 {
 					time.Sleep(15 * time.Second)
 					at := w.Samples(t)
-					for _, self := range []string{"avax_exporter_overload", "avax_exporter_delay_seconds", "avax_exporter_collector_skipped_total"} {
-						if at[self] != before[self] {
+					for self, most := range map[string]float64{
+						"avax_exporter_overload": 0, "avax_exporter_delay_seconds": 0,
+						"avax_exporter_collector_skipped_total": 1, // a run that was woken may reach its deadline when the next one is due
+					} {
+						if at[self] > before[self]+most {
 							t.Fatalf("after %v: %s is %v", time.Since(hung), self, at[self])
 						}
 					}
