@@ -68,6 +68,7 @@ type world struct {
 	said        []said           // see isOneFault
 	active      []alerting.Alert // at the last check
 	compared    int              // number of comparisons with /alerts
+	apiAsked    time.Time        // when the incidents of the API were last compared
 	differences []string         // that were reported
 
 	also         func(now page, level, title string, items []item) // further checks of a page
