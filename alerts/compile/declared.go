@@ -15,6 +15,7 @@ import (
 type Names struct {
 	families    map[string][]string // labels that families have
 	distinguish map[string]set      // labels that distinguish the series of a name
+	otherwise   set                 // those of a name that is not known
 	labels      set                 // of all, and of rules
 }
 
@@ -34,36 +35,49 @@ func Declared(families map[string][]string, files ...*File) *Names {
 		n.distinguish[name] = setOf(slices.Concat(fromScrape[:3], of)...)
 		maps.Copy(n.labels, n.distinguish[name])
 	}
-	for grown := true; grown; { // records read each other and themselves
-		grown = false
-		for _, f := range files {
-			for _, g := range f.Groups {
-				for _, r := range g.Rules {
-					grown = n.add(r) || grown
+	var records []record
+	for _, f := range files {
+		for _, g := range f.Groups {
+			for _, r := range g.Rules {
+				expr, err := promQL.ParseExpr(r.Expr)
+				if err != nil {
+					continue // Prometheus reports it
+				}
+				fixed := sortedKeys(r.Labels)
+				n.labels = n.labels.with(setOf(fixed...)).with(setOf(made(expr)...))
+				if r.Record != "" {
+					records = append(records, record{r.Record, expr, fixed, r.Determined})
 				}
 			}
 		}
 	}
+	n.derive(records)
 	return n
 }
 
 // All returns the names of the series.
 func (n *Names) All() []string { return slices.Concat(sortedKeys(n.distinguish), sortedKeys(others)) }
 
-// add adds the names of a rule, and reports whether there are more now.
-func (n *Names) add(r Rule) bool {
-	expr, err := promQL.ParseExpr(r.Expr)
-	if err != nil {
-		return false // Prometheus reports it
+// record is a recorded series, with the labels that its rule sets, and those that its other labels determine.
+type record struct {
+	name              string
+	expr              parser.Expr
+	fixed, determined []string
+}
+
+// derive adds records, whose labels follow from their expressions. Records read each other and themselves.
+func (n *Names) derive(records []record) {
+	for _, r := range records {
+		n.distinguish[r.name] = n.distinguish[r.name].with(setOf(r.fixed...))
 	}
-	fixed := setOf(sortedKeys(r.Labels)...)
-	n.labels = n.labels.with(fixed).with(setOf(made(expr)...))
-	if r.Record == "" {
-		return false
+	for grown := true; grown; {
+		grown = false
+		for _, r := range records {
+			before := n.distinguish[r.name]
+			n.distinguish[r.name] = n.of(r.expr).without(r.determined...).with(before)
+			grown = grown || len(n.distinguish[r.name]) > len(before)
+		}
 	}
-	before, known := n.distinguish[r.Record]
-	n.distinguish[r.Record] = n.of(expr).without(r.Determined...).with(before).with(fixed)
-	return !known || len(n.distinguish[r.Record]) > len(before)
 }
 
 type set map[string]bool
@@ -97,7 +111,10 @@ func (s set) with(more set) set {
 func (n *Names) of(expr parser.Expr) set {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
-		left := n.distinguish[e.Name]
+		left, known := n.distinguish[e.Name]
+		if !known {
+			left = n.otherwise
+		}
 		for _, m := range e.LabelMatchers {
 			if m.Type == labels.MatchEqual {
 				left = left.without(m.Name)

@@ -158,63 +158,6 @@ func (x expression) labels(names []string) (all []string) {
 	return all
 }
 
-// replicaRecords returns, by record, whether its series have the labels of a replica.
-func replicaRecords(records map[string][]parser.Expr) map[string]bool {
-	found := make(map[string]bool, len(records))
-	for name := range records {
-		found[name] = false
-	}
-	for grown := true; grown; { // records read each other and themselves
-		grown = false
-		for name, all := range records {
-			if !found[name] && slices.ContainsFunc(all, func(e parser.Expr) bool { return distinguishesReplicas(e, found) }) {
-				found[name], grown = true, true
-			}
-		}
-	}
-	return found
-}
-
-// distinguishesReplicas reports whether the results have the labels of a replica. records says it of records.
-func distinguishesReplicas(expr parser.Expr, records map[string]bool) bool {
-	of := func(e parser.Expr) bool { return distinguishesReplicas(e, records) }
-	switch e := expr.(type) {
-	case *parser.VectorSelector:
-		if is, known := records[e.Name]; known {
-			return is
-		}
-		return !strings.HasPrefix(e.Name, "ALERTS")
-	case *parser.MatrixSelector:
-		return of(e.VectorSelector)
-	case *parser.SubqueryExpr:
-		return of(e.Expr)
-	case *parser.ParenExpr:
-		return of(e.Expr)
-	case *parser.UnaryExpr:
-		return of(e.Expr)
-	case *parser.AggregateExpr:
-		return slices.Contains(e.Grouping, replica[0]) != e.Without && of(e.Expr)
-	case *parser.Call:
-		return slices.ContainsFunc(e.Args, func(arg parser.Expr) bool { return e.Func.Name != "absent" && e.Func.Name != "scalar" && of(arg) })
-	case *parser.BinaryExpr:
-		m := e.VectorMatching
-		switch {
-		case m == nil:
-			return of(e.LHS) || of(e.RHS)
-		case e.Op == parser.LOR:
-			return of(e.LHS) || of(e.RHS)
-		case e.Op == parser.LAND || e.Op == parser.LUNLESS, m.Card == parser.CardManyToOne:
-			return of(e.LHS)
-		case m.Card == parser.CardOneToMany:
-			return of(e.RHS)
-		case e.Op.IsComparisonOperator() && !e.ReturnBool:
-			return of(e.LHS)
-		}
-		return slices.Contains(m.MatchingLabels, replica[0]) == m.On && of(e.LHS)
-	}
-	return false
-}
-
 // Reads returns the names of the series that the rule reads.
 func (r Rule) Reads() (names []string) {
 	expr, err := promQL.ParseExpr(r.Expr)

@@ -166,8 +166,8 @@ func Rules(source fs.FS, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{Options: o, records: map[*entry]parser.Expr{}}
-	byName := map[string][]parser.Expr{}
+	c := &compiler{Options: o, records: map[*entry]parser.Expr{}, files: files}
+	var records []record
 	for _, f := range files {
 		for i := range f.Rules {
 			if e := &f.Rules[i]; e.Record != "" {
@@ -175,12 +175,12 @@ func Rules(source fs.FS, o Options) (*File, error) {
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", e.Record, err)
 				}
-				c.records[e], byName[e.Record] = expr, append(byName[e.Record], expr)
+				c.records[e], records = expr, append(records, record{name: e.Record, expr: expr})
 			}
 		}
 	}
-	c.replicas = replicaRecords(byName)
-	c.files = files
+	c.names = &Names{distinguish: map[string]set{"ALERTS": nil, "ALERTS_FOR_STATE": nil}, otherwise: setOf(replica...)}
+	c.names.derive(records)
 	compiled := &File{Head: files[0].head}
 	for _, f := range files {
 		g := Group{Name: f.Group, Interval: f.Interval}
@@ -210,7 +210,7 @@ type compiler struct {
 	files      []file
 	thresholds []Rule
 	records    map[*entry]parser.Expr
-	replicas   map[string]bool // by record: whether it has the labels of replicas
+	names      *Names // whether their series have the labels of replicas
 }
 
 func (c *compiler) entry(e *entry) (rules []Rule, err error) {
@@ -316,7 +316,7 @@ var clearsWord = regexp.MustCompile(`\b` + clears + `\b`)
 // condition returns the expression of a tier. If replicas do not raise an alert each, its result does not distinguish them.
 func (c *compiler) condition(t entry, x expression, replicas bool) (parser.Expr, error) {
 	expr, err := x.translate(t.Expr)
-	if err == nil && !replicas && distinguishesReplicas(expr, c.replicas) {
+	if err == nil && !replicas && c.names.of(expr)[replica[0]] {
 		expr = &parser.AggregateExpr{Op: parser.MAX, Without: true, Grouping: replica, Expr: expr}
 	}
 	return expr, err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 )
 
@@ -109,25 +110,9 @@ func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) 
 
 // atEnd evaluates every selector of the expression at the end of the time range. A series that ended before counts with its last
 // value. A selector is one of our names with its matchers.
-func atEnd(expr string) string {
-	var out strings.Builder
-	for expr != "" {
-		start := strings.Index(expr, "avax")
-		if start < 0 {
-			break
-		}
-		end := start
-		for end < len(expr) && (expr[end] == '_' || expr[end] == ':' || 'a' <= expr[end] && expr[end] <= 'z' || '0' <= expr[end] && expr[end] <= '9') {
-			end++
-		}
-		if end < len(expr) && expr[end] == '{' {
-			end += strings.IndexByte(expr[end:], '}') + 1
-		}
-		out.WriteString(expr[:start] + "last_over_time(" + expr[start:end] + "[$__range] @ end())")
-		expr = expr[end:]
-	}
-	return out.String() + expr
-}
+func atEnd(expr string) string { return ours.ReplaceAllString(expr, "last_over_time($0[$$__range] @ end())") }
+
+var ours = regexp.MustCompile(`avax[a-z0-9_:]*(\{[^}]*\})?`)
 
 // grade is a range of values with its meaning.
 type grade struct {

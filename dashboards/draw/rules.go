@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -10,22 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/alerts/compile"
 )
 
-type group struct {
-	Name  string
-	Rules []struct {
-		Record, Alert, Expr string
-		Labels              map[string]string
-	}
-}
-
 // groups are the groups of both rules files, by subject: as in their source.
-var groups = func() (all []group) {
+var groups = func() (all []compile.Group) {
 	for _, name := range []string{alerts.RulesFile, alerts.CompanionFile} {
 		source, err := fs.Sub(alerts.Source, "source/"+name)
 		if err != nil {
@@ -35,12 +24,7 @@ var groups = func() (all []group) {
 		if err != nil {
 			fatal("alerts: %v", err)
 		}
-		var file struct{ Groups []group }
-		text, err := compiled.YAML()
-		if err := errors.Join(err, yaml.Unmarshal(text, &file)); err != nil {
-			fatal("alerts: %v", err)
-		}
-		all = append(all, file.Groups...)
+		all = append(all, compiled.Groups...)
 	}
 	return all
 }()
