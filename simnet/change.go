@@ -564,18 +564,6 @@ func (n *Network) PayRewardOf(participant, kind string, amount uint64, start tim
 	})
 }
 
-// MisreportReward makes the Data service add an amount to the newest reward of a participant. Nodes know the true amount. 0 corrects it.
-func (n *Network) MisreportReward(participant string, by int64) {
-	n.change(func(time.Time) {
-		for i, r := range slices.Backward(n.ledger.rewards) {
-			if r.member == n.mustMember(participant) {
-				n.ledger.rewards[i].misreported = by
-				return
-			}
-		}
-	})
-}
-
 // OrderRewards sets the order of rewards in the Data service.
 func (n *Network) OrderRewards(order RewardOrder) {
 	n.change(func(time.Time) { n.ledger.rewardOrder = order })

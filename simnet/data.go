@@ -291,7 +291,7 @@ func (r *request) historicalRewards() (any, error) {
 	}{Rewards: []historicalReward{}}
 	list, body.Next = cut(r, list, size)
 	for _, w := range list {
-		amount := r.assets()[0].amount(uint64(int64(w.amount) + w.misreported))
+		amount := r.assets()[0].amount(w.amount)
 		if r.now.Sub(w.end) > day {
 			amount.HistoricalPrice = r.worth(1, w.end, currency)
 		}

@@ -110,8 +110,7 @@ type reward struct {
 	start, end     time.Time
 	staked, amount uint64
 	owner          string
-	renewed        bool  // of an auto-renewed validator
-	misreported    int64 // the Data service adds it to the amount
+	renewed        bool // of an auto-renewed validator
 }
 
 // paidBy returns the transaction that paid a reward.

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
@@ -281,7 +279,7 @@ func chunks(list []string) [][]string {
 func readWhole[T any](ctx context.Context, r *reader, what string, m scrape.Typed[data.Page[T]], args data.Args, id func(T) string) data.Whole[T] {
 	args["network"] = r.network
 	began := time.Now()
-	list := data.ReadWhole(ctx, m, args, id, r.fetch, func(p data.Progress) {
+	list := data.ReadWhole(ctx, r.ups.Data.Client, m, args, id, r.try, func(p data.Progress) {
 		text := fmt.Sprintf("%s: %d read, page %d of reading %d", what, p.Items, p.Pages, p.Reading+1)
 		if left := p.Before - p.Pages; p.Reading > 0 && left > 0 {
 			each := time.Since(began) / time.Duration(p.Before*p.Reading+p.Pages)
@@ -310,17 +308,15 @@ const (
 // noAnswer are the outcomes of a call that may soon succeed.
 var noAnswer = []scrape.Outcome{scrape.Unreachable, scrape.Timeout, scrape.Unavailable, scrape.RateLimited, scrape.LocalLimit}
 
-// fetch makes a request, again while the service may soon answer.
-func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, _ int) (jsontext.Value, error) {
+// try makes a request, again while the service may soon answer.
+func (r *reader) try(ctx context.Context, request func(context.Context) error) error {
 	failures, pauses := 0, 0
 	for {
-		answer, err := r.ups.Data.Call(scrape.MaxAge(ctx, 0), m, path, nil)
+		err := request(scrape.MaxAge(ctx, 0))
 		wait, reason := time.Duration(0), "the compute units of AVAX_DATA_BUDGET"
 		switch outcome := scrape.OutcomeOf(err); {
-		case err == nil:
-			return answer, nil
-		case ctx.Err() != nil:
-			return nil, err
+		case err == nil || ctx.Err() != nil:
+			return err
 		case data.IsOverBudget(err):
 			wait = data.BudgetWait(err)
 		case outcome == scrape.RateLimited && pauses < maxPauses:
@@ -331,13 +327,13 @@ func (r *reader) fetch(ctx context.Context, m *scrape.Method, path string, _ int
 			failures++
 		}
 		if wait == 0 {
-			return nil, err
+			return err
 		}
 		r.Progress(fmt.Sprintf(waitAction, wait.Round(time.Second), reason))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }

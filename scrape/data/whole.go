@@ -7,10 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/avax-exporter/avax-exporter/scrape"
-	"github.com/avax-exporter/avax-exporter/scrape/wire"
 )
 
 // Whole is a list of the service that was read until it is complete.
@@ -20,9 +17,6 @@ type Whole[T any] struct {
 	Wrong   []error           // malformed items: each names its item
 	Err     error             // why items may be missing; nil if two readings in succession agree
 }
-
-// Fetch returns the answer to a request. The reading counts from 0: answers of one reading must not serve another.
-type Fetch func(ctx context.Context, m *scrape.Method, path string, reading int) (jsontext.Value, error)
 
 // Progress is how far ReadWhole has read.
 type Progress struct {
@@ -39,8 +33,10 @@ const (
 var errReadingsDiffer = errors.New("the list differs each time that it is read")
 
 // ReadWhole reads a list until two readings in succession have the same items. If the method has an order, every other reading is in the
-// opposite order. So an item that moved to another page meanwhile, or a page that the service leaves out, is noticed.
-func ReadWhole[T any](ctx context.Context, m scrape.Typed[Page[T]], args Args, id func(T) string, fetch Fetch, progress func(Progress)) Whole[T] {
+// opposite order. So an item that moved to another page meanwhile, or a page that the service leaves out, is noticed. Each request goes through try,
+// which may repeat it.
+func ReadWhole[T any](ctx context.Context, c *Client, m scrape.Typed[Page[T]], args Args, id func(T) string,
+	try func(ctx context.Context, request func(context.Context) error) error, progress func(Progress)) Whole[T] {
 	args = maps.Clone(args)
 	all := newReading[T]() // what any reading had
 	var last *wholeReading[T]
@@ -49,7 +45,14 @@ func ReadWhole[T any](ctx context.Context, m scrape.Typed[Page[T]], args Args, i
 			args["sortOrder"] = []string{Descending, "asc"}[n%2]
 		}
 		r := newReading[T]()
-		r.list.Err = r.read(ctx, m, args, id, func(ctx context.Context, path string) (jsontext.Value, error) { return fetch(ctx, m.Method, path, n) }, func() {
+		page := func(ctx context.Context, token string) (p Page[T], err error) {
+			err = try(ctx, func(ctx context.Context) (err error) {
+				p, err = getPage(ctx, c, m, args, 0, token)
+				return err
+			})
+			return p, err
+		}
+		r.list.Err = r.read(ctx, m, id, page, func() {
 			p := Progress{Reading: n, Pages: r.pages, Items: len(r.list.Items)}
 			if last != nil {
 				p.Before = last.pages
@@ -96,19 +99,11 @@ func (r *wholeReading[T]) restart() {
 }
 
 // read reads the list from its first page to its end.
-func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], args Args, id func(T) string,
-	fetch func(context.Context, string) (jsontext.Value, error), progress func()) error {
+func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], id func(T) string,
+	page func(ctx context.Context, token string) (Page[T], error), progress func()) error {
 	var at scrape.Place
-	page := func(ctx context.Context, token string) (p Page[T], err error) {
-		args["pageToken"], args["pageSize"] = token, min(m.MaxPageSize, MaxPageSize)
-		path, _, err := Request(m.Method, args)
-		if err != nil {
-			return p, &scrape.Error{Op: m.Op(), Outcome: scrape.Rejected, Err: err}
-		}
-		answer, err := fetch(ctx, path)
-		if err == nil {
-			err = wire.DecodeBytes(answer, &p)
-		}
+	ended, err := ReadPages(ctx, m.Op(), maxWholePages, &at, r.restart, func(ctx context.Context, token string) (Page[T], error) {
+		p, err := page(ctx, token)
 		for _, item := range p.Items {
 			if item.Err == nil {
 				r.list.Heights[id(item.Value)] = p.BlockHeight
@@ -116,8 +111,7 @@ func (r *wholeReading[T]) read(ctx context.Context, m scrape.Typed[Page[T]], arg
 		}
 		r.pages++
 		return p, err
-	}
-	ended, err := ReadPages(ctx, m.Op(), maxWholePages, &at, r.restart, page, func(items []Item[T]) (fresh int, done bool) {
+	}, func(items []Item[T]) (fresh int, done bool) {
 		before := len(r.known)
 		r.add(m.Method, items, id)
 		progress()
