@@ -84,7 +84,7 @@ var ErrNoData error = InputError{errors.New("no Data service configured: set AVA
 // Parse decodes and validates the environment.
 func (env Environment) Parse() (*Config, error) {
 	env = env.trimmed()
-	c := &checked{Config: &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}, env: env}
+	c := &checked{checks: checks{Config: &Config{Values: Values{Collectors: defaultCollectors(), Schedules: Schedules{}}}}, env: env}
 	c.problems = append(env.unknown(), env.decode(&c.Values)...)
 	if _, listed := env["NODES"]; !listed {
 		if c.DefaultNode = c.NodesFile == ""; !c.DefaultNode {
@@ -107,18 +107,34 @@ func (env Environment) Parse() (*Config, error) {
 	return c.Config, nil
 }
 
-// checked is a configuration while its values are checked together.
-type checked struct {
+// checks is a configuration with what is wrong in it.
+type checks struct {
 	*Config
-	env      Environment
 	problems []error
 }
 
-// note adds an error, which may be joined, about the variable of a field of Values.
-func (c *checked) note(field any, err error) {
+// note adds an error, which may be nil or joined, about the variable of a field of Values.
+func (c *checks) note(field any, err error) {
 	for _, err := range split(err) {
 		c.problems = append(c.problems, fmt.Errorf("%s: %w", c.variable(field), err))
 	}
+}
+
+// noteAt is note for an error in a file. The error may begin with a line.
+func (c *checks) noteAt(field any, place string, err error) {
+	for _, err := range split(err) {
+		separator := ": "
+		if strings.HasPrefix(err.Error(), "line ") {
+			separator = ", "
+		}
+		c.note(field, fmt.Errorf("%s%s%w", place, separator, err))
+	}
+}
+
+// checked is a configuration while its values are checked together.
+type checked struct {
+	checks
+	env Environment
 }
 
 // invalid reports whether there is an error about the variable of a field of Values.

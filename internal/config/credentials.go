@@ -81,7 +81,7 @@ func (r *reader) credentials(u *Upstreams, entries []httpEntry) {
 			return a
 		}
 		if h := entries[i].HTTP; h.OAuth2 != nil || h.ProxyURL.URL != nil || h.ProxyFromEnvironment {
-			r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy", file,
+			r.noteAt(&r.HTTPConfigFile, file, fmt.Errorf("%soauth2 and proxy settings are not supported for %s: remove them, and set HTTPS_PROXY to use a proxy",
 				entries[i].name(), name))
 		}
 		return access[i]
@@ -101,7 +101,7 @@ func (r *reader) credentials(u *Upstreams, entries []httpEntry) {
 		if i := find(name, false); i >= 0 {
 			u.HTTP[name] = &entries[i].HTTP
 			if entries[i].Host != "" {
-				r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %shost is not supported for %s: remove it", file, entries[i].name(), services[name]))
+				r.noteAt(&r.HTTPConfigFile, file, fmt.Errorf("%shost is not supported for %s: remove it", entries[i].name(), services[name]))
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func (r *reader) key(file string) string {
 	case err == nil && (key == "" || strings.ContainsFunc(key, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })):
 		err = errors.New("the file must contain only the key, on one line")
 	}
-	r.problem(&r.DataAPIKeyFile, err)
+	r.note(&r.DataAPIKeyFile, err)
 	return key
 }
 
@@ -173,12 +173,10 @@ func (r *reader) httpFile(file string) (entries []httpEntry) {
 	}
 	data, err := r.open(file)
 	if err != nil {
-		r.problem(&r.HTTPConfigFile, err)
+		r.note(&r.HTTPConfigFile, err)
 		return nil
 	}
-	for _, err := range split(decodeYAML(data, &entries, "write a list of entries: upstreams: [name, …], http_config: {…}")) {
-		r.problem(&r.HTTPConfigFile, at(file, err))
-	}
+	r.noteAt(&r.HTTPConfigFile, file, decodeYAML(data, &entries, "write a list of entries: upstreams: [name, …], http_config: {…}"))
 	for i := range entries {
 		entries[i].HTTP.SetDirectory(filepath.Dir(file))
 	}
@@ -188,7 +186,7 @@ func (r *reader) httpFile(file string) (entries []httpEntry) {
 // access reads the files of an entry.
 func (r *reader) access(file string, e *httpEntry) (a Access) {
 	before := len(r.problems)
-	problem := func(err error) { r.problem(&r.HTTPConfigFile, fmt.Errorf("%s: %s%w", file, e.name(), err)) }
+	problem := func(err error) { r.noteAt(&r.HTTPConfigFile, file, fmt.Errorf("%s%w", e.name(), err)) }
 	secret := func(text, path string) string {
 		if path == "" {
 			return text
@@ -279,11 +277,3 @@ var (
 	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 	wrongType    = regexp.MustCompile(`cannot unmarshal .*`)
 )
-
-// at adds the name of a file to an error that may begin with a line.
-func at(file string, err error) error {
-	if strings.HasPrefix(err.Error(), "line ") {
-		return fmt.Errorf("%s, %w", file, err)
-	}
-	return fmt.Errorf("%s: %w", file, err)
-}

@@ -78,12 +78,12 @@ var validationIDForm = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{40,60}$`)
 func (r *reader) validatorsFile(file string) (all []labelled) {
 	text, err := r.open(file)
 	if err != nil {
-		r.problem(&r.ValidatorsFile, err)
+		r.note(&r.ValidatorsFile, err)
 		return nil
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil || len(document.Content) > 0 && document.Content[0].Kind != yaml.MappingNode {
-		r.problem(&r.ValidatorsFile, fmt.Errorf("%s: %w", file, errors.Join(err, errors.New("write each validator as ID: {name: …, owner: …}"))))
+		r.note(&r.ValidatorsFile, fmt.Errorf("%s: %w", file, errors.Join(err, errors.New("write each validator as ID: {name: …, owner: …}"))))
 		return nil
 	}
 	if len(document.Content) == 0 {
@@ -109,9 +109,7 @@ func (r *reader) validatorsFile(file string) (all []labelled) {
 		if err == nil {
 			err = v.labels.check()
 		}
-		for _, err := range split(err) {
-			r.problem(&r.ValidatorsFile, fmt.Errorf("%s, line %d: %w", file, pairs[0].Line, err))
-		}
+		r.noteAt(&r.ValidatorsFile, fmt.Sprintf("%s, line %d", file, pairs[0].Line), err)
 		lines[id] = pairs[0].Line
 		all = append(all, v)
 	}

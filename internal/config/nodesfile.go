@@ -47,13 +47,11 @@ type listedNode struct {
 	place string
 }
 
-func (n listedNode) at(err error) error { return fmt.Errorf("%s: %w", n.place, err) }
-
 // nodesFile returns the nodes of a file in Prometheus' file_sd format, or of a URL in its http_sd format.
 func (r *reader) nodesFile(file string) (nodes []listedNode) {
 	if isURL(file) {
 		if err := checkNodesURL(file); err != nil {
-			r.problem(&r.NodesFile, err)
+			r.note(&r.NodesFile, err)
 			return nil
 		}
 	}
@@ -62,7 +60,7 @@ func (r *reader) nodesFile(file string) (nodes []listedNode) {
 		err = fmt.Errorf("%s: unknown format: use the extension .json, .yml or .yaml", file)
 	}
 	if err != nil {
-		r.problem(&r.NodesFile, err)
+		r.note(&r.NodesFile, err)
 		return nil
 	}
 	if isURL(file) || filepath.Ext(file) == ".json" {
@@ -73,16 +71,12 @@ func (r *reader) nodesFile(file string) (nodes []listedNode) {
 	if err == nil && groups == nil {
 		err = errors.New("line 1: the list is null: write [] for no nodes")
 	}
-	for _, err := range split(err) {
-		r.problem(&r.NodesFile, at(place(file), err))
-	}
+	r.noteAt(&r.NodesFile, place(file), err)
 	for _, g := range groups {
 		for _, target := range g.Targets {
 			n, err := g.node(resolved(target))
 			listed := listedNode{n, fmt.Sprintf("%s, line %d", place(file), target.Line)}
-			for _, err := range split(err) {
-				r.problem(&r.NodesFile, listed.at(err))
-			}
+			r.noteAt(&r.NodesFile, listed.place, err)
 			if err == nil {
 				nodes = append(nodes, listed)
 			}

@@ -59,7 +59,7 @@ func (w *Watch) Follow(name, what string, files func() []string, reload func() e
 }
 
 func (w *Watch) digestsOf(files []string) digests {
-	r := &reader{Config: w.config, contents: map[string]content{}}
+	r := &reader{checks: checks{Config: w.config}, contents: map[string]content{}}
 	for _, path := range files {
 		_, _ = r.open(path)
 	}

@@ -74,18 +74,18 @@ func ServiceNames() []string { return slices.Sorted(maps.Keys(services)) }
 // ReadUpstreams reads all files of nodes, validators, the watch list and credentials. The error joins all problems, each with its place and a remedy.
 // No error contains the content of a file with credentials.
 func (c *Config) ReadUpstreams() (Upstreams, error) {
-	r := &reader{Config: c, contents: map[string]content{}, tls: c.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
+	r := &reader{checks: checks{Config: c}, contents: map[string]content{}, tls: c.tls, used: map[httpconfig.TLSConfig]*tls.Config{}}
 	u := Upstreams{Nodes: slices.Clone([]Node(c.Nodes)), Services: map[string]Access{}, HTTP: map[string]*httpconfig.HTTPClientConfig{}}
 	u.Watch = r.watchlist()
 	reserved, taken := c.reservedNames(u.Watch), map[string]bool{}
 	for _, n := range c.Nodes {
-		r.problem(&c.Nodes, check(n, reserved))
+		r.note(&c.Nodes, check(n, reserved))
 		taken[n.Name] = true
 	}
 	for _, o := range c.Observers {
-		r.problem(&c.Observers, check(o, reserved))
+		r.note(&c.Observers, check(o, reserved))
 		if taken[o.Name] {
-			r.problem(&c.Observers, fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
+			r.note(&c.Observers, fmt.Errorf("duplicate name %q: a node has this name too: rename the observer", o.Name))
 		}
 		taken[o.Name], o.Observer = true, true
 		u.Nodes = append(u.Nodes, o)
@@ -98,9 +98,9 @@ func (c *Config) ReadUpstreams() (Upstreams, error) {
 	if c.NodesFile != "" {
 		for _, t := range r.nodesFile(c.NodesFile) {
 			if err := check(t.Node, reserved); err != nil {
-				r.problem(&c.NodesFile, t.at(err))
+				r.noteAt(&c.NodesFile, t.place, err)
 			} else if taken[t.Name] {
-				r.problem(&c.NodesFile, t.at(fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name)))
+				r.noteAt(&c.NodesFile, t.place, fmt.Errorf("duplicate node name %q: give each node its own group with the label node", t.Name))
 			}
 			taken[t.Name] = true
 			u.Nodes = append(u.Nodes, t.Node)
@@ -134,17 +134,9 @@ func check(n Node, reserved map[string]string) error {
 
 // reader is one pass over all files.
 type reader struct {
-	*Config
+	checks
 	contents  map[string]content
 	tls, used map[httpconfig.TLSConfig]*tls.Config
-	problems  []error
-}
-
-// problem adds an error, if there is one, about the variable of a field of Values.
-func (r *reader) problem(field any, err error) {
-	if err != nil {
-		r.problems = append(r.problems, fmt.Errorf("%s: %w", r.variable(field), err))
-	}
 }
 
 // content is the content of a file, or the error of reading it.

@@ -47,16 +47,12 @@ func (r *reader) watchlist() collector.Watchlist {
 	for _, s := range watchSections {
 		field := s.variable(&r.Values)
 		all, err := s.form.parse(nil, *field)
-		for _, err := range split(err) {
-			r.problem(field, err)
-		}
+		r.note(field, err)
 		items[s.name] = all
 	}
 	addresses := itemForm{value: evmForm, remedy: "write addresses, such as 0x1f… with 40 hex digits after 0x, or chain=0x1f…"}
 	messengers, err := addresses.parse(nil, r.ICMMessengers)
-	for _, err := range split(err) {
-		r.problem(&r.ICMMessengers, err)
-	}
+	r.note(&r.ICMMessengers, err)
 	if r.WatchFile != "" {
 		r.watchFile(items)
 	}
@@ -84,11 +80,11 @@ func (r *reader) watchlist() collector.Watchlist {
 		tokens = &r.WatchFile
 	}
 	if w.Tokens != nil && w.EVM == nil {
-		r.problem(tokens, errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
+		r.note(tokens, errors.New("no holder of a token is monitored: add the holders, such as 0x1f…, to AVAX_WATCH_ADDRESSES"))
 	}
 	for _, t := range w.Tokens { // with auto, the chain may be found later
 		if !r.Chains.Auto && !slices.ContainsFunc(r.Chains.List, func(c nodes.Chain) bool { return c.Name == t.Chain }) {
-			r.problem(tokens, fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
+			r.note(tokens, fmt.Errorf("\"%s/%s/%s\": AVAX_CHAINS has no chain %q: add it there", t.Chain, t.Contract, t.ID, t.Chain))
 		}
 	}
 	return w
@@ -116,7 +112,7 @@ func (r *reader) checkNetwork(w collector.Watchlist) {
 		case strings.Contains(r.WatchDelegators, a):
 			field = &r.WatchDelegators
 		}
-		r.problem(field, fmt.Errorf("%q is an address of %s, but %s is of %s: write an address of %s", a, of, source, network, network))
+		r.note(field, fmt.Errorf("%q is an address of %s, but %s is of %s: write an address of %s", a, of, source, network, network))
 	}
 }
 
@@ -124,16 +120,14 @@ func (r *reader) checkNetwork(w collector.Watchlist) {
 func (r *reader) watchFile(items map[string][]collector.Item) {
 	text, err := r.open(r.WatchFile)
 	if err != nil {
-		r.problem(&r.WatchFile, err)
+		r.note(&r.WatchFile, err)
 		return
 	}
 	var sections map[string]yaml.Node
-	for _, err := range split(decodeYAML(text, &sections, watchForm)) {
-		r.problem(&r.WatchFile, at(r.WatchFile, err))
-	}
+	r.noteAt(&r.WatchFile, r.WatchFile, decodeYAML(text, &sections, watchForm))
 	for section, n := range sections {
 		wrong := func(line int, format string, args ...any) {
-			r.problem(&r.WatchFile, fmt.Errorf("%s, line %d: %s: %w", r.WatchFile, line, section, fmt.Errorf(format, args...)))
+			r.noteAt(&r.WatchFile, r.WatchFile, fmt.Errorf("line %d: %s: %w", line, section, fmt.Errorf(format, args...)))
 		}
 		known := slices.IndexFunc(watchSections, func(s watchSection) bool { return s.name == section })
 		switch {
