@@ -35,7 +35,6 @@ const (
 	opRewards   = "GET /v1/networks/{network}/rewards"
 	opBlock     = "GET /v1/chains/{chainId}/blocks/{blockId}"
 	opMessages  = "GET /v1/icm/addresses/{address}/messages"
-	opSubnet    = "GET /v1/networks/{network}/subnets/{subnetId}"
 	opBalance   = "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative"
 	opSignature = "GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash}"
 )

@@ -110,7 +110,9 @@ func highest(expr string) string { return expr + " and topk(10, " + atEnd(expr) 
 
 // atEnd evaluates every selector of the expression at the end of the time range. A series that ended before counts with its last
 // value. A selector is one of our names with its matchers.
-func atEnd(expr string) string { return ours.ReplaceAllString(expr, "last_over_time($0[$$__range] @ end())") }
+func atEnd(expr string) string {
+	return ours.ReplaceAllString(expr, "last_over_time($0[$$__range] @ end())")
+}
 
 var ours = regexp.MustCompile(`avax[a-z0-9_:]*(\{[^}]*\})?`)
 

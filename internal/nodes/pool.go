@@ -81,9 +81,6 @@ func (p *Pool) SetNodes(all []*Node) {
 	p.count()
 }
 
-// HasNode reports whether a node has this name.
-func (p *Pool) HasNode(name string) bool { return named(p.Nodes(), name) }
-
 func named(all []*Node, name string) bool {
 	return slices.ContainsFunc(all, func(n *Node) bool { return n.Name() == name })
 }

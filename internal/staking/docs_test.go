@@ -56,7 +56,7 @@ type example struct {
 	stake   uint64
 	set     []staking.Validator
 	meter   staking.Meter
-	members []staking.Member
+	members []member
 
 	conversion map[string]float64 // K of each network
 }
@@ -91,7 +91,7 @@ func (e *example) read(word string, args []string) string {
 	case "reading":
 		e.meter.Add(staking.Reading{At: e.time("2026-10-01T" + plain[0] + "Z"), Balance: e.whole(plain[1])})
 	case "member":
-		e.members = append(e.members, staking.Member{ID: plain[0], Weight: e.whole(named["weight"]), Up: slices.Contains(plain, "up")})
+		e.members = append(e.members, member{plain[0], e.whole(named["weight"]), slices.Contains(plain, "up")})
 
 	case "requirement":
 		var helicon *time.Time

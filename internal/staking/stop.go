@@ -7,23 +7,8 @@ import (
 	"time"
 )
 
-// Member is a validator of any set, of which only the weight counts. A Validator of an L1 also has a balance and a period.
-type Member struct {
-	ID     string
-	Weight uint64
-	Up     bool // whether the validator is active and connected
-}
-
 // Weights are sums over a set: Up is the weight that is active and connected, Total is all weight.
 type Weights struct{ Up, Total uint64 }
-
-// Without returns the share of all weight that stays up when member m stops. It is 0 for a set without weight.
-func (w Weights) Without(m Member) float64 {
-	if m.Up {
-		w.Up -= m.Weight
-	}
-	return Share(w.Up, w.Total)
-}
 
 // IsolatedBy returns the nodes that are connected to less than half of the stake, if more than half of the others are connected to at least
 // two thirds: then they have a problem of their own, and what they report about others does not count.
@@ -76,7 +61,7 @@ func (all SetViews) WithoutStopped(names []string, ids map[string]bool) SetViews
 func (all SetViews) Isolated() map[string]string {
 	connected, ids := map[string]float64{}, map[string]string{}
 	for _, v := range all {
-		connected[v.By] = v.Sum.Without(Member{})
+		connected[v.By] = Share(v.Sum.Up, v.Sum.Total)
 		ids[v.By] = v.ID
 	}
 	alone := IsolatedBy(connected)

@@ -14,32 +14,36 @@ import (
 func TestWithoutIsExactAtTheQuorum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fifth := rapid.Uint64Range(1, math.MaxUint64/5).Draw(t, "a fifth")
-		set := []staking.Member{{"a", 4 * fifth, true}, {"b", fifth, true}}
+		set := []member{{"a", 4 * fifth, true}, {"b", fifth, true}}
 		if got := without(set, "b"); got != staking.Quorum {
 			t.Fatalf("%v left", got)
 		}
 	})
 }
 
-// sumOf sums the weights of a set.
-func sumOf(set []staking.Member) (w staking.Weights) {
+// member is a validator of a set.
+type member struct {
+	id     string
+	weight uint64
+	up     bool
+}
+
+// seen is a set as an observer sees it.
+func seen(set []member) staking.StopSet {
+	v := staking.SetView{By: "observer", Up: map[string]uint64{}}
 	for _, m := range set {
-		w.Total += m.Weight
-		if m.Up {
-			w.Up += m.Weight
+		if v.Sum.Total += m.weight; m.up {
+			v.Sum.Up += m.weight
+			v.Up[m.id] = m.weight
 		}
 	}
-	return w
+	return staking.StopSet{Views: staking.SetViews{v}}
 }
 
 // without returns the share that stays up after the member with this ID stops.
-func without(set []staking.Member, id string) (share float64) {
-	for _, m := range set {
-		if m.ID == id {
-			return sumOf(set).Without(m)
-		}
-	}
-	return sumOf(set).Without(staking.Member{})
+func without(set []member, id string) (share float64) {
+	share, _ = seen(set).After([]string{id}, nil, time.Time{})
+	return share
 }
 
 func TestIsolatedNodesSeeLessThanHalfWhileMostOthersSeeTwoThirds(t *testing.T) {
