@@ -33,7 +33,7 @@ func Compiled(name string, o Options) (*compile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := compile.Rules(source, compile.Options{Owners: o.Labels})
+	f, err := compile.Rules(source, o.Labels...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

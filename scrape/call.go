@@ -78,7 +78,7 @@ func (u *Upstream) send(ctx context.Context, r request, release func()) (any, er
 	outcome = OutcomeOf(err)
 	u.metrics.ended(r.op, outcome, took)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		u.refused.Store(new(time.Now()))
+		u.refused.set(time.Now())
 	}
 	if outcome != LocalLimit {
 		u.ended(outcome)

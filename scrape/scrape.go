@@ -87,9 +87,9 @@ type Upstream struct {
 	limiter   limiter
 	answers   answers
 	unhealthy atomic.Bool
-	answered  atomic.Pointer[time.Time] // time of the last answer; see Answered
-	refused   atomic.Pointer[time.Time] // see Refused
-	succeeded atomic.Pointer[time.Time] // time of the last result; see Succeeded
+	answered  moment // see Answered
+	refused   moment // see Refused
+	succeeded moment // see Succeeded
 
 	renewing sync.Mutex // locked while access is replaced
 	access   atomic.Pointer[access]
@@ -145,28 +145,25 @@ func (u *Upstream) Name() string { return u.options.Name }
 func (u *Upstream) Healthy() bool { return !u.unhealthy.Load() }
 
 // Answered returns the time of the upstream's last answer, which may be an error. Before the first answer the time is zero.
-func (u *Upstream) Answered() time.Time {
-	if at := u.answered.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
-}
+func (u *Upstream) Answered() time.Time { return u.answered.get() }
 
 // Refused returns when the upstream last refused a connection: no process listened there. Before that the time is zero.
-func (u *Upstream) Refused() time.Time {
-	if at := u.refused.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
-}
+func (u *Upstream) Refused() time.Time { return u.refused.get() }
 
 // Succeeded returns the time of the last call with a result. Before the first one the time is zero. A gateway answers, with errors, even if
 // none of its nodes does.
-func (u *Upstream) Succeeded() time.Time {
-	if at := u.succeeded.Load(); at != nil {
-		return *at
+func (u *Upstream) Succeeded() time.Time { return u.succeeded.get() }
+
+// moment is the time of the last event of a kind.
+type moment struct{ at atomic.Pointer[time.Time] }
+
+func (m *moment) set(to time.Time) { m.at.Store(&to) }
+
+func (m *moment) get() (at time.Time) {
+	if last := m.at.Load(); last != nil {
+		at = *last
 	}
-	return time.Time{}
+	return at
 }
 
 // ended updates Healthy and Answered after a request. The caller does not call it with LocalLimit or after a cancellation,
@@ -175,9 +172,9 @@ func (u *Upstream) ended(outcome Outcome) {
 	good := answered(outcome)
 	if good {
 		now := time.Now()
-		u.answered.Store(&now)
+		u.answered.set(now)
 		if outcome == OK {
-			u.succeeded.Store(&now)
+			u.succeeded.set(now)
 		}
 	}
 	if u.unhealthy.Swap(!good) == good && u.options.Changed != nil {

@@ -28,7 +28,7 @@ rules:
 
 func compiled(t *testing.T, source string, owners ...string) (*File, error) {
 	t.Helper()
-	return Rules(fstest.MapFS{"0.yml": {Data: []byte(source)}}, Options{Owners: owners})
+	return Rules(fstest.MapFS{"0.yml": {Data: []byte(source)}}, owners...)
 }
 
 // last returns the rule at the end of the source.
@@ -233,7 +233,7 @@ rules:
   - {alert: AvaxLatePage, about: l1, severity: page, expr: 'avax:read == 2', for: 10m, summary: s, description: d, impact: i, action: a}
 `)}, "1.yml": {Data: []byte("group: slow\ninterval: 1m\n")}}
 	var got []string
-	for _, g := range must.Get(Rules(source, Options{}))(t).Groups {
+	for _, g := range must.Get(Rules(source))(t).Groups {
 		got = append(got, g.Name+":")
 		for _, r := range g.Rules {
 			got = append(got, r.Record+r.Alert)

@@ -18,14 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Options select what is added to the rules.
-type Options struct {
-	// Owners are labels that the operator gives to nodes and validators, such as owner. Each alert gets them.
-	Owners []string
-	// Unpaced leaves each rule in the group of its subject, however often it is evaluated.
-	Unpaced bool
-}
-
 // File is a rule file of Prometheus.
 type File struct {
 	Head   string // comment
@@ -42,6 +34,7 @@ type Group struct {
 // Rule is a rule of Prometheus.
 type Rule struct {
 	rulefmt.Rule
+	Subject  string // group of the source
 	Comment  string // lines above the rule
 	KeepNote string // why it keeps firing
 
@@ -160,18 +153,19 @@ func value(mapping *yaml.Node, key string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// Rules compiles the files of a directory. The comment at the head of the first one is that of the rules.
-func Rules(source fs.FS, o Options) (*File, error) {
+// Rules compiles the files of a directory. The comment at the head of the first one is that of the rules. owners are labels that the operator gives to
+// nodes and validators, such as owner: each alert gets them.
+func Rules(source fs.FS, owners ...string) (*File, error) {
 	files, err := read(source)
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{Options: o, records: map[*entry]parser.Expr{}, files: files}
+	c := &compiler{owners: owners, records: map[*entry]parser.Expr{}, files: files}
 	var records []record
 	for _, f := range files {
 		for i := range f.Rules {
 			if e := &f.Rules[i]; e.Record != "" {
-				expr, err := expression{owners: o.Owners}.translate(e.Expr)
+				expr, err := expression{owners: owners}.translate(e.Expr)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", e.Record, err)
 				}
@@ -192,21 +186,22 @@ func Rules(source fs.FS, o Options) (*File, error) {
 			}
 			g.Rules = append(g.Rules, rules...)
 			if e.Record == labelsOf {
-				g.Rules = append(g.Rules, ownerRules(o.Owners)...)
+				g.Rules = append(g.Rules, ownerRules(owners)...)
 			}
+		}
+		for i := range g.Rules {
+			g.Rules[i].Subject = f.Group
 		}
 		compiled.Groups = append(compiled.Groups, g)
 	}
 	compiled.Groups[0].Rules = slices.Concat(c.thresholds, compiled.Groups[0].Rules)
-	if !o.Unpaced {
-		compiled.Groups = pace(compiled.Groups, namedEffects(files))
-	}
+	compiled.Groups = pace(compiled.Groups, namedEffects(files))
 	return compiled, nil
 }
 
 // compiler compiles entries in their order.
 type compiler struct {
-	Options
+	owners     []string
 	files      []file
 	thresholds []Rule
 	records    map[*entry]parser.Expr
@@ -243,7 +238,7 @@ func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 			}
 			c.threshold(bar, t.Bar, t.barNote)
 		}
-		r, err := c.alert(t, expression{bar: matchers(bar), clears: t.Clears, owners: c.Owners})
+		r, err := c.alert(t, expression{bar: matchers(bar), clears: t.Clears, owners: c.owners})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", strings.TrimSpace(t.Severity+" "+t.Within), err)
 		}
@@ -275,13 +270,13 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		expr = x.continues(expr, ends, sortedKeys(r.Labels))
 	}
 	for _, subject := range kind.leaves {
-		expr = unlessLeft(expr, subject, slices.Concat(c.Owners, kind.leaves, kind.others))
+		expr = unlessLeft(expr, subject, slices.Concat(c.owners, kind.leaves, kind.others))
 	}
 	if err != nil {
 		return r, err
 	}
 	r.Expr = layout(expr)
-	r.own(c.Owners)
+	r.own(c.owners)
 	if t.For != "" {
 		r.For, err = model.ParseDuration(t.For)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"math"
 	"regexp"
 	"slices"
@@ -13,18 +12,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts/compile"
 )
 
-// groups are the groups of both rules files, by subject: as in their source.
-var groups = func() (all []compile.Group) {
+// rules are those of both rules files.
+var rules = func() (all []compile.Rule) {
 	for _, name := range []string{alerts.RulesFile, alerts.CompanionFile} {
-		source, err := fs.Sub(alerts.Source, "source/"+name)
+		compiled, err := alerts.Compiled(name, alerts.Options{})
 		if err != nil {
 			fatal("alerts: %v", err)
 		}
-		compiled, err := compile.Rules(source, compile.Options{Unpaced: true})
-		if err != nil {
-			fatal("alerts: %v", err)
+		for _, g := range compiled.Groups {
+			all = append(all, g.Rules...)
 		}
-		all = append(all, compiled.Groups...)
 	}
 	return all
 }()
@@ -39,13 +36,11 @@ func bar(alert, severity string, within ...string) float64 {
 }
 
 func threshold(alert, severity string, within ...string) (v float64, found bool) {
-	for _, g := range groups {
-		for _, r := range g.Rules {
-			if r.Record == "avax:threshold" && r.Labels["alert"] == alert && r.Labels["needs"] == "" &&
-				(severity == "" || r.Labels["severity"] == severity) &&
-				(len(within) == 0 || r.Labels["within"] == within[0]) {
-				return product(r.Expr), true
-			}
+	for _, r := range rules {
+		if r.Record == "avax:threshold" && r.Labels["alert"] == alert && r.Labels["needs"] == "" &&
+			(severity == "" || r.Labels["severity"] == severity) &&
+			(len(within) == 0 || r.Labels["within"] == within[0]) {
+			return product(r.Expr), true
 		}
 	}
 	return math.NaN(), false
@@ -121,20 +116,18 @@ func alert(names ...string) string {
 	return `alertname=~"` + strings.Join(names, "|") + `"`
 }
 
-// alertsOf returns the alerts of the groups whose name has one of the prefixes.
+// alertsOf returns the alerts of the subjects that have one of the prefixes, sorted.
 func alertsOf(prefixes ...string) (found []string) {
-	for _, g := range groups {
-		for _, r := range g.Rules {
-			if r.Alert != "" && !slices.Contains(found, r.Alert) &&
-				slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(g.Name, p) }) {
-				found = append(found, r.Alert)
-			}
+	for _, r := range rules {
+		if r.Alert != "" && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(r.Subject, p) }) {
+			found = append(found, r.Alert)
 		}
 	}
 	if len(found) == 0 {
-		fatal("the rules have no alert in the groups %s", prefixes)
+		fatal("the rules have no alert about %s", prefixes)
 	}
-	return found
+	slices.Sort(found)
+	return slices.Compact(found)
 }
 
 // everyAlert matches the alert names of both rules files. Other rules may share the companion's prefixes, but not the
