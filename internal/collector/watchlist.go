@@ -49,15 +49,6 @@ func Values(items []Item) (values []string) {
 	return values
 }
 
-// valueOf returns the value of the item with this name.
-func valueOf(items []Item, name string) (value string, found bool) {
-	i := slices.IndexFunc(items, func(i Item) bool { return i.Name == name })
-	if i < 0 {
-		return "", false
-	}
-	return items[i].Value, true
-}
-
 func (w Watchlist) ValidatorItems() []Item { return Unnamed(w.Validators.IDs...) }
 func (w Watchlist) AddressItems() []Item   { return w.Addresses }
 func (w Watchlist) DelegatorItems() []Item { return w.Delegators }
@@ -69,8 +60,10 @@ func (w Watchlist) SignatureItems() []Item { return w.Signatures }
 // Delegator returns the address of the delegator with this name. A reload may have removed it while its run is in progress: then the address is
 // empty.
 func (w Watchlist) Delegator(name string) string {
-	address, _ := valueOf(w.Delegators, name)
-	return address
+	if i := slices.IndexFunc(w.Delegators, func(i Item) bool { return i.Name == name }); i >= 0 {
+		return w.Delegators[i].Value
+	}
+	return ""
 }
 
 // Validators selects the monitored validators of the primary network. If both fields are zero, these are the

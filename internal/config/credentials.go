@@ -59,10 +59,13 @@ func (e *httpEntry) name() string { return "upstreams [" + strings.Join(e.Upstre
 
 // matches reports whether the entry is for an upstream.
 func (e *httpEntry) matches(name string, own bool) bool {
-	return slices.ContainsFunc(e.Upstreams, func(pattern string) bool {
-		match, _ := path.Match(pattern, name)
-		return pattern == name || own && match
-	})
+	return slices.ContainsFunc(e.Upstreams, func(pattern string) bool { return isFor(pattern, name, own) })
+}
+
+// isFor reports whether a pattern is for an upstream.
+func isFor(pattern, name string, own bool) bool {
+	match, _ := path.Match(pattern, name)
+	return pattern == name || own && match
 }
 
 // credentials reads the file of credentials and the API key, and sets what each upstream uses.
@@ -122,7 +125,7 @@ func unused(entries []httpEntry, nodes []Node) (patterns []string) {
 	use := func(name string, own bool) {
 		for i, e := range entries {
 			for _, pattern := range e.Upstreams {
-				if match, _ := path.Match(pattern, name); pattern == name || own && match {
+				if isFor(pattern, name, own) {
 					used[fmt.Sprint(i, pattern)] = true
 				}
 			}

@@ -3,9 +3,9 @@ package testworld
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"math/big"
-	"slices"
 	"strings"
+
+	"github.com/avax-exporter/avax-exporter/scrape/cb58"
 )
 
 // Wallet returns a valid address of the P-Chain, without its chain: 20 bytes that repeat one byte. The prefix is that of the network, such as
@@ -53,20 +53,10 @@ func Wallet(prefix string, of byte) string {
 
 // CB58 returns a valid ID with a prefix, which depends on a number: of 20 bytes after NodeID-, else of 32 bytes.
 func CB58(prefix string, of int) string {
-	const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(of)))
 	b := seed[:]
 	if prefix != "" {
 		b = seed[:20]
 	}
-	b[0] |= 0x80 // no leading zeros
-	sum := sha256.Sum256(b)
-	value := new(big.Int).SetBytes(append(slices.Clone(b), sum[28:]...))
-	var text []byte
-	for digit := new(big.Int); value.Sign() > 0; {
-		value.DivMod(value, big.NewInt(58), digit)
-		text = append(text, digits[digit.Int64()])
-	}
-	slices.Reverse(text)
-	return prefix + string(text)
+	return prefix + cb58.Encode(b)
 }
