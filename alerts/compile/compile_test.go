@@ -113,6 +113,9 @@ func TestTextsMean(t *testing.T) {
 		"<range avax:name{node, chain; x=\"y\"} by node>.<end>": inSite("{{ range query (printf `avax:name{%snode=%q,chain=%q,x=\"y\"}` $site $labels.node $labels.chain) | sortByLabel \"node\" }}.{{ end }}"),
 		"<if avax:name{site}>x<end>":                            inSite("{{ if query (printf `avax:name{%s}` $site) }}x{{ end }}"),
 		"<with avax:all>x<end>":                                 "{{ with query `avax:all` }}x{{ end }}",
+		"<if avax:name{site} > 0>x<end>":                        inSite("{{ if query (printf `avax:name{%s} > 0` $site) }}x{{ end }}"),
+		"<node or instance>":                                    "{{ or $labels.node $labels.instance }}",
+		"<with avax:all><first name><end>":                      "{{ with query `avax:all` }}{{ . | sortByLabel \"name\" | first | label \"name\" }}{{ end }}",
 	} {
 		if got := last(t, alertAround+"    expr: avax:merged\n    impact: '"+source+"'\n").Annotations["impact"]; got != want {
 			t.Errorf("%s means\n%s, want\n%s", source, got, want)

@@ -22,7 +22,7 @@ var words = map[string]string{
 	"duration": `{{ $value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
 	"time":     `{{ $value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
 
-	// Of the first result of a query; <its LABEL> is a label of one result.
+	// Of the first result of a query; <its LABEL> is a label of one result, and <first LABEL> that of the first one by this label.
 	"its number":        `{{ . | first | value | printf "%.0f"` + thousands + ` }}`,
 	"its exact percent": `{{ . | first | value | humanizePercentage | reReplaceAll "%" " %" }}`,
 	"its percent":       `{{ . | first | value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
@@ -43,21 +43,20 @@ var words = map[string]string{
 
 	"reward of node":      `<with avax:reward_at_risk_avax{node}> of <its number> AVAX<end>`,
 	"reward of validator": `<with avax:reward_at_risk_avax{node_id}> of <its number> AVAX<end>`,
-	"first node":          `{{ . | sortByLabel "node" | first | label "node" }}`,
-	"first name":          `{{ . | sortByLabel "name" | first | label "name" }}`,
-	"first symbol":        `{{ . | first | label "symbol" }}`,
 
 	"else": `{{ else }}`,
 	"end":  `{{ end }}`,
 }
 
 // unique are labels whose values no two sites share: a query by one of them needs no labels of the site.
-var unique = []string{"node_id", "validation_id", "tx_id", "address"}
+var unique = []string{"node_id", "validation_id", "subnet_id", "tx_id", "address", "job"}
 
 var (
-	word      = regexp.MustCompile(`<([a-z][^<>]*)>`)
+	word      = regexp.MustCompile(`<([a-z](?: [<>] |[^<>])*)>`) // a query may compare
 	condition = regexp.MustCompile(`^if ([a-z_]+)$`)
+	either    = regexp.MustCompile(`^([a-z_]+) or ([a-z_]+)$`)
 	its       = regexp.MustCompile(`^its ([a-z_]+)$`)
+	first     = regexp.MustCompile(`^first ([a-z_]+)$`)
 	query     = regexp.MustCompile(`^(if|with|range) (.+?)(?: by ([a-z_]+))?$`)
 	filled    = regexp.MustCompile(`\{([a-z_]+(?:, ?[a-z_]+)*)(?:; ([^}]*))?\}`)
 	label     = regexp.MustCompile(`^[a-zA-Z_]+$`)
@@ -89,8 +88,14 @@ func (x expression) text(text string) (string, error) {
 			if m := condition.FindStringSubmatch(inner); m != nil {
 				return "{{ if $labels." + m[1] + " }}"
 			}
+			if m := either.FindStringSubmatch(inner); m != nil {
+				return "{{ or $labels." + m[1] + " $labels." + m[2] + " }}"
+			}
 			if m := its.FindStringSubmatch(inner); m != nil {
 				return "{{ . | label \"" + m[1] + "\" }}"
+			}
+			if m := first.FindStringSubmatch(inner); m != nil {
+				return "{{ . | sortByLabel \"" + m[1] + "\" | first | label \"" + m[1] + "\" }}"
 			}
 			if m := query.FindStringSubmatch(inner); m != nil {
 				sorted := ""
