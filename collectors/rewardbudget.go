@@ -52,7 +52,7 @@ var rewardBudget = &collector.Spec{
 	Help:          "Whether the monitored validators will get their reward, and how much downtime they may still have.",
 	Calls:         []string{"info.peers", "info.getNodeID", "info.upgrades", "platform.getCurrentValidators"},
 	Every:         time.Minute,
-	EveryFor:      collector.MonitoredPeriod,
+	RareIfAll:     true,
 	ReusesAnswers: true,
 	Families: []*metric.Family{
 		validatorRequirement, validatorDowntimeBudget, validatorDowntimeUsed, validatorDowntimeUncertainty, validatorReachable, validatorReachableAt,

@@ -54,7 +54,7 @@ var validators = &collector.Spec{
 	Help:          "Period, stake and rewards of the monitored validators, from the P-Chain.",
 	Calls:         []string{"platform.getCurrentValidators", "info.getNodeID"},
 	Every:         time.Minute,
-	EveryFor:      collector.MonitoredPeriod,
+	RareIfAll:     true,
 	ReusesAnswers: true, // validator_views makes the same calls
 	Families: []*metric.Family{
 		validatorPresent, validatorStart, validatorEnd, validatorPeriodEnd, validatorNextPeriod, validatorAutoCompound, validatorAuthority, validatorRestaked,

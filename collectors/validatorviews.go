@@ -20,12 +20,12 @@ var (
 )
 
 var validatorViews = &collector.Spec{
-	Name:     "validator_views",
-	Help:     "Uptime and connection of the monitored validators, as observed by up to 25 of your nodes and by all observers.",
-	Calls:    []string{"platform.getCurrentValidators", "info.getNodeID", "info.peers"},
-	Every:    time.Minute,
-	EveryFor: collector.MonitoredPeriod,
-	Families: []*metric.Family{validatorUptime, validatorConnected},
+	Name:      "validator_views",
+	Help:      "Uptime and connection of the monitored validators, as observed by up to 25 of your nodes and by all observers.",
+	Calls:     []string{"platform.getCurrentValidators", "info.getNodeID", "info.peers"},
+	Every:     time.Minute,
+	RareIfAll: true,
+	Families:  []*metric.Family{validatorUptime, validatorConnected},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
 		jobs, count := collector.Per(collector.NodesAndObservers, collectViews)(ups), len(ups.Nodes())
 		return slices.Delete(jobs, min(count, maxViews), count)

@@ -22,8 +22,8 @@ type Spec struct {
 	Calls []string
 	// Every is the default period. The configuration may replace it with a cron expression.
 	Every time.Duration
-	// EveryFor, if set, replaces Every: the default period depends on the monitored validators.
-	EveryFor func(Validators) time.Duration
+	// RareIfAll makes FullSetEvery the default period if all validators are monitored.
+	RareIfAll bool
 	// ReusesAnswers sets the maximum age of answers that a run may share with other collectors: nine tenths of a period if true, half a
 	// period if false. Set it if other collectors make the same calls to every node.
 	ReusesAnswers bool
@@ -49,8 +49,8 @@ type Spec struct {
 
 // Period returns the default period for these monitored validators.
 func (s *Spec) Period(v Validators) time.Duration {
-	if s.EveryFor != nil {
-		return s.EveryFor(v)
+	if s.RareIfAll && v.All {
+		return FullSetEvery
 	}
 	return s.Every
 }

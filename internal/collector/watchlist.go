@@ -3,7 +3,6 @@ package collector
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // Watchlist lists what is monitored in addition to nodes and chains.
@@ -71,15 +70,6 @@ func (w Watchlist) Delegator(name string) string {
 type Validators struct {
 	All bool
 	IDs []string
-}
-
-// MonitoredPeriod returns the period of collectors that request the monitored validators. It is FullSetEvery if all
-// validators are monitored.
-func MonitoredPeriod(v Validators) time.Duration {
-	if v.All {
-		return FullSetEvery
-	}
-	return time.Minute
 }
 
 // Token is a monitored NFT.
