@@ -39,7 +39,7 @@ func (g Gap) Text(now time.Time) string {
 	return g.since(now) + ", because " + g.Err.Error()
 }
 
-// Gaps returns the jobs without valid samples, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
+// Gaps returns the jobs without samples that count, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
 func (st *Status) Gaps() (gaps []Gap) {
 	for _, j := range st.Jobs {
 		if n := st.nodeByName[j.Last.Target.Node]; n != nil && n.Down() {
@@ -54,11 +54,18 @@ func (st *Status) Gaps() (gaps []Gap) {
 }
 
 func (st *Status) gapOf(j *metric.Job) (Gap, bool) {
-	if st.At.Before(j.Good.Until) || errors.Is(j.Last.Err, metric.ErrNotOffered) {
+	if st.At.Before(j.Good.Until) && st.voices.count(j.Good) || errors.Is(j.Last.Err, metric.ErrNotOffered) {
 		return Gap{}, false
 	}
-	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Collector, j.Last.Target, j.Good.At, j.Last.Err}, true
+	err := j.Last.Err
+	if !st.voices.count(&j.Last) {
+		err = errBefore
+	}
+	return Gap{j.Last.Collector + " of " + j.Last.Target.String(), j.Last.Collector, j.Last.Target, j.Good.At, err}, true
 }
+
+// errBefore is the error of a collector that has not run since its node answers again.
+var errBefore = errors.New("the node answers again, and the collector has not run since")
 
 // unread returns the state of a target without a sample of a family.
 func (st *Status) unread(about func(metric.Target) bool, f family) State {

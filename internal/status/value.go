@@ -77,7 +77,7 @@ type chunk struct {
 func samplesAt(jobs []*metric.Job, now time.Time, only ...family) samples {
 	all, voices := samples{}, voicesOf(jobs, now)
 	for _, j := range jobs {
-		if !voices.count(j) {
+		if !voices.count(j.Good) {
 			continue
 		}
 		chunks := j.Fresh(now)

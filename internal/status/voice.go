@@ -32,9 +32,9 @@ func voicesOf(jobs []*metric.Job, now time.Time) voices {
 	return since
 }
 
-// count reports whether the samples of a job count. What a probe says always does. The run that sees a change ends after it.
-func (v voices) count(j *metric.Job) bool {
-	return !j.Good.Facts.Since.IsZero() || !j.Good.At.Add(j.Good.Took).Before(v[j.Last.Target.Node])
+// count reports whether a run of a job counts. What a probe says always does. The run that sees a change ends after it.
+func (v voices) count(r *metric.Run) bool {
+	return !r.Facts.Since.IsZero() || !r.At.Add(r.Took).Before(v[r.Target.Node])
 }
 
 // lag is how far a chain of one node is behind what others have reached.

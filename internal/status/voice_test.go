@@ -101,6 +101,31 @@ func TestVoicesFromBeforeASilenceDoNotCount(t *testing.T) {
 	}
 }
 
+// A node that answers again is not well before each collector has asked it again, and says which has not.
+func TestNodeIsNotWellBeforeItIsAskedAgain(t *testing.T) {
+	all := []string{"bootstrap", "health", "identity", "heads", "peers"}
+	for _, late := range append(all, "none") {
+		up := run(t, "up", `avax_node_up{node="a"} 1`)
+		up.Target.Node, up.At, up.Facts.Since = "a", now.Add(-10*time.Second), now.Add(-20*time.Second)
+		runs := []metric.Run{up}
+		for _, collector := range all {
+			r := run(t, collector, "")
+			if r.Target.Node = "a"; collector != late {
+				r.At = now.Add(-5 * time.Second)
+			}
+			runs = append(runs, r)
+		}
+		st := at(now, nil, runs...)
+		want, gaps := Note, 1
+		if late == "none" {
+			want, gaps = Well, 0
+		}
+		if s := st.Nodes[0].State; s.Severity != want || len(st.Gaps()) != gaps || want == Note && (!strings.Contains(s.Text, late) || !strings.Contains(s.Err.Error(), "answers again")) {
+			t.Errorf("%s has not run since: %+v, %v", late, s, st.Gaps())
+		}
+	}
+}
+
 // A node whose last answers to users were wrong does not serve. One that was slow or failed once does.
 func TestNodeWithWrongAnswersDoesNotServe(t *testing.T) {
 	for outcome, serves := range map[string]bool{"wrong": false, "timeout": true, "no_state": true} {
