@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/demo"
@@ -200,6 +201,7 @@ type episode struct {
 	group        string    // of its notification
 	began, ended time.Time // ended is zero while it fires
 	notified     time.Time // the first notification; zero if there was none, because another alert suppresses it
+	since        time.Time // the begin of the fault as the notification says it
 	summary      string    // in that notification
 }
 
@@ -303,6 +305,7 @@ func (w *world) record(t *testing.T) {
 	for _, a := range received[w.seen:] {
 		if e := find(a.Labels); e != nil && a.Status == "firing" && e.notified.IsZero() {
 			e.notified, e.group, e.summary = a.At, a.Group, a.Annotations["summary"]
+			e.since = alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)
 		}
 	}
 	w.seen = len(received)
@@ -360,14 +363,14 @@ func (i incident) run(t *testing.T) outcome {
 	t.Logf("checked %d pages for one fault, and %d times with /alerts", checked, compared)
 	t.Logf("status page: %s", strings.Join(o.shown, " | "))
 	for _, e := range o.episodes {
-		notified, ended := "-", "-"
+		notified, since, ended := "-", "-", "-"
 		if !e.notified.IsZero() {
-			notified = e.notified.Sub(o.at).Round(time.Second).String()
+			notified, since = e.notified.Sub(o.at).Round(time.Second).String(), e.since.Sub(o.at).Round(time.Second).String()
 		}
 		if !e.fires() {
 			ended = e.ended.Sub(o.recovered).Round(time.Second).String()
 		}
-		t.Logf("fires %8s, sent %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, ended, e)
+		t.Logf("fires %8s, sent %8s, since %8s, ends %8s: %s", e.began.Sub(o.at).Round(time.Second), notified, since, ended, e)
 	}
 	i.counts(t, o.episodes)
 	for _, e := range o.episodes {
