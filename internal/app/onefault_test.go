@@ -58,21 +58,35 @@ func (p page) items() (all []item) {
 	return all
 }
 
-// urgency is how urgent an item is for those who read the page: silence first, then what pages, what will page, and what warns.
+// urgency is how urgent an item is for those who read the page: silence first, then what pages or does soon, what warns, and what is to come.
 func (i item) urgency() int {
-	switch severity, pending, _ := strings.Cut(i.color, " "); {
+	pages := nextPage.FindStringSubmatch(i.titles[0])
+	severity, pending, _ := strings.Cut(i.color, " ")
+	if severity == "bad" && pending != "" && pages == nil {
+		pages = nextFires.FindStringSubmatch(i.states[0])
+	}
+	switch {
 	case severity == "note":
 		return 0
 	case strings.Contains(i.titles[0], "no answer") || strings.Contains(i.titles[0], "not answer: "):
-		return 5
-	case severity == "bad" && pending == "":
 		return 4
-	case severity == "bad" || strings.Contains(i.titles[0], "; pages "):
+	case severity == "bad" && pending == "" || pages != nil && durationOf(pages[1]) <= 5*time.Minute:
 		return 3
 	case pending == "":
 		return 2
 	}
 	return 1
+}
+
+var (
+	nextPage  = regexp.MustCompile(`; pages (?:(?:in|within) ((?:\d+ (?:h|min|s) ?)+)|with )`)
+	nextFires = regexp.MustCompile(`, fires (?:in ((?:\d+ (?:h|min|s) ?)+)|with )`)
+)
+
+// durationOf returns a duration on a page; zero if there is none.
+func durationOf(text string) time.Duration {
+	d, _ := time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", " h", "h", " ", "").Replace(text))
+	return d
 }
 
 // inOrder checks that the problems are sorted by urgency, and that what is over has no color of a problem.
@@ -208,8 +222,7 @@ func (w *world) isFirst(now page, title string, first item) {
 	}
 	begins := []string{}
 	if m := lasts.FindStringSubmatch(title); m != nil {
-		long := must.Get(time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", " h", "h", " ", "").Replace(m[1])))(now.t)
-		if long < 100*time.Minute { // else it is in hours
+		if long := durationOf(m[1]); long < 100*time.Minute { // else it is in hours
 			for _, off := range []time.Duration{-30 * time.Second, 0, 30 * time.Second} {
 				begins = append(begins, time.Now().Add(off-long).UTC().Format("15:04"))
 			}

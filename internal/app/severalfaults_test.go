@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
@@ -38,7 +40,7 @@ var faultKinds = map[string]faultKind{
 	"has another key": {alert: "AvaxNodeIdentityChanged", severity: "page", told: 5 * time.Minute, clears: 6 * time.Minute, shown: 2 * time.Minute,
 		begin: func(w *world, n string) { w.setID(n, w.NodeID(n), otherID) },
 		end:   func(w *world, _ string) { w.setID("", "", "") }},
-	"rejects the exporter": {alert: "AvaxUpstreamForbidden", severity: "warn", told: 12 * time.Minute, clears: 36 * time.Minute, shown: 30 * time.Second,
+	"rejects the exporter": {alert: "AvaxUpstreamForbidden", severity: "warn", told: 12 * time.Minute, clears: 12 * time.Minute, shown: 30 * time.Second,
 		begin: func(w *world, n string) { w.Node(n).Inject(simnet.WrongHost()) },
 		end:   func(w *world, n string) { w.Node(n).Recover() }},
 }
@@ -54,6 +56,18 @@ type happening struct {
 }
 
 func (h *happening) String() string { return h.node + " " + h.what }
+
+// beganAt reports whether a minute on a page is that of its begin: of the answer before it, or of the first sample and the evaluation after it.
+func (h *happening) beganAt(minute string) bool {
+	for late := -apptest.Interval; late <= time.Minute+apptest.Interval; late += apptest.Interval {
+		if h.began.Add(late).UTC().Format("15:04") == minute {
+			return true
+		}
+	}
+	return false
+}
+
+var historyBegins = regexp.MustCompile(`\| (\d\d:\d\d) UTC \|`)
 
 func (h *happening) on() bool { return !h.began.IsZero() && h.ended.IsZero() }
 
@@ -72,19 +86,16 @@ func (h *happening) isIn(i item) (title int, is bool) {
 	return title, title >= 0 && (i.alert == h.alert || i.alert == "" && slices.Contains(alertsOf(i.titles[title]), h.alert))
 }
 
-// rank is how urgent the fault is for those who read the page: silence first, then what pages, what will page, and what warns.
+// rank is how urgent the fault is for those who read the page: silence first, then what pages, and what warns. What will page may lead over a warning.
 func (h *happening) rank(active []alerting.Alert) int {
 	rank := 0
 	for _, a := range active {
 		if a.Labels["alertname"] == h.alert && cmp.Or(a.Labels["node"], a.Labels["upstream"]) == h.node && a.State == alerting.Firing {
-			rank = max(rank, map[string]int{"warn": 1, "page": 3}[a.Labels["severity"]])
+			rank = max(rank, map[string]int{"warn": 1, "page": 2}[a.Labels["severity"]])
 		}
 	}
-	switch {
-	case h.what == "stops":
-		return 4
-	case h.severity == "page":
-		return max(rank, 2)
+	if h.what == "stops" {
+		return 3
 	}
 	return rank
 }
@@ -200,8 +211,7 @@ func (w *world) areAll(now page, level, title string, items []item, story []*hap
 			if level == "well" || level == "note" {
 				w.once(t, now.what, "nothing is red, but "+h.String(), title, in.titles)
 			}
-			if since := sinceOf.FindStringSubmatch(in.states[at]); h.severity == "page" && since != nil && strings.HasPrefix(in.titles[at], h.node+":") && !slices.ContainsFunc([]time.Duration{-30 * time.Second, 0, 30 * time.Second, time.Minute},
-				func(late time.Duration) bool { return h.began.Add(late).UTC().Format("15:04") == since[1] }) {
+			if since := sinceOf.FindStringSubmatch(in.states[at]); h.severity == "page" && since != nil && strings.HasPrefix(in.titles[at], h.node+":") && !h.beganAt(since[1]) {
 				w.once(t, now.what, h.String()+" since "+since[1]+", it began at "+h.began.UTC().Format(time.TimeOnly), in.titles, in.states)
 			}
 		case shown > 0 && !h.ended.IsZero() && time.Since(h.ended) > h.shown && strings.HasPrefix(in.states[at], "since"):
@@ -209,7 +219,7 @@ func (w *world) areAll(now page, level, title string, items []item, story []*hap
 		}
 	}
 	for _, h := range story {
-		if leads := strings.HasPrefix(title, h.node+":"); leads && h.on() && max(h.rank(before), h.rank(w.active)) < worst {
+		if leads := strings.HasPrefix(title, h.node+":"); leads && h.on() && max(h.rank(before), h.rank(w.active)) < worst && (worst > 1 || h.severity != "page") {
 			w.once(t, now.what, h.String()+" leads, although another fault is worse", title, titlesOf(items))
 		} else if leads && items[0].alert == h.alert && !h.ended.IsZero() && time.Since(h.ended) > h.shown && worst >= 0 {
 			w.once(t, now.what, h.String()+" leads, although it is over and another fault goes on", title, titlesOf(items))
@@ -263,10 +273,8 @@ func (h *happening) isTold(t *testing.T, w *world) {
 	if h.severity != "page" || len(of) == 0 {
 		return
 	}
-	begins := func(off time.Duration) bool {
-		return strings.Contains(of[0], "| "+h.began.Add(off).UTC().Format("15:04")+" UTC |")
-	}
-	if len(of) != 1 || !lasted(of[0]) || !slices.ContainsFunc([]time.Duration{-30 * time.Second, 0, 30 * time.Second, time.Minute}, begins) {
+	begin := historyBegins.FindStringSubmatch(of[0])
+	if len(of) != 1 || !lasted(of[0]) || begin == nil || !h.beganAt(begin[1]) {
 		t.Errorf("%s for %v: history %q", h, h.long, of)
 	}
 }

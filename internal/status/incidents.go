@@ -27,9 +27,10 @@ type Incident struct {
 	Err      error     // why it is so; may be nil
 	Effects  []*Active // pending alerts that the fact explains; they are in no problem
 
-	named bool // whether a fact about nodes leads
-	known bool // for a day, or a person has silenced it
-	over  bool // only an alert remembers it
+	has   Severity // of what the newest samples say, and of the alert; that of a pending page counts as a warning
+	named bool     // whether a fact about nodes leads
+	known bool     // for a day, or a person has silenced it
+	over  bool     // only an alert remembers it
 }
 
 // Expected is when faults began, and when they page if nothing changes: as the rules record it before an alert is active, and before that from the states of
@@ -210,7 +211,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 			all = append(all, one)
 		}
 	}
-	slices.SortStableFunc(all, compareIncidents)
+	slices.SortStableFunc(all, func(a, b *Incident) int { return compareIncidents(a, b, st.At) })
 	al.order(all)
 	return all
 }
@@ -337,7 +338,12 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 			*at = other
 		}
 	}
-	if i.Cause != nil {
+	if i.has = i.Severity; i.Cause != nil {
+		of := i.Cause.sortSeverity
+		if !i.Cause.Firing {
+			of = min(of, Warn)
+		}
+		i.has = max(i.has, of)
 		i.Do, i.Severity = cmp.Or(i.Cause.Action(), i.Do), max(i.Severity, i.Cause.Severity)
 		for _, a := range al.All { // the tiers of the alert, and the alerts of other nodes with the same fault
 			if !a.Over() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {
@@ -410,24 +416,23 @@ func (a *Active) sameSubject(b *Active) bool {
 	return true
 }
 
-func compareIncidents(a, b *Incident) int {
-	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(), a.rank()), later(a.over, b.over), later(a.known, b.known),
+func compareIncidents(a, b *Incident, now time.Time) int {
+	return cmp.Or(later(!a.leads(), !b.leads()), cmp.Compare(b.rank(now), a.rank(now)), later(a.over, b.over), later(a.known, b.known),
 		cmp.Compare(b.fires(), a.fires()), later(!a.named, !b.named), later(a.Cause == nil, b.Cause == nil))
 }
 
-// rank is the severity that the incident has, or will have.
-func (i *Incident) rank() Severity {
-	rank := i.Severity
-	if i.Cause != nil {
-		rank = max(rank, i.Cause.sortSeverity)
+// soon is the time before a page in which it ranks as one. Before that, a warning that fires leads: there is something to do now.
+const soon = 5 * time.Minute
+
+// rank is the severity that the incident has, or will have soon.
+func (i *Incident) rank(now time.Time) Severity {
+	switch {
+	case i.over:
+		return min(i.has, Warn)
+	case !i.Pages.IsZero() && i.Pages.Sub(now).Truncate(time.Second) <= soon: // as its text says
+		return Bad
 	}
-	if !i.Pages.IsZero() {
-		rank = Bad
-	}
-	if i.over {
-		rank = min(rank, Warn)
-	}
-	return rank
+	return i.has
 }
 
 // fires returns by which severity its alert is sorted if it fires already, and not about a loss to come.

@@ -33,6 +33,12 @@ func until(r alerting.Rule, left time.Duration) alerting.Rule {
 	return r
 }
 
+// waits sets for how long the expression of a rule must be true before its alerts fire.
+func waits(r alerting.Rule, long time.Duration) alerting.Rule {
+	r.For = alerting.Seconds(long.Seconds())
+	return r
+}
+
 // What costs now comes before what will cost, a page before a warning, the newest incident before an older one, and what has been known for a day
 // below. Within an incident the first alert comes first: the others may be its effects.
 func TestWhatCostsNowLeads(t *testing.T) {
@@ -58,6 +64,15 @@ func TestWhatCostsNowLeads(t *testing.T) {
 		}, "Inactive Forecast"},
 		"a page before a warning": {[]alerting.Rule{
 			since(rule("Warns", "warn", alerting.Firing, on("a", "a: x")), time.Minute), since(rule("Pages", "page", alerting.Firing, on("b", "b: y")), time.Hour),
+		}, "Pages Warns"},
+		"a warning that fires before a page of another node that is far": {[]alerting.Rule{
+			rule("Warns", "warn", alerting.Firing, on("a", "a: x")), waits(since(rule("Pages", "page", alerting.Pending, on("b", "b: y")), time.Minute), 13*time.Minute),
+		}, "Warns Pages"},
+		"a page that comes soon before a warning that fires": {[]alerting.Rule{
+			rule("Warns", "warn", alerting.Firing, on("a", "a: x")), waits(since(rule("Pages", "page", alerting.Pending, on("b", "b: y")), 9*time.Minute), 13*time.Minute),
+		}, "Pages Warns"},
+		"a page that is far before a warning that waits": {[]alerting.Rule{
+			rule("Warns", "warn", alerting.Pending, on("a", "a: x")), waits(since(rule("Pages", "page", alerting.Pending, on("b", "b: y")), time.Minute), 13*time.Minute),
 		}, "Pages Warns"},
 		"a page about the future before a warning about something else": {[]alerting.Rule{
 			since(rule("Warns", "warn", alerting.Firing, on("a", "a: x")), time.Minute), until(rule("Forecast", "page", alerting.Firing, chain("one: y")), time.Hour),
