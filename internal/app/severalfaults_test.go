@@ -211,7 +211,7 @@ func (w *world) areAll(now page, level, title string, items []item, story []*hap
 			if level == "well" || level == "note" {
 				w.once(t, now.what, "nothing is red, but "+h.String(), title, in.titles)
 			}
-			if since := sinceOf.FindStringSubmatch(in.states[at]); h.severity == "page" && since != nil && strings.HasPrefix(in.titles[at], h.node+":") && !h.beganAt(since[1]) {
+			if since := sinceOf.FindStringSubmatch(in.states[at]); since != nil && strings.HasPrefix(in.titles[at], h.node+":") && !h.beganAt(since[1]) {
 				w.once(t, now.what, h.String()+" since "+since[1]+", it began at "+h.began.UTC().Format(time.TimeOnly), in.titles, in.states)
 			}
 		case shown > 0 && !h.ended.IsZero() && time.Since(h.ended) > h.shown && strings.HasPrefix(in.states[at], "since"):
@@ -255,7 +255,7 @@ func (h *happening) isTold(t *testing.T, w *world) {
 			continue // a group is sent again while another alert of it begins or ends
 		}
 		since := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)
-		if late := since.Sub(h.began); h.severity == "page" && (late < -probe/2 || late > probe) {
+		if late := since.Sub(h.began); late < -probe/2 || late > probe {
 			t.Errorf("%s: %s since %v, it began at %v", h, a.Status, since, h.began)
 		}
 		limit := h.began.Add(h.told)
