@@ -17,7 +17,8 @@ import (
 
 var (
 	nodeConnectedStake = metric.New("avax_node_connected_stake_ratio",
-		"Share of all primary-network stake (0 to 1) that this node is connected to, including the node's own stake.", "node")
+		"Share of all primary-network stake (0 to 1) that this node is connected to, including the node's own stake. Absent if the node runs without sybil "+
+			"protection.", "node")
 	nodeVersionStake = metric.New("avax_node_version_stake_ratio",
 		"Share of all primary-network stake (0 to 1) that is connected to this node and has this version, including the node's own stake. Only the 20 versions "+
 			"with the most stake have series of their own. The series version=other is the sum of the others.",
@@ -32,7 +33,7 @@ var connectedStake = &collector.Spec{
 	Name:     "connected_stake",
 	Critical: true,
 	Help:     "Stake that the node is connected to, by version, and upgrades that the node does not know.",
-	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "platform.getCurrentValidators"},
+	Calls:    []string{"info.peers", "info.getNodeID", "info.getNodeVersion", "info.upgrades", "info.uptime", "platform.getCurrentValidators"},
 	Every:    time.Minute,
 	Families: []*metric.Family{nodeConnectedStake, nodeVersionStake, newerVersionStake, unknownUpgrade},
 	Bind:     collector.Per(collector.Nodes, collectConnectedStake),

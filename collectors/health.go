@@ -96,7 +96,7 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	}
 	table := metric.Table{About: "Failing health checks of " + n.Name() + ", with the error text of the node.", Columns: []string{"Node", "Check", "Error"}}
 	away := metric.Table{About: "Validators that the engine of a chain on " + n.Name() + " is not connected to.", Columns: []string{"Node", "Chain", "Validators"}}
-	failing := map[string]string{}
+	failing, names := map[string]string{}, map[string]bool{}
 	waiting := false
 	still := before.still(answer)
 	out.SetBool(nodePartialSync, isPartialSync(answer), n.Name())
@@ -110,6 +110,7 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	}
 	for ref, check := range checks {
 		name := ups.ChainName(ref)
+		names[name] = true
 		reportCheck(ups, n, ref, check, out)
 		waiting = waiting || check.Timestamp.IsZero()
 		if check.Failure() != "" && !check.Timestamp.IsZero() {
@@ -136,6 +137,11 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 	if answer.Healthy || len(failing) > 0 || !waiting {
 		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
 		soonAfterReturn(n, answer.Healthy && still <= maxStill, out)
+	}
+	for name := range before.texts { // a failing check that the node no longer has, or that had the ID of a chain as its name before the chain was discovered
+		if !waiting && !names[name] {
+			out.Set(healthCheckFailing, 0, n.Name(), name)
+		}
 	}
 	first := before.first(failing)
 	byText := map[string][]string{} // with one cause, such as a lost connection, all chains have the same text

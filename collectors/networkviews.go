@@ -16,7 +16,7 @@ var networkConnectedStake = metric.New("avax_network_connected_stake_ratio",
 var networkViews = &collector.Spec{
 	Name: "network_views",
 	Help: "Share of each validator set that the node is connected to.",
-	Calls: []string{"info.peers", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains",
+	Calls: []string{"info.peers", "info.uptime", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains",
 		"platform.getTx", "info.getNodeID"},
 	Every:         collector.FullSetEvery,
 	ReusesAnswers: true,

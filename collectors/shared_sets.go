@@ -123,6 +123,7 @@ type reach struct {
 	connected, all uint64            // connected includes the node itself, which info.peers does not list
 }
 
+// primaryReach returns a reach without stake (all is 0) if the node does not weigh its peers by stake.
 func primaryReach(ctx context.Context, ups *collector.Upstreams, n *nodes.Node) (r reach, err error) {
 	if err := n.Belongs(ctx); err != nil {
 		return r, err
@@ -135,7 +136,15 @@ func primaryReach(ctx context.Context, ups *collector.Upstreams, n *nodes.Node) 
 		return r, err
 	}
 	r.peers = answer.Peers
-	r.stake, r.all, err = primaryStake(ctx, ups)
+	if r.stake, r.all, err = primaryStake(ctx, ups); err != nil {
+		return r, err
+	}
+	if _, staked := r.stake[r.self]; !staked {
+		// Without sybil protection, as in development, a node takes itself for the only validator. Then it has an uptime (1.14) or no start time (1.15).
+		if _, err := n.Uptime(scrape.MaxAge(ctx, time.Minute)); err == nil || node.IsStartTimeNotFound(err) {
+			return reach{}, nil
+		}
+	}
 	r.connected = r.stake[r.self]
 	for _, p := range r.peers {
 		r.connected += r.stake[p.NodeID]

@@ -70,6 +70,28 @@ func TestUptimeFallsWithTheConnectedStake(t *testing.T) {
 	})
 }
 
+// A node of a developer's network that runs without sybil protection takes itself for the only validator. The stake of the P-Chain means nothing to it.
+func TestNodesWithoutSybilProtectionHaveNoConnectedStake(t *testing.T) {
+	for name, uptime := range map[string]string{
+		"1.14": answered(`{"rewardingStakePercentage":"100.0000","weightedAveragePercentage":"100.0000"}`),
+		"1.15": `{"jsonrpc":"2.0","error":{"code":-32000,"message":"couldn't get node uptime: start time not found","data":null},"id":1}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w world) {
+				const ratio = `avax_node_connected_stake_ratio{node="foxtrot"}`
+				w.setNodes(t, "foxtrot") // validates nothing
+				wantSeries(t, w.page(t, "connected_stake"), ratio, "1")
+				*w.otherwise = func(_, method string, _ []any) string {
+					return map[string]string{"info.uptime": uptime}[method]
+				}
+				time.Sleep(time.Hour)
+				wantNoSeries(t, w.page(t, "connected_stake"), ratio)
+				wantNoSeries(t, w.page(t, "network_views"), `avax_network_connected_stake_ratio{node="foxtrot",subnet_id="11111111111111111111111111111111LpoYY"}`)
+			})
+		})
+	}
+}
+
 // An L1 validator without a balance is reported as disconnected although its node is up. Its weight is missing in the
 // active weight. It must not be subtracted a second time from the connected weight.
 func TestInactiveValidatorIsSubtractedOnce(t *testing.T) {
@@ -488,6 +510,29 @@ func TestHealthChecksThatHaveNotRunAreAbsent(t *testing.T) {
 		w.network.Disconnect("charlie")
 		time.Sleep(time.Minute)
 		wantSeries(t, w.page(t, "health"), `avax_node_health_check_failing{node="alpha",check="C"}`, "1")
+	})
+}
+
+// The checks of a node change while it runs: the last value of one that is gone says nothing about the present. The check of a new chain has the ID of
+// the chain as its name until the exporter has discovered the chain.
+func TestAFailingHealthCheckEndsWithItsName(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha")
+		chain := w.network.Chain("examplel1")
+		failing := func(check string) string { return `avax_node_health_check_failing{node="alpha",check="` + check + `"}` }
+		spec, job := w.job(t, "health", "alpha")
+		w.network.Node("alpha").SetChain("examplel1", simnet.Failed)
+		time.Sleep(time.Minute)
+		w.ups.SetChains(nil)
+		wantSeries(t, samplesOf(t, spec, job), failing(chain.ID), "1")
+		w.ups.SetChains([]nodes.Chain{{Name: "examplel1", Ref: chain.ID}})
+		page := samplesOf(t, spec, job)
+		wantSeries(t, page, failing("examplel1"), "1")
+		wantSeries(t, page, failing(chain.ID), "0")
+		wantNoSeries(t, samplesOf(t, spec, job), failing(chain.ID))
+		w.network.Node("alpha").SetChain("examplel1", simnet.Untracked)
+		time.Sleep(time.Minute)
+		wantSeries(t, samplesOf(t, spec, job), failing("examplel1"), "0")
 	})
 }
 
