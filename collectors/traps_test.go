@@ -531,6 +531,9 @@ func TestAFailingHealthCheckEndsWithItsName(t *testing.T) {
 		wantSeries(t, page, failing(chain.ID), "0")
 		wantNoSeries(t, samplesOf(t, spec, job), failing(chain.ID))
 		w.network.Node("alpha").SetChain("examplel1", simnet.Untracked)
+		w.network.Node("alpha").Start()
+		time.Sleep(10 * time.Second)
+		wantNoSeries(t, samplesOf(t, spec, job), failing("examplel1")) // most checks wait for their first run
 		time.Sleep(time.Minute)
 		wantSeries(t, samplesOf(t, spec, job), failing("examplel1"), "0")
 	})
