@@ -56,7 +56,11 @@ func (u *Upstream) decode(r request, body io.Reader) (any, error) {
 		if r.MayBeEmpty && len(start) == 0 {
 			return nil, nil
 		}
-		return nil, &Error{r.op, Malformed, noJSON(start)}
+		outcome := Malformed
+		if len(start) == 0 && r.Positional {
+			outcome = Unavailable // while a node shuts down, which may take minutes, its EVM chains answer HTTP 200 without a body
+		}
+		return nil, &Error{r.op, outcome, noJSON(start)}
 	}
 	decode := r.Method.decode
 	if r.Verb == "" {

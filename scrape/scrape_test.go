@@ -39,6 +39,11 @@ func callRPC(u *scrape.Upstream) error {
 	return err
 }
 
+func callEVM(u *scrape.Upstream) error {
+	_, err := method[string](scrape.Method{Name: "eth_blockNumber", Positional: true}).Call(context.Background(), u, "/ext/bc/C/rpc", []any{})
+	return err
+}
+
 func callOnce(u *scrape.Upstream) error {
 	_, err := rpcOnce[height](context.Background(), u, "/ext/bc/P", "platform.getHeight", nil)
 	return err
@@ -86,6 +91,7 @@ func TestEachFailureHasItsOutcomeAndMessage(t *testing.T) {
 		{"an error that is a string", callRPC, 200, "", `{"error":"no"}`, `rejected: no`},
 
 		{"an empty answer", callRPC, 200, "", "", `malformed: the answer is empty`},
+		{"an empty answer of an EVM chain, as of a node that shuts down", callEVM, 200, "", "", `unavailable: the answer is empty`},
 		{"a blank answer", callREST, 200, "", " \n", `malformed: the answer is empty`},
 		{"HTML", callRPC, 200, "", "\n<!DOCTYPE html><html>", `malformed: the answer is HTML, from a login page or a proxy: check the URL`},
 		{"text", callRPC, 200, "", "nobody here", `malformed: the answer is neither a JSON object nor an array: check the URL`},

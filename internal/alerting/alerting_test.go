@@ -146,24 +146,30 @@ func (hung) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, req.Context().Err()
 }
 
-// An alert whose expression has no labels, such as a watchdog, continues too: the log has no error.
-func TestAlertWithoutLabelsContinuesAfterARestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "groups: [{name: own, rules: [{alert: Watchdog, expr: vector(1), labels: {severity: none}}]}]")
-		w.show(nodeUp)
-		_, stop := w.start()
-		time.Sleep(2 * time.Minute)
-		stop()
-		time.Sleep(20 * time.Second)
-		_, stop = w.start()
-		time.Sleep(2 * time.Minute)
-		stop()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "alerts not continued") {
-			t.Error(log)
-		}
-	})
+// An alert whose expression has no labels, such as a watchdog, continues too, and so does a record that remembers: the log has no error.
+func TestRestartLogsNoError(t *testing.T) {
+	for _, off := range []time.Duration{20 * time.Second, 4 * time.Minute, time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, `groups: [{name: own, rules: [
+					{alert: Watchdog, expr: vector(1), labels: {severity: none}},
+					{record: was, expr: 'up_node or last_over_time(was[10m])'}]}]`)
+				w.show(nodeUp)
+				_, stop := w.start()
+				time.Sleep(20 * time.Minute)
+				stop()
+				time.Sleep(off)
+				_, stop = w.start()
+				time.Sleep(2 * time.Minute)
+				stop()
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if log := w.log.String(); strings.Contains(log, "level=ERROR") || strings.Contains(log, "alerts not continued") {
+					t.Error(log)
+				}
+			})
+		})
+	}
 }
 
 // What ended while the exporter was off is resolved once, after the alerts of all rules were sent again.

@@ -100,7 +100,7 @@ func (e *engine) renewMemories(ctx context.Context, a *Alerting) {
 		return
 	}
 	at := time.Now().Add(-Lookback - 30*time.Second).UnixMilli()
-	q, err := e.store.Querier(at-notified.Milliseconds(), at)
+	q, err := e.store.Querier(at-notified.Milliseconds(), math.MaxInt64)
 	if err != nil {
 		a.log.Error("records not continued", "err", err)
 		return
