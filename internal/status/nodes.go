@@ -325,8 +325,9 @@ func worstFirst(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.S
 
 // What to do about states of nodes before an alert says it.
 const (
-	freeDisk     = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
-	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
+	freeDisk      = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
+	replacePlugin = "Read the node's error under Failing checks. Install the VM plugin that this release of AvalancheGo needs, then restart the node."
+	checkProcess  = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
 
 	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
 )
@@ -338,6 +339,15 @@ func (n *Node) diskFull() bool {
 
 // unhealthy returns the state of a node whose health checks fail.
 func (n *Node) unhealthy() State {
+	var failed []string
+	for _, c := range n.chains {
+		if c.StartFailed.Is(1) {
+			failed = append(failed, c.Name)
+		}
+	}
+	if slices.SortFunc(failed, CompareChains); len(failed) > 0 {
+		return State{Severity: Bad, Text: words.Brief(failed) + " did not start", Do: replacePlugin, about: chainBootstrapped.Family}
+	}
 	names := make([]string, len(n.FailingChecks))
 	for i, check := range n.FailingChecks {
 		if names[i] = check.Name; check.Name == "diskspace" {
