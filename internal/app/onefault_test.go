@@ -193,6 +193,7 @@ func alertsOf(title string) []string {
 	for fact, names := range map[string][]string{
 		`: no answer|not answer: `: {"AvaxNodeDown"},
 		`: bootstrapping `:         {"AvaxChainNotBootstrapped"},
+		` did not start`:           {"AvaxChainNotBootstrapped"},
 		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
 		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
 		`: node ID changed`:        {"AvaxNodeIdentityChanged"},

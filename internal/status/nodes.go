@@ -346,7 +346,7 @@ func (n *Node) unhealthy() State {
 		}
 	}
 	if slices.SortFunc(failed, CompareChains); len(failed) > 0 {
-		return State{Severity: Bad, Text: words.Brief(failed) + " did not start", Do: replacePlugin, about: chainBootstrapped.Family}
+		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: replacePlugin, about: chainBootstrapped.Family}
 	}
 	names := make([]string, len(n.FailingChecks))
 	for i, check := range n.FailingChecks {
