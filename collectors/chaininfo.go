@@ -17,7 +17,7 @@ var chainInfoFamily = metric.New("avax_chain_info",
 var chainInfo = &collector.Spec{
 	Name:     "chain_info",
 	Help:     "IDs and VM of the chain.",
-	Calls:    []string{"platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "eth_chainId"},
+	Calls:    []string{"platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.isBootstrapped", "eth_chainId"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{chainInfoFamily},
 	Bind:     collector.Per(collector.Chains, collectChainInfo),

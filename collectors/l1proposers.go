@@ -45,7 +45,7 @@ var l1Proposers = &collector.Spec{
 	Help: "Who may build the next block of an L1 or a permissioned subnet, and who of them still can.",
 	Calls: []string{
 		"proposervm.getCurrentEpoch", "platform.getHeight", "platform.getValidatorsAt", "eth_getBlockByNumber",
-		"info.peers", "info.getNodeID", "platform.getBlockchains", "platform.getTx",
+		"info.peers", "info.getNodeID", "info.isBootstrapped", "platform.getBlockchains", "platform.getTx",
 	},
 	Every:    collector.HeadsEvery / 2, // its calls are shared; a frozen chain pages within four minutes
 	OnChange: true,
@@ -229,7 +229,12 @@ func running(ctx context.Context, ups *collector.Upstreams, c nodes.Chain, subne
 	without := map[*nodes.Node]bool{} // nodes that answered that they do not run the chain
 	trackers, err := nodes.Each(ctx, nodes.Reachable(known, maxAge), nodes.BasisChains, func(ctx context.Context, n *nodes.Node) (*nodes.Node, error) {
 		_, err := collector.NewestBlock(scrape.MaxAge(ctx, collector.HeadsEvery), n, c)
-		if outcome := scrape.OutcomeOf(err); outcome == scrape.NotFound || outcome == scrape.Bootstrapping {
+		lacks := scrape.OutcomeOf(err) == scrape.Bootstrapping
+		if scrape.OutcomeOf(err) == scrape.NotFound { // of the node, or of a proxy in front of it
+			_, unknown := n.IsBootstrapped(scrape.MaxAge(ctx, 2*collector.HeadsEvery), c.Ref)
+			lacks = node.IsNoSuchChain(unknown)
+		}
+		if lacks {
 			mu.Lock()
 			defer mu.Unlock()
 			without[n] = true

@@ -2,6 +2,7 @@ package collectors_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,29 @@ func TestReplacedValidatorsWithoutABlockFreezeTheChain(t *testing.T) {
 		if !w.network.SendTransaction("examplepoa", "foxtrot") {
 			t.Error("the new validators build no block")
 		}
+	})
+}
+
+// A proxy that answers 404 in place of a node does not say that the node does not run the chain.
+func TestNotFoundOfAProxyLeavesTheProposers(t *testing.T) {
+	inWorld(t, func(t *testing.T, w world) {
+		w.setNodes(t, "alpha", "bravo")
+		run := w.proposers(t, "examplel1")
+		canBuild := `avax_l1_proposer_can_build{chain="examplel1",node_id="` + w.network.NodeID("bravo") + `"}`
+		time.Sleep(2 * time.Minute)
+		wantSeries(t, run(), canBuild, "1")
+		*w.otherwise = func(node, method string, _ []any) string {
+			if node == "bravo" && strings.HasPrefix(method, "eth_") {
+				return "404 page not found\n"
+			}
+			return ""
+		}
+		time.Sleep(2 * time.Minute)
+		wantSeries(t, run(), canBuild, "1")
+		*w.otherwise = nil
+		w.network.Node("bravo").SetChain("examplel1", simnet.Untracked)
+		time.Sleep(2 * time.Minute)
+		wantSeries(t, run(), canBuild, "0")
 	})
 }
 

@@ -32,7 +32,7 @@ var l1Views = &collector.Spec{
 	Name:     "l1_views",
 	Critical: true,
 	Help:     "Uptime and connection of L1 validators, as observed by each node that tracks the chain.",
-	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID", "info.peers"},
+	Calls:    []string{"validators.getCurrentValidators", "info.getNodeID", "info.isBootstrapped", "info.peers"},
 	Every:    time.Minute,
 	OnChange: true,
 	Families: []*metric.Family{l1ConnectedWeight, l1ValidatorConnected, l1ValidatorUptime, l1ValidatorUptimeSeconds},

@@ -17,7 +17,7 @@ var networkViews = &collector.Spec{
 	Name: "network_views",
 	Help: "Share of each validator set that the node is connected to.",
 	Calls: []string{"info.peers", "info.uptime", "platform.getCurrentValidators", "validators.getCurrentValidators", "platform.getBlockchains",
-		"platform.getTx", "info.getNodeID"},
+		"platform.getTx", "info.getNodeID", "info.isBootstrapped"},
 	Every:         collector.FullSetEvery,
 	ReusesAnswers: true,
 	Families:      []*metric.Family{networkConnectedStake},

@@ -39,7 +39,7 @@ var safeToStop = &collector.Spec{
 	Help: "Whether each node and L1 validator can stop without a loss of quorum.",
 	Calls: []string{
 		"info.peers", "info.getNodeID", "validators.getCurrentValidators", "platform.getCurrentValidators", "platform.getBlockchains",
-		"platform.getTx", "platform.getValidatorFeeState", "GET /ext/health", "info.getBlockchainID",
+		"platform.getTx", "platform.getValidatorFeeState", "GET /ext/health", "info.getBlockchainID", "info.isBootstrapped",
 	},
 	Every:         time.Minute,
 	ReusesAnswers: true,

@@ -22,7 +22,7 @@ var (
 var TPS = &collector.Spec{
 	Name:        "tps",
 	Help:        "Transactions per second of the chain, from the Metrics service. Needs AVAX_METRICS_URL.",
-	Calls:       []string{metrics.AvgTPS.Op(), "eth_chainId"},
+	Calls:       []string{metrics.AvgTPS.Op(), "info.isBootstrapped", "eth_chainId"},
 	NeedsNoNode: true,
 	Every:       10 * time.Minute,
 	Families:    []*metric.Family{chainAvgTPS, chainAvgTPSTimestamp, metricsServiceLastRun},
