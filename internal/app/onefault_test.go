@@ -65,12 +65,12 @@ func (i item) urgency() int {
 	if severity == "bad" && pending != "" && pages == nil {
 		pages = nextFires.FindStringSubmatch(i.states[0])
 	}
-	switch {
+	switch { // an item without a state is true now, before an alert says when it pages
 	case severity == "note":
 		return 0
 	case strings.Contains(i.titles[0], "no answer") || strings.Contains(i.titles[0], "not answer: "):
 		return 4
-	case severity == "bad" && pending == "" || pages != nil && durationOf(pages[1]) <= 5*time.Minute:
+	case severity == "bad" && (pending == "" || i.states[0] == "") || pages != nil && durationOf(pages[1]) <= 5*time.Minute:
 		return 3
 	case pending == "":
 		return 2
@@ -93,7 +93,7 @@ func durationOf(text string) time.Duration {
 func (w *world) inOrder(now page, items []item) {
 	for at, i := range items {
 		if at > 0 && i.urgency() > items[at-1].urgency() {
-			w.once(now.t, now.what, "a problem comes after one that is less urgent", items[at-1].color, items[at-1].titles, i.color, i.titles)
+			w.once(now.t, now.what, "a problem comes after one that is less urgent", items[at-1].color, items[at-1].titles, items[at-1].states, i.color, i.titles, i.states)
 		}
 		if strings.HasPrefix(i.states[0], "over") && !strings.HasPrefix(i.color, "note") { // which is also that of what only informs
 			w.once(now.t, now.what, "the color of a problem says something else than its state", i.color, i.titles, i.states)
