@@ -82,7 +82,7 @@ var health = &collector.Spec{
 		nodeHealthy, nodePartialSync, healthCheckFailing, chainStartFailed, chainProcessing, chainLongestProcessing, chainAccepted,
 		diskFreeBytes, diskFreeRatio, chainDisconnected, chainConnected, networkUpgrade, networkUpgradeStake, sendFailures, sinceMessage,
 	},
-	Bind: collector.PerBegin(collector.Nodes, func() collector.Collect { return (&healthBefore{failed: map[string]bool{}}).collect }),
+	Bind: collector.PerBegin(collector.Nodes, func() collector.Collect { return new(healthBefore).collect }),
 }
 
 func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
@@ -138,8 +138,14 @@ func (before *healthBefore) collect(ctx context.Context, ups *collector.Upstream
 		out.SetBool(nodeHealthy, answer.Healthy && still <= maxStill, n.Name())
 		soonAfterReturn(n, answer.Healthy && still <= maxStill, out)
 	}
+	gone := maps.Clone(before.texts) // failing checks that the answer lacks: one that only a node that stops has, or one of a chain that got a name since
+	maps.DeleteFunc(gone, func(name, _ string) bool { return names[name] })
 	first := before.first(failing)
-	for _, name := range before.ended(names, waiting) {
+	if waiting { // more checks may come
+		maps.Copy(before.texts, gone)
+		clear(gone)
+	}
+	for name := range gone {
 		out.Set(healthCheckFailing, 0, n.Name(), name)
 	}
 	byText := map[string][]string{} // with one cause, such as a lost connection, all chains have the same text
@@ -215,8 +221,6 @@ const maxStill = 90 * time.Second
 type healthBefore struct {
 	// texts are the first error texts of the failing checks. The text often changes while a check fails, but only the first one is logged.
 	texts map[string]string
-	// failed are the checks that failed last, until an answer shows that they pass or are gone.
-	failed map[string]bool
 	// lacking are the chains whose state was missing in the last answer.
 	lacking map[string]bool
 	// oldest is the time of the check that ran the longest time ago, in the answers since a time.
@@ -247,23 +251,6 @@ func (before *healthBefore) first(failing map[string]string) map[string]string {
 	}
 	before.texts = first
 	return first
-}
-
-// ended returns the checks that failed in an earlier answer and are in this one no more: a check that only a node that stops has, or one of a chain that
-// got a name since. While checks wait for their first run, more may come.
-func (before *healthBefore) ended(now map[string]bool, waiting bool) (ended []string) {
-	for check := range before.failed {
-		if !now[check] && !waiting {
-			ended = append(ended, check)
-		}
-		if now[check] || !waiting {
-			delete(before.failed, check)
-		}
-	}
-	for check := range before.texts {
-		before.failed[check] = true
-	}
-	return ended
 }
 
 // startFailed is a part of the error text of a chain's health check. It means that the node could not start the chain.

@@ -298,6 +298,12 @@ func TestActionBelongsToTheFault(t *testing.T) {
 			[]string{"^charlie: no answer for"},
 			[]string{"Check that the process is up"},
 		},
+		"the VM of a chain does not start": {
+			func(w *world) { w.Node("alpha").SetChain("examplel1", simnet.Failed) },
+			[]time.Duration{3 * time.Minute, 12 * time.Minute},
+			[]string{"^alpha: examplel1 did not start; pages in", "^alpha: examplel1 did not start; pages since"},
+			[]string{"Install the VM plugin", "VM plugin"},
+		},
 		"a disk is full": {
 			func(w *world) { w.Node("bravo").FillDisk(0, 0) },
 			[]time.Duration{100 * time.Second, 4 * time.Minute},
