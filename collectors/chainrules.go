@@ -25,7 +25,7 @@ var chainRules = &collector.Spec{
 	Calls:    []string{"eth_getActiveRulesAt", "eth_getChainConfig"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{precompileActive, ruleActive},
-	Bind:     collector.Per(collector.Chains, collectChainRules),
+	Bind:     collector.Per(collector.SubnetChains, collectChainRules),
 }
 
 func collectChainRules(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {

@@ -13,8 +13,11 @@ import (
 
 func TestUnknownMethodIsCalledOnceAnHour(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
+		for _, name := range []string{"alpha", "foxtrot"} { // an older Subnet-EVM
+			w.network.Node(name).Inject(simnet.Refused(-32601, "the method eth_feeConfig does not exist/is not available"), "eth_feeConfig")
+		}
 		for minute := range 70 {
-			if page, err := w.run(t, "fee_config", "C"); !errors.Is(err, metric.ErrNotOffered) || page != "" {
+			if page, err := w.run(t, "fee_config", "examplel1"); !errors.Is(err, metric.ErrNotOffered) || page != "" {
 				t.Fatalf("after %d minutes: %q, %v", minute, page, err)
 			}
 			if got, want := w.callCount("alpha", "eth_feeConfig"), 1+minute/60; got != want {

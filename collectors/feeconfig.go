@@ -33,18 +33,17 @@ var (
 
 var feeConfig = &collector.Spec{
 	Name:  "fee_config",
-	Help:  "Fee configuration of the chain.",
+	Help:  "Fee configuration of a Subnet-EVM chain.",
 	Calls: []string{"eth_feeConfig"},
 	Every: 150 * time.Second,
 	Families: []*metric.Family{
 		feeGasLimit, feeTargetGas, feeTargetBlockRate, feeMinBaseFee, feeBaseFeeChangeDenominator,
 		feeMinBlockGasCost, feeMaxBlockGasCost, feeBlockGasCostStep, feeLastChangedBlock,
 	},
-	Bind: collector.Per(collector.Chains, collectFeeConfig),
+	Bind: collector.Per(collector.SubnetChains, collectFeeConfig),
 }
 
 func collectFeeConfig(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
-	// Only Subnet-EVM chains have a fee configuration. For the C-Chain, the error is metric.ErrNotOffered.
 	answer, err := nodes.Agreed(ctx, ups.Pool, nodes.FactFeeConfig, exactly, func(ctx context.Context, n *nodes.Node) (node.FeeConfig, error) {
 		return nodes.Optional(n.EthFeeConfig(ctx, on.Chain.Ref))
 	})

@@ -52,7 +52,7 @@ var l1 = &collector.Spec{
 		l1Validators, l1Weight, l1ActiveWeight,
 		l1ValidatorInfo, l1ValidatorOwner, l1ValidatorWeight, l1ValidatorActive, l1ValidatorStart, l1ValidatorEnd, l1ValidatorBalance,
 	},
-	Bind: collector.Per(collector.Chains, collectL1),
+	Bind: collector.Per(collector.SubnetChains, collectL1),
 }
 
 func collectL1(ctx context.Context, ups *collector.Upstreams, on collector.Subject, out *metric.Batch) error {

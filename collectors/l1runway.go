@@ -40,7 +40,7 @@ var l1Runway = &collector.Spec{
 	},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},
-	Bind:     collector.PerBegin(collector.Chains, func() collector.Collect { return burnMeters{staking.Meters{}}.collect }),
+	Bind:     collector.PerBegin(collector.SubnetChains, func() collector.Collect { return burnMeters{staking.Meters{}}.collect }),
 }
 
 // burnMeters are used if the nodes do not report the fee.

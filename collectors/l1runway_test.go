@@ -304,8 +304,5 @@ func TestL1FactsHaveTheWholeSet(t *testing.T) {
 		if runway := kept("l1_runway", "examplel1"); !runway.Unpriced || runway.At.IsZero() {
 			t.Errorf("without a price: %+v", runway)
 		}
-		if got := w.batch(t, "l1", "C").Facts.L1; got != nil {
-			t.Errorf("facts of the C-Chain: %v", got)
-		}
 	})
 }

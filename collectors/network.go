@@ -29,7 +29,7 @@ var network = &collector.Spec{
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
 	Bind: func(ups *collector.Upstreams) []collector.Job {
-		return append(collector.Per(collector.Network, collectNetwork)(ups), collector.Per(collector.Chains, collectSubnetSize)(ups)...)
+		return append(collector.Per(collector.Network, collectNetwork)(ups), collector.Per(collector.SubnetChains, collectSubnetSize)(ups)...)
 	},
 }
 

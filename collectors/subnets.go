@@ -33,7 +33,7 @@ var subnets = &collector.Spec{
 	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
-	Bind:     collector.Per(collector.Chains, collectOwners),
+	Bind:     collector.Per(collector.SubnetChains, collectOwners),
 	Cost:     collector.Calls(data.GetSubnet.Op(), 1),
 }
 

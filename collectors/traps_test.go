@@ -1,7 +1,6 @@
 package collectors_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -400,13 +399,8 @@ func TestWeightsAbove2To53SumExactly(t *testing.T) {
 	})
 }
 
-func TestCChainHasNoRulesAndNoFeeConfig(t *testing.T) {
+func TestUpgradesOfTheCChainAreExported(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		for collector, target := range map[string]string{"chain_rules": "C", "fee_config": "C"} {
-			if page, err := w.run(t, collector, target); !errors.Is(err, metric.ErrNotOffered) || page != "" {
-				t.Errorf("%s: %q, %v", collector, page, err)
-			}
-		}
 		page := must.Get(w.run(t, "chain_config", "alpha/C"))(t)
 		// The C-Chain spells the times of upgrades in two ways: durangoBlockTimestamp, etnaTimestamp.
 		for _, upgrade := range []string{"durango", "etna", "cancun"} {
