@@ -46,7 +46,7 @@ var l1 = &collector.Spec{
 	Name:     "l1",
 	Critical: true,
 	Help:     "Validators, weights and balances of the monitored L1s, from the P-Chain.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
+	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "platform.getTx"},
 	Every:    2 * time.Minute,
 	Families: []*metric.Family{
 		l1Validators, l1Weight, l1ActiveWeight,

@@ -36,7 +36,6 @@ var l1Runway = &collector.Spec{
 	Help:     "How long the balances of L1 validators last, and when the quorum is lost.",
 	Calls: []string{
 		"platform.getCurrentValidators", "platform.getTimestamp", "platform.getValidatorFeeState", "platform.getBlockchains", "platform.getTx",
-		"info.getBlockchainID",
 	},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{l1ValidatorBurn, l1ValidatorRunway, l1QuorumLoss, l1TopUp},

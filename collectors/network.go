@@ -25,7 +25,7 @@ var (
 var network = &collector.Spec{
 	Name:     "network",
 	Help:     "Size and stake of the validator sets.",
-	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
+	Calls:    []string{"platform.getCurrentValidators", "platform.getBlockchains", "platform.getTx"},
 	Every:    collector.FullSetEvery,
 	Families: []*metric.Family{networkValidators, networkStake, networkDelegatedStake, networkDelegators},
 	Bind: func(ups *collector.Upstreams) []collector.Job {

@@ -30,7 +30,7 @@ var subnets = &collector.Spec{
 	Name: "subnets",
 	Help: "Owners of the subnets of the monitored chains, and validator manager contracts of L1s, from the P-Chain. If no node or observer reports them, " +
 		"they are from the Data service.",
-	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "platform.getTx", "info.getBlockchainID", "info.getNetworkID"},
+	Calls:    []string{"platform.getSubnet", data.GetSubnet.Op(), "platform.getBlockchains", "platform.getTx", "info.getNetworkID"},
 	Every:    5 * time.Minute,
 	Families: []*metric.Family{subnetInfo, subnetOwner, subnetThreshold},
 	Bind:     collector.Per(collector.SubnetChains, collectOwners),
