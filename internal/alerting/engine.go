@@ -180,9 +180,7 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 		}
 	}
 	e.loader.set = set
-	if err := e.store.watch(ctx, set.byText, time.Now()); err != nil {
-		return err
-	}
+	e.store.inputs.watch(set.byText)
 	if err := e.update(a, set.name); err != nil {
 		return err
 	}

@@ -40,8 +40,7 @@ func (in *inputs) active(r rules.Rule) bool {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	f := in.families[r.Name()]
-	return f == nil || f.exists // not known, or there are samples of it
+	return in.family(r.Name()).exists
 }
 
 // possible are the rules of a group that can have a result.
@@ -59,10 +58,7 @@ func (in *inputs) possibleOf(g *rules.Group) []bool {
 		return known.rules
 	}
 	var begin []string
-	has := func(name string) bool {
-		f := in.families[name]
-		return f == nil || f.exists || slices.Contains(begin, name)
-	}
+	has := func(name string) bool { return in.family(name).exists || slices.Contains(begin, name) }
 	known = possible{changes: in.changes}
 	for _, r := range g.Rules() {
 		can := Possible(r.Query().(written).Expr, has)

@@ -1,7 +1,6 @@
 package alerting
 
 import (
-	"context"
 	"math"
 	"slices"
 	"sync"
@@ -15,15 +14,12 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-const (
-	// pause is how long a series may be without a sample until its end is near: longer than the interval of the slowest group of rules.
-	pause = 2 * time.Minute
-	// newest is the longest range of a last_over_time that reads the newest sample of a series.
-	newest = 8 * time.Minute
-)
+// pause is how long a series may be without a sample until its end is near: longer than the interval of the slowest group of rules.
+const pause = 2 * time.Minute
 
-// inputs are the families that rules read. They tell which expressions can have a result, and which have the same result as at the evaluation
-// before: an expression that depends on nothing but the newest samples of its families changes only when one of these does.
+// inputs are the families in a store. They tell which expressions can have a result, and which have the same result as at the evaluation
+// before: an expression that depends on nothing but the newest samples of its families changes only when one of these does, and one that looks back
+// keeps its result if nothing changed in all the time at which it looks.
 type inputs struct {
 	mu       sync.Mutex
 	families map[string]*family
@@ -59,76 +55,85 @@ type query struct {
 // part is an expression and its last result.
 type part struct {
 	text   string
-	reads  []*family // nil: the result may change although no sample does
+	reads  []read // nil: the result may change although no sample does
 	result promql.Vector
 	known  bool
 	at     time.Time
 	states []int // changes of each family that it reads at this time
 }
 
+// read is what an expression reads of a family.
+type read struct {
+	*family
+	back   time.Duration // how far it looks back
+	newest bool          // only the newest sample of this time
+}
+
 func newInputs() *inputs {
 	return &inputs{families: map[string]*family{}, queries: map[string]*query{}, possible: map[*rules.Group]possible{}}
 }
 
-// watch follows what the expressions of rules read. Series that are in the store already are of unknown age, so nothing is known until
-// all that are not renewed have ended.
-func (s *Store) watch(ctx context.Context, exprs map[string]written, at time.Time) error {
-	there, err := s.names(ctx)
-	if err != nil {
-		return err
-	}
-	s.inputs.mu.Lock()
-	defer s.inputs.mu.Unlock()
-	s.inputs.queries, s.inputs.possible = map[string]*query{}, map[*rules.Group]possible{}
+// watch follows what the expressions of rules read.
+func (in *inputs) watch(exprs map[string]written) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.queries, in.possible = map[string]*query{}, map[*rules.Group]possible{}
 	for _, expr := range exprs {
 		q := &query{expr: expr.Expr}
 		parser.Inspect(expr.Expr, func(n parser.Node, _ []parser.Node) error {
-			selector, ok := n.(*parser.VectorSelector)
-			if !ok || selector.Name == "" {
-				return nil
-			}
-			f := s.inputs.families[selector.Name]
-			if f == nil {
-				f = &family{series: map[storage.SeriesRef]input{}}
-				if there[selector.Name] {
-					f.exists = true
-					f.series[0] = input{at: at.UnixMilli()}
+			if selector, ok := n.(*parser.VectorSelector); ok && selector.Name != "" {
+				if f := in.family(selector.Name); !slices.Contains(q.families, f) {
+					q.families = append(q.families, f)
 				}
-				s.inputs.families[selector.Name] = f
-			}
-			if !slices.Contains(q.families, f) {
-				q.families = append(q.families, f)
 			}
 			return nil
 		})
-		s.inputs.simplify(q)
-		s.inputs.queries[expr.text] = q
+		in.simplify(q)
+		in.queries[expr.text] = q
 	}
-	return nil
 }
 
-// timeless are the functions whose result depends on nothing but their arguments.
-var timeless = []string{
-	"abs", "ceil", "floor", "round", "clamp", "clamp_min", "clamp_max", "scalar", "vector", "absent", "label_replace", "label_join", "last_over_time",
-	"exp", "ln", "log2", "log10", "sqrt", "sgn",
+// family returns the family with a name.
+func (in *inputs) family(name string) *family {
+	f := in.families[name]
+	if f == nil {
+		f = &family{series: map[storage.SeriesRef]input{}}
+		in.families[name] = f
+	}
+	return f
 }
 
-// readsOf returns the families that an expression reads, or nil if its result may change although no sample does.
-func (in *inputs) readsOf(expr parser.Expr) []*family {
-	reads, ok := []*family{}, true
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+// timeless are the functions whose result depends on nothing but their arguments, constant those whose result is constant over a range with equal samples.
+var (
+	timeless = []string{
+		"abs", "ceil", "floor", "round", "clamp", "clamp_min", "clamp_max", "scalar", "vector", "absent", "label_replace", "label_join", "last_over_time",
+		"exp", "ln", "log2", "log10", "sqrt", "sgn",
+	}
+	constant = []string{"min_over_time", "max_over_time", "avg_over_time", "changes", "delta", "increase", "rate", "deriv"}
+)
+
+// readsOf returns what an expression reads, or nil if its result may change although no sample does.
+func (in *inputs) readsOf(expr parser.Expr) []read {
+	reads, ok := []read{}, true
+	parser.Inspect(expr, func(n parser.Node, path []parser.Node) error {
 		switch n := n.(type) {
 		case *parser.SubqueryExpr:
 			ok = false
 		case *parser.Call:
-			ok = ok && slices.Contains(timeless, n.Func.Name)
-		case *parser.MatrixSelector:
-			ok = ok && n.Range <= newest
+			ok = ok && (slices.Contains(timeless, n.Func.Name) || slices.Contains(constant, n.Func.Name))
 		case *parser.VectorSelector:
-			f := in.families[n.Name]
-			ok = ok && f != nil && n.OriginalOffset == 0 && n.Timestamp == nil && n.StartOrEnd == 0
-			if !slices.Contains(reads, f) {
-				reads = append(reads, f)
+			r := read{in.families[n.Name], Lookback + n.OriginalOffset, n.OriginalOffset == 0}
+			if i := len(path) - 1; i >= 0 {
+				if matrix, is := path[i].(*parser.MatrixSelector); is {
+					call, _ := path[i-1].(*parser.Call)
+					r.back = matrix.Range + n.OriginalOffset
+					r.newest = r.newest && call != nil && call.Func.Name == "last_over_time"
+					ok = ok && matrix.Range >= 2*pause // so that it has two samples of each series
+				}
+			}
+			ok = ok && r.family != nil && n.OriginalOffset >= 0 && n.Timestamp == nil && n.StartOrEnd == 0
+			if !slices.Contains(reads, r) {
+				reads = append(reads, r)
 			}
 		}
 		return nil
@@ -221,20 +226,24 @@ func (in *inputs) result(p *part, at time.Time, evaluate func(text string) (prom
 }
 
 // inputs returns how often each family of the part has changed, and whether it is certain that the result depends on nothing else: no sample is
-// later than the time, and no series is about to end.
+// later than the time, no series is about to end, and where more than the newest samples count, none has changed in all the time.
 func (p *part) inputs(at time.Time) (states []int, settled bool) {
 	settled = true
-	for _, f := range p.reads {
-		states = append(states, f.changes)
-		settled = settled && f.changed <= at.UnixMilli() && !f.ending(at)
+	for _, r := range p.reads {
+		states = append(states, r.changes)
+		since := at
+		if !r.newest {
+			since = at.Add(-r.back)
+		}
+		settled = settled && r.changed <= since.UnixMilli() && !r.ending(at, r.back)
 	}
 	return states, settled
 }
 
-// ending reports whether a series has no new sample, but may still be read.
-func (f *family) ending(at time.Time) bool {
+// ending reports whether a series has no new sample, but may still be read by an expression that looks back this long.
+func (f *family) ending(at time.Time, back time.Duration) bool {
 	for _, s := range f.series {
-		if silent := time.Duration(at.UnixMilli()-s.at) * time.Millisecond; silent >= pause && silent < newest+pause {
+		if silent := time.Duration(at.UnixMilli()-s.at) * time.Millisecond; silent >= pause && silent < back+pause {
 			return true
 		}
 	}
@@ -253,10 +262,7 @@ func (in *inputs) add(all []appended) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, a := range all {
-		f := in.families[a.labels.Get(model.MetricNameLabel)]
-		if f == nil {
-			continue
-		}
+		f := in.family(a.labels.Get(model.MetricNameLabel))
 		before, known := f.series[a.ref]
 		now := input{a.value, a.at}
 		if value.IsStaleNaN(a.value) {

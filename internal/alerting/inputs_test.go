@@ -19,7 +19,7 @@ import (
 )
 
 // A rule whose inputs have not changed is not evaluated, and yet has the result of an evaluation: while values change, series begin, are silent, end and
-// return, and samples are stored that are later than the evaluation. A rule whose inputs have changed is evaluated with a query that is kept, and has the
+// return, and samples are stored that are later than the evaluation. What looks back keeps its result while nothing changes. A rule whose inputs have changed is evaluated with a query that is kept, and has the
 // result of a new one.
 func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 	t.Parallel()
@@ -32,10 +32,13 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 		"a or b unless c", "max by (node) (c or a) > 1 or (b unless on () c * 2)", "count(a and b or c)", "absent(c or a)", `absent(a{node="2"} or c)`, "timestamp(a or c)", "scalar(a{node=\"1\"} or c) + a", "(c or b) and a", "time() * c or b > 1",
 		"a > 1 and on (node) b > 0", "max by (node) (a > 1 unless on (node) b)", `label_replace(b == 2 and on (node) a, "x", "$1", "node", "(.)") or a > 1 unless b`,
 		"a * on (node) group_left () (b > 1 and on () vector(time()) > 0)",
+		"avg_over_time(a[5m])", "min_over_time(b[4m])", "delta(a[5m])", "increase(a[5m] offset 2m)", "rate(b[4m])", "deriv(a[6m])", "last_over_time(a[1m])",
+		"delta(b[1m])",
 	} {
 		expr := must.Get(Parser.ParseExpr(text))(t)
 		exprs[text] = written{expr, expr.String()}
 	}
+	kept := map[string]int{} // by expression
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := must.Get(OpenStore(slog.New(slog.DiscardHandler), prometheus.NewRegistry(), 0))(t)
@@ -43,17 +46,27 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 			Logger: slog.New(slog.DiscardHandler), MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: Lookback, Parser: Parser, EnableAtModifier: true,
 			EnableNegativeOffset: true,
 		})
-		evaluate, kept := rules.EngineQueryFunc(engine, s), newPrepared(engine)
-		again := rules.EngineQueryFunc(kept, s)
+		evaluate, prepared := rules.EngineQueryFunc(engine, s), newPrepared(engine)
+		again := rules.EngineQueryFunc(prepared, s)
 		now := time.Unix(1_800_000_000, 0)
 		series := map[labels.Labels]float64{}
-		step := func(after time.Duration) { // what happens until the next scrape
+		silent := map[string]int{}                      // steps, by family
+		step := func(after time.Duration, quiet bool) { // what happens until the next scrape
 			app := s.Appender(t.Context())
 			for _, name := range []string{"a", "b"} {
+				if silent[name]--; silent[name] > 0 {
+					continue
+				} else if random.IntN(20) == 0 {
+					silent[name] = random.IntN(9)
+				}
 				for node := range 2 {
 					ls := labels.FromStrings("__name__", name, "node", fmt.Sprint(node))
 					v, there := series[ls]
-					switch random.IntN(200) {
+					event := random.IntN(200)
+					if quiet {
+						event = 200
+					}
+					switch event {
 					case 0, 1:
 						series[ls] = float64(random.IntN(3))
 						v, there = series[ls], true
@@ -71,16 +84,18 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 			}
 			must.Do(t, app.Commit())
 		}
-		step(0)
-		must.Do(t, s.watch(t.Context(), exprs, now))
+		step(0, false)
+		s.inputs.watch(exprs)
 		known, all := 0, 0
-		for range 600 {
+		for n := range 600 {
 			now = now.Add(15 * time.Second)
-			step(time.Duration(random.IntN(2)) * 2 * time.Second) // some samples are stored before an evaluation at an earlier time
+			step(time.Duration(random.IntN(2))*2*time.Second, n/100%2 == 1) // some samples are stored before an evaluation at an earlier time
 			for _, expr := range exprs {
 				want := must.Get(evaluate(t.Context(), expr.String(), now))(t)
+				kept[expr.String()]++
 				got := must.Get(s.inputs.evaluate(expr.String(), now, func(text string) (promql.Vector, error) {
 					known--
+					kept[expr.String()]--
 					return again(t.Context(), text, now)
 				}))(t)
 				known, all = known+1, all+1
@@ -92,13 +107,18 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 				}
 			}
 		}
-		if len(kept.free) < len(exprs)/2 {
-			t.Errorf("%d of %d queries were kept", len(kept.free), len(exprs))
+		if len(prepared.free) < len(exprs)/2 {
+			t.Errorf("%d of %d queries were kept", len(prepared.free), len(exprs))
 		}
 		if known < all/5 {
 			t.Errorf("seed %d: %d of %d results were not evaluated again, want a fifth", seed, known, all)
 		}
 		must.Do(t, s.Close())
+	}
+	for _, expr := range []string{"max_over_time(a[5m])", "a offset 1m", "last_over_time(a[20m])", "changes(a[6m])", "increase(a[5m] offset 2m)", "rate(b[4m])"} {
+		if kept[expr] <= 0 {
+			t.Errorf("%s was evaluated each time", expr)
+		}
 	}
 }
 

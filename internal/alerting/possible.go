@@ -1,30 +1,10 @@
 package alerting
 
 import (
-	"context"
 	"slices"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
-
-// names returns the names of all series.
-func (s *Store) names(ctx context.Context) (map[string]bool, error) {
-	index, err := s.Index()
-	if err != nil {
-		return nil, err
-	}
-	defer index.Close()
-	all, err := index.LabelValues(ctx, model.MetricNameLabel, nil)
-	if err != nil {
-		return nil, err
-	}
-	names := make(map[string]bool, len(all))
-	for _, name := range all {
-		names[name] = true
-	}
-	return names, nil
-}
 
 // Possible reports whether an expression can have a result if only the series exist whose names has returns true for.
 func Possible(expr parser.Node, has func(name string) bool) bool {
