@@ -35,24 +35,16 @@ var heads = &collector.Spec{
 	Calls:    []string{"platform.getHeight", "platform.getTimestamp", "avm.getHeight", "avm.getBlockByHeight", "eth_getBlockByNumber", "info.isBootstrapped"},
 	Every:    collector.HeadsEvery,
 	Families: []*metric.Family{chainHeight, chainHeadTimestamp, settledHeight, agreedHeight},
-	Bind: collector.PerBegin(collector.Pairs(collector.AllChains, collector.NodesAndObservers), func() collector.Collect {
-		return (&platformTime{}).collectHeads
-	}),
+	Bind:     collector.Per(collector.Pairs(collector.AllChains, collector.NodesAndObservers), collectHeads),
 }
 
-// platformTime is the time of the P-Chain at a height, at which it never changes.
-type platformTime struct {
-	height uint64
-	at     time.Time
-}
-
-func (p *platformTime) collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
+func collectHeads(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
 	n, c := on.Node, on.Chain
 	var height uint64
 	var at time.Time
 	var evm node.EthBlock
 	read := func(ctx context.Context) (err error) {
-		height, at, evm, err = p.head(ctx, n, c)
+		height, at, evm, err = head(ctx, n, c)
 		return err
 	}
 	var err error
@@ -77,17 +69,15 @@ func (p *platformTime) collectHeads(ctx context.Context, _ *collector.Upstreams,
 
 // head returns the height and the time of the newest block, and the whole block of an EVM chain. The time is zero if it is not known: an
 // observer is several machines.
-func (p *platformTime) head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
+func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at time.Time, evm node.EthBlock, err error) {
+	recently, _ := scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx)) // two runs use one answer
 	switch c.Ref {
 	case "P":
-		if height, err = n.PlatformHeight(ctx); err == nil && (height != p.height || p.at.IsZero()) {
-			p.height = height
-			p.at, err = n.PlatformTimestamp(ctx)
+		if height, err = n.PlatformHeight(ctx); err == nil {
+			at, err = n.PlatformTimestamp(recently)
 		}
-		at = p.at
-	case "X":
-		// The X-Chain changes rarely: two runs use one answer.
-		ctx, _ = scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx))
+	case "X": // which changes rarely
+		ctx = recently
 		height, err = n.AVMHeight(ctx, c.Ref)
 		height, err = nodes.OptionalOf(ctx, n, c.Ref, height, err)
 		if err == nil && height > 0 {
