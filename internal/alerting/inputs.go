@@ -33,6 +33,7 @@ type family struct {
 	exists  bool
 	changes int   // values that differ from the one before, series that began, and series that ended
 	changed int64 // time of the latest, in milliseconds
+	differs int64 // time of the latest that was no begin
 	series  map[storage.SeriesRef]input
 }
 
@@ -67,6 +68,7 @@ type read struct {
 	*family
 	back   time.Duration // how far it looks back
 	newest bool          // only the newest sample of this time
+	offset bool
 }
 
 func newInputs() *inputs {
@@ -122,7 +124,7 @@ func (in *inputs) readsOf(expr parser.Expr) []read {
 		case *parser.Call:
 			ok = ok && (slices.Contains(timeless, n.Func.Name) || slices.Contains(constant, n.Func.Name))
 		case *parser.VectorSelector:
-			r := read{in.families[n.Name], Lookback + n.OriginalOffset, n.OriginalOffset == 0}
+			r := read{in.families[n.Name], Lookback + n.OriginalOffset, n.OriginalOffset == 0, n.OriginalOffset != 0}
 			if i := len(path) - 1; i >= 0 {
 				if matrix, is := path[i].(*parser.MatrixSelector); is {
 					call, _ := path[i-1].(*parser.Call)
@@ -231,11 +233,14 @@ func (p *part) inputs(at time.Time) (states []int, settled bool) {
 	settled = true
 	for _, r := range p.reads {
 		states = append(states, r.changes)
-		since := at
-		if !r.newest {
-			since = at.Add(-r.back)
+		changed, differs := at, at
+		switch {
+		case r.offset:
+			changed = at.Add(-r.back)
+		case !r.newest:
+			changed, differs = at.Add(-pause), at.Add(-r.back) // two samples of each series are there, and all are equal
 		}
-		settled = settled && r.changed <= since.UnixMilli() && !r.ending(at, r.back)
+		settled = settled && r.changed <= changed.UnixMilli() && r.differs <= differs.UnixMilli() && !r.ending(at, r.back)
 	}
 	return states, settled
 }
@@ -270,7 +275,11 @@ func (in *inputs) add(all []appended) {
 		}
 		in.exists(f, true)
 		f.series[a.ref] = now
-		if !known || math.Float64bits(before.value) != math.Float64bits(a.value) || a.at-before.at >= pause.Milliseconds() {
+		differs := known && math.Float64bits(before.value) != math.Float64bits(a.value)
+		if differs {
+			f.differs = max(f.differs, a.at)
+		}
+		if differs || !known || a.at-before.at >= pause.Milliseconds() {
 			f.changes++
 			f.changed = max(f.changed, a.at)
 		}
