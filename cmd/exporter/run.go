@@ -33,14 +33,17 @@ func runExporter(ctx context.Context, _ []string, _, stderr io.Writer) error {
 	return serve(ctx, app.Options{Config: cfg, Log: newLogger(cfg, stderr)})
 }
 
-// setGCPercent sets how much the heap may grow between two garbage collections, for the number of nodes at the start. The variable GOGC overrides it.
+// setGCPercent sets app.GCPercent. An exporter of a few nodes has a small heap, and makes much garbage while it starts: collections would be a third of the
+// CPU from its start to the first whole page. The variable GOGC overrides it.
 func setGCPercent(nodes int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	starting, later := app.GCPercent(nodes)
-	debug.SetGCPercent(starting)
-	time.AfterFunc(app.Starting, func() { debug.SetGCPercent(later) })
+	debug.SetGCPercent(app.GCPercent)
+	if nodes <= 10 {
+		debug.SetGCPercent(400)
+		time.AfterFunc(10*time.Second, func() { debug.SetGCPercent(app.GCPercent) })
+	}
 }
 
 // setMemoryLimit lets the garbage collector keep the process below the memory limit of its control group, such as that of a container or a

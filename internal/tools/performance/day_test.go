@@ -26,8 +26,7 @@ import (
 // every 15 s and a request for the status page every five minutes. Each hour the node fails in another way for 20 minutes.
 func BenchmarkDay(b *testing.B) {
 	runtime.MemProfileRate = 0 // as the program
-	_, percent := app.GCPercent(1)
-	debug.SetGCPercent(percent)
+	debug.SetGCPercent(app.GCPercent)
 	const hours = 24
 	secret := testworld.File(b, "http://inbox.sim/")
 	env := config.Environment{}
