@@ -13,8 +13,8 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
 
-// textsFile has the texts of every alert while it fires, and those that differ while it is pending or kept firing after its cause is gone. A
-// person reads it.
+// textsFile has the texts of every alert while it fires, and those that differ while it is pending, kept firing after its cause is gone, or in another case
+// of texts_test.yml. A person reads it.
 const textsFile = "testdata/texts.txt"
 
 // texts are the annotations of an alert in one state.
@@ -36,11 +36,11 @@ func TestTextsOfAlerts(t *testing.T) {
 	var out strings.Builder
 	for _, file := range []string{"rules.yml", "companion.yml"} {
 		suite := readSuite(t, file)
-		shown := map[string]map[string]texts{} // by name of the rule and state
+		shown := map[string][]map[string]texts{} // by name of the rule, and by state
 		slices.SortStableFunc(suite.tests, func(a, b testFile) int { return strings.Compare(order(a.name), order(b.name)) })
 		for _, tests := range suite.tests {
 			for _, c := range tests.Tests {
-				fires := slices.ContainsFunc(c.Alerts, func(a alertCase) bool {
+				fires := order(tests.name) == "" || slices.ContainsFunc(c.Alerts, func(a alertCase) bool {
 					return slices.ContainsFunc(a.ExpAlerts, func(e expAlert) bool { return shown[ruleName(a.Alertname, e.Labels, suite)] == nil })
 				})
 				if fires {
@@ -52,18 +52,24 @@ func TestTextsOfAlerts(t *testing.T) {
 			if r.Alert == "" {
 				continue
 			}
-			of := shown[r.name]
-			if of == nil {
+			if shown[r.name] == nil {
 				t.Errorf("no case shows the texts of %s", r.name)
+				continue
 			}
+			of := shown[r.name][0]
 			firing := of["firing"]
 			if words := shared(firing["summary"], firing["description"], 4); words != "" {
 				t.Errorf("%s: the description repeats %q from the summary above it", r.name, words)
 			}
 			fmt.Fprintf(&out, "%s\n%s", r.name, firing.except(nil))
 			for _, state := range []string{"pending", "kept"} {
-				if differ := of[state].except(of["firing"]); differ != "" {
+				if differ := of[state].except(firing); differ != "" {
 					fmt.Fprintf(&out, "  %s\n%s", state, differ)
+				}
+			}
+			for _, other := range shown[r.name][1:] {
+				if differ := other["firing"].except(firing); differ != "" {
+					fmt.Fprintf(&out, "  or\n%s", differ)
 				}
 			}
 			out.WriteString("\n")
@@ -108,8 +114,8 @@ func ruleName(alert string, with map[string]string, s *suite) string {
 	return ""
 }
 
-// show evaluates the case and adds the texts of alerts that are not yet in shown.
-func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts) {
+// show evaluates the case and adds the texts of the first alert of each rule to shown.
+func (s *suite) show(t *testing.T, c testCase, shown map[string][]map[string]texts) {
 	t.Helper()
 	needed := s.needed(t, c, true)
 	var given []rulefmt.Rule
@@ -148,8 +154,9 @@ func (s *suite) show(t *testing.T, c testCase, shown map[string]map[string]texts
 	}
 	for name, all := range found {
 		for _, of := range slices.Sorted(maps.Keys(all)) {
-			if shown[name] == nil && all[of]["firing"] != nil {
-				shown[name] = all[of]
+			if all[of]["firing"] != nil {
+				shown[name] = append(shown[name], all[of])
+				break
 			}
 		}
 	}

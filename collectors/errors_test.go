@@ -79,7 +79,7 @@ func TestUnofferedMethodLeavesOtherSamples(t *testing.T) {
 
 func TestDisabledAPIIsNotOffered(t *testing.T) {
 	inWorld(t, func(t *testing.T, w world) {
-		w.network.Node("alpha").SetAdminAPI(false)
+		w.network.Node("alpha").SetAPI("admin", false)
 		w.network.Node("alpha").Inject(simnet.WrongHost(), "GET /ext/health")
 		for _, collector := range []string{"admin", "health"} {
 			if page, err := w.run(t, collector, "alpha"); !errors.Is(err, metric.ErrNotOffered) || page != "" {

@@ -73,6 +73,8 @@ type backoff struct {
 const (
 	// maxRepeat is the maximum time for which a refused call is not sent. ForgetAnswers ends it, as after a new version of the upstream.
 	maxRepeat = time.Hour
+	// maxRepeatOfLost is the same for a call that the upstream answered before: what took it away may give it back, such as a rule of a proxy.
+	maxRepeatOfLost = 10 * time.Minute
 	// maxBackoffs is the maximum number of stored calls of an upstream, to limit memory.
 	maxBackoffs = 4096
 )
@@ -121,7 +123,7 @@ func (b *backoffs) pause(op string, d time.Duration) time.Time {
 }
 
 // ended stores the result of a call. After the first refusal, the call is not sent for the time that repeatAfter returns. Each further refusal
-// in a row doubles this time, up to maxRepeat. The error that it returns says whether the call was answered before.
+// in a row doubles this time, up to maxRepeat or maxRepeatOfLost. The error that it returns says whether the call was answered before.
 func (b *backoffs) ended(op, path string, err error) error {
 	if b.repeatAfter == nil {
 		return err
@@ -143,7 +145,11 @@ func (b *backoffs) ended(op, path string, err error) error {
 	if wait <= 0 || before.err != nil && time.Now().Before(before.until) { // no refusal, or a concurrent call was refused
 		return err
 	}
-	wait = min(max(wait, 2*before.wait), maxRepeat)
+	longest := maxRepeat
+	if before.answered {
+		longest = maxRepeatOfLost
+	}
+	wait = min(max(wait, 2*before.wait), longest)
 	b.set(key, backoff{time.Now().Add(wait), err, wait, before.answered})
 	return err
 }

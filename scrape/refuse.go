@@ -207,13 +207,18 @@ func (u *Upstream) broken(op string, err error) error {
 	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
 		text = "the server speaks TLS: write https:// in its address, or the port of the API (9650) instead of that of staking (9651)"
 	case errors.As(err, &name):
-		text += ": use a host name for which the certificate is valid"
+		return u.untrusted(op, err, "Use a host name for which the certificate is valid, or set server_name in AVAX_HTTP_CONFIG_FILE.")
 	case errors.As(err, &authority):
-		text += ": add the authority that signed the certificate to the CA file of this upstream"
+		return u.untrusted(op, err, "Add the authority that signed the certificate to ca_file in AVAX_HTTP_CONFIG_FILE.")
 	case errors.As(err, &invalid): // such as an expired certificate
-		text += ": replace the certificate of the upstream"
+		return u.untrusted(op, err, "Replace the certificate of the upstream.")
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
+}
+
+// untrusted returns the Error for a certificate that this process does not accept, with what to do.
+func (u *Upstream) untrusted(op string, err error, remedy string) error {
+	return &Error{op, Unreachable, Advise(&reason{u.clean(err.Error()), err}, remedy)}
 }
 
 // viaProxy adds to the error of a request that the upstream did not answer itself that the environment sends it through a proxy.

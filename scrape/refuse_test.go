@@ -20,9 +20,9 @@ func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 	known.AddCert(server.Certificate())
 	expired := func() time.Time { return server.Certificate().NotAfter.Add(time.Hour) }
 	for words, o := range map[string]scrape.Options{
-		"the CA file of this upstream":                       {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
-		"use a host name for which the certificate is valid": {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
-		": replace the certificate":                          {URL: server.URL, TLS: &tls.Config{RootCAs: known, Time: expired}},
+		"ca_file in AVAX_HTTP_CONFIG_FILE":                   {URL: server.URL, TLS: &tls.Config{RootCAs: x509.NewCertPool()}},
+		"Use a host name for which the certificate is valid": {URL: server.URL, TLS: &tls.Config{RootCAs: known, ServerName: "another.test"}},
+		"Replace the certificate":                            {URL: server.URL, TLS: &tls.Config{RootCAs: known, Time: expired}},
 	} {
 		o.Name = "local"
 		u, err := scrape.New(o)
@@ -30,8 +30,8 @@ func TestCertificateErrorsNameTheSettingToChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = rpc[string](t.Context(), u, "/ext/info", "info.getNodeIP", nil)
-		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(err.Error(), words) {
-			t.Errorf("%v, want it to contain %q", err, words)
+		if scrape.OutcomeOf(err) != scrape.Unreachable || !strings.Contains(scrape.AdviceOf(err), words) {
+			t.Errorf("%v: %q, want it to contain %q", err, scrape.AdviceOf(err), words)
 		}
 	}
 }

@@ -187,9 +187,9 @@ func (n *Node) SetPartialSync(on bool) {
 	n.net.change(func(time.Time) { n.partial = on })
 }
 
-// SetAdminAPI enables or disables the admin API. Here it is enabled by default, on real nodes it is disabled.
-func (n *Node) SetAdminAPI(on bool) {
-	n.net.change(func(time.Time) { n.adminOff = !on })
+// SetAPI enables or disables the API admin, health or info. Here all are enabled by default. On real nodes admin is disabled.
+func (n *Node) SetAPI(name string, on bool) {
+	n.net.change(func(time.Time) { n.disabled[name] = !on })
 }
 
 // Changes of any participant, by name or node ID.

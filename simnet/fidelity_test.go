@@ -87,7 +87,7 @@ func compare(t *testing.T, release string, added []string, r recording) {
 			net.SetBalance("examplel1", "charlie", 100*512)
 			now = now.Add(145 * time.Second)
 		case "admin_disabled":
-			node.SetAdminAPI(false)
+			node.SetAPI("admin", false)
 		case "start_up": // recorded before the subnets were created
 			node.SetChain("examplel1", simnet.Untracked)
 			node.SetChain("examplepoa", simnet.Untracked)

@@ -18,8 +18,8 @@ type Node struct {
 	isolated      bool      // whether the node has no connection to peers
 	disconnected  bool
 	hung          bool
-	adminOff      bool
-	partial       bool // syncs only P of the primary network
+	disabled      map[string]bool // APIs
+	partial       bool            // syncs only P of the primary network
 	disk          disk
 	chains        map[*chain]chainFate
 	stuck         map[*chain]time.Time // time since which the node accepts no blocks of a chain
@@ -79,6 +79,7 @@ func newNode(net *Network, m *member) *Node {
 		benched:   make(map[*member][]string),
 		levels:    make(map[string]logLevel),
 		aliases:   make(map[string]*chain),
+		disabled:  make(map[string]bool),
 		endpoints: make(map[string]string),
 
 		unexecuted:    make(map[*chain]bool),
@@ -158,13 +159,13 @@ func (v *view) route(q *query) reply {
 	if endpoint, ok := v.node.endpoints[path]; ok {
 		path = endpoint
 	}
+	if v.node.disabled[path] {
+		return notFound()
+	}
 	switch path {
 	case "info":
 		return v.rpc(q, infoService)
 	case "admin":
-		if v.node.adminOff {
-			return notFound()
-		}
 		return v.rpc(q, adminService)
 	case "health":
 		return v.healthReply(q)

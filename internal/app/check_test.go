@@ -158,6 +158,8 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 			n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel")
 		},
 			[]string{"FAILS  alpha: health check futureupgrade fails: unknown network upgrade detected", "       ", "FAILS  charlie: "}},
+		"a lost connection to validators": {func(n *simnet.Network) { n.Disconnect("echo"); n.Disconnect("delta"); n.Disconnect("bravo") },
+			[]string{"FAILS  alpha: health check P, X, C fails: not connected to enough stake: connected to ", "       Read the log"}},
 		"a validator without balance": {func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 			[]string{"FAILS  examplel1: 1 validator is inactive", "       ", "ok     all "}},
 	} {

@@ -22,6 +22,9 @@ var majority = append([]string{"delta", "golf"}, large...)
 // wait 15 s longer.
 const slack = 45 * time.Second
 
+// ofBlocks are methods of internal-blockchain, an entry of eth-apis.
+var ofBlocks = []string{"eth_getBlockByNumber", "eth_blockNumber", "eth_chainId", "eth_getChainConfig", "eth_getActiveRulesAt", "eth_feeConfig", "eth_call"}
+
 var nodeIncidents = []incident{
 	{
 		what:  "a node stops",
@@ -69,6 +72,20 @@ var nodeIncidents = []incident{
 		begin: func(w *world) { w.Node("bravo").SetChain("examplel1", simnet.Dead) },
 		end:   func(w *world) { w.Node("bravo").Start() },
 		pages: []string{"AvaxChainMissing"}, within: 6*time.Minute + slack, ended: 2 * time.Minute,
+	},
+	{
+		what: "the configuration of a chain no longer offers the methods for blocks on a node (eth-apis): its VM runs",
+		begin: func(w *world) {
+			w.Node("alpha").Inject(simnet.Refused(-32601, "the method does not exist/is not available"), ofBlocks...)
+		},
+		end:   func(w *world) { w.Node("alpha").Recover() },
+		warns: []string{"AvaxDataTooOld"}, within: 25 * time.Minute,
+	},
+	{
+		what:  "the info API of a node is disabled: the node runs",
+		begin: func(w *world) { w.Node("alpha").SetAPI("info", false) },
+		end:   func(w *world) { w.Node("alpha").SetAPI("info", true) },
+		warns: []string{"AvaxDataTooOld"}, within: 25 * time.Minute,
 	},
 	{
 		what:  "a node falls behind on the C-Chain",

@@ -36,7 +36,7 @@ func NewNetwork() *simnet.Network {
 		network.TopUp("examplel1", name, topUp)
 	}
 	for _, n := range network.Nodes() {
-		n.SetAdminAPI(true)
+		n.SetAPI("admin", true)
 	}
 	return network
 }

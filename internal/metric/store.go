@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Store holds a Job for every Key. A run replaces the previous run of its job as a whole, so a scrape never mixes two states of
@@ -216,6 +218,9 @@ var (
 	success = New("avax_exporter_collector_success",
 		"1 if the collector's last run for this target succeeded, 0 if it failed. Absent until the first run has ended.",
 		"collector", "target")
+	failure = New("avax_exporter_collector_failure",
+		"1 if the collector's last run for this target failed, with the outcome of the call that failed. Absent if it succeeded.",
+		"collector", "target", "outcome")
 	lastSuccess = New("avax_exporter_collector_last_success_timestamp_seconds",
 		"Start of the collector's last successful run for this target, in Unix seconds, if a later run failed or the samples of this run have expired.",
 		"collector", "target")
@@ -223,12 +228,15 @@ var (
 
 // AboutJobs are the families about jobs. The store serves them like samples, because in a registry the tens of thousands of jobs of
 // a fleet would cost each scrape more than everything else. While all jobs succeed, they do not change.
-var AboutJobs = []*Family{success, lastSuccess}
+var AboutJobs = []*Family{success, failure, lastSuccess}
 
 func aboutJob(j *Job) []Chunk {
 	collector, target := j.Last.Collector, j.Last.Target.String()
 	b := NewBatch(AboutJobs)
 	b.SetBool(success, j.Last.Err == nil, collector, target)
+	if j.Last.Err != nil {
+		b.Set(failure, 1, collector, target, string(scrape.OutcomeOf(j.Last.Err)))
+	}
 	if !j.Good.At.IsZero() && (j.expired || j.Last.Err != nil) {
 		b.SetTime(lastSuccess, j.Good.At, collector, target)
 	}

@@ -359,16 +359,17 @@ func (n *Node) syncing(ctx context.Context, chains []node.Blockchain) (tracked [
 	return tracked, nil
 }
 
-// nameFor returns the name of a discovered chain for the label chain: its name on the P-Chain, else its blockchain ID.
+// nameFor returns the name of a discovered chain for the label chain: its name on the P-Chain, with hyphens for spaces, else its blockchain ID.
 // Anybody may create a chain with any name. So nameFor uses the name only if it is a plain label value that no other
 // chain or node has.
 func nameFor(b node.Blockchain, taken []Chain, nodes []*Node) string {
-	if !plainName.MatchString(b.Name) || slices.Contains([]string{"P", "X", "C", "network", "other"}, b.Name) ||
-		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == b.Name }) ||
-		named(nodes, b.Name) {
+	name := strings.ReplaceAll(b.Name, " ", "-")
+	if !plainName.MatchString(name) || slices.Contains([]string{"P", "X", "C", "network", "other"}, name) ||
+		slices.ContainsFunc(taken, func(c Chain) bool { return c.Name == name }) ||
+		named(nodes, name) {
 		return b.ID
 	}
-	return b.Name
+	return name
 }
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

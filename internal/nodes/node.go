@@ -195,7 +195,7 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// Probe calls the node now, with info.getNodeVersion or else info.getNodeID, stores whether it answered, and returns how long that took, without
+// Probe calls the node now, with info.getNodeVersion, or else info.getNodeID, or else its health API, stores whether it answered, and returns how long that took, without
 // the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could answer. err is not
 // about the node: the exporter's host lacks a resource for the call, such as CPU, and nothing is stored.
 func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
@@ -204,13 +204,19 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 		lost = n.Lost
 	}
 	began, before := time.Now(), lost()
-	_, err = n.NodeVersion(scrape.MaxAge(ctx, time.Millisecond)) // never uses an older answer, but shares the new one
+	ctx = scrape.MaxAge(ctx, time.Millisecond) // never uses an older answer, but shares the new one
+	_, err = n.NodeVersion(ctx)
 	if scrape.OutcomeOf(err) == scrape.LocalLimit {
 		return false, 0, err
 	}
-	switch scrape.OutcomeOf(err) {
-	case scrape.NotOffered, scrape.NotFound, scrape.Malformed: // a release may change or remove the method
-		_, err = n.NodeID(ctx)
+	for _, next := range []func() error{
+		func() error { _, err := n.NodeID(ctx); return err }, // a release may change or remove the method
+		func() error { _, err := n.Health(ctx); return err }, // a node may have no info API: --api-info-enabled
+	} {
+		switch scrape.OutcomeOf(err) {
+		case scrape.NotOffered, scrape.NotFound, scrape.Malformed:
+			err = next()
+		}
 	}
 	n.setProbed(err == nil)
 	return err == nil, max(0, time.Since(began)-(lost()-before)), nil

@@ -296,6 +296,30 @@ func TestFailedProbeEndsWaitingCalls(t *testing.T) {
 	})
 }
 
+// A node is up as long as one of its APIs says that a node is there. What else answers at its address is none.
+func TestNodeWithoutInfoAPIIsUp(t *testing.T) {
+	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {
+		alpha := n.Node("alpha")
+		for _, step := range []struct {
+			change func()
+			want   bool
+		}{
+			{func() {}, true},
+			{func() { alpha.SetAPI("info", false) }, true},
+			{func() { alpha.SetAPI("health", false) }, false}, // such as a proxy without a rule for the address
+			{func() { alpha.SetAPI("info", true) }, true},
+			{func() { alpha.Inject(simnet.HTML()) }, false},
+			{alpha.Recover, true},
+		} {
+			step.change()
+			time.Sleep(time.Minute)
+			if got, _, err := p.Nodes()[0].Probe(within(t, 10*time.Second)); got != step.want || err != nil {
+				t.Errorf("answers: %t, %v; want %t", got, err, step.want)
+			}
+		}
+	})
+}
+
 // The VM of a chain has ended if two calls in a row fail while the node itself answers.
 func TestChainStopsAfterTwoFailedCalls(t *testing.T) {
 	inPool(t, []string{"alpha"}, func(t *testing.T, n network, p *nodes.Pool) {

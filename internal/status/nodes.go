@@ -209,13 +209,16 @@ func (st *Status) readNodes() {
 }
 
 // HealthCollector is the collector with a table of failing health checks: node, check, error.
-const HealthCollector = "health"
+const (
+	HealthCollector = "health"
+	checkError      = "Error" // the column with the text of a failing check: the collector has other tables about chains
+)
 
 // checkErrors returns the error texts of failing health checks, by node and check.
 func checkErrors(jobs []*metric.Job, now time.Time) map[[2]string]string {
 	errs := map[[2]string]string{}
 	for _, t := range metric.Tables(jobs, now) {
-		if t.Collector == HealthCollector {
+		if t.Collector == HealthCollector && slices.Contains(t.Columns, checkError) {
 			for _, cells := range t.Rows {
 				errs[[2]string{cells[0], cells[1]}] = cells[len(cells)-1]
 			}
