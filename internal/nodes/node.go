@@ -195,9 +195,9 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// Probe calls the node now, with info.getNodeVersion, or else info.getNodeID, or else its health API, stores whether it answered, and returns how long that took, without
-// the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could answer. err is not
-// about the node: the exporter's host lacks a resource for the call, such as CPU, and nothing is stored.
+// Probe calls the node now, with info.getNodeVersion, or else info.getNodeID, or else its health API, stores whether it answered, and returns how long that
+// took, without the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could answer.
+// err is not about the node: the exporter's host lacks a resource for the call, such as CPU, and nothing is stored.
 func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
 	lost := func() time.Duration { return 0 }
 	if n.Lost != nil {

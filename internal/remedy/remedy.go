@@ -128,8 +128,8 @@ func Of(err error) Remedy {
 	case known && outcome == scrape.Forbidden && isOfMetrics(call.Op):
 		r.Do = "The Metrics service needs no key. Check AVAX_METRICS_URL, and what AVAX_HTTP_CONFIG_FILE sends to the service."
 	case known && outcome == scrape.NotOffered && strings.HasPrefix(call.Op, "eth_"):
-		r.Do = "Alerts that need this data cannot fire. If config.json of the chain sets eth-apis, add internal-blockchain and internal-eth there, and restart the node. " +
-			"If a proxy or gateway rejects the method, allow it there."
+		r.Do = "Alerts that need this data cannot fire. If config.json of the chain sets eth-apis, add internal-blockchain and internal-eth there, and restart the " +
+			"node. If a proxy or gateway rejects the method, allow it there."
 	case known && strings.HasPrefix(call.Op, "GET /v") && r.service != "": // node paths begin with /ext
 		r.Do = r.service
 	case outcome == scrape.Unreachable && strings.Contains(err.Error(), "first record does not look like a TLS handshake"),

@@ -92,16 +92,22 @@ func serviceOf(names []string) (service string) {
 func Check(jobs []*metric.Job, names []string) (about []string, failed []*Failure) {
 	st := Of(jobs, time.Time{}, Pool{})
 	st.findFaults()
-	var silent []string
+	var silent, nameless []string
 	for _, name := range names {
-		if st.Node(name).ID == "" {
+		switch n := st.Node(name); {
+		case n.ID != "":
+			about = append(about, st.summary(name))
+		case n.Up.Is(1):
+			nameless = append(nameless, name)
+		default:
 			silent = append(silent, name)
-			continue
 		}
-		about = append(about, st.summary(name))
+	}
+	if len(nameless) > 0 {
+		about = append(about, words.Brief(nameless)+": up, node ID not known")
 	}
 	if len(silent) > 0 {
-		about = append(about, words.Brief(silent)+": no answer")
+		about = append(about, words.Brief(silent)+": "+noAnswer)
 	}
 	why := map[string]error{}
 	for _, j := range jobs {
