@@ -124,7 +124,7 @@ func Of(err error) Remedy {
 	case errors.As(err, &setting):
 		return Remedy{What: r.What, Do: "Correct " + setting.Variable + ".", ByText: true}
 	case scrape.AdviceOf(err) != "":
-		return Remedy{What: r.What, Do: scrape.AdviceOf(err), ByText: true}
+		return Remedy{What: r.What, Do: scrape.AdviceOf(err), ByText: r.ByText}
 	case known && outcome == scrape.Forbidden && isOfMetrics(call.Op):
 		r.Do = "The Metrics service needs no key. Check AVAX_METRICS_URL, and what AVAX_HTTP_CONFIG_FILE sends to the service."
 	case known && outcome == scrape.NotOffered && strings.HasPrefix(call.Op, "eth_"):

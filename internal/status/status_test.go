@@ -576,3 +576,22 @@ func TestLostKeyIsAFaultOfItsNode(t *testing.T) {
 		}
 	}
 }
+
+// A connection that fails for all calls is one failure, whether its error or its outcome says what to do.
+func TestOneConnectionIsOneFailure(t *testing.T) {
+	for name, cause := range map[string]error{
+		"refused":     errors.New("connection refused"),
+		"certificate": scrape.Advise(errors.New("the certificate has expired"), "Replace the certificate."),
+	} {
+		store := metric.NewStore()
+		for collector, op := range map[string]string{"identity": "info.getNodeID", "heads": "platform.getHeight"} {
+			store.Put(metric.Run{
+				Key: metric.Key{Collector: collector, Target: metric.Target{Node: "a"}}, At: now,
+				Err: &scrape.Error{Op: op, Outcome: scrape.Unreachable, Err: cause},
+			})
+		}
+		if found := Failures(store.Jobs()); len(found) != 1 || len(found[0].Collectors) != 2 {
+			t.Errorf("%s: %d failures: %+v", name, len(found), found)
+		}
+	}
+}
