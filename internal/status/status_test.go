@@ -16,6 +16,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var now = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
