@@ -65,7 +65,7 @@ var nodeIncidents = []incident{
 		what:  "an L1's chain does not start on a node",
 		begin: func(w *world) { w.Node("alpha").SetChain("examplel1", simnet.Failed) },
 		end:   func(w *world) { w.Node("alpha").SetChain("examplel1", simnet.Running) },
-		pages: []string{"AvaxChainNotBootstrapped"}, within: 13 * time.Minute,
+		pages: []string{"AvaxChainNotBootstrapped"}, within: 4*time.Minute + 30*time.Second + slack,
 	},
 	{
 		what:  "the VM of an L1 ends on a node: its calls hang, its peers report it as connected, and its health checks stand still",
