@@ -18,9 +18,11 @@ var _ rules.RuleConcurrencyController = idle{}
 func (i idle) SplitGroupIntoBatches(_ context.Context, g *rules.Group) []rules.ConcurrentRules {
 	possible, due := i.in.possibleOf(g), rules.ConcurrentRules{}
 	for n, r := range g.Rules() {
-		if possible[n] || r.GetEvaluationTimestamp().IsZero() || r.LastError() != nil || i.in.active(r) {
+		switch {
+		case i.in.written(r):
+		case possible[n] || r.GetEvaluationTimestamp().IsZero() || r.LastError() != nil || i.in.active(r):
 			due = append(due, n)
-		} else {
+		default:
 			r.SetEvaluationTimestamp(time.Now())
 		}
 	}
@@ -32,6 +34,18 @@ func (idle) Allow(context.Context, *rules.Group, rules.Rule) bool { return false
 
 // Done implements rules.RuleConcurrencyController.
 func (idle) Done(context.Context) {}
+
+// written reports whether a record of a constant, such as a threshold, was written within the last minute. Whoever reads the value sees it for minutes.
+func (in *inputs) written(r rules.Rule) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	q := in.queries[r.Query().String()]
+	return !isAlert(r) && q != nil && q.part != nil && q.part.reads != nil && len(q.part.reads) == 0 && !in.family(r.Name()).counted &&
+		r.LastError() == nil && time.Since(r.GetEvaluationTimestamp()) < constantEvery
+}
+
+// constantEvery is a little less than a minute: the evaluations of a group are not quite as far apart as its interval says.
+const constantEvery = 50 * time.Second
 
 // active reports whether an earlier result of a rule may have to end.
 func (in *inputs) active(r rules.Rule) bool {

@@ -31,6 +31,7 @@ groups:
       - {record: 'r:both', expr: r:either and c}
       - {record: 'r:none', expr: never or r:none}
       - {record: 'r:absent', expr: absent(a)}
+      - {record: 'r:constant', expr: vector(3)}
       - {alert: A, expr: r:a > 1}
       - {alert: Both, expr: r:both, keep_firing_for: 1m}
       - {alert: Late, expr: late and on () b}
@@ -88,4 +89,31 @@ groups:
 			}
 		})
 	}
+}
+
+// A threshold is the same in each evaluation. It is written once a minute, unless somebody counts its samples.
+func TestConstantsAreWrittenOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, `
+groups:
+  - name: all
+    rules:
+      - {record: 'r:constant', expr: vector(3)}
+      - {record: 'r:counted', expr: vector(3)}
+      - {record: 'r:dated', expr: vector(3)}
+      - {record: 'r:now', expr: vector(time())}
+      - {record: 'r:counts', expr: 'count_over_time(r:counted[5m])'}
+      - {record: 'r:dates', expr: timestamp(r:dated)}
+`)
+		w.show(`avax_node_up{node="alpha"} 1`)
+		a, stop := w.start()
+		defer stop()
+		time.Sleep(20 * time.Minute)
+		for name, want := range map[string]model.SampleValue{"r:constant": 10, "r:counted": 40, "r:dated": 40, "r:now": 40} {
+			got := must.Get(Vector(a.Query(t.Context(), "count_over_time("+name+"[10m])", time.Now())))(t)
+			if len(got) != 1 || got[0].Value != want {
+				t.Errorf("samples of %s in ten minutes: %v, want %v", name, got, want)
+			}
+		}
+	})
 }

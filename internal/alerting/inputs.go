@@ -31,6 +31,7 @@ type inputs struct {
 // family is what was appended to the series with one name.
 type family struct {
 	exists  bool
+	counted bool  // some expression reads more of its samples than the newest value
 	changes int   // values that differ from the one before, series that began, and series that ended
 	changed int64 // time of the latest, in milliseconds
 	differs int64 // time of the latest that was no begin
@@ -82,9 +83,11 @@ func (in *inputs) watch(exprs map[string]written) {
 	in.queries, in.possible = map[string]*query{}, map[*rules.Group]possible{}
 	for _, expr := range exprs {
 		q := &query{expr: expr.Expr}
-		parser.Inspect(expr.Expr, func(n parser.Node, _ []parser.Node) error {
+		parser.Inspect(expr.Expr, func(n parser.Node, path []parser.Node) error {
 			if selector, ok := n.(*parser.VectorSelector); ok && selector.Name != "" {
-				if f := in.family(selector.Name); !slices.Contains(q.families, f) {
+				f := in.family(selector.Name)
+				f.counted = f.counted || counts(path)
+				if !slices.Contains(q.families, f) {
 					q.families = append(q.families, f)
 				}
 			}
@@ -93,6 +96,20 @@ func (in *inputs) watch(exprs map[string]written) {
 		in.simplify(q)
 		in.queries[expr.text] = q
 	}
+}
+
+// counts reports whether a selector with these parents tells how many samples there are, or of what time.
+func counts(path []parser.Node) bool {
+	if len(path) == 0 {
+		return false
+	}
+	switch parent := path[len(path)-1].(type) {
+	case *parser.MatrixSelector:
+		return true
+	case *parser.Call:
+		return parent.Func.Name == "timestamp"
+	}
+	return false
 }
 
 // family returns the family with a name.
