@@ -103,7 +103,7 @@ var nodeIncidents = []incident{
 		what:  "a node's disk fills: in six hours the node stops",
 		begin: func(w *world) { w.Node("bravo").FillDisk(34e9, 25e9/(6*3600)) },
 		end:   func(w *world) { w.Node("bravo").FillDisk(60e9, 0) },
-		pages: []string{"AvaxNodeDiskLow"}, within: 70 * time.Minute,
+		pages: []string{"AvaxNodeDiskLow"}, later: []time.Duration{49 * time.Minute}, within: 70 * time.Minute,
 	},
 	{
 		what:  "on Fuji: the only configured node receives no C-Chain blocks",
@@ -219,7 +219,7 @@ var cascades = []incident{
 			time.AfterFunc(20*time.Minute, w.Node("charlie").Stop)
 		},
 		end:   func(w *world) { each([]string{"bravo", "charlie"}, func(n string) { w.Node(n).Start() }) },
-		pages: []string{"AvaxNodeDown"}, within: 4*time.Minute + slack, goesOn: 40 * time.Minute,
+		pages: []string{"AvaxNodeDown"}, later: []time.Duration{20 * time.Minute}, within: 4*time.Minute + slack, goesOn: 40 * time.Minute,
 		notified: 2, says: "bravo: no answer (validator)",
 	},
 	{
@@ -327,7 +327,7 @@ var stakeIncidents = []incident{
 			w.Node("bravo").SetObservedUptime(-1)
 			w.SetStakeEnd("bravo", time.Now().Add(60*day))
 		},
-		pages: []string{"AvaxConnectedStakeLow", "AvaxRewardStakeLow"}, within: time.Hour, goesOn: 22 * time.Minute,
+		pages: []string{"AvaxConnectedStakeLow", "AvaxRewardStakeLow"}, later: []time.Duration{30 * time.Minute}, within: time.Hour, goesOn: 22 * time.Minute,
 	},
 	{
 		what:  "a validator is no longer in the validator set",
@@ -368,7 +368,7 @@ var l1Incidents = []incident{
 		what:  "the balance of an L1 validator lasts twenty more minutes",
 		begin: func(w *world) { w.SetBalance("examplel1", "foxtrot", 512*20*60) },
 		end:   func(w *world) { w.TopUp("examplel1", "foxtrot", 100e9) },
-		pages: []string{"AvaxL1RunwayLow", "AvaxL1ValidatorInactive"}, within: 30 * time.Minute,
+		pages: []string{"AvaxL1RunwayLow", "AvaxL1ValidatorInactive"}, later: []time.Duration{20 * time.Minute}, within: 30 * time.Minute,
 	},
 	{
 		what:  "the balance of an L1 validator lasts six more days",
@@ -431,7 +431,7 @@ var l1Incidents = []incident{
 		nodes: []string{"echo", "foxtrot"}, idle: true, permissioned: true,
 		begin: func(w *world) { replace(w, old[:3], 15*time.Minute) },
 		end:   func(w *world) { revive(w, "alpha") },
-		pages: []string{"AvaxL1ProposersLow"}, warns: []string{"AvaxL1ProposersLow"}, within: 47 * time.Minute, heals: 3 * time.Hour,
+		pages: []string{"AvaxL1ProposersLow"}, warns: []string{"AvaxL1ProposersLow"}, later: []time.Duration{15 * time.Minute, 30 * time.Minute}, within: 47 * time.Minute, heals: 3 * time.Hour,
 	},
 	{
 		what: "the balances of a third of the weight of an L1 without transactions run out",
@@ -499,7 +499,7 @@ var serviceIncidents = []incident{
 		what:  "relayers deliver no messages",
 		begin: func(w *world) { w.HoldICM(true) },
 		end:   func(w *world) { w.HoldICM(false) },
-		pages: []string{"AvaxICMUndelivered"}, within: 55 * time.Minute,
+		pages: []string{"AvaxICMUndelivered"}, later: []time.Duration{10 * time.Minute}, within: 55 * time.Minute,
 	},
 	{
 		what:  "the Data service is down",
@@ -523,7 +523,7 @@ var serviceIncidents = []incident{
 		what:  "the Data service indexes no more C-Chain blocks",
 		begin: func(w *world) { w.SetIndexLag("C", 24*time.Hour) },
 		end:   func(w *world) { w.SetIndexLag("C", 2*time.Second) },
-		warns: []string{"AvaxDataServiceStale"}, within: 40 * time.Minute,
+		warns: []string{"AvaxDataServiceStale"}, later: []time.Duration{10 * time.Minute}, within: 40 * time.Minute,
 	},
 	{
 		what:  "the Metrics service is down",

@@ -39,6 +39,8 @@ type incident struct {
 	notified int    // number of notifications of pages; 0: not counted
 	says     string // text in the summary of the first page
 
+	later []time.Duration // when further parts of the fault begin
+
 	downs        bool // nodes do not answer from begin to end
 	comesAndGoes bool // the fault ends and returns
 
@@ -376,6 +378,9 @@ func (i incident) run(t *testing.T) outcome {
 	for _, e := range o.episodes {
 		if first := len(i.pages) > 0 && e.labels["alertname"] == i.pages[0]; first && i.ended > 0 && e.labels["severity"] == "page" && e.ended.Sub(o.recovered) > i.ended {
 			t.Errorf("not resolved within %v: %s", i.ended, e)
+		}
+		if !e.notified.IsZero() && !i.comesAndGoes {
+			o.isTimely(t, e)
 		}
 		if before := slices.IndexFunc(o.episodes, e.announces); before >= 0 {
 			t.Errorf("%s was sent %v before its page", e, o.episodes[before].notified.Sub(e.notified))
