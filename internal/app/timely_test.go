@@ -54,6 +54,7 @@ func rulesOf(labels map[string]string) (rules []alerting.Rule) {
 var seesFor = map[string]time.Duration{
 	"AvaxDataTooOld":          10 * time.Minute, // a cause may stop a collector later
 	"AvaxDowntimeBudgetLow":   2 * time.Minute,  // several nodes must have reported
+	"AvaxICMUndelivered":      5 * time.Minute,  // relayers deliver one message after the other
 	"AvaxMetricsServiceDown":  10 * time.Minute, // the period of its only collector
 	"AvaxNodeContradicted":    15 * time.Minute,
 	"AvaxNodeSlow":            7 * time.Minute, // the average of this time

@@ -53,7 +53,7 @@ type Active struct {
 	Deadline     time.Time
 	Acknowledged bool // it has fired for a day or longer, or is silenced
 
-	sortSeverity Severity // by which alerts are sorted: at least the severity; see promote
+	sortSeverity Severity // by which alerts are sorted; see rank
 
 	incident int // see incidents
 
@@ -211,12 +211,12 @@ type Alerts struct {
 }
 
 // class compares what costs more first: by order, then by severity, then what is new before what is known for a day, the present before a
-// forecast, and firing before pending (their names sort so).
+// forecast, firing before pending (their names sort so), and what will page before what will warn.
 func class(a, b *Active) int {
 	return cmp.Or(
 		cmp.Compare(a.Order, b.Order), cmp.Compare(b.sortSeverity, a.sortSeverity), later(a.Acknowledged, b.Acknowledged),
 		later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
-		strings.Compare(a.State, b.State),
+		strings.Compare(a.State, b.State), cmp.Compare(b.Severity, a.Severity),
 	)
 }
 
@@ -239,8 +239,8 @@ func compare(a, b *Active) int {
 }
 
 // sortAlerts sorts by what costs most now.
-func sortAlerts(all []*Active) {
-	promote(all)
+func sortAlerts(all []*Active, now time.Time) {
+	rank(all, now)
 	slices.SortStableFunc(all, func(a, b *Active) int { return cmp.Or(class(a, b), a.ActiveAt.Compare(b.ActiveAt)) })
 	for i, a := range all { // alerts of a class that began within ten minutes of each other are one incident
 		if i > 0 {
@@ -253,8 +253,9 @@ func sortAlerts(all []*Active) {
 	slices.SortStableFunc(all, compare)
 }
 
-// promote ranks a present loss as high as a forecast about the same subject: the forecast does not lead while its subject already loses.
-func promote(all []*Active) {
+// rank ranks a present loss as high as a forecast about the same subject: the forecast does not lead while its subject already loses. What is pending ranks
+// as a warning until soon before it fires.
+func rank(all []*Active, now time.Time) {
 	forecasts := map[[2]string]Severity{}
 	subjects := func(a *Active, do func(subject [2]string)) {
 		for _, name := range []string{"chain", "node", "node_id", "validation_id"} {
@@ -271,6 +272,9 @@ func promote(all []*Active) {
 	for _, a := range all {
 		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Acknowledged {
 			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecasts[s]) })
+		}
+		if !a.Firing && a.Fires().Sub(now) > soon {
+			a.sortSeverity = min(a.sortSeverity, Warn)
 		}
 	}
 }
@@ -304,7 +308,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswerin
 		}
 	}
 	suppress(al.All, inhibition)
-	sortAlerts(al.All)
+	sortAlerts(al.All, now)
 	al.group()
 	return al
 }

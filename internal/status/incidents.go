@@ -339,11 +339,7 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 		}
 	}
 	if i.has = i.Severity; i.Cause != nil {
-		of := i.Cause.sortSeverity
-		if !i.Cause.Firing {
-			of = min(of, Warn)
-		}
-		i.has = max(i.has, of)
+		i.has = max(i.has, i.Cause.sortSeverity)
 		i.Do, i.Severity = cmp.Or(i.Cause.Action(), i.Do), max(i.Severity, i.Cause.Severity)
 		for _, a := range al.All { // the tiers of the alert, and the alerts of other nodes with the same fault
 			if !a.Over() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {

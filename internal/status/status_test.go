@@ -14,6 +14,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/internal/notify"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/scrape"
@@ -593,6 +594,24 @@ func TestOneConnectionIsOneFailure(t *testing.T) {
 		}
 		if found := Failures(store.Jobs()); len(found) != 1 || len(found[0].Collectors) != 2 {
 			t.Errorf("%s: %d failures: %+v", name, len(found), found)
+		}
+	}
+}
+
+// The order within a problem is that of the page: a page that is far away ranks below a warning that fires, and one that is near above it.
+func TestPendingPageLeadsItsProblemOnlySoonBeforeIt(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	for waited, want := range map[time.Duration]string{4 * time.Minute: "warn", 5 * time.Minute: "page", 9 * time.Minute: "page"} {
+		rule := func(severity, state string, hold alerting.Seconds, since time.Time) alerting.Rule {
+			return alerting.Rule{Name: "Lag", Type: alerting.AlertingRule, For: hold, Alerts: []alerting.Alert{
+				{State: state, ActiveAt: since, Labels: map[string]string{"alertname": "Lag", "node": severity, "severity": severity}},
+			}}
+		}
+		al := AlertsOf([]alerting.Group{{Evaluated: now, Rules: []alerting.Rule{
+			rule("page", alerting.Pending, 600, now.Add(-waited)), rule("warn", alerting.Firing, 0, now.Add(-time.Hour)),
+		}}}, notify.Inhibition{}, nil)
+		if got := al.Problems[0].Worst().Labels["severity"]; got != want {
+			t.Errorf("page in %v: %s leads, want %s", 10*time.Minute-waited, got, want)
 		}
 	}
 }
