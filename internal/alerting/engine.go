@@ -191,9 +191,7 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 	a.loaded = time.Now()
 	if !e.evaluating {
 		e.leftovers = newLeftovers(e.sampling, e.rules.RuleGroups())
-		if a.o.Ready == nil || a.o.Ready(a.since()) { // otherwise, a collector that has not run may renew its series later
-			e.scrapedBefore(ctx, a)
-		}
+		e.scrapedBefore(ctx, a)
 		e.renewMemories(ctx, a)
 		if !e.resume(ctx, a, time.Now()) { // otherwise, the alerts that continue must all be known first
 			a.begin()

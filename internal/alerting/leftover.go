@@ -21,7 +21,8 @@ import (
 // nothing of the time before its start: what was recorded then would be valid for Lookback, and rules that read it would renew it. So what the first
 // evaluation does not renew ends there.
 type leftovers struct {
-	from time.Time // start of the engine: older samples are from before
+	from    time.Time // start of the engine: older samples are from before
+	scraped bool      // whether the series of scrapes have ended
 
 	mu        sync.Mutex
 	evaluated map[string]map[string]bool // whether a rule was evaluated, by keyOf, by the name of its record or alert
@@ -56,6 +57,13 @@ func (l *leftovers) last(rule rules.RuleDetail) bool {
 	return true
 }
 
+// waits reports whether a rule of this name was not evaluated yet.
+func (l *leftovers) waits(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.evaluated[name] != nil
+}
+
 // recorded ends the series with the name of a recording rule that the first evaluation of all rules of this name has not renewed. result is that of
 // the rule, which is not stored yet.
 func (e *engine) recorded(ctx context.Context, a *Alerting, rule rules.RuleDetail, result promql.Vector, at time.Time) {
@@ -83,11 +91,16 @@ func (e *engine) alerted(ctx context.Context, a *Alerting, g *rules.Group, at ti
 	}
 }
 
-// scrapedBefore ends the series of scrapes that the first scrape of the engine has not renewed, and the records of which there is no rule.
+// scrapedBefore ends the series of scrapes that no scrape of the engine has renewed, and the records of which there is no rule, as soon as each collector has
+// run: one that has not may renew its series later. A collector that was ready is not after the discovery of a chain.
 func (e *engine) scrapedBefore(ctx context.Context, a *Alerting) {
+	if e.leftovers.scraped || a.o.Ready != nil && !a.o.Ready(a.since()) {
+		return
+	}
+	e.leftovers.scraped = true
 	e.end(ctx, a, time.Now(), func(l labels.Labels) bool {
 		name := l.Get(model.MetricNameLabel)
-		return name == "ALERTS" || name == forState || e.leftovers.evaluated[name] != nil
+		return name == "ALERTS" || name == forState || e.leftovers.waits(name)
 	}, labels.MustNewMatcher(labels.MatchRegexp, model.MetricNameLabel, ".+"))
 }
 

@@ -26,7 +26,8 @@ groups:
 	const removed = `
       - {record: gone, expr: vector(1)}
 `
-	for _, paused := range []bool{false, true} {
+	for _, test := range []struct{ paused, discovers bool }{{}, {paused: true}, {discovers: true}} {
+		paused := test.paused
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, rules+removed)
 			w.show(`up_node{node="a"} 0`, "seed 1", "seen 1")
@@ -40,7 +41,14 @@ groups:
 				stop()
 				w.write(rules)
 				instance = "there:9865"
-				a, stop = w.start(func(o *Options) { o.Instance = instance })
+				asked, began := 0, time.Now()
+				a, stop = w.start(func(o *Options) {
+					o.Instance = instance
+					o.Ready = func(time.Time) bool { // ready when asked first, and again when the collectors of a chain have run that was discovered
+						asked++
+						return asked == 1 || !test.discovers || time.Since(began) > 20*time.Second
+					}
+				})
 			}
 			defer func() { stop() }()
 			time.Sleep(50 * time.Second)
@@ -48,7 +56,7 @@ groups:
 			for _, s := range must.Get(Vector(a.Query(t.Context(), `{__name__=~"node:.*|latch:.*|gone|seen|ALERTS|up_node"}`, time.Now())))(t) {
 				found[string(s.Metric["__name__"])]++
 				if i := string(s.Metric["instance"]); i != "" && i != instance {
-					t.Errorf("paused %v: %s", paused, s.Metric)
+					t.Errorf("%+v: %s", test, s.Metric)
 				}
 			}
 			want := map[string]int{"up_node": 1, "latch:on": 2}
@@ -56,7 +64,7 @@ groups:
 				want["gone"] = 1 // its rule is still there
 			}
 			if diff := cmp.Diff(want, found); diff != "" {
-				t.Errorf("paused %v:\n%s", paused, diff)
+				t.Errorf("%+v:\n%s", test, diff)
 			}
 		})
 	}

@@ -425,6 +425,7 @@ func (a *Alerting) watch(ctx context.Context, e *engine) (interrupted bool) {
 			if e.clock.interrupted() {
 				return true
 			}
+			e.scrapedBefore(ctx, a)
 			a.updateMetrics()
 			a.metrics.series.Set(float64(e.store.NumSeries()))
 			a.metrics.history.Set(e.store.age().Seconds())
