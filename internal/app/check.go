@@ -102,7 +102,8 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	case failed > 0:
 		fmt.Fprintf(out, "ok     %s\n", sum(passed, rules, all))
 	case len(without) > 0 && !ups.IsEmpty():
-		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Enable its API on a node, or add a node that does.\n", passed, strings.Join(without, ", "))
+		fmt.Fprintf(out, "%s, without data of %s: no node or observer offers it. Enable its API on a node, or add a node that does.\n",
+			passed, strings.Join(without, ", "))
 	case len(found) > 0:
 		fmt.Fprintf(out, "ok     all %s\n", sum(passed, rules, all))
 	default:
