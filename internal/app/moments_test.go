@@ -300,9 +300,9 @@ func TestActionBelongsToTheFault(t *testing.T) {
 		},
 		"the VM of a chain does not start": {
 			func(w *world) { w.Node("alpha").SetChain("examplel1", simnet.Failed) },
-			[]time.Duration{3 * time.Minute, 12 * time.Minute},
+			[]time.Duration{110 * time.Second, 4 * time.Minute},
 			[]string{"^alpha: examplel1 did not start; pages in", "^alpha: examplel1 did not start; pages since"},
-			[]string{"Install the VM plugin", "VM plugin"},
+			[]string{"VM plugin", "install the VM plugin"},
 		},
 		"a disk is full": {
 			func(w *world) { w.Node("bravo").FillDisk(0, 0) },
