@@ -35,7 +35,7 @@ func (idle) Allow(context.Context, *rules.Group, rules.Rule) bool { return false
 // Done implements rules.RuleConcurrencyController.
 func (idle) Done(context.Context) {}
 
-// written reports whether a record of a constant, such as a threshold, was written within the last minute. Whoever reads the value sees it for minutes.
+// written reports whether a record of a constant, such as a threshold, was written within the last minute. Rules that read it find it for Lookback.
 func (in *inputs) written(r rules.Rule) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -208,11 +208,10 @@ func (st *Status) readNodes() {
 	st.readBehind()
 }
 
-// HealthCollector is the collector with a table of failing health checks: node, check, error.
-const (
-	HealthCollector = "health"
-	checkError      = "Error" // the column with the text of a failing check: the collector has other tables about chains
-)
+// HealthCollector is the collector with a table of failing health checks: node, check, error. It has other tables, without such an error.
+const HealthCollector = "health"
+
+const checkError = "Error"
 
 // checkErrors returns the error texts of failing health checks, by node and check.
 func checkErrors(jobs []*metric.Job, now time.Time) map[[2]string]string {
