@@ -44,6 +44,9 @@ var words = map[string]string{
 	"reward of node":      `<with avax:reward_at_risk_avax{node}> of <its number> AVAX<end>`,
 	"reward of validator": `<with avax:reward_at_risk_avax{node_id}> of <its number> AVAX<end>`,
 
+	// Only public networks have a status page.
+	"status of the network": `<with last_over_time(avax_node_info{site; network_id=~"1|5"}[2h])> Check status.avax.network.<end>`,
+
 	"else": `{{ else }}`,
 	"end":  `{{ end }}`,
 }

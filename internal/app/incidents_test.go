@@ -282,6 +282,14 @@ func (p *proxy) honest(node string) bool {
 	return p.to[node+".sim"] == "" && !p.fuji[node+".sim"] && !p.fuji[""] && (node != p.id[0] || p.id[1] == "")
 }
 
+// isPossible checks that what a text advises is possible: commands are not for a node at the default address, and only a public network has a status page.
+func (w *world) isPossible(t *testing.T, text string) {
+	t.Helper()
+	if strings.Contains(text, "127.0.0.1") || strings.Contains(text, "status.avax.network") && w.honest("") {
+		t.Errorf("advice for another node or network: %s", text)
+	}
+}
+
 func (w *world) record(t *testing.T) {
 	t.Helper()
 	now, active := time.Now(), w.Alerts(t)
@@ -305,6 +313,7 @@ func (w *world) record(t *testing.T) {
 	}
 	received := w.Receiver.Alerts()
 	for _, a := range received[w.seen:] {
+		w.isPossible(t, fmt.Sprint(a.Annotations))
 		if e := find(a.Labels); e != nil && a.Status == "firing" && e.notified.IsZero() {
 			e.notified, e.group, e.summary = a.At, a.Group, a.Annotations["summary"]
 			e.since = alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)

@@ -390,6 +390,7 @@ func (w *world) pageIsHonest(t *testing.T) string {
 	t.Helper()
 	synctest.Wait() // so that what happens at this moment is over
 	_, page := w.Get(t, "/")
+	w.isPossible(t, page)
 	title := headline.FindStringSubmatch(page)
 	if title == nil {
 		t.Fatalf("no headline in\n%s", page)

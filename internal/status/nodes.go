@@ -357,7 +357,7 @@ func (n *Node) unhealthy() State {
 		}
 	}
 	return State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(names), "check fails", "checks fail"), about: failingCheck.Family,
-		Do: "Read the messages of " + words.Brief(names) + ": run `curl -s http://127.0.0.1:9650/ext/health` on the node."}
+		Do: "Read the messages of " + words.Brief(names) + " under Failing checks."}
 }
 
 // requests is the family of alerts about answers of an upstream, whose name is in the label upstream.
