@@ -448,6 +448,28 @@ func TestANodeThatStopsLeadsItsChains(t *testing.T) {
 	})
 }
 
+// A node that has never answered and one that stops are two faults, each with its own action. The one that stopped is news, and leads.
+func TestANodeThatNeverAnsweredIsAnotherFaultThanOneThatStops(t *testing.T) {
+	t.Parallel()
+	change := func(a *apptest.World) { a.Env["NODES"] += ",absent=http://absent.sim" }
+	inWorld(t, incident{quick: true, change: change}, func(t *testing.T, w *world) {
+		const never = "absent: no answer since the exporter started"
+		time.Sleep(7 * time.Minute)
+		if _, title, do := w.page(t, "before", "/").headline(); !strings.HasPrefix(title, never) || !strings.Contains(do, "avax-exporter check") {
+			t.Errorf("before: %s: %s", title, do)
+		}
+		w.Node("bravo").Stop()
+		time.Sleep(20 * time.Second)
+		for stopped := time.Now(); time.Since(stopped) < 7*time.Minute; time.Sleep(10 * time.Second) {
+			now := w.page(t, time.Since(stopped).String()+" after bravo stopped", "/")
+			if _, title, do := now.headline(); !strings.HasPrefix(title, "bravo: no answer for ") || strings.Contains(do, "avax-exporter check") {
+				t.Errorf("%s: %s: %s", now.what, title, do)
+			}
+			now.has("absent has not answered since the exporter started. Run")
+		}
+	})
+}
+
 // Nodes that went down together page as one until all are back. Once only one of them is down, what to do is about this node.
 func TestTheLastNodeOfAJointOutageHasItsOwnAction(t *testing.T) {
 	t.Parallel()

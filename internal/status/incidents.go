@@ -112,9 +112,9 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 	return all
 }
 
-// same reports whether others have the same fact.
+// same reports whether others have the same fact. That a node has never answered is another one than that it stopped.
 func (f *fact) same(o *fact) bool {
-	return f.about == o.about && f.alerted == o.alerted && f.Severity == o.Severity && (f.NoAnswer || f.unread || f.Text == o.Text) &&
+	return f.about == o.about && f.alerted == o.alerted && f.Severity == o.Severity && (f.NoAnswer && f.Since.IsZero() == o.Since.IsZero() || f.unread || f.Text == o.Text) &&
 		(f.about != nil || f.unread && o.unread)
 }
 
@@ -186,7 +186,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 		}
 		f.alone(al, one.Cause)
 		one.complete(al, when, f)
-		one.known = one.Cause != nil && one.Cause.Acknowledged || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
+		one.known = one.Cause != nil && one.Cause.Acknowledged || f.NoAnswer && f.Since.IsZero() || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
 			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
 		})
 		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
