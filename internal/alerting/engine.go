@@ -57,7 +57,8 @@ type engine struct {
 	query     rules.QueryFunc // evaluates an expression
 	queryRule rules.QueryFunc // evaluates the expression of a rule, and keeps it for the next time
 	leftovers *leftovers      // set before the first evaluation
-	holding   sync.Map        // by keyOf: alerts that continue although the expression of their rule does not return them
+	texts     texts
+	holding   sync.Map // by keyOf: alerts that continue although the expression of their rule does not return them
 	evaluated map[ruleAt]map[uint64]promql.Sample
 }
 
@@ -75,6 +76,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	log := logs.AtLeast(slog.LevelError, a.log)
 	e := &engine{
 		clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set},
+		texts: texts{last: map[string]*returned{}},
 	}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return e.listener.DialContext(ctx) }
@@ -96,7 +98,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	e.queryRule = rules.EngineQueryFunc(newPrepared(e.promQL.Engine), e.store)
 	e.rules = rules.NewManager(&rules.ManagerOptions{
 		Appendable: e.store, Queryable: e.store, QueryFunc: e.ruleQuery(a),
-		NotifyFunc: a.notify(), Context: ctx, ExternalURL: a.link,
+		NotifyFunc: e.notify(a), Context: ctx, ExternalURL: a.link,
 		Registerer: registry, Logger: log, GroupLoader: e.loader, Parser: Parser, RuleDependencyController: independent{},
 		ResendDelay: a.o.ResendDelay, RuleConcurrencyController: idle{e.store.inputs}, Metrics: metrics,
 	})
@@ -128,6 +130,15 @@ func (a scrapedAppender) Commit() error {
 		a.engine.stored.Store(true)
 	}
 	return err
+}
+
+// notify returns a function that sends the alerts of a rule that has just been evaluated.
+func (e *engine) notify(a *Alerting) rules.NotifyFunc {
+	send := a.notify()
+	return func(ctx context.Context, expr string, all ...*rules.Alert) {
+		e.expand(a, ctx.Value(evaluatingKey{}).(*evaluating).rule, all)
+		send(ctx, expr, all...)
+	}
 }
 
 // notify returns a function that sends alerts to the configured Alertmanagers and to Options.Notifier.
@@ -184,6 +195,7 @@ func (e *engine) evaluate(ctx context.Context, a *Alerting, set *ruleSet) error 
 		}
 	}
 	e.loader.set = set
+	e.texts.use(set.annotations)
 	e.store.inputs.watch(set.byText)
 	if err := e.update(a, set.name); err != nil {
 		return err
@@ -212,7 +224,7 @@ func (e *engine) update(a *Alerting, name string) error {
 func (e *engine) iteration(a *Alerting) rules.GroupEvalIterationFunc {
 	return func(ctx context.Context, g *rules.Group, at time.Time) {
 		if !e.clock.interrupted() {
-			rules.DefaultEvalIterationFunc(ctx, g, at)
+			rules.DefaultEvalIterationFunc(context.WithValue(ctx, evaluatingKey{}, &evaluating{group: g}), g, at)
 			e.alerted(ctx, a, g, at)
 		}
 	}

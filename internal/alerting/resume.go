@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 )
@@ -160,8 +159,8 @@ func (e *engine) results(ctx context.Context, rule *rules.AlertingRule, at time.
 		a.log.Warn("rule not evaluated for a time before the interruption", "rule", rule.Name(), "err", err)
 	}
 	for _, sample := range vector {
-		for _, l := range e.alertLabels(ctx, ruleOf(rule), promql.Vector{sample}, at, a) {
-			found[l.Hash()] = sample
+		for hash := range e.alertsOf(ctx, a, rules.NewRuleDetail(rule), nil, promql.Vector{sample}, at) {
+			found[hash] = sample
 		}
 	}
 	if e.evaluated == nil {
@@ -202,13 +201,16 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 		a.log.Error("alerts not continued", "rule", rule.Name(), "err", err)
 		return
 	}
-	held := map[uint64]promql.Sample{}
+	detail := rules.NewRuleDetail(rule)
+	annotations, _ := e.texts.of(keyOf(detail))
+	texts, held := e.alertsOf(ctx, a, detail, annotations, vector, last), map[uint64]promql.Sample{}
 	var over []*rules.Alert
 	rule.ForEachActiveAlert(func(alert *rules.Alert) {
 		i := byHash[alert.Labels.Hash()]
 		if i == nil {
 			return
 		}
+		alert.Annotations = texts[alert.Labels.Hash()]
 		off := now.Sub(i.seen)
 		if !i.ended.IsZero() {
 			ended := *alert
@@ -231,8 +233,8 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 	})
 	a.resolve(over...)
 	if len(held) > 0 {
-		e.holding.Store(keyOf(rules.NewRuleDetail(rule)), &holding{
-			rule: ruleOf(rule), samples: held, since: now, until: now.Add(min(hold, now.Sub(last))),
+		e.holding.Store(keyOf(detail), &holding{
+			samples: held, since: now, until: now.Add(min(hold, now.Sub(last))),
 		})
 	}
 }
@@ -245,7 +247,6 @@ func (i *interrupted) firing(rule *rules.AlertingRule) bool {
 // for the first evaluation, so that the alerts of all rules are sent before the end of one is, and for the time that most expressions need to see again
 // what they saw before: hold, but at most as long as the interruption was.
 type holding struct {
-	rule         alertRule
 	since, until time.Time
 
 	mu        sync.Mutex
@@ -274,44 +275,17 @@ func (e *engine) held(rule rules.RuleDetail) *holding {
 	return h
 }
 
-// alertRule is what the labels of a rule's alerts depend on.
-type alertRule struct {
-	name   string
-	expr   parser.Expr
-	labels labels.Labels
-}
-
-func ruleOf(r *rules.AlertingRule) alertRule { return alertRule{r.Name(), r.Query(), r.Labels()} }
-
 // keyOf identifies a rule.
 func keyOf(r rules.RuleDetail) string { return r.Name + "\xff" + r.Labels.String() + "\xff" + r.Query }
 
-// alertLabels returns the labels of the alerts that a rule makes of the result of its expression.
-func (e *engine) alertLabels(ctx context.Context, r alertRule, result promql.Vector, at time.Time, a *Alerting) (all []labels.Labels) {
-	rule := rules.NewAlertingRule(r.name, r.expr, 0, 0, r.labels, labels.EmptyLabels(), a.external, a.o.URL, false, a.log)
-	query := func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
-		if expr == r.expr.String() {
-			return result, nil
-		}
-		return e.query(ctx, expr, at)
-	}
-	if _, err := rule.Eval(ctx, 0, at, query, a.link, 0); err != nil {
-		return nil
-	}
-	for _, alert := range rule.ActiveAlerts() {
-		all = append(all, alert.Labels)
-	}
-	return all
-}
-
 // ruleQuery returns the function with which rules are evaluated.
 func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
-	return func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
+	return func(ctx context.Context, expr string, at time.Time) (result promql.Vector, err error) {
 		rule := rules.FromOriginContext(ctx)
 		if rule.Query != expr { // of a text
 			return e.query(ctx, expr, at)
 		}
-		result, err := e.evaluateRule(ctx, rule, at)
+		result, err = e.evaluateRule(ctx, rule, at)
 		if err != nil {
 			return result, err
 		}
@@ -319,6 +293,7 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 			e.recorded(ctx, a, rule, result, at)
 			return result, nil
 		}
+		defer func() { e.returns(ctx, a, rule, result, at) }()
 		h := e.held(rule)
 		if h == nil {
 			return result, nil
@@ -331,8 +306,8 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 		}
 		h.evaluated = true
 		h.returned = map[uint64]bool{}
-		for _, l := range e.alertLabels(ctx, h.rule, result, at, a) {
-			h.returned[l.Hash()] = true
+		for hash := range e.alertsOf(ctx, a, rule, nil, result, at) {
+			h.returned[hash] = true
 		}
 		for hash, sample := range h.samples {
 			if !h.returned[hash] {

@@ -28,11 +28,12 @@ const builtIn = "rules.yml"
 
 // ruleSet is a valid file of rules.
 type ruleSet struct {
-	name    string
-	groups  *rulefmt.RuleGroups
-	alerts  int                // number of alerting rules
-	records int                // number of recording rules
-	byText  map[string]written // the expressions of all rules
+	name        string
+	groups      *rulefmt.RuleGroups
+	alerts      int                          // number of alerting rules
+	records     int                          // number of recording rules
+	byText      map[string]written           // the expressions of all rules
+	annotations map[string]map[string]string // by keyOf
 }
 
 // CheckRules reads and validates the rules that c selects.
@@ -87,6 +88,7 @@ func (s *ruleSet) with(o *ruleSet) (*ruleSet, error) {
 	return &ruleSet{
 		name: s.name + " and " + o.name, alerts: s.alerts, records: s.records + o.records,
 		groups: &rulefmt.RuleGroups{Groups: slices.Concat(s.groups.Groups, o.groups.Groups)}, byText: both,
+		annotations: s.annotations, // the others are no alerts
 	}, nil
 }
 
@@ -132,7 +134,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 
 func newRuleSet(name string, groups *rulefmt.RuleGroups) (*ruleSet, error) {
 	var errs []error
-	set := &ruleSet{name: name, groups: groups, byText: map[string]written{}}
+	set := &ruleSet{name: name, groups: groups, byText: map[string]written{}, annotations: map[string]map[string]string{}}
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			ruleName := cmp.Or(r.Alert, r.Record)
@@ -156,6 +158,10 @@ func newRuleSet(name string, groups *rulefmt.RuleGroups) (*ruleSet, error) {
 				continue
 			}
 			set.alerts++
+			if r.Annotations == nil {
+				r.Annotations = map[string]string{}
+			}
+			set.annotations[keyOf(rules.RuleDetail{Name: r.Alert, Query: expr.String(), Labels: rules.FromMaps(g.Labels, r.Labels)})] = r.Annotations
 		}
 	}
 	if len(errs) == 0 && len(set.byText) == 0 {
@@ -179,12 +185,19 @@ func looksBack(expr parser.Expr, lookback time.Duration) time.Duration {
 	return max(0, now.Sub(time.UnixMilli(from))).Round(time.Second)
 }
 
-// loader is a rules.GroupLoader. It returns set and does not read the file, because the file may have changed after set was
+// loader is a rules.GroupLoader. It returns set, without annotations, and does not read the file, because the file may have changed after set was
 // validated.
 type loader struct{ set *ruleSet }
 
 func (l *loader) Load(string, bool, model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
-	return l.set.groups, nil
+	groups := slices.Clone(l.set.groups.Groups)
+	for i, g := range groups {
+		groups[i].Rules = slices.Clone(g.Rules)
+		for j := range g.Rules {
+			groups[i].Rules[j].Annotations = nil // see texts
+		}
+	}
+	return &rulefmt.RuleGroups{Groups: groups}, nil
 }
 
 // Parse returns the expression of a rule, which is parsed already.

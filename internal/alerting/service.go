@@ -371,8 +371,8 @@ func (a *Alerting) reload() (*ruleSet, error) {
 
 // resolveLost resolves the alerts that fire in none of the new rules: a rule that was removed, or is in another group now, ends none itself.
 func (a *Alerting) resolveLost(before []*rules.Group) {
-	lost := firing(before)
-	for labels := range firing(a.engine.rules.RuleGroups()) {
+	lost := a.firing(before)
+	for labels := range a.firing(a.engine.rules.RuleGroups()) {
 		delete(lost, labels)
 	}
 	if len(lost) == 0 {
@@ -386,11 +386,11 @@ func (a *Alerting) resolveLost(before []*rules.Group) {
 }
 
 // firing returns the firing alerts of groups, by their labels.
-func firing(groups []*rules.Group) map[string]*rules.Alert {
+func (a *Alerting) firing(groups []*rules.Group) map[string]*rules.Alert {
 	all := map[string]*rules.Alert{}
 	for _, g := range groups {
 		for _, rule := range g.AlertingRules() {
-			for _, alert := range rule.ActiveAlerts() {
+			for _, alert := range a.engine.active(a, rule) {
 				if alert.State == rules.StateFiring {
 					all[alert.Labels.String()] = alert
 				}
@@ -511,7 +511,7 @@ func (a *Alerting) groups() []Group {
 		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(),
 			Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
 		for _, r := range g.Rules() {
-			out.Rules = append(out.Rules, e.convert(r))
+			out.Rules = append(out.Rules, e.convert(a, r))
 		}
 		groups = append(groups, out)
 	}
@@ -520,7 +520,7 @@ func (a *Alerting) groups() []Group {
 }
 
 // convert returns a rule of the rule manager as a Rule.
-func (e *engine) convert(r rules.Rule) Rule {
+func (e *engine) convert(a *Alerting, r rules.Rule) Rule {
 	out := Rule{
 		Name: r.Name(), Query: r.Query().String(), Type: RecordingRule, Labels: r.Labels().Map(), Health: string(r.Health()),
 		Took: Seconds(r.GetEvaluationDuration().Seconds()), Evaluated: r.GetEvaluationTimestamp(),
@@ -534,12 +534,13 @@ func (e *engine) convert(r rules.Rule) Rule {
 	}
 	out.Type, out.State = AlertingRule, rule.State().String()
 	out.For, out.KeepFiringFor = Seconds(rule.HoldDuration().Seconds()), Seconds(rule.KeepFiringFor().Seconds())
-	out.Annotations = rule.Annotations().Map()
-	active := rule.ActiveAlerts()
+	detail := rules.NewRuleDetail(r)
+	out.Annotations, _ = e.texts.of(keyOf(detail))
+	active := e.active(a, rule)
 	if len(active) == 0 {
 		return out
 	}
-	held := e.held(rules.NewRuleDetail(r))
+	held := e.held(detail)
 	for _, alert := range active {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
