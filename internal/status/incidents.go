@@ -112,11 +112,14 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 	return all
 }
 
-// same reports whether others have the same fact. That a node has never answered is another one than that it stopped.
+// same reports whether others have the same fact.
 func (f *fact) same(o *fact) bool {
-	return f.about == o.about && f.alerted == o.alerted && f.Severity == o.Severity && (f.NoAnswer && f.Since.IsZero() == o.Since.IsZero() || f.unread || f.Text == o.Text) &&
-		(f.about != nil || f.unread && o.unread)
+	return f.about == o.about && f.alerted == o.alerted && f.Severity == o.Severity && f.neverAnswered() == o.neverAnswered() &&
+		(f.NoAnswer || f.unread || f.Text == o.Text) && (f.about != nil || f.unread && o.unread)
 }
+
+// neverAnswered reports whether nodes have not answered since the exporter started, and no rule knows that they did before. That is not news.
+func (s State) neverAnswered() bool { return s.NoAnswer && s.Since.IsZero() }
 
 // join adds those that another fact is about.
 func (f *fact) join(o *fact) {
@@ -186,7 +189,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 		}
 		f.alone(al, one.Cause)
 		one.complete(al, when, f)
-		one.known = one.Cause != nil && one.Cause.Acknowledged || f.NoAnswer && f.Since.IsZero() || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
+		one.known = one.Cause != nil && one.Cause.Acknowledged || f.neverAnswered() || f.NoAnswer && !slices.ContainsFunc(f.names, func(node string) bool {
 			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
 		})
 		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
