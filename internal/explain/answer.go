@@ -291,7 +291,8 @@ func (r reading) text(v float64, now time.Time) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// readings returns the values about the target that an expression compares with its first bound, of recorded series if it has none itself.
+// readings returns the values about the target that an expression compares with its first bound, or with that of another branch that is met; of recorded
+// series if it has none itself.
 func (e *explanation) readings(query, unit string, depth int) (found []reading) {
 	const deepest = 3
 	parsed, err := alerting.Parser.ParseExpr(query)
@@ -299,7 +300,8 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		return nil
 	}
 	var first model.Vector // values of the operand that is not compared itself
-	for _, o := range alerting.Operands(parsed) {
+	operands := alerting.Operands(parsed)
+	for i, o := range operands {
 		c, ok := o.Expr.(*parser.BinaryExpr)
 		if !ok || !c.Op.IsComparisonOperator() || o.Operator == "unless" || ends(c) {
 			if o.Operator == "" {
@@ -307,18 +309,22 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 			}
 			continue
 		}
+		branch := o.Operator == "or" || i+1 < len(operands) && operands[i+1].Operator == "or"
+		if len(found) > 0 && o.Operator != "or" || branch && !e.met(operands[i+1:]) {
+			continue
+		}
 		values := e.about(c.LHS.String())
 		if len(values) == 0 && unit != "" {
 			values = first // what the alert would compare does not exist, because the alert does not apply
 		}
-		for _, r := range e.compared(values, c, unit) {
-			if telling(o.Operator, c, r) {
-				found = append(found, r)
-			}
+		all := e.compared(values, c, unit)
+		all = slices.DeleteFunc(all, func(r reading) bool { return !telling(o.Operator == "and" && !branch, c, r) })
+		if met := func(r reading) bool { return r.holds }; len(found) == 0 || slices.ContainsFunc(all, met) && !slices.ContainsFunc(found, met) {
+			found = all
 		}
-		if len(found) > 0 {
-			return found
-		}
+	}
+	if len(found) > 0 {
+		return found
 	}
 	for _, name := range alerting.ValueNames(parsed) {
 		for _, r := range e.rules(name) {
@@ -328,6 +334,19 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		}
 	}
 	return nil
+}
+
+// met reports whether the conditions that follow a comparison in its branch are met.
+func (e *explanation) met(following []alerting.Operand) bool {
+	for _, o := range following {
+		if o.Operator != "and" {
+			break
+		}
+		if len(e.about(o.String())) == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // ends reports whether a comparison says when an alert that fires is over: it is with a multiple of its threshold.
@@ -365,11 +384,11 @@ func (e *explanation) compared(values model.Vector, c *parser.BinaryExpr, unit s
 }
 
 // telling reports whether a comparison says how near an alert is, or why it does not fire. A series that is compared with itself and has not
-// changed says neither, nor does a condition after `and` that is met, unless it is the threshold.
-func telling(operator string, c *parser.BinaryExpr, r reading) bool {
+// changed says neither, nor does a condition that is met, unless it is the threshold.
+func telling(condition bool, c *parser.BinaryExpr, r reading) bool {
 	bounds := alerting.ValueNames(c.RHS)
 	same := r.value == r.bound && slices.ContainsFunc(alerting.ValueNames(c.LHS), func(name string) bool { return slices.Contains(bounds, name) })
-	return !same && (operator != "and" || !r.holds || strings.Contains(c.RHS.String(), thresholds))
+	return !same && (!condition || !r.holds || strings.Contains(c.RHS.String(), thresholds))
 }
 
 // nameAndUnit returns the series of a compared value, and its unit: by name and size, because a rule may compare something else than what its text shows.

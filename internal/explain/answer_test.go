@@ -48,6 +48,14 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 	}
 }
 
+// A bound is that of the branch of the expression whose conditions are met: a node that no L1 needs for its quorum pages later than one that an L1 needs.
+func TestBoundIsThatOfTheBranchThatDecides(t *testing.T) {
+	const down = "AvaxNodeDown (page) is firing for "
+	if text := ask(t, deltaStops+6*time.Minute, [2]string{"AvaxNodeDown", "delta"})[0]; !strings.HasPrefix(text, down) || !strings.Contains(text, "at or above 4 min (page)") {
+		t.Error(text)
+	}
+}
+
 // Until thresholds were evaluated once, no answer names one.
 func TestUnknownThresholdIsNotNamed(t *testing.T) {
 	for after := range 20 {

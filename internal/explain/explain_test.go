@@ -39,6 +39,7 @@ avax_validator_labels{node_id="NodeID-B",name="fund-1"} 1
 avax_node_up{node="alpha"} 1
 avax_node_up{node="bravo"} 0
 avax_node_up{node="charlie"} 1
+avax_node_up{node="delta"} 1
 # TYPE avax_node_info gauge
 avax_node_info{node="alpha",node_id="NodeID-A",version="avalanchego/1.14.0"} 1
 avax_node_info{node="charlie",node_id="NodeID-C",version="avalanchego/1.14.0"} 1
@@ -90,16 +91,24 @@ avax_exporter_collector_success{collector="heads",target="charlie/C"} 1
 avax_exporter_collector_last_success_timestamp_seconds{collector="uptime",target="alpha"} 946685000
 `
 
+// deltaStops is when the node delta stops.
+const deltaStops = 2 * time.Minute
+
 // ask runs the rules over the samples above for this time, and returns the explanation of each name and target.
 func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
 		running, err := alerting.Start(ctx, alerting.Options{
 			Config: alerting.Config{On: true, Rules: alerts.Rules, Job: "avax-exporter", Instance: "exporter:9865", Interval: 15 * time.Second},
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
-				_, _ = io.WriteString(w, served)
+				page := served
+				if time.Since(began) > deltaStops {
+					page = strings.Replace(page, `avax_node_up{node="delta"} 1`, `avax_node_up{node="delta"} 0`, 1)
+				}
+				_, _ = io.WriteString(w, page)
 			}),
 			Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		})
