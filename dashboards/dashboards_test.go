@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +58,10 @@ type panel struct {
 	Targets []struct {
 		RefID, Expr, LegendFormat string
 		Datasource                source
+	}
+	Transformations []struct {
+		ID      string
+		Options struct{ RenameByName map[string]string }
 	}
 	Panels []panel // panels of a collapsed row
 }
@@ -150,6 +155,38 @@ func TestPanelsFitTheGrid(t *testing.T) {
 				if a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H {
 					t.Errorf("%s overlaps %s", p.Title, other.Title)
 				}
+			}
+		}
+	})
+}
+
+// Grafana gives a column without a width at least 150 pixels. What does not fit is cut.
+func TestColumnsOfTablesFitTheirPanels(t *testing.T) {
+	const screen, free = 1600, 150
+	eachBoard(t, func(t *testing.T, d dashboard) {
+		for _, p := range d.Panels {
+			widths := map[string]int{}
+			for _, tr := range p.Transformations {
+				for _, title := range tr.Options.RenameByName {
+					widths[title] = free
+				}
+			}
+			for _, o := range p.FieldConfig.Overrides {
+				for _, property := range o.Properties {
+					switch property.ID {
+					case "custom.width":
+						widths[o.Matcher.Options] = must.Get(strconv.Atoi(string(property.Value)))(t)
+					case "custom.hidden":
+						widths[o.Matcher.Options] = 0
+					}
+				}
+			}
+			sum := 0
+			for _, width := range widths {
+				sum += width
+			}
+			if has := p.GridPos.W * screen / 24; p.Type == "table" && sum > has {
+				t.Errorf("%s: columns of %d pixels in a panel of %d", p.Title, sum, has)
 			}
 		}
 	})

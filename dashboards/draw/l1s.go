@@ -28,16 +28,16 @@ var l1s = board{
 			text: "Each validator pays at least 512 nAVAX per second (1.33 AVAX in 30 days). At a balance of 0 it becomes inactive, but its weight stays in the " +
 				"L1's total weight. If the active weight falls too low, the L1 stops. A top-up after that may not restart it.",
 			panels: []*panel{
-				runwayBars().size(8, 9),
+				runwayBars().size(6, 9),
 				table("Time until the quorum is lost", "Time until the active weight falls below each share, because balances run out. A dash means never. Below 80 % "+
 					"nodes report themselves unhealthy. Below 75 % consensus stops. Below 67 % messages between chains stop.",
 					text("L1", "chain", 0).to("avax-l1", "chain", "L1"),
-					value("Active below 80 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
-					value("Below 75 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
-					value("Below 67 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")", "dtdhms", 0, 130, colors(quorumLoss())),
-					value("Top-up, AVAX", "max by (chain) ("+maxOf("avax_l1_top_up_avax", onChains, `days="30"`)+")", "none", 3, 110, nil),
-				).size(8, 9).sorted("Active below 80 %"),
-				alertsTable("avax-l1").size(8, 9),
+					value("Below 80 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.80"`)+")", "dtdhms", 0, 115, colors(quorumLoss())),
+					value("Below 75 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.75"`)+")", "dtdhms", 0, 115, colors(quorumLoss())),
+					value("Below 67 %", "min by (chain) ("+minOf("avax_l1_quorum_loss_seconds", onChains, `quorum="0.67"`)+")", "dtdhms", 0, 115, colors(quorumLoss())),
+					value("Top-up, AVAX", "max by (chain) ("+maxOf("avax_l1_top_up_avax", onChains, `days="30"`)+")", "none", 3, 100, nil),
+				).size(9, 9).sorted("Below 80 %"),
+				alertsTable("avax-l1").size(9, 9),
 			},
 		},
 		{
