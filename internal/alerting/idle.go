@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
 )
 
@@ -72,7 +73,9 @@ func (in *inputs) possibleOf(g *rules.Group) []bool {
 		return known.rules
 	}
 	var begin []string
-	has := func(name string) bool { return in.family(name).exists || slices.Contains(begin, name) }
+	has := func(s *parser.VectorSelector) bool {
+		return in.family(familyOf(s)).exists || slices.Contains(begin, familyOf(s))
+	}
 	known = possible{changes: in.changes}
 	for _, r := range g.Rules() {
 		can := Possible(r.Query().(written).Expr, has)
@@ -80,7 +83,7 @@ func (in *inputs) possibleOf(g *rules.Group) []bool {
 			continue
 		}
 		if begin = append(begin, r.Name()); isAlert(r) {
-			begin = append(begin, "ALERTS", forState)
+			begin = append(begin, "ALERTS", forState, "ALERTS"+r.Name(), forState+r.Name())
 		}
 	}
 	in.possible[g] = known

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -85,7 +86,7 @@ func (in *inputs) watch(exprs map[string]written) {
 		q := &query{expr: expr.Expr}
 		parser.Inspect(expr.Expr, func(n parser.Node, path []parser.Node) error {
 			if selector, ok := n.(*parser.VectorSelector); ok && selector.Name != "" {
-				f := in.family(selector.Name)
+				f := in.family(familyOf(selector))
 				f.counted = f.counted || counts(path)
 				if !slices.Contains(q.families, f) {
 					q.families = append(q.families, f)
@@ -96,6 +97,16 @@ func (in *inputs) watch(exprs map[string]written) {
 		in.simplify(q)
 		in.queries[expr.text] = q
 	}
+}
+
+// familyOf returns the name of what a selector reads: of the series about alerts, those with one name are a family of their own.
+func familyOf(s *parser.VectorSelector) string {
+	for _, m := range s.LabelMatchers {
+		if m.Name == labels.AlertName && m.Type == labels.MatchEqual && (s.Name == "ALERTS" || s.Name == forState) {
+			return s.Name + m.Value
+		}
+	}
+	return s.Name
 }
 
 // counts reports whether a selector with these parents tells how many samples there are, or of what time.
@@ -141,7 +152,7 @@ func (in *inputs) readsOf(expr parser.Expr) []read {
 		case *parser.Call:
 			ok = ok && (slices.Contains(timeless, n.Func.Name) || slices.Contains(constant, n.Func.Name))
 		case *parser.VectorSelector:
-			r := read{in.families[n.Name], Lookback + n.OriginalOffset, n.OriginalOffset == 0, n.OriginalOffset != 0}
+			r := read{in.families[familyOf(n)], Lookback + n.OriginalOffset, n.OriginalOffset == 0, n.OriginalOffset != 0}
 			if i := len(path) - 1; i >= 0 {
 				if matrix, is := path[i].(*parser.MatrixSelector); is {
 					call, _ := path[i-1].(*parser.Call)
@@ -165,7 +176,7 @@ func (in *inputs) readsOf(expr parser.Expr) []read {
 
 // simplify leaves out what cannot have a result, with the families that exist now.
 func (in *inputs) simplify(q *query) {
-	has := func(name string) bool { return in.families[name].exists }
+	has := func(s *parser.VectorSelector) bool { return in.families[familyOf(s)].exists }
 	q.exist, q.part, q.lead, q.futile = nil, nil, nil, 0
 	for _, f := range q.families {
 		q.exist = append(q.exist, f.exists)
@@ -284,22 +295,31 @@ func (in *inputs) add(all []appended) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, a := range all {
-		f := in.family(a.labels.Get(model.MetricNameLabel))
-		before, known := f.series[a.ref]
-		now := input{a.value, a.at}
-		if value.IsStaleNaN(a.value) {
-			now.at = before.at
+		name := a.labels.Get(model.MetricNameLabel)
+		in.note(name, a)
+		if name == "ALERTS" || name == forState {
+			in.note(name+a.labels.Get(labels.AlertName), a)
 		}
-		in.exists(f, true)
-		f.series[a.ref] = now
-		differs := known && math.Float64bits(before.value) != math.Float64bits(a.value)
-		if differs {
-			f.differs = max(f.differs, a.at)
-		}
-		if differs || !known || a.at-before.at >= pause.Milliseconds() {
-			f.changes++
-			f.changed = max(f.changed, a.at)
-		}
+	}
+}
+
+// note notes a sample of a family.
+func (in *inputs) note(name string, a appended) {
+	f := in.family(name)
+	before, known := f.series[a.ref]
+	now := input{a.value, a.at}
+	if value.IsStaleNaN(a.value) {
+		now.at = before.at
+	}
+	in.exists(f, true)
+	f.series[a.ref] = now
+	differs := known && math.Float64bits(before.value) != math.Float64bits(a.value)
+	if differs {
+		f.differs = max(f.differs, a.at)
+	}
+	if differs || !known || a.at-before.at >= pause.Milliseconds() {
+		f.changes++
+		f.changed = max(f.changed, a.at)
 	}
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Possible reports whether an expression can have a result if only the series exist whose names has returns true for.
-func Possible(expr parser.Node, has func(name string) bool) bool {
+// Possible reports whether an expression can have a result if only the selectors have series that has returns true for.
+func Possible(expr parser.Node, has func(*parser.VectorSelector) bool) bool {
 	of := func(n parser.Node) bool { return Possible(n, has) }
 	switch e := expr.(type) {
 	case *parser.VectorSelector:
-		return e.Name == "" || has(e.Name) // a pattern may match any name
+		return e.Name == "" || has(e) // a pattern may match any name
 	case *parser.BinaryExpr:
 		switch e.Op {
 		case parser.LOR:
@@ -34,7 +34,7 @@ func Possible(expr parser.Node, has func(name string) bool) bool {
 }
 
 // possiblePart returns an expression that has the same result as one that is Possible, without what cannot have a result.
-func possiblePart(expr parser.Expr, has func(name string) bool) parser.Expr {
+func possiblePart(expr parser.Expr, has func(*parser.VectorSelector) bool) parser.Expr {
 	of := func(e parser.Expr) parser.Expr { return possiblePart(e, has) }
 	switch e := expr.(type) {
 	case *parser.ParenExpr:

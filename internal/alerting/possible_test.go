@@ -1,12 +1,19 @@
 package alerting
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/value"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/storage"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -14,7 +21,7 @@ import (
 // A rule that cannot have a result is not evaluated, nor what cannot have one in a rule. What nothing makes something of is evaluated always.
 func TestExpressionsThatCannotHaveAResultAreKnown(t *testing.T) {
 	t.Parallel()
-	has := func(name string) bool { return strings.HasPrefix(name, "here") }
+	has := func(s *parser.VectorSelector) bool { return strings.HasPrefix(s.Name, "here") }
 	for text, want := range map[string]string{
 		"here": "here", "gone": "", `{__name__=~"g.+"}`: `{__name__=~"g.+"}`, "vector(1)": "vector(1)", "time() > bool 5": "time() > bool 5",
 		"here and gone": "", "here or gone": "here", "gone or here": "here", "gone or gone": "", "here unless gone": "here", "gone unless here": "",
@@ -51,6 +58,45 @@ func TestARuleBeginsWithWhatIsWrong(t *testing.T) {
 		if got := leadOf(must.Get(Parser.ParseExpr(text))(t)).String(); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// While one alert fires, and starts and ends, what reads other alerts has no result and is not evaluated.
+func TestAnAlertIsNoInputOfWhatReadsOthers(t *testing.T) {
+	t.Parallel()
+	exprs := map[string]written{}
+	for _, text := range []string{`ALERTS{alertname="Down"}`, `ALERTS_FOR_STATE{alertname="Down",node="1"}`, `ALERTS{alertname=~"D.+"}`, `count(ALERTS)`} {
+		expr := must.Get(Parser.ParseExpr(text))(t)
+		exprs[text] = written{expr, expr.String()}
+	}
+	in := newInputs()
+	in.watch(exprs)
+	evaluated := func(at int64) (all []string) {
+		for text := range exprs {
+			must.Get(in.evaluate(exprs[text].text, time.UnixMilli(at), func(string) (promql.Vector, error) {
+				all = append(all, text)
+				return nil, nil
+			}))(t)
+		}
+		slices.Sort(all)
+		return all
+	}
+	store := func(alert string, at int64, value float64) {
+		for n, name := range []string{"ALERTS", forState} {
+			in.add([]appended{{labels.FromStrings("__name__", name, "alertname", alert), storage.SeriesRef(2*len(alert) + n), at, value}})
+		}
+	}
+	store("Other", 1000, 1)
+	if got, want := evaluated(2000), []string{`ALERTS{alertname=~"D.+"}`, `count(ALERTS)`}; !slices.Equal(got, want) {
+		t.Errorf("while another alert fires: evaluated %q, want %q", got, want)
+	}
+	store("Down", 3000, 1)
+	if got := evaluated(4000); len(got) != len(exprs) {
+		t.Errorf("when it fires: evaluated %q", got)
+	}
+	store("Other", 5000, math.Float64frombits(value.StaleNaN))
+	if got, want := evaluated(6000), []string{`ALERTS{alertname=~"D.+"}`, `count(ALERTS)`}; !slices.Equal(got, want) {
+		t.Errorf("when the other ends: evaluated %q, want %q", got, want)
 	}
 }
 

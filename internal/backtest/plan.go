@@ -128,7 +128,7 @@ func (p *plan) judged(stored map[string]time.Time) map[string]bool {
 		before = len(there) + len(alerts)
 		for _, r := range p.rules {
 			switch {
-			case !alerting.Possible(r.Expr, func(name string) bool { return there[name] }):
+			case !alerting.Possible(r.Expr, func(s *parser.VectorSelector) bool { return there[s.Name] }):
 			case r.Alert != "":
 				alerts[r.Name] = true
 			default:
