@@ -24,7 +24,8 @@ var builtIn = sync.OnceValue(func() (groups []alerting.Group) {
 	for _, g := range parsed.Groups {
 		var rules []alerting.Rule
 		for _, r := range g.Rules {
-			one := alerting.Rule{Name: r.Record + r.Alert, Query: r.Expr, Type: alerting.AlertingRule, Labels: r.Labels, Annotations: r.Annotations}
+			one := alerting.Rule{Name: r.Record + r.Alert, Query: r.Expr, Type: alerting.AlertingRule, Labels: r.Labels, Annotations: r.Annotations,
+				KeepFiringFor: alerting.Seconds(time.Duration(r.KeepFiringFor).Seconds())}
 			if r.Record != "" {
 				one.Type = alerting.RecordingRule
 			}
@@ -49,17 +50,19 @@ func rulesOf(labels map[string]string) (rules []alerting.Rule) {
 	return rules
 }
 
-// seesFor is for how long alerts look at a fault before they say that it began.
+// seesFor is for how long alerts look at a fault, or at its end, beyond what their rules say.
 var seesFor = map[string]time.Duration{
-	"AvaxDataTooOld":         10 * time.Minute, // a cause may stop a collector later
-	"AvaxDowntimeBudgetLow":  2 * time.Minute,  // several nodes must have reported
-	"AvaxMetricsServiceDown": 10 * time.Minute, // the period of its only collector
-	"AvaxNodeContradicted":   15 * time.Minute,
-	"AvaxNodeSlow":           7 * time.Minute, // the average of this time
+	"AvaxDataTooOld":          20 * time.Minute, // a cause may stop a collector later, and a call that was refused for long is made again after a pause
+	"AvaxDowntimeBudgetLow":   2 * time.Minute,  // several nodes must have reported
+	"AvaxMetricsServiceDown":  10 * time.Minute, // the period of its only collector
+	"AvaxNodeContradicted":    15 * time.Minute,
+	"AvaxNodeSlow":            7 * time.Minute, // the average of this time
+	"AvaxUpstreamForbidden":   5 * time.Minute, // without a refusal
+	"AvaxUpstreamRateLimited": 5 * time.Minute,
 }
 
-// isTimely checks that an alert says within a period of its collectors when the fault began, and never a time before the last
-// probe. Other parts of a fault may begin later.
+// isTimely checks that an alert says within a period of its collectors when the fault began, and never a time before the last probe; and that it ends within
+// this time, and the time for which its rule keeps it.
 func (o outcome) isTimely(t *testing.T, e *episode) {
 	t.Helper()
 	const (
@@ -67,11 +70,12 @@ func (o outcome) isTimely(t *testing.T, e *episode) {
 		others = time.Minute                       // others than the node report too
 		found  = 2*30*time.Second + 15*time.Second // two evaluations of the rules, and a scrape
 	)
-	late := time.Duration(0)
+	late, kept := time.Duration(0), time.Duration(0)
 	for _, r := range rulesOf(e.labels) {
 		if r.Annotations["forecast"] != "" {
 			return // the loss is to come
 		}
+		kept = max(kept, r.KeepFiringFor.Duration())
 		for _, family := range alerting.ValueFamilies(builtIn(), r.Query) {
 			late = max(late, periodOf(family))
 		}
@@ -81,6 +85,10 @@ func (o outcome) isTimely(t *testing.T, e *episode) {
 	since := e.since.Sub(o.at)
 	if !slices.ContainsFunc(begins, func(begin time.Duration) bool { return since >= begin-probe && since-begin <= late }) {
 		t.Errorf("since %v, want within %v of %v: %s", since, late, begins, e)
+	}
+	news := e.labels["noticed"] != "" || e.labels["severity"] == "info"
+	if after := e.ended.Sub(o.recovered); o.end != nil && !e.fires() && !news && after > late+kept {
+		t.Errorf("ends %v after the fault, want within %v: %s", after, late+kept, e)
 	}
 }
 
