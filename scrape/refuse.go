@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -200,6 +201,8 @@ func (u *Upstream) broken(op string, err error) error {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
+	case IsOfStaking(err):
+		return u.untrusted(op, err, StakingPort)
 	case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		text = "the connection was closed before an answer"
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -214,6 +217,20 @@ func (u *Upstream) broken(op string, err error) error {
 		return u.untrusted(op, err, "Replace the certificate of the upstream.")
 	}
 	return &Error{op, Unreachable, &reason{u.clean(text), err}}
+}
+
+// StakingPort is the advice for an address whose certificate names no host.
+const StakingPort = "The certificate names no host, as that of a node's staking port (by default 9651). Write the port of its API, by default http:// and 9650."
+
+// IsOfStaking reports whether an error is about a certificate that names no host, as those that AvalancheGo makes for its staking port (1.15.0,
+// staking/tls.go).
+func IsOfStaking(err error) bool {
+	unverified, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok || len(unverified.UnverifiedCertificates) == 0 {
+		return false
+	}
+	c := unverified.UnverifiedCertificates[0]
+	return len(c.DNSNames)+len(c.IPAddresses)+len(c.URIs) == 0
 }
 
 // untrusted returns the Error for a certificate that this process does not accept, with what to do.

@@ -31,8 +31,10 @@ func (t *targets) others(ctx context.Context, jobs []*metric.Job) (lines []strin
 			if program := t.program(ctx, c); program != "" {
 				lines = append(lines, fmt.Sprintf("%s: %s answers at this address, not a node. A node's API is on port 9650.", c.Name, program))
 			}
-		} else if fails(isClosed) && speaksTLS(ctx, c.URL) {
-			lines = append(lines, c.Name+": the server at this address speaks TLS. Write https:// in its address.")
+		} else if fails(isClosed) {
+			if advice := ofTLS(ctx, c.URL); advice != "" {
+				lines = append(lines, c.Name+": the server at this address speaks TLS. "+advice)
+			}
 		}
 	}
 	return lines
@@ -44,22 +46,27 @@ func isClosed(err error) bool {
 	return ok && call.Outcome == scrape.Unreachable && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET))
 }
 
-// speaksTLS reports whether a server whose address has http:// answers a TLS handshake.
-func speaksTLS(ctx context.Context, address string) bool {
+// ofTLS returns what to do about an address with http:// where a server answers a TLS handshake; empty if none does.
+func ofTLS(ctx context.Context, address string) string {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" {
-		return false
+		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	conn, err := new(tls.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "80")))
 	if err == nil {
 		_ = conn.Close()
-		return true
 	}
 	_, ofCertificate := errors.AsType[*tls.CertificateVerificationError](err)
 	failed, _ := errors.AsType[*net.OpError](err)
-	return ofCertificate || failed != nil && failed.Op == "remote error" // an alert of TLS
+	switch {
+	case scrape.IsOfStaking(err):
+		return scrape.StakingPort
+	case err == nil, ofCertificate, failed != nil && failed.Op == "remote error": // the last is an alert of TLS
+		return "Write https:// in its address."
+	}
+	return ""
 }
 
 // isNoNode reports whether an answer is that of a server without the API that every node has.

@@ -2,10 +2,16 @@ package app_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
 	"maps"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	httpconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/exporter-toolkit/web"
@@ -448,6 +455,36 @@ func TestCheckSaysWhereTLSIsSpoken(t *testing.T) {
 	env := config.Environment{"NODES_FILE": plain + "/nodes"}
 	if _, err := env.Parse(); err == nil || !strings.Contains(err.Error(), "speaks TLS: write https://") {
 		t.Errorf("nodes file: %v", err)
+	}
+}
+
+// The staking port of a node is named, whether its address has http:// or https://.
+func TestCheckNamesTheStakingPort(t *testing.T) {
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	own := &x509.Certificate{SerialNumber: big.NewInt(0), NotAfter: time.Now().AddDate(100, 0, 0)} // as AvalancheGo makes it
+	certificate := must.Get(x509.CreateCertificate(rand.Reader, own, own, key.Public(), key))(t)
+	staking := must.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAnyClientCert,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate}, PrivateKey: key}},
+	}))(t)
+	t.Cleanup(func() { _ = staking.Close() })
+	go func() {
+		for {
+			conn, err := staking.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_ = conn.(*tls.Conn).Handshake()
+				_ = conn.Close()
+			}()
+		}
+	}()
+	for _, scheme := range []string{"http", "https"} {
+		printed, err := checked(t, "healthy", func(env config.Environment) { env["NODES"] = "local=" + scheme + "://" + staking.Addr().String() })
+		if err == nil || strings.Count(printed, "staking port") != 1 || strings.Contains(printed, "rite https://") {
+			t.Errorf("%s: %v\n%s", scheme, err, printed)
+		}
 	}
 }
 
