@@ -271,7 +271,21 @@ func TestAKeyThatMovesIsNotLost(t *testing.T) {
 		}
 	}
 	none(t, "page", play{scrape: 15 * time.Second, length: length, series: series}.alerts(t, "AvaxNodeIdentityChanged", "AvaxNodeDown"))
-	// The key that nobody has any more is lost.
+	// The machine that had the key may stay off. Its identity is served for some minutes more, as it was read.
+	main, key := series[`avax_node_up{job="a", node="main"}`], `avax_node_identity_info{job="a", node="main", node_id="key", bls_public_key="b"}`
+	series[`avax_node_up{job="a", node="main"}`] = between(1, 0, moved, forever)
+	series[key] = between(1, absent, moved+3*time.Minute, forever)
+	series[`avax_node_identity_info{job="a", node="main", node_id="none", bls_public_key="b"}`] = always(absent)
+	none(t, "page", play{scrape: 15 * time.Second, length: back, series: series}.alerts(t, "AvaxNodeIdentityChanged", "AvaxNodeDown"))
+	// The key that nobody has any more is lost, whatever key its node has now.
+	series[`avax_validator_stake_avax{job="a", node_id="none"}`] = always(2000)
+	if got := of((play{scrape: 15 * time.Second, length: back, series: series}).alerts(t, "AvaxNodeIdentityChanged", "AvaxNodeDown"), "page"); len(got) != 1 ||
+		!strings.Contains(got[0].alert, `node="spare"`) {
+		t.Errorf("the key of the spare: %v; want one page, about the spare", got)
+	}
+	delete(series, `avax_validator_stake_avax{job="a", node_id="none"}`)
+	series[`avax_node_up{job="a", node="main"}`], series[key] = main, between(1, absent, moved, forever)
+	series[`avax_node_identity_info{job="a", node="main", node_id="none", bls_public_key="b"}`] = between(absent, 1, moved+time.Minute, forever)
 	series[`avax_node_identity_info{job="a", node="spare", node_id="key", bls_public_key="b"}`] = always(absent)
 	if got := (play{scrape: 15 * time.Second, length: time.Hour, series: series}).alerts(t, "AvaxNodeIdentityChanged"); len(of(got, "page")) != 1 {
 		t.Errorf("a lost key: %v; want one page", got)
