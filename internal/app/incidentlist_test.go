@@ -149,6 +149,20 @@ var nodeIncidents = []incident{
 		pages: []string{"AvaxNodeIdentityChanged"}, within: 9 * time.Minute,
 	},
 	{
+		what: "a validator's key moves to a node with the key of another validator, and the machine that had it stays off",
+		begin: func(w *world) {
+			w.Node("echo").Stop()
+			w.redirect("alpha.sim", "echo.sim")
+			w.redirect("spare.sim", "alpha.sim")
+		},
+		end: func(w *world) {
+			w.redirect("spare.sim", "echo.sim")
+			w.redirect("alpha.sim", "alpha.sim")
+			w.Node("echo").Start()
+		},
+		pages: []string{"AvaxNodeIdentityChanged"}, warns: []string{"AvaxNodeDown"}, within: 8 * time.Minute,
+	},
+	{
 		what:  "a node answers 403 because it no longer allows the host name in its URL",
 		begin: func(w *world) { w.Node("bravo").Inject(simnet.WrongHost()) },
 		end:   func(w *world) { w.Node("bravo").Recover() },
