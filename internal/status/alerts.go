@@ -53,7 +53,7 @@ type Active struct {
 	Deadline     time.Time
 	Acknowledged bool // it has fired for a day or longer, or is silenced
 
-	sortSeverity Severity // by which alerts are sorted; see rank
+	ranked Severity // by which alerts are sorted, and colored until they fire; see rank
 
 	incident int // see incidents
 
@@ -123,7 +123,10 @@ func (a *Active) Urgency() Urgency {
 	if a.Ends() {
 		return Urgency{Severity: Note}
 	}
-	return Urgency{a.Severity, !a.Firing}
+	if !a.Firing {
+		return Urgency{a.ranked, true}
+	}
+	return Urgency{Severity: a.Severity}
 }
 
 // ShowsTime reports whether the summary shows the deadline as a time, not as what is left until then.
@@ -214,7 +217,7 @@ type Alerts struct {
 // forecast, firing before pending (their names sort so), and what will page before what will warn.
 func class(a, b *Active) int {
 	return cmp.Or(
-		cmp.Compare(a.Order, b.Order), cmp.Compare(b.sortSeverity, a.sortSeverity), later(a.Acknowledged, b.Acknowledged),
+		cmp.Compare(a.Order, b.Order), cmp.Compare(b.ranked, a.ranked), later(a.Acknowledged, b.Acknowledged),
 		later(!a.Deadline.IsZero(), !b.Deadline.IsZero()),
 		strings.Compare(a.State, b.State), cmp.Compare(b.Severity, a.Severity),
 	)
@@ -265,16 +268,16 @@ func rank(all []*Active, now time.Time) {
 		}
 	}
 	for _, a := range all {
-		if a.sortSeverity = a.Severity; !a.Deadline.IsZero() {
+		if a.ranked = a.Severity; !a.Deadline.IsZero() {
 			subjects(a, func(s [2]string) { forecasts[s] = max(forecasts[s], a.Severity) })
 		}
 	}
 	for _, a := range all {
 		if a.Firing && a.Severity == Warn && a.Deadline.IsZero() && !a.Acknowledged {
-			subjects(a, func(s [2]string) { a.sortSeverity = max(a.sortSeverity, forecasts[s]) })
+			subjects(a, func(s [2]string) { a.ranked = max(a.ranked, forecasts[s]) })
 		}
 		if !a.Firing && a.Fires().Sub(now) > soon {
-			a.sortSeverity = min(a.sortSeverity, Warn)
+			a.ranked = min(a.ranked, Warn)
 		}
 	}
 }

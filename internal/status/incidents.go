@@ -342,7 +342,7 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 		}
 	}
 	if i.has = i.Severity; i.Cause != nil {
-		i.has = max(i.has, i.Cause.sortSeverity)
+		i.has = max(i.has, i.Cause.ranked)
 		i.Do, i.Severity = cmp.Or(i.Cause.Action(), i.Do), max(i.Severity, i.Cause.Severity)
 		for _, a := range al.All { // the tiers of the alert, and the alerts of other nodes with the same fault
 			if !a.Over() && a.Rule.Name == i.Cause.Rule.Name && (a.sameSubject(i.Cause) || f != nil && f.isAbout(al, a)) {
@@ -439,7 +439,7 @@ func (i *Incident) fires() Severity {
 	if i.Cause == nil || !i.Cause.Firing || !i.Cause.Deadline.IsZero() {
 		return off
 	}
-	return i.Cause.sortSeverity
+	return i.Cause.ranked
 }
 
 // leads reports whether nodes do not answer, and that is news.

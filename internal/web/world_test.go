@@ -102,7 +102,7 @@ func TestStatusPageShowsPendingAndFiringAlerts(t *testing.T) {
 				}
 			}, after: 20 * time.Minute,
 			problems: []string{"AvaxL1QuorumLossForecast: bad", "AvaxRewardStakeLow: bad"},
-			pending:  []string{", pending, fires in", `<td data-name="Votes" class="bad pending">`},
+			pending:  []string{", pending, fires in", `<td data-name="Votes" class="warn pending">`},
 			firing: []string{`<td data-name="Votes" class="bad">`, ` class="bad"><th scope="row"><b>alpha</b><code>NodeID-`,
 				`id="l1-examplel1" open`, "Active below 67 %", `href="api/v1/l1/examplel1/plan"`},
 		},
