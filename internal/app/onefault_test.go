@@ -83,6 +83,9 @@ var (
 	nextFires = regexp.MustCompile(`, fires (?:in ((?:\d+ (?:h|min|s) ?)+)|with )`)
 )
 
+// redOf finds what about a node is red.
+var redOf = regexp.MustCompile(`<article class="card bad[^>]*>.{0,200}`)
+
 // durationOf returns a duration on a page; zero if there is none.
 func durationOf(text string) time.Duration {
 	d, _ := time.ParseDuration(strings.NewReplacer(" min", "m", " s", "s", " h", "h", " ", "").Replace(text))
@@ -139,6 +142,9 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 			w.once(t, now.what, "the page is green while an alert fires", title, w.active[slices.IndexFunc(w.active, fires)].Annotations["summary"])
 		}
 	case "warn", "bad":
+		if one := redOf.FindString(now.text); level == "warn" && one != "" {
+			w.once(t, now.what, "a node is redder than the headline", title, one)
+		}
 		switch {
 		case len(items) == 0:
 			w.once(t, now.what, "the headline has no problem", title)

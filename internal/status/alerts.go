@@ -118,13 +118,14 @@ func (a *Active) OverSince() time.Time {
 // Ends reports whether the alert is over, or is a pending effect of one that is over: the rules have not evaluated it since.
 func (a *Active) Ends() bool { return a.Over() || !a.Firing && a.Root().Over() }
 
-// Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return.
+// Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return. What is pending is as urgent as its
+// cause, which suppresses it in time.
 func (a *Active) Urgency() Urgency {
 	if a.Ends() {
 		return Urgency{Severity: Note}
 	}
 	if !a.Firing {
-		return Urgency{a.ranked, true}
+		return Urgency{min(a.ranked, a.Root().ranked), true}
 	}
 	return Urgency{Severity: a.Severity}
 }

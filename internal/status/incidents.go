@@ -318,7 +318,7 @@ func (al *Alerts) order(all []*Incident) {
 			}
 		}
 		for _, a := range i.Effects {
-			effects[a] = true
+			effects[a], a.ranked = true, min(a.ranked, i.has)
 		}
 	}
 	al.Problems = slices.DeleteFunc(al.Problems, func(p *Problem) bool {
