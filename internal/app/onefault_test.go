@@ -83,8 +83,8 @@ var (
 	nextFires = regexp.MustCompile(`, fires (?:in ((?:\d+ (?:h|min|s) ?)+)|with )`)
 )
 
-// redOf finds what about a node is red.
-var redOf = regexp.MustCompile(`<article class="card bad[^>]*>.{0,200}`)
+// redOf finds a node of which something pending is red.
+var redOf = regexp.MustCompile(`<article class="card bad pending[^>]*>.{0,200}`)
 
 // durationOf returns a duration on a page; zero if there is none.
 func durationOf(text string) time.Duration {
@@ -143,7 +143,7 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 		}
 	case "warn", "bad":
 		if one := redOf.FindString(now.text); level == "warn" && one != "" {
-			w.once(t, now.what, "a node is redder than the headline", title, one)
+			w.once(t, now.what, "what is pending about a node is redder than the headline", title, one)
 		}
 		switch {
 		case len(items) == 0:
