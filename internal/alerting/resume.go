@@ -211,11 +211,12 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 			return
 		}
 		alert.Annotations = texts[alert.Labels.Hash()]
+		fired := i.since.Add((rule.HoldDuration() + a.o.Interval - 1).Truncate(a.o.Interval)) // at an evaluation
 		off := now.Sub(i.seen)
 		if !i.ended.IsZero() {
 			ended := *alert
 			ended.State, ended.ResolvedAt = rules.StateInactive, i.ended
-			ended.FiredAt = slices.MinFunc([]time.Time{i.since.Add(rule.HoldDuration()), i.seen}, time.Time.Compare)
+			ended.FiredAt = slices.MinFunc([]time.Time{fired, i.seen}, time.Time.Compare)
 			over = append(over, &ended)
 			alert.State, alert.ResolvedAt = rules.StateInactive, time.Unix(0, 0) // long ago: the first evaluation forgets it
 			return
@@ -224,7 +225,7 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 			alert.State, alert.ActiveAt = rules.StatePending, i.since.Add(off)
 			return
 		}
-		alert.State, alert.ActiveAt, alert.FiredAt = rules.StateFiring, i.since, i.since.Add(rule.HoldDuration())
+		alert.State, alert.ActiveAt, alert.FiredAt = rules.StateFiring, i.since, fired
 		if i.kept > 0 {
 			alert.KeepFiringSince = now.Add(-i.kept)
 			return
