@@ -319,7 +319,7 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		}
 		all := e.compared(values, c, unit)
 		all = slices.DeleteFunc(all, func(r reading) bool { return !telling(o.Operator == "and" && !branch, c, r) })
-		if met := func(r reading) bool { return r.holds }; len(found) == 0 || slices.ContainsFunc(all, met) && !slices.ContainsFunc(found, met) {
+		if holds := func(r reading) bool { return r.holds }; len(found) == 0 || slices.ContainsFunc(all, holds) && !slices.ContainsFunc(found, holds) {
 			found = all
 		}
 	}
