@@ -220,8 +220,8 @@ func (u *Upstream) broken(op string, err error) error {
 }
 
 // StakingPort is the advice for an address whose certificate names no host.
-const StakingPort = "The certificate names no host, as on the staking port of a node (by default 9651). Write the port of its API (by default http:// and 9650). " +
-	"If this is that port, replace the certificate."
+const StakingPort = "The certificate names no host, as on the staking port of a node (by default 9651). " +
+	"Write the port of its API (by default http:// and 9650). If this is that port, replace the certificate."
 
 // IsOfStaking reports whether an error is about a certificate that names no host, as those that AvalancheGo makes for its staking port (1.15.0,
 // staking/tls.go).

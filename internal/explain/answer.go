@@ -319,7 +319,8 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 		}
 		all := e.compared(values, c, unit)
 		all = slices.DeleteFunc(all, func(r reading) bool { return !telling(o.Operator == "and" && !branch, c, r) })
-		if holds := func(r reading) bool { return r.holds }; len(found) == 0 || slices.ContainsFunc(all, holds) && !slices.ContainsFunc(found, holds) {
+		holds := func(r reading) bool { return r.holds }
+		if len(found) == 0 || slices.ContainsFunc(all, holds) && !slices.ContainsFunc(found, holds) {
 			found = all
 		}
 	}
