@@ -4,6 +4,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	testworld.SyntheticTime()
+	goleak.VerifyTestMain(m)
+}

@@ -191,7 +191,7 @@ func TestQuestionsRunFewJobs(t *testing.T) {
 func TestQuestionsLeaveASlowNodeTime(t *testing.T) {
 	inHarness(t, func(t *testing.T, h harness) {
 		runs := 0
-		j := (&times{}).job("up", "alpha", time.Hour)
+		j := (&times{}).job("up", "alpha", 24*time.Hour)
 		j.Collect = func(context.Context, *metric.Batch) error {
 			runs++
 			time.Sleep(6 * time.Second)
