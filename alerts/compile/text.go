@@ -47,6 +47,9 @@ var words = map[string]string{
 	// Only public networks have a status page.
 	"status of the network": `<with last_over_time(avax_node_info{site; network_id=~"1|5"}[2h])> Check status.avax.network.<end>`,
 
+	"no peers": "<node> has no peers, and waiting does not help. Check its internet connection, DNS and firewall: it must reach other nodes on their " +
+		"staking ports (by default TCP 9651).",
+
 	"else": `{{ else }}`,
 	"end":  `{{ end }}`,
 }

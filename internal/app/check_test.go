@@ -46,6 +46,32 @@ func TestCheckReportsAChainThatCannotStart(t *testing.T) {
 	has(t, printed, "node local cannot start chain examplel1: ", "invalid precompile upgrades: warp cannot be activated before Durango")
 }
 
+// A node without peers never bootstraps, as behind a closed firewall. One with peers takes its time.
+func TestCheckTellsANodeWithoutPeersFromOneThatBootstraps(t *testing.T) {
+	t.Parallel()
+	const wait, find = "Wait, and do not restart the node", "check its internet connection, DNS and firewall"
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		says := func(what, want, not string) {
+			time.Sleep(2 * time.Minute) // health checks have run again
+			printed, err := w.Check(t)
+			if err == nil {
+				t.Errorf("%s: check succeeds", what)
+			}
+			has(t, printed, want)
+			if strings.Contains(printed, not) || strings.Contains(printed, "Read the log") {
+				t.Errorf("%s:\n%s", what, printed)
+			}
+		}
+		w.Use(simnet.New(simnet.Options{Seed: 1}), "alpha")
+		w.Node("alpha").Stop()
+		w.Node("alpha").StartIsolated()
+		says("without peers", find, wait)
+		w.Node("alpha").Start()
+		w.Node("alpha").SetChain("C", simnet.Bootstrapping)
+		says("with peers", wait, find)
+	})
+}
+
 // Before the summaries of the nodes there is only one line, if all is well.
 func TestCheckHasASummaryPerNode(t *testing.T) {
 	printed, err := checked(t, "partial_sync", func(config.Environment) {})

@@ -262,6 +262,20 @@ var cascades = []incident{
 
 var networkIncidents = []incident{
 	{
+		what:  "a node restarts without a connection to the internet: it finds no peers",
+		begin: func(w *world) { w.Node("bravo").Stop(); w.Node("bravo").StartIsolated() },
+		end:   func(w *world) { w.Node("bravo").Start() },
+		pages: []string{"AvaxConnectedStakeLow"}, within: 7 * time.Minute,
+	},
+	{
+		what:  "a new node behind a closed firewall: it finds no peers",
+		nodes: []string{"bravo"}, healthy: time.Second,
+		change: func(a *apptest.World) { a.Node("bravo").StartIsolated(); time.Sleep(time.Minute) },
+		begin:  func(*world) {},
+		end:    func(w *world) { w.Node("bravo").Start() },
+		warns:  []string{"AvaxPeersLow"}, within: 12 * time.Minute,
+	},
+	{
 		what:  "fifty peers with little stake disconnect",
 		begin: func(w *world) { each(small[:50], w.Disconnect) },
 		end:   func(w *world) { each(small[:50], w.Reconnect) },

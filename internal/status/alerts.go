@@ -118,14 +118,13 @@ func (a *Active) OverSince() time.Time {
 // Ends reports whether the alert is over, or is a pending effect of one that is over: the rules have not evaluated it since.
 func (a *Active) Ends() bool { return a.Over() || !a.Firing && a.Root().Over() }
 
-// Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return. What is pending is as urgent as its
-// cause, which suppresses it in time.
+// Urgency returns the color of the alert. An alert whose cause is over is no problem, and is not green: it may return.
 func (a *Active) Urgency() Urgency {
 	if a.Ends() {
 		return Urgency{Severity: Note}
 	}
 	if !a.Firing {
-		return Urgency{min(a.ranked, a.Root().ranked), true}
+		return Urgency{a.ranked, true}
 	}
 	return Urgency{Severity: a.Severity}
 }
@@ -311,7 +310,7 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswerin
 			al.byLabel[[2]string{ofNode, node}] = append(al.byLabel[[2]string{ofNode, node}], a)
 		}
 	}
-	suppress(al.All, inhibition)
+	suppress(al.All, inhibition, now)
 	sortAlerts(al.All, now)
 	al.group()
 	return al
@@ -339,14 +338,21 @@ func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, 
 	return a
 }
 
-// suppress sets which alert suppresses each one; none for alerts that suppress each other.
-func suppress(all []*Active, inhibition notify.Inhibition) {
+// suppress sets which alert suppresses each one; none for alerts that suppress each other, and none that fires only long after people hear of the effect.
+func suppress(all []*Active, inhibition notify.Inhibition, now time.Time) {
 	var labels []map[string]string
 	for _, a := range all {
 		labels = append(labels, a.Labels)
 	}
 	for i, by := range inhibition.Inhibitors(labels) {
-		if by >= 0 {
+		if by < 0 {
+			continue
+		}
+		heard := now
+		if at := all[i].Fires(); at.After(now) {
+			heard = at
+		}
+		if all[by].Firing || all[by].Fires().Sub(heard) <= soon {
 			all[i].SuppressedBy = all[by]
 		}
 	}

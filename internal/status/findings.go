@@ -51,7 +51,9 @@ func (n *Node) failing() (found []Finding) {
 	free := words.Percent(n.DiskFree.V) + " of the disk is free, the node stops below " + words.Percent(diskStops)
 	names := map[string][]string{}
 	for _, check := range n.FailingChecks {
-		names[check.Error] = append(names[check.Error], check.Name)
+		if !n.lacksPeers() || !slices.Contains([]string{"P", "bootstrapped", "futureupgrade"}, check.Name) { // what follows from it
+			names[check.Error] = append(names[check.Error], check.Name)
+		}
 	}
 	said := false
 	for _, text := range slices.Sorted(maps.Keys(names)) {
@@ -59,11 +61,16 @@ func (n *Node) failing() (found []Finding) {
 		if text != "" {
 			one.Text += ": " + text
 		}
-		if slices.Contains(names[text], "diskspace") {
+		switch is := func(check string) bool { return slices.Contains(names[text], check) }; {
+		case is("diskspace"):
 			said, one.Do = true, freeDisk
 			if n.DiskFree.Known && n.DiskFree.V > 0 {
 				one.Text += "; " + free
 			}
+		case is("network") && n.lacksPeers():
+			one.Do = findPeers
+		case is("bootstrapped"):
+			one.Do = wait
 		}
 		found = append(found, one)
 	}

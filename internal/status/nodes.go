@@ -308,7 +308,7 @@ func (st *Status) readStates() {
 				n.State.Text += ", " + words.Percent(n.DiskFree.V) + " free"
 			}
 		case len(chains) > 0:
-			n.State = State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains), Do: wait, about: chainBootstrapped.Family}
+			n.State = n.bootstrapping(chains)
 		case len(n.FailingChecks) > 0:
 			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
@@ -330,6 +330,8 @@ const (
 	freeDisk      = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
 	replacePlugin = "Read the node's error under Failing checks. Install the VM plugin that this release of AvalancheGo needs, then restart the node."
 	checkProcess  = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
+	findPeers     = "If the node still has no peers after a minute, check its internet connection, DNS and firewall: " +
+		"it must reach other nodes on their staking ports (by default TCP 9651). Without peers, the bootstrap never ends."
 
 	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
 )
@@ -337,6 +339,21 @@ const (
 // diskFull reports whether the node stops by default because of its disk.
 func (n *Node) diskFull() bool {
 	return n.DiskFree.Known && n.DiskFree.V < diskStops
+}
+
+// bootstrapping returns the state of a node that bootstraps chains.
+func (n *Node) bootstrapping(chains []string) State {
+	s := State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains), Do: wait, about: chainBootstrapped.Family}
+	if n.lacksPeers() {
+		s.Text, s.Do = s.Text+" without peers", findPeers
+	}
+	return s
+}
+
+// lacksPeers reports whether the node bootstraps without peers, as behind a closed firewall, or for some seconds after its start.
+func (n *Node) lacksPeers() bool {
+	p := n.chains["P"]
+	return n.Peers.Is(0) && p != nil && p.Bootstrapped.Is(0)
 }
 
 // unhealthy returns the state of a node whose health checks fail.
