@@ -184,13 +184,21 @@ func (w *world) isInTheAPI(now page, title, action string) {
 	_, body := w.Get(now.t, "/api/v1/incidents")
 	var answer struct {
 		Data struct {
-			Incidents []struct{ Title, Action string }
+			Incidents []struct {
+				Title, Action string
+				Since         time.Time
+			}
 		}
 	}
 	must.Do(now.t, json.Unmarshal([]byte(body), &answer))
 	text := func(s string) string { return strings.ReplaceAll(tags.ReplaceAllString(s, ""), "`", "") }
 	if all := answer.Data.Incidents; len(all) == 0 || text(all[0].Title) != text(title) || text(all[0].Action) != text(action) {
 		w.once(now.t, now.what, "the API has another first incident", title, action, all)
+	}
+	for _, i := range answer.Data.Incidents {
+		if at := headsAt.FindStringSubmatch(i.Title); at != nil && at[1] != i.Since.UTC().Format("15:04") {
+			w.once(now.t, now.what, "the API has another begin than its title", i)
+		}
 	}
 }
 

@@ -353,6 +353,9 @@ func (i *Incident) complete(al *Alerts, when Expected, f *fact) {
 			}
 		}
 	}
+	if f == nil {
+		i.Since = i.Cause.Since() // as its title says
+	}
 	if f == nil || f.about == nil {
 		return
 	}
