@@ -2,6 +2,9 @@ package alerts
 
 import "time"
 
+// Chains is the annotation with the chains for which an alert stands that has no label of each of them.
+const Chains = "chains"
+
 // Since is the annotation with the time of the first sign of a fault, in UTC.
 const Since = "since"
 

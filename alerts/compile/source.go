@@ -65,6 +65,7 @@ type entry struct {
 	Summary, Description, Impact, Action string
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 	Since                                string // a query whose first result is the time of the first sign of the fault
+	Chains                               string // a text that names the chains for which the alert stands, with a space after each
 	PagesWithin                          string `yaml:"pages_within"` // known: the time from the first sign to the page follows from the rules
 
 	Suppresses []suppression
@@ -294,7 +295,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 	}
 	for name, text := range map[string]string{
 		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
-		"pages_within": within,
+		"pages_within": within, "chains": t.Chains,
 	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)

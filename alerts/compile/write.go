@@ -13,7 +13,7 @@ import (
 // order are the keys of labels and annotations in the order in which people read them. Others come after them.
 var order = []string{
 	"alert", "severity", "within", "needs", "scope", "reason", "summary", "description", "impact", "action", "forecast", "since", "pages_within",
-	"runbook_url", "dashboard_url",
+	"chains", "runbook_url", "dashboard_url",
 }
 
 // YAML returns the file as Prometheus reads it.

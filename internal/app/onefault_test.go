@@ -104,6 +104,43 @@ func (w *world) inOrder(now page, items []item) {
 	}
 }
 
+var (
+	nodeOf  = regexp.MustCompile(`id="node-([^"]+)"`)
+	chipsOf = regexp.MustCompile(`(?s)<ul class="chips">(.*?)</ul>`)
+	chipOf  = regexp.MustCompile(`<li class="([^"]*)"><b>(.*?)</b>`)
+)
+
+// chips returns the colors of chains of nodes, by node and chain.
+func (p page) chips() map[[2]string]string {
+	colors := map[[2]string]string{}
+	for card := range strings.SplitSeq(strings.ReplaceAll(p.text, ` id="node-`, "\x00 id=\"node-"), "\x00") {
+		node, chips := nodeOf.FindStringSubmatch(card), chipsOf.FindStringSubmatch(card)
+		if node == nil || chips == nil {
+			continue
+		}
+		for _, chip := range chipOf.FindAllStringSubmatch(chips[1], -1) {
+			colors[[2]string{node[1], chip[2]}] = chip[1]
+		}
+	}
+	return colors
+}
+
+// chipsAgree checks that no chain is grey that the title of an alert names: on the node of the alert, and on all if no chain has a new block.
+func (w *world) chipsAgree(now page, before []alerting.Alert) {
+	named := func(all []alerting.Alert, at [2]string) int {
+		return slices.IndexFunc(all, func(a alerting.Alert) bool {
+			title, _, _ := strings.Cut(a.Annotations["summary"], ";")
+			words := strings.FieldsFunc(title, func(r rune) bool { return r == ' ' || r == ',' })
+			return strings.HasPrefix(title, "No chain ") || a.Labels["node"] == at[0] && slices.Contains(words, at[1])
+		})
+	}
+	for at, color := range now.chips() {
+		if i := named(w.active, at); color == "off" && i >= 0 && named(before, at) >= 0 {
+			w.once(now.t, now.what, "a chain is grey that a title names", at, w.active[i].Annotations["summary"])
+		}
+	}
+}
+
 // said is what the headline said at one check.
 type said struct {
 	at           time.Time
@@ -124,6 +161,7 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 		w.ownAction(now, i, append(before, w.active...)) // a page may be a second old
 	}
 	w.inOrder(now, items)
+	w.chipsAgree(now, before)
 	if w.also != nil {
 		w.activeBefore = before
 		w.also(now, level, title, items)

@@ -381,6 +381,11 @@ func TestHaltOfAllChainsIsOneFault(t *testing.T) {
 			}
 			if len(all) == 1 {
 				now.has("since " + halt.UTC().Format("15:04") + " UTC")
+				for at, color := range now.chips() {
+					if !strings.HasPrefix(color, "bad") {
+						t.Errorf("%s: chain %s of %s is %s", now.what, at[1], at[0], color)
+					}
+				}
 			}
 		}
 		var told []string

@@ -57,6 +57,8 @@ type Active struct {
 
 	incident int // see incidents
 
+	chains []string // for which it stands, as its rule says
+
 	do string // what to do instead of the action of the rule: see fact.alone
 
 	left     time.Time // since when the samples of its node deny it, which the rules have not found yet; zero if they do not
@@ -157,6 +159,17 @@ func (a *Active) Action() string {
 func (a *Active) Root() *Active {
 	for a.SuppressedBy != nil {
 		a = a.SuppressedBy
+	}
+	return a
+}
+
+// StandsFor reports whether the alert is about a chain that it names without a label: about several chains at once.
+func (a *Active) StandsFor(chain string) bool { return slices.Contains(a.chains, chain) }
+
+// Whole returns the alert that says the same of several chains at once, if one suppresses the alert; else the alert itself.
+func (a *Active) Whole() *Active {
+	if root := a.Root(); root.Rule.Name == a.Rule.Name && len(root.chains) > 0 {
+		return root
 	}
 	return a
 }
@@ -306,6 +319,11 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswerin
 		for name, value := range a.Labels {
 			al.byLabel[[2]string{name, value}] = append(al.byLabel[[2]string{name, value}], a)
 		}
+		for _, chain := range a.chains {
+			if chain != a.Labels["chain"] {
+				al.byLabel[[2]string{"chain", chain}] = append(al.byLabel[[2]string{"chain", chain}], a)
+			}
+		}
 		for _, node := range notify.NodesOf(func(name string) string { return a.Labels[name] }) {
 			al.byLabel[[2]string{ofNode, node}] = append(al.byLabel[[2]string{ofNode, node}], a)
 		}
@@ -318,7 +336,10 @@ func AlertsOf(groups []alerting.Group, inhibition notify.Inhibition, notAnswerin
 
 // activeOf returns an alert with its place in the order.
 func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, notAnswering []string, silenced []func(map[string]string) bool) *Active {
-	a := &Active{Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing, Deadline: deadline(r, float64(one.Value), now)}
+	a := &Active{
+		Alert: one, Rule: r, Severity: SeverityOf(one.Labels), Firing: one.State == alerting.Firing, Deadline: deadline(r, float64(one.Value), now),
+		chains: slices.Compact(strings.Fields(one.Annotations[alerts.Chains])),
+	}
 	a.Acknowledged = a.Firing && now.Sub(a.Fires()) >= knownAfter ||
 		slices.ContainsFunc(silenced, func(is func(map[string]string) bool) bool { return is(a.Labels) })
 	node, has := a.Labels["node"]
@@ -507,32 +528,25 @@ func (al *Alerts) reads(a *Active, family *metric.Family) bool {
 	return family != nil && family.Name == read
 }
 
-// HasAll reports whether an alert has all labels of a subject.
-func (al *Alerts) HasAll(s Subject) bool {
-	return slices.ContainsFunc(al.byLabel[s[0]], func(a *Active) bool {
-		for _, l := range s {
-			if a.Labels[l[0]] != l[1] {
-				return false
-			}
-		}
-		return true
-	})
+// AboutChain returns the worst urgency of the alerts about a chain of a node, and of those that stand for several chains.
+func (al *Alerts) AboutChain(node, chain string) Urgency {
+	return al.worst(Subject{{"chain", chain}, {"node", node}}, func(a *Active) bool { return a.Labels["node"] != "" || a.StandsFor(chain) })
 }
 
 func (al *Alerts) worst(s Subject, counts func(*Active) bool) Urgency {
 	var m Urgency
 	for _, a := range al.byLabel[s[0]] {
 		one := a.Urgency()
-		if one.Severity > Well && m.Worse(one) != m && agrees(s, a.Labels) && counts(a) {
+		if one.Severity > Well && m.Worse(one) != m && agrees(s, a) && counts(a) {
 			m = one
 		}
 	}
 	return m
 }
 
-func agrees(s Subject, labels map[string]string) bool {
+func agrees(s Subject, a *Active) bool {
 	for _, l := range s {
-		if value, has := labels[l[0]]; has && value != l[1] {
+		if value, has := a.Labels[l[0]]; has && value != l[1] && (l[0] != "chain" || !a.StandsFor(l[1])) {
 			return false
 		}
 	}
@@ -542,7 +556,7 @@ func agrees(s Subject, labels map[string]string) bool {
 // Runbook returns the runbook of the alert about the subject, or an empty string.
 func (al *Alerts) Runbook(s Subject) string {
 	for _, a := range al.byLabel[s[0]] {
-		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a.Labels) {
+		if link := a.Annotations["runbook_url"]; link != "" && agrees(s, a) {
 			return link
 		}
 	}

@@ -262,7 +262,7 @@ func (v *view) tag(r nodeRow) (text string, color status.Urgency) {
 	}
 	for _, a := range v.All { // worst first
 		if is := a.Urgency(); is.Severity > status.Well && !a.Ends() && (a.Labels["node"] == r.Name || r.ID != "" && a.Labels["node_id"] == r.ID) {
-			return strings.TrimPrefix(v.titleOf(a), r.Name+": "), is
+			return strings.TrimPrefix(v.titleOf(a.Whole()), r.Name+": "), is
 		}
 	}
 	return r.State.Text, status.Urgency{}
@@ -372,12 +372,7 @@ func (v *view) chips(n *status.Node, inTable bool) g.Node {
 		if len(parts) > 0 {
 			state += " " + strings.Join(parts, ", ")
 		}
-		var urgency status.Urgency
-		about := status.Subject{{"node", n.Name}, {"chain", c.Name}}
-		if v.HasAll(about) { // else the alerts are about the whole node
-			urgency = v.About(about)
-		}
-		return h.Li(h.Class(urgency.Class()), h.B(g.Text(c.Name)), g.Text(state))
+		return h.Li(h.Class(v.AboutChain(n.Name, c.Name).Class()), h.B(g.Text(c.Name)), g.Text(state))
 	})))
 }
 

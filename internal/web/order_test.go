@@ -366,3 +366,24 @@ func TestAChainThatBeginsToBootstrapIsNoFailingCollector(t *testing.T) {
 		demand(t, read(t, ask(t, s, http.MethodGet, "/").Body), `<h1 class="warn">a: bootstrapping C`, "<b>C</b> bootstrapping", "!Failing collectors")
 	})
 }
+
+// An alert that stands for several chains is shown at each of them, on its node or on all, and on the pages of the L1s.
+func TestAnAlertThatStandsForSeveralChainsIsShownAtEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		samples := ""
+		for _, at := range []string{`node="a",chain="P"`, `node="a",chain="C"`, `node="a",chain="one"`, `node="a",chain="two"`, `node="b",chain="one"`} {
+			samples += "avax_chain_height{" + at + "} 5\n"
+		}
+		s := siteWith(t, samples+"avax_l1_weight{chain=\"one\"} 5\navax_node_up{node=\"a\"} 1\navax_node_up{node=\"b\"} 1")
+		halted := rule("Frozen", "page", alerting.Firing, map[string]string{"chain": "C", "summary": "All halted", "chains": "P C one"})
+		lost := rule("Lost", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: two is lost", "chains": "two"})
+		sourced(t, s, group(halted, lost))
+		page := read(t, ask(t, s, http.MethodGet, "/").Body)
+		demand(t, page, `<li class="bad"><b>P</b>`, `<li class="bad"><b>C</b>`, `<li class="warn"><b>two</b>`, `!class="off"><b>`, `class="card bad" id="l1-one"`)
+		demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), `<h1 class="bad">All halted`, "!two is lost")
+
+		sourced(t, s, group(lost))
+		page = read(t, ask(t, s, http.MethodGet, "/").Body)
+		demand(t, page, `<li class="off"><b>P</b>`, `<li class="warn"><b>two</b>`, `class="card off" id="l1-one"`)
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -103,7 +104,7 @@ func rule(name, severity, state string, alerts ...map[string]string) alerting.Ru
 		a := alerting.Alert{State: state, ActiveAt: time.Now().Add(-time.Minute), Labels: map[string]string{"alertname": name, "severity": severity},
 			Annotations: map[string]string{}}
 		for label, value := range l {
-			if label == "summary" || label == "description" || label == "action" || label == "runbook_url" {
+			if slices.Contains([]string{"summary", "description", "action", "runbook_url", "chains"}, label) {
 				a.Annotations[label] = value
 			} else {
 				a.Labels[label] = value

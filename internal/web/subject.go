@@ -65,7 +65,9 @@ func (s *Site) l1(w http.ResponseWriter, r *http.Request) {
 
 // subjectPage shows a node or an L1: its alerts, its cards, past alerts and all samples. isIts decides by labels what is about it.
 func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(string) string) bool) g.Node {
-	its := func(a *status.Active) bool { return isIts(func(label string) string { return a.Labels[label] }) }
+	its := func(a *status.Active) bool {
+		return isIts(func(label string) string { return a.Labels[label] }) || a.StandsFor(name)
+	}
 	problems, _ := v.With(its)
 	var worst *status.Active // also if another alert suppresses it: the page leads with what concerns its subject
 	var suppressed []*status.Active
@@ -116,7 +118,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 		}
 	}
 	if worst != nil && worst.Urgency().Severity >= title.severity && !v.isFact(name) {
-		title = v.headlineOf(worst)
+		title = v.headlineOf(worst.Whole())
 	}
 	return document(title, v.top(), h.Main(
 		headlineSection(title, sums),
