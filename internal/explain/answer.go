@@ -291,8 +291,19 @@ func (r reading) text(v float64, now time.Time) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// readings returns the values about the target that an expression compares with its first bound, or with that of another branch that is met; of recorded
-// series if it has none itself.
+// holdsBefore reports whether the value has held for longer than that of another reading of the same, because its bound is nearer.
+func (r reading) holdsBefore(o reading) bool {
+	if r.who != o.who || r.of != o.of || r.op != o.op {
+		return false
+	}
+	if r.op == parser.GTR || r.op == parser.GTE {
+		return r.bound < o.bound
+	}
+	return (r.op == parser.LSS || r.op == parser.LTE) && r.bound > o.bound
+}
+
+// readings returns the values about the target that an expression compares with its first bound, or with that of another branch that is met before; of
+// recorded series if it has none itself.
 func (e *explanation) readings(query, unit string, depth int) (found []reading) {
 	const deepest = 3
 	parsed, err := alerting.Parser.ParseExpr(query)
@@ -318,9 +329,10 @@ func (e *explanation) readings(query, unit string, depth int) (found []reading) 
 			values = first // what the alert would compare does not exist, because the alert does not apply
 		}
 		all := e.compared(values, c, unit)
-		all = slices.DeleteFunc(all, func(r reading) bool { return !telling(o.Operator == "and" && !branch, c, r) })
+		all = slices.DeleteFunc(all, func(r reading) bool { return !telling(o.Operator == "and" && !branch, c, r) || r.remembers(e.now) })
 		holds := func(r reading) bool { return r.holds }
-		if len(found) == 0 || slices.ContainsFunc(all, holds) && !slices.ContainsFunc(found, holds) {
+		if len(found) == 0 || slices.ContainsFunc(all, holds) && !slices.ContainsFunc(found, holds) ||
+			slices.ContainsFunc(all, func(r reading) bool { return r.holds && slices.ContainsFunc(found, r.holdsBefore) }) {
 			found = all
 		}
 	}
@@ -390,6 +402,11 @@ func telling(condition bool, c *parser.BinaryExpr, r reading) bool {
 	bounds := alerting.ValueNames(c.RHS)
 	same := r.value == r.bound && slices.ContainsFunc(alerting.ValueNames(c.LHS), func(name string) bool { return slices.Contains(bounds, name) })
 	return !same && (!condition || !r.holds || strings.Contains(c.RHS.String(), thresholds))
+}
+
+// remembers reports whether the comparison is whether a time is recent: its bound is past. This does not say how near an alert is.
+func (r reading) remembers(now time.Time) bool {
+	return r.unit == "Timestamp" && r.bound > 0 && words.UnixTime(r.bound).Before(now) && (r.op == parser.GTR || r.op == parser.GTE)
 }
 
 // nameAndUnit returns the series of a compared value, and its unit: by name and size, because a rule may compare something else than what its text shows.

@@ -50,9 +50,18 @@ func TestAnswerIsTwoSentences(t *testing.T) {
 
 // A bound is that of the branch of the expression whose conditions are met: a node that no L1 needs for its quorum pages later than one that an L1 needs.
 func TestBoundIsThatOfTheBranchThatDecides(t *testing.T) {
-	const down = "AvaxNodeDown (page) is firing for "
-	if text := ask(t, deltaStops+6*time.Minute, [2]string{"AvaxNodeDown", "delta"})[0]; !strings.HasPrefix(text, down) || !strings.Contains(text, "at or above 4 min (page)") {
-		t.Error(text)
+	for _, test := range []struct {
+		node  string
+		after time.Duration
+		bound string
+	}{
+		{"delta", 6 * time.Minute, "at or above 4 min (page)"},
+		{"echo", 3 * time.Minute, "at or above 2 min (page)"}, {"echo", 6 * time.Minute, "at or above 2 min (page)"},
+	} {
+		text := ask(t, lateStops+test.after, [2]string{"AvaxNodeDown", test.node})[0]
+		if !strings.HasPrefix(text, "AvaxNodeDown (page) is firing for ") || !strings.Contains(text, test.bound) {
+			t.Errorf("%v after %s stops: %s", test.after, test.node, text)
+		}
 	}
 }
 

@@ -40,11 +40,13 @@ avax_node_up{node="alpha"} 1
 avax_node_up{node="bravo"} 0
 avax_node_up{node="charlie"} 1
 avax_node_up{node="delta"} 1
+avax_node_up{node="echo"} 1
 # TYPE avax_node_info gauge
 avax_node_info{node="alpha",node_id="NodeID-A",version="avalanchego/1.14.0"} 1
 avax_node_info{node="charlie",node_id="NodeID-C",version="avalanchego/1.14.0"} 1
 # TYPE avax_node_identity_info gauge
 avax_node_identity_info{node="charlie",node_id="NodeID-C",bls_public_key="0x1"} 1
+avax_node_identity_info{node="echo",node_id="NodeID-E",bls_public_key="0x2"} 1
 # TYPE avax_node_validating gauge
 avax_node_validating{node="alpha"} 1
 avax_node_validating{node="charlie"} 1
@@ -75,6 +77,11 @@ avax_validator_views_stake_ratio{node_id="NodeID-C"} 1
 avax_validator_connected{node="alpha",node_id="NodeID-C"} 1
 # TYPE avax_l1_weight gauge
 avax_l1_weight{chain="examplel1"} 970
+avax_l1_weight{chain="dex"} 100
+# TYPE avax_l1_connected_weight gauge
+avax_l1_connected_weight{chain="dex",node="charlie"} 50
+# TYPE avax_l1_validator_active gauge
+avax_l1_validator_active{chain="dex",node_id="NodeID-E",validation_id="E"} 1
 # TYPE avax_node_address_info gauge
 avax_node_address_info{ip="192.0.2.1",node="alpha"} 1
 # TYPE avax_l1_validator_balance_avax gauge
@@ -91,8 +98,8 @@ avax_exporter_collector_success{collector="heads",target="charlie/C"} 1
 avax_exporter_collector_last_success_timestamp_seconds{collector="uptime",target="alpha"} 946685000
 `
 
-// deltaStops is when the node delta stops.
-const deltaStops = 2 * time.Minute
+// lateStops is when the nodes delta and echo stop. The L1 of echo lacks its quorum.
+const lateStops = 2 * time.Minute
 
 // ask runs the rules over the samples above for this time, and returns the explanation of each name and target.
 func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
@@ -105,8 +112,10 @@ func ask(t *testing.T, long time.Duration, names ...[2]string) (told []string) {
 			Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 				page := served
-				if time.Since(began) > deltaStops {
-					page = strings.Replace(page, `avax_node_up{node="delta"} 1`, `avax_node_up{node="delta"} 0`, 1)
+				if time.Since(began) > lateStops {
+					for _, node := range []string{"delta", "echo"} {
+						page = strings.Replace(page, `avax_node_up{node="`+node+`"} 1`, `avax_node_up{node="`+node+`"} 0`, 1)
+					}
 				}
 				_, _ = io.WriteString(w, page)
 			}),
