@@ -93,6 +93,13 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 					unwatched = 2 * time.Minute // until the views of validators are there again
 				}
 				w.hasAvailability(t, began, long, unwatched)
+				w.Stop()
+				time.Sleep(48 * time.Hour) // then only the long history has it
+				w.StartNow(t)
+				time.Sleep(time.Minute)
+				if rows := w.pastAlerts(t, "AvaxNodeDown"); len(rows) != 1 || !strings.Contains(rows[0], "after 8 min") && !strings.Contains(rows[0], "after 9 min") {
+					t.Errorf("history of the day before %q", rows)
+				}
 			})
 		})
 	}

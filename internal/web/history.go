@@ -114,7 +114,7 @@ func (h *history) old(series, expr string) model.Matrix {
 }
 
 // firingPeriods returns when alerts of these names fired in the last 90 days, the latest first; a Prometheus is asked for a week. Their begin is exact. Their
-// end is exact to a step of the history, or to WeekStep if it is older than the history.
+// end is exact if it was noted, else to a step of the history, or to WeekStep if it is older than the history.
 func (h *history) firingPeriods(names []string) (all []firingPeriod) {
 	matcher := among("alertname", names)
 	begins, fires := `ALERTS_FOR_STATE{severity!="none",`+matcher+`}`, `ALERTS{alertstate="firing",severity!="none",`+matcher+`}`
@@ -148,6 +148,7 @@ func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
 	}
 	last := map[string]int{} // by subject
 	for _, e := range tiers {
+		e.end = e.noted(kept)
 		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found, kept)
 		subject := maps.Clone(e.labels)
 		for _, tier := range []string{"severity", "within"} {
@@ -200,6 +201,19 @@ func (e *firingPeriod) firstSign(signs model.Matrix, kept []alerting.Moment) tim
 		}
 	}
 	return began
+}
+
+// noted returns when the alert ended as it was noted then, which is exact; else the end as the history has it.
+func (e *firingPeriod) noted(kept []alerting.Moment) time.Time {
+	end := e.end
+	for _, m := range kept { // oldest first
+		if m.At.After(e.began) && m.At.Before(e.end.Add(time.Minute)) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
+			if end = e.end; m.Ended {
+				end = m.At
+			}
+		}
+	}
+	return end
 }
 
 func (h *history) firingPeriodsIn(since, firing model.Matrix, step time.Duration) (all []firingPeriod) {

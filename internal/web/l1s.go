@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -74,6 +75,16 @@ func (v *view) aboutL1(l *status.L1) status.Urgency {
 	return worseOf(v.About(status.Subject{{"chain", l.Chain}}), l.State)
 }
 
+// worstOfL1 returns the worst alert about an L1 that shows a problem; nil if there is none.
+func (v *view) worstOfL1(chain string) *status.Active {
+	for _, a := range v.All { // worst first
+		if (a.Labels["chain"] == chain || a.StandsFor(chain)) && !a.Ends() && a.Urgency().Severity > status.Well {
+			return a.Whole()
+		}
+	}
+	return nil
+}
+
 // l1Card shows one L1, with the table of its validators, or with a link to it.
 func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
 	l, about := r.of, status.Subject{{"chain", r.of.Chain}}
@@ -106,10 +117,15 @@ func (v *view) l1Card(r row[*status.L1], validators g.Node) g.Node {
 	for _, topUp := range l.TopUps {
 		cells = append(cells, v.cell("Top-up for "+topUp.Label+" days", append(about, [2]string{"days", topUp.Label}), words.AVAX, topUp.Value))
 	}
+	text, color, of := l.State.Text, l.State.Severity, v.worstOfL1(l.Chain)
+	if text == "" && of != nil {
+		text, color = strings.TrimPrefix(v.titleOf(of), l.Chain+": "), of.Urgency().Severity
+	}
+	larger := of != nil && of.Labels["chain"] != l.Chain && l.State.Text == "" // then nothing in the card explains it
 	return h.Details(h.Class("card "+r.urgency.Class()), h.ID("l1-"+l.Chain),
-		g.If(r.urgency.Severity > status.Well || l.Chain == v.query.Get("l1"), g.Attr("open")),
+		g.If(r.urgency.Severity > status.Well && !larger || l.Chain == v.query.Get("l1"), g.Attr("open")),
 		h.Summary(h.H3(g.Text(l.Chain)), g.Text(" "), h.Span(h.Class("dim"), g.Text(summary)),
-			g.If(l.State.Text != "", h.Strong(h.Class(l.State.Severity.String()), g.Text(" "+l.State.Text)))),
+			g.If(text != "", h.Strong(h.Class(color.String()), g.Text(" "), titled(text)))),
 		g.Iff(l.State.Err != nil, func() g.Node { return failureText(status.FailureOf(l.State.Err)) }),
 		h.P(v.link("l1/"+url.PathEscape(l.Chain), "Page of "+l.Chain)),
 		g.If(l.SubnetID != "", h.Code(h.Class("id"), shortID(l.SubnetID))),
