@@ -54,7 +54,8 @@ func (s *Site) alertsPage(ctx context.Context, silence string, past url.Values, 
 	}
 	if s.Gap != nil {
 		if from, to, cause := s.Gap(); cause != "" && now.Sub(to) < 24*time.Hour {
-			facts = append(facts, fmt.Sprintf("rules were not evaluated from %s to %s because %s", words.ClockTime(now, from), words.ClockTime(now, to), cause))
+			facts = append(facts, fmt.Sprintf("rules were not evaluated from %s to %s because %s",
+				from.UTC().Format("2006-01-02 15:04:05"), to.UTC().Format("2006-01-02 15:04:05 UTC"), cause))
 		}
 	}
 	return document(verdict,

@@ -116,6 +116,20 @@ func TestHistoryIsCompleteAndSaysWhyNobodyWasNotified(t *testing.T) {
 	})
 }
 
+// A time without the exporter has its dates, also if it ended today.
+func TestAGapOfDaysHasItsDates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(60 * time.Hour)
+		s := siteWith(t, `avax_node_up{node="a"} 1`)
+		sourced(t, s, group())
+		s.Gap = func() (from, to time.Time, cause string) {
+			return time.Now().Add(-50 * time.Hour), time.Now().Add(-3 * time.Hour), "the exporter did not run"
+		}
+		demand(t, read(t, ask(t, s, http.MethodGet, "/alerts").Body),
+			"rules were not evaluated from 2000-01-01 10:00:00 to 2000-01-03 09:00:00 UTC because the exporter did not run")
+	})
+}
+
 func TestSubjectsKeepValuesWithSpaces(t *testing.T) {
 	var b strings.Builder
 	if err := shortSubject(map[string]string{"owner": "Acme Corp", "node": "a"}).Render(&b); err != nil || strings.Count(b.String(), "=") != 2 ||

@@ -379,7 +379,9 @@ func TestAnAlertThatStandsForSeveralChainsIsShownAtEach(t *testing.T) {
 		lost := rule("Lost", "warn", alerting.Firing, map[string]string{"node": "a", "summary": "a: two is lost", "chains": "two"})
 		sourced(t, s, group(halted, lost))
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
-		demand(t, page, `<li class="bad"><b>P</b>`, `<li class="bad"><b>C</b>`, `<li class="warn"><b>two</b>`, `!class="off"><b>`, `class="card bad" id="l1-one"><summary>`, `<strong class="bad"> All halted</strong>`)
+		demand(t, page,
+			`<li class="bad"><b>P</b>`, `<li class="bad"><b>C</b>`, `<li class="warn"><b>two</b>`, `!class="off"><b>`,
+			`class="card bad" id="l1-one"><summary>`, `<strong class="bad"> All halted</strong>`)
 		demand(t, read(t, ask(t, s, http.MethodGet, "/l1/one").Body), `<h1 class="bad">All halted`, "!two is lost")
 
 		sourced(t, s, group(lost))
