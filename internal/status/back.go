@@ -40,7 +40,7 @@ type Restarts struct {
 func (r *Restarts) seeUnknown(st *Status) {
 	missing := map[string]time.Time{}
 	st.missing = missing
-	_, _ = st.starting(), st.uncounted() // their calls of since note what is missing
+	_, _ = st.starting(), st.whyUncounted() // their calls of since note what is missing
 	st.missing = nil
 	r.unknown.Store(&missing)
 }

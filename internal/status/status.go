@@ -37,6 +37,8 @@ type Status struct {
 	missing       map[string]time.Time // set while Restarts.See notes what is missing, and since when
 	restarts      *Restarts            // which nodes have restarted, set by Restarts.See; until then SafeToStop does not know of nodes that are away
 	safeToStopRun *metric.Run          // the last good run of safe_to_stop; empty if there is none
+	// Both look at all nodes, and the answer about each node needs them.
+	uncounted, onWordOf func() string // whyUncounted and restsOn, once
 }
 
 // Of returns the status at a time. At the zero time, no sample has expired.
@@ -55,11 +57,13 @@ func Of(jobs []*metric.Job, now time.Time, pool Pool) *Status {
 func newStatus(jobs []*metric.Job, now time.Time, pool Pool, only ...family) *Status {
 	run := safeToStopRun(jobs)
 	pool.Nodes, pool.Chains, pool.Undiscovered = once(pool.Nodes), once(pool.Chains), once(pool.Undiscovered)
-	return &Status{
+	st := &Status{
 		At: now, Jobs: jobs, Names: NamesOf(jobs, pool), samples: samplesAt(jobs, now, only...), voices: voicesOf(jobs, now), pool: pool, safeToStopRun: run,
 		unreachable: sync.OnceValue(func() []string { return pool.Unreachable(maxAge(run)) }),
 		nodeByName:  map[string]*Node{}, l1ByChain: map[string]*L1{}, validators: map[string]*Validator{},
 	}
+	st.uncounted, st.onWordOf = sync.OnceValue(st.whyUncounted), sync.OnceValue(st.restsOn)
+	return st
 }
 
 // OfNodes returns the status with what nodes report about themselves and their chains only. It is cheap.

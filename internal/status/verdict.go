@@ -140,9 +140,9 @@ func (st *Status) soon(yet, missing, remedy string) string {
 	return text
 }
 
-// uncounted returns why the last good run of safe_to_stop may be incomplete or outdated: the chains of a node are not known yet, the run is old or
+// whyUncounted returns why the last good run of safe_to_stop may be incomplete or outdated: the chains of a node are not known yet, the run is old or
 // did not count a chain, or nodes have stopped answering that the run counted as connected. Otherwise it returns an empty string.
-func (st *Status) uncounted() string {
+func (st *Status) whyUncounted() string {
 	if names := st.pool.Undiscovered(); len(names) > 0 {
 		chains := "the chains of " + words.Brief(names) + " are not known"
 		return st.soon(chains+" yet", chains, "check that info.getBlockchainID and /ext/health answer on the node")

@@ -122,9 +122,9 @@ func (m ByScrape) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// onWordOf says on whose word an answer about the network rests, as the end of a sentence: one or two voices outvote nobody. It is empty if
+// restsOn says on whose word an answer about the network rests, as the end of a sentence: one or two voices outvote nobody. It is empty if
 // there are more.
-func (st *Status) onWordOf() string {
+func (st *Status) restsOn() string {
 	var all []string
 	for _, n := range st.Nodes {
 		if n.Up.Is(1) {
