@@ -137,6 +137,7 @@ func (p *Pool) knownNetwork() uint64 {
 func (p *Pool) count() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	unknown := 0
 	for _, all := range [][]*Node{p.Nodes(), p.Observers()} {
 		var order []uint64
 		number := map[uint64]int{}
@@ -146,8 +147,9 @@ func (p *Pool) count() {
 				number[id]++
 			}
 		}
-		if len(order) > 0 {
+		if unknown += len(all) - len(order); len(order) > 0 {
 			p.majority.Store(slices.MaxFunc(order, func(a, b uint64) int { return number[a] - number[b] }))
+			p.settled.Store(unknown == 0)
 			return
 		}
 	}
@@ -159,6 +161,9 @@ func (p *Pool) count() {
 func (p *Pool) Network(ctx context.Context) (uint64, error) {
 	if p.NetworkID != 0 {
 		return p.NetworkID, nil
+	}
+	if id := p.majority.Load(); id != 0 && p.settled.Load() { // each of a thousand nodes asks, before each of its calls about the network
+		return id, nil
 	}
 	var failed error
 	for _, all := range [][]*Node{p.Nodes(), p.Observers()} {

@@ -24,6 +24,7 @@ type Pool struct {
 	nodes    atomic.Pointer[byRole]
 	chains   atomic.Pointer[[]Chain]
 	majority atomic.Uint64 // network that most nodes belong to; 0 if none is known
+	settled  atomic.Bool   // whether the network of each node is known, or that of each observer if there is no node
 	finding  singleflight.Group
 
 	mu           sync.Mutex
