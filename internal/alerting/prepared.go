@@ -10,58 +10,69 @@ import (
 	"github.com/prometheus/prometheus/storage"
 )
 
-// prepared is an engine that keeps the queries that it has executed, and executes them again for other times. Prometheus' engine parses the text of
-// each query, which takes a quarter of an evaluation of the rules. A query is not kept if it can be executed only once: with @, which becomes a time, or with
-// a subquery, which becomes its result.
+// prepared is an engine that keeps the expressions of the queries that it has executed, and executes them again for other times. Prometheus' engine parses
+// the text of each query, which takes a quarter of an evaluation of the rules. An expression is not kept if it can be executed only once: with @, which becomes
+// a time, or with a subquery, which becomes its result.
 type prepared struct {
 	*promql.Engine
 	mu   sync.Mutex
-	free map[string]*preparedQuery // that nobody executes, by text
+	free map[string]expression // that nobody executes, by text
 }
 
 func newPrepared(e *promql.Engine) *prepared {
-	return &prepared{Engine: e, free: map[string]*preparedQuery{}}
+	return &prepared{Engine: e, free: map[string]expression{}}
 }
 
-// maxPrepared is how many queries are kept: of some 340 rules, and of parts of them.
+// maxPrepared is how many expressions are kept: of some 340 rules, and of parts of them.
 const maxPrepared = 1000
 
+type expression struct {
+	parser.Expr
+	selectors []*parser.VectorSelector
+}
+
+// preparedQuery is a query whose expression is kept when it is closed. The query itself is not: it holds its result.
 type preparedQuery struct {
 	promql.Query
-	engine    *prepared
-	selectors []*parser.VectorSelector
+	engine *prepared
+	text   string
+	expression
 }
 
 // NewInstantQuery implements promql.QueryEngine.
 func (p *prepared) NewInstantQuery(ctx context.Context, q storage.Queryable, o promql.QueryOpts, text string, at time.Time) (promql.Query, error) {
 	p.mu.Lock()
-	kept := p.free[text]
+	kept, known := p.free[text]
 	delete(p.free, text)
 	p.mu.Unlock()
-	if kept != nil {
-		statement := kept.Statement().(*parser.EvalStmt)
-		statement.Start, statement.End = at, at
-		return kept, nil
+	if known {
+		query, err := p.Engine.NewInstantQuery(ctx, q, o, "0", at)
+		if err != nil {
+			return nil, err
+		}
+		query.Statement().(*parser.EvalStmt).Expr = kept.Expr
+		return &preparedQuery{query, p, text, kept}, nil
 	}
 	query, err := p.Engine.NewInstantQuery(ctx, q, o, text, at)
 	if err != nil {
 		return nil, err
 	}
-	bound, selectors := false, []*parser.VectorSelector(nil)
-	parser.Inspect(query.Statement().(*parser.EvalStmt).Expr, func(n parser.Node, _ []parser.Node) error {
+	kept.Expr = query.Statement().(*parser.EvalStmt).Expr
+	bound := false
+	parser.Inspect(kept.Expr, func(n parser.Node, _ []parser.Node) error {
 		switch n := n.(type) {
 		case *parser.SubqueryExpr:
 			bound = true
 		case *parser.VectorSelector:
 			bound = bound || n.Timestamp != nil
-			selectors = append(selectors, n)
+			kept.selectors = append(kept.selectors, n)
 		}
 		return nil
 	})
 	if bound {
 		return query, nil
 	}
-	return &preparedQuery{query, p, selectors}, nil
+	return &preparedQuery{query, p, text, kept}, nil
 }
 
 // Close implements promql.Query.
@@ -75,5 +86,5 @@ func (q *preparedQuery) Close() {
 	if len(q.engine.free) >= maxPrepared { // by reloads, and by families that come and go: see inputs.simplify
 		clear(q.engine.free)
 	}
-	q.engine.free[q.String()] = q
+	q.engine.free[q.text] = q.expression
 }
