@@ -53,7 +53,7 @@ func (s *Store) Appender(ctx context.Context) storage.Appender {
 
 // AppenderV2 implements storage.AppendableV2.
 func (s *Store) AppenderV2(ctx context.Context) storage.AppenderV2 {
-	return &appenderV2{AppenderV2: s.Head.AppenderV2(ctx), transaction: transaction{store: s}}
+	return &appenderV2{AppenderV2: s.Head.AppenderV2(ctx), transaction: transaction{store: s, all: make([]appended, 0, s.scraped.Load())}}
 }
 
 // transaction are the samples of an appender.
@@ -102,4 +102,7 @@ func (a *appenderV2) Append(ref storage.SeriesRef, l labels.Labels, st, t int64,
 	return ref, err
 }
 
-func (a *appenderV2) Commit() error { return a.commit(a.AppenderV2.Commit()) }
+func (a *appenderV2) Commit() error {
+	a.store.scraped.Store(int64(len(a.all)))
+	return a.commit(a.AppenderV2.Commit())
+}

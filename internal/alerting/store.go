@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,9 +24,10 @@ import (
 // disk. The head block alone writes no files, so a full disk does not affect it (see docs/decisions/alerting.md).
 type Store struct {
 	*tsdb.Head
-	dir    string // removed
-	inputs *inputs
-	recent recent
+	dir     string // removed
+	inputs  *inputs
+	recent  recent
+	scraped atomic.Int64 // samples of the last scrape: the next has as many
 }
 
 // OpenStore opens an empty store. It rejects samples that are older than the newest by more than order, at least an hour.
