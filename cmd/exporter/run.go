@@ -40,7 +40,10 @@ func setGCPercent(nodes int) {
 		return
 	}
 	debug.SetGCPercent(app.GCPercent)
-	if nodes <= 10 {
+	switch {
+	case nodes > 500:
+		debug.SetGCPercent(app.GCPercentOfManyNodes)
+	case nodes <= 10:
 		debug.SetGCPercent(400)
 		time.AfterFunc(10*time.Second, func() { debug.SetGCPercent(app.GCPercent) })
 	}

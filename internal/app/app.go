@@ -246,6 +246,10 @@ func (a *App) Wait() {
 // instead of 0.140 s a minute), and 100 takes 4 MB more and saves another 0.01 s. A large heap takes long to collect.
 const GCPercent = 60
 
+// GCPercentOfManyNodes is the same for a fleet, whose memory is scarcer than its CPU: with 1,000 nodes, 20 instead of 60 saves 0.2 GB of 1 GB, and costs
+// about 0.2 of a core.
+const GCPercentOfManyNodes = 20
+
 // Run serves the exporter until ctx ends.
 func Run(ctx context.Context, o Options) error {
 	cfg, log := o.Config, o.Log
