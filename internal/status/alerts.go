@@ -361,21 +361,9 @@ func (al *Alerts) activeOf(r *alerting.Rule, one alerting.Alert, now time.Time, 
 
 // suppress sets which alert suppresses each one; none for alerts that suppress each other, and none that fires only long after people hear of the effect.
 func suppress(all []*Active, inhibition notify.Inhibition, now time.Time) {
-	var labels []map[string]string
-	for _, a := range all {
-		labels = append(labels, a.Labels)
-	}
-	for i, by := range inhibition.Inhibitors(labels) {
-		if by < 0 {
-			continue
-		}
-		heard := now
-		if at := all[i].Fires(); at.After(now) {
-			heard = at
-		}
-		if all[by].Firing || all[by].Fires().Sub(heard) <= soon {
-			all[i].SuppressedBy = all[by]
-		}
+	late := inhibit(all, inhibition, now)
+	if len(late) > 0 { // what they would suppress may have another cause
+		inhibit(slices.DeleteFunc(slices.Clone(all), func(a *Active) bool { return slices.Contains(late, a) }), inhibition, now)
 	}
 	var mutual []*Active
 	for _, a := range all {
@@ -386,6 +374,29 @@ func suppress(all []*Active, inhibition notify.Inhibition, now time.Time) {
 	for _, a := range mutual {
 		a.SuppressedBy = nil
 	}
+}
+
+// inhibit sets which of some alerts suppresses each of them, and returns those that fire only long after people hear of the effect.
+func inhibit(some []*Active, inhibition notify.Inhibition, now time.Time) (late []*Active) {
+	labels := make([]map[string]string, len(some))
+	for i, a := range some {
+		labels[i] = a.Labels
+	}
+	for i, by := range inhibition.Inhibitors(labels) {
+		if by < 0 {
+			continue
+		}
+		heard := now
+		if at := some[i].Fires(); at.After(now) {
+			heard = at
+		}
+		if cause := some[by]; cause.Firing || cause.Fires().Sub(heard) <= soon {
+			some[i].SuppressedBy = cause
+		} else {
+			late = append(late, cause)
+		}
+	}
+	return late
 }
 
 // count counts the alerts that are shown.

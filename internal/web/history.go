@@ -85,6 +85,7 @@ type firingPeriod struct {
 	labels     map[string]string // of the worst tier
 	tiers      []firingPeriod    // the rules of the alert that fired, each from its own begin; empty for one of them
 	began, end time.Time         // end is zero if the alert still fires
+	over       time.Time         // when the fault was over, as it was noted then, which is exact; zero if it was not
 }
 
 // daysOfAlerts returns for how many days the past alerts are known.
@@ -114,7 +115,7 @@ func (h *history) old(series, expr string) model.Matrix {
 }
 
 // firingPeriods returns when alerts of these names fired in the last 90 days, the latest first; a Prometheus is asked for a week. Their begin is exact. Their
-// end is exact if it was noted, else to a step of the history, or to WeekStep if it is older than the history.
+// end is exact to a step of the history, or to WeekStep if it is older than the history.
 func (h *history) firingPeriods(names []string) (all []firingPeriod) {
 	matcher := among("alertname", names)
 	begins, fires := `ALERTS_FOR_STATE{severity!="none",`+matcher+`}`, `ALERTS{alertstate="firing",severity!="none",`+matcher+`}`
@@ -148,7 +149,7 @@ func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
 	}
 	last := map[string]int{} // by subject
 	for _, e := range tiers {
-		e.end = e.noted(kept)
+		e.over = e.noted(kept)
 		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found, kept)
 		subject := maps.Clone(e.labels)
 		for _, tier := range []string{"severity", "within"} {
@@ -203,17 +204,16 @@ func (e *firingPeriod) firstSign(signs model.Matrix, kept []alerting.Moment) tim
 	return began
 }
 
-// noted returns when the alert ended as it was noted then, which is exact; else the end as the history has it.
-func (e *firingPeriod) noted(kept []alerting.Moment) time.Time {
-	end := e.end
+// noted returns when it was noted that the fault was over; zero if it was not.
+func (e *firingPeriod) noted(kept []alerting.Moment) (over time.Time) {
 	for _, m := range kept { // oldest first
 		if m.At.After(e.began) && m.At.Before(e.end.Add(time.Minute)) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
-			if end = e.end; m.Ended {
-				end = m.At
+			if over = (time.Time{}); m.Ended {
+				over = m.At
 			}
 		}
 	}
-	return end
+	return over
 }
 
 func (h *history) firingPeriodsIn(since, firing model.Matrix, step time.Duration) (all []firingPeriod) {
@@ -478,9 +478,13 @@ func (v *view) firedAt(e firingPeriod) (first time.Time) {
 
 // overAt returns when the fault of a firing period that has ended was over: the alert may have fired longer, by the keep_firing_for of its rule.
 func (v *view) overAt(e firingPeriod) (last time.Time) {
-	for _, tier := range append(e.tiers, firingPeriod{labels: e.labels, end: e.end}) {
-		at := tier.end
-		if r := v.ruleOf(tier.labels); r != nil && at.Add(-r.KeepFiringFor.Duration()).After(e.began) {
+	tiers := e.tiers
+	if len(tiers) == 0 {
+		tiers = []firingPeriod{e}
+	}
+	for _, tier := range tiers {
+		at := cmp.Or(tier.over, tier.end)
+		if r := v.ruleOf(tier.labels); r != nil && tier.over.IsZero() && at.Add(-r.KeepFiringFor.Duration()).After(e.began) {
 			at = at.Add(-r.KeepFiringFor.Duration())
 		}
 		if at.After(last) {
