@@ -172,7 +172,7 @@ func (f *fact) alone(al *Alerts, together *Active) {
 }
 
 // Incidents returns the faults, the worst first. Nodes that do not answer lead, because other faults may be their effects, unless that is known for a day or
-// silenced. It orders the problems of the alerts in the same way. A fact that an alert about the same subject exceeds is left to this alert.
+// silenced. It orders the problems of the alerts in the same way. A fact other than silence that an alert about the same subject exceeds is left to this alert.
 func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 	when = st.Expect(al, when)
 	st.compare(al)
@@ -193,8 +193,7 @@ func (st *Status) Incidents(al *Alerts, when Expected) (all []*Incident) {
 			return !slices.ContainsFunc(al.All, func(a *Active) bool { return a.Acknowledged && a.Labels["node"] == node })
 		})
 		exceeded := slices.ContainsFunc(al.All, func(a *Active) bool {
-			aboutPart := f.NoAnswer && a.Labels["chain"] != "" // a chain of the node that does not answer
-			return one.Cause == nil && !claimed[a] && !a.Over() && a.Severity >= f.Severity && f.has(a) && !aboutPart && (a.Firing || f.about == nil)
+			return one.Cause == nil && !f.NoAnswer && !claimed[a] && !a.Over() && a.Severity >= f.Severity && f.has(a) && (a.Firing || f.about == nil)
 		})
 		if !exceeded {
 			all = append(all, one)
