@@ -262,20 +262,6 @@ var cascades = []incident{
 
 var networkIncidents = []incident{
 	{
-		what:  "a node restarts without a connection to the internet: it finds no peers",
-		begin: func(w *world) { w.Node("bravo").Stop(); w.Node("bravo").StartIsolated() },
-		end:   func(w *world) { w.Node("bravo").Start() },
-		pages: []string{"AvaxConnectedStakeLow"}, within: 7 * time.Minute,
-	},
-	{
-		what:  "a new node behind a closed firewall: it finds no peers",
-		nodes: []string{"bravo"}, healthy: time.Second,
-		change: func(a *apptest.World) { a.Node("bravo").StartIsolated(); time.Sleep(time.Minute) },
-		begin:  func(*world) {},
-		end:    func(w *world) { w.Node("bravo").Start() },
-		warns:  []string{"AvaxPeersLow"}, within: 12 * time.Minute,
-	},
-	{
 		what:  "fifty peers with little stake disconnect",
 		begin: func(w *world) { each(small[:50], w.Disconnect) },
 		end:   func(w *world) { each(small[:50], w.Reconnect) },
@@ -305,6 +291,20 @@ var networkIncidents = []incident{
 		begin: func(w *world) { w.AnnounceUpgrade(time.Now().Add(48*time.Hour), majority...) },
 		end:   func(w *world) { w.AnnounceUpgrade(time.Unix(0, 0), majority...) },
 		warns: []string{"AvaxUnknownUpgradeSoon"}, within: 15 * time.Minute,
+	},
+	{
+		what:  "a node restarts without a connection to the internet: it finds no peers",
+		begin: func(w *world) { w.Node("bravo").Stop(); w.Node("bravo").StartIsolated() },
+		end:   func(w *world) { w.Node("bravo").Start() },
+		pages: []string{"AvaxConnectedStakeLow"}, within: 7 * time.Minute,
+	},
+	{
+		what:  "a new node behind a closed firewall: it finds no peers",
+		nodes: []string{"bravo"}, healthy: time.Second,
+		change: func(a *apptest.World) { a.Node("bravo").StartIsolated(); time.Sleep(time.Minute) },
+		begin:  func(*world) {},
+		end:    func(w *world) { w.Node("bravo").Start() },
+		warns:  []string{"AvaxPeersLow"}, within: 12 * time.Minute,
 	},
 }
 
