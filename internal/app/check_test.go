@@ -43,7 +43,30 @@ func TestCheckReportsAChainThatCannotStart(t *testing.T) {
 	if err == nil {
 		t.Error("check succeeds")
 	}
-	has(t, printed, "node local cannot start chain examplel1: ", "invalid precompile upgrades: warp cannot be activated before Durango")
+	has(t, printed, "local: health check examplel1 fails: failed to create chain", "invalid precompile upgrades: warp cannot be activated before Durango")
+}
+
+// A new L1 whose plugin is missing on every node: the nodes do track it, and waiting does not help. It is read once, with what to do.
+func TestCheckOfAChainThatStartsNowhere(t *testing.T) {
+	t.Parallel()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		all := []string{"bravo", "delta", "echo"}
+		w.Use(simnet.New(simnet.Options{Seed: 1}), all...)
+		for _, name := range all {
+			w.Node(name).SetChain("examplel1", simnet.Failed)
+		}
+		time.Sleep(2 * time.Minute) // health checks have run again
+		printed, err := w.Check(t)
+		if err == nil {
+			t.Error("check succeeds")
+		}
+		has(t, printed, "FAILS  bravo, delta, echo: health check examplel1 fails: failed to create chain", "Waiting does not help")
+		for _, not := range []string{"--track-subnets", "Wait, and", "AVAX_CHAINS"} {
+			if n := strings.Count(printed, "FAILS"); n != 1 || strings.Contains(printed, not) {
+				t.Errorf("%d findings, want 1 without %q\n%s", n, not, printed)
+			}
+		}
+	})
 }
 
 // A node without peers never bootstraps, as behind a closed firewall. One with peers takes its time.
@@ -183,9 +206,9 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 		"the upgrade of the network": {func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel")
 		},
-			[]string{"FAILS  alpha: health check futureupgrade fails: unknown network upgrade detected", "       ", "FAILS  charlie: "}},
+			[]string{"FAILS  alpha, charlie: health check futureupgrade fails: unknown network upgrade detected", "       Install the release", "ok     all "}},
 		"a lost connection to validators": {func(n *simnet.Network) { n.Disconnect("echo"); n.Disconnect("delta"); n.Disconnect("bravo") },
-			[]string{"FAILS  alpha: health check P, X, C fails: not connected to enough stake: connected to ", "       Read the log"}},
+			[]string{"FAILS  alpha, charlie: health check P, X, C fails: not connected to enough stake: connected to ", "       Do not restart the node"}},
 		"a validator without balance": {func(n *simnet.Network) { n.SetBalance("examplel1", "echo", 0) },
 			[]string{"FAILS  examplel1: 1 validator is inactive", "       ", "ok     all "}},
 	} {

@@ -161,7 +161,6 @@ var faults = []struct {
 	{read("avax_node_duplicate", "node"), 1, "node %s answers with the node ID of another node: name each node once in AVAX_NODES"},
 	{read("avax_node_network_mismatch", "node"), 1, "node %s belongs to another network: run an exporter for each network"},
 	{delegatorKnown, 0, unknownDelegator},
-	{read("avax_node_chain_start_failed", "node", "chain"), 1, "node %s cannot start chain %s"},
 }
 
 var chainPresent = read("avax_node_chain_present", "node", "chain")
@@ -181,18 +180,27 @@ func (st *Status) findFaults() {
 			s.run.Err = errors.New(strings.Join(notes, ": "))
 		})
 	}
-	runs := map[string]int{} // nodes that run a chain
+	tried := map[string]int{} // nodes that run a chain, or tried to: Findings says why it did not start
 	st.samples.each(chainPresent, func(s sample) {
-		if s.V == 1 {
-			runs[s.labels[1]]++
+		if s.V == 1 || st.startFailed(s.labels[0], s.labels[1]) {
+			tried[s.labels[1]]++
 		}
 	})
 	st.samples.each(chainPresent, func(s sample) {
 		node, chain := s.labels[0], s.labels[1]
-		if why := st.notRunning(node, chain, runs[chain] > 0); s.V == 0 && why != "" {
+		if s.V != 0 || st.startFailed(node, chain) {
+			return
+		}
+		if why := st.notRunning(node, chain, tried[chain] > 0); why != "" {
 			s.run.Err = errors.Join(s.run.Err, errors.New(why))
 		}
 	})
+}
+
+// startFailed reports whether the node tried to start the chain in vain.
+func (st *Status) startFailed(node, chain string) bool {
+	c := st.Node(node).chains[chain]
+	return c != nil && c.StartFailed.Is(1)
 }
 
 // misnamed reports whether the P-Chain does not have a chain: another failure says so, and which chain is meant.
@@ -203,7 +211,7 @@ func (st *Status) misnamed(chain string) bool {
 	})
 }
 
-// notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it either.
+// notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it or tried to.
 func (st *Status) notRunning(node, chain string, others bool) string {
 	switch validates := slices.ContainsFunc(st.L1(chain).Validators, func(v *L1Validator) bool { return v.NodeID == st.IDOf(node) }); {
 	case chain == "C":

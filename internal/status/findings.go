@@ -20,11 +20,24 @@ type Finding struct {
 // diskStops is the free share of the disk below which a node stops by default.
 const diskStops = 0.03
 
+// notEnoughStake begins the error of a chain's check on a node that is connected to too little of the chain's weight.
+const notEnoughStake = "not connected to enough stake"
+
 // Findings returns what the samples of one run of each job say: failing health checks, and what validators, L1s and delegations lose.
 func Findings(jobs []*metric.Job) (found []Finding) {
 	st := Of(jobs, time.Time{}, Pool{})
+	nodes := map[Finding][]string{} // by the finding without them: one fault of many nodes is read once
+	var ofNodes []Finding
 	for _, n := range st.Nodes {
-		found = append(found, n.failing()...)
+		for _, one := range n.failing() {
+			if nodes[one] == nil {
+				ofNodes = append(ofNodes, one)
+			}
+			nodes[one] = append(nodes[one], n.Name)
+		}
+	}
+	for _, one := range ofNodes {
+		found = append(found, Finding{words.Brief(nodes[one]), one.Text, one.Do})
 	}
 	const look = "The status page of the exporter shows the alerts about it and their actions."
 	add := func(about string, fact State) {
@@ -46,18 +59,21 @@ func Findings(jobs []*metric.Job) (found []Finding) {
 	return found
 }
 
-// failing returns a finding for each error text of the node's failing health checks, and for a disk that is almost full.
+// failing returns a finding, without the node's name, for each error text of the node's failing health checks, and for a disk that is almost full.
 func (n *Node) failing() (found []Finding) {
+	failed := n.notStarted()
+	waits := slices.ContainsFunc(slices.Collect(maps.Values(n.chains)), func(c *NodeChain) bool { return c.Bootstrapped.Is(0) })
 	free := words.Percent(n.DiskFree.V) + " of the disk is free, the node stops below " + words.Percent(diskStops)
 	names := map[string][]string{}
 	for _, check := range n.FailingChecks {
-		if !n.lacksPeers() || !slices.Contains([]string{"P", "bootstrapped", "futureupgrade"}, check.Name) { // what follows from it
+		ofPeers := n.lacksPeers() && slices.Contains([]string{"P", "bootstrapped", "futureupgrade"}, check.Name)
+		if ofStart := len(failed) > 0 && !waits && check.Name == "bootstrapped"; !ofPeers && !ofStart { // else it follows from them
 			names[check.Error] = append(names[check.Error], check.Name)
 		}
 	}
 	said := false
 	for _, text := range slices.Sorted(maps.Keys(names)) {
-		one := Finding{n.Name, "health check " + strings.Join(names[text], ", ") + " fails", "Read the log of the node."}
+		one := Finding{"", "health check " + strings.Join(names[text], ", ") + " fails", "Read the log of the node."}
 		if text != "" {
 			one.Text += ": " + text
 		}
@@ -71,11 +87,17 @@ func (n *Node) failing() (found []Finding) {
 			one.Do = findPeers
 		case is("bootstrapped"):
 			one.Do = wait
+		case slices.ContainsFunc(failed, is):
+			one.Do = mendStart
+		case is("futureupgrade"):
+			one.Do = "Install the release of AvalancheGo for the upgrade of the network."
+		case strings.HasPrefix(text, notEnoughStake):
+			one.Do = "Do not restart the node. If other nodes are connected to more, check the internet connection and the firewall of this node."
 		}
 		found = append(found, one)
 	}
 	if n.DiskFree.Known && !said && n.DiskFree.V < 2*diskStops {
-		found = append(found, Finding{n.Name, free, freeDisk})
+		found = append(found, Finding{"", free, freeDisk})
 	}
 	return found
 }

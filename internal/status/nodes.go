@@ -327,10 +327,11 @@ func worstFirst(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.S
 
 // What to do about states of nodes before an alert says it.
 const (
-	freeDisk      = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
-	replacePlugin = "Read the node's error under Failing checks. Install the VM plugin that this release of AvalancheGo needs, then restart the node."
-	checkProcess  = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
-	findPeers     = "If the node still has no peers after a minute, check its internet connection, DNS and firewall: " +
+	freeDisk  = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
+	mendStart = "Waiting does not help. Read the error, and the log of the chain on the node. Install the VM plugin that this release of AvalancheGo needs, " +
+		"or correct the configuration of the chain. Then restart the node."
+	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
+	findPeers    = "If the node still has no peers after a minute, check its internet connection, DNS and firewall: " +
 		"it must reach other nodes on their staking ports (by default TCP 9651). Without peers, the bootstrap never ends."
 
 	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
@@ -356,16 +357,21 @@ func (n *Node) lacksPeers() bool {
 	return n.Peers.Is(0) && p != nil && p.Bootstrapped.Is(0)
 }
 
-// unhealthy returns the state of a node whose health checks fail.
-func (n *Node) unhealthy() State {
-	var failed []string
+// notStarted returns the chains that the node tried to start in vain.
+func (n *Node) notStarted() (failed []string) {
 	for _, c := range n.chains {
 		if c.StartFailed.Is(1) {
 			failed = append(failed, c.Name)
 		}
 	}
-	if slices.SortFunc(failed, CompareChains); len(failed) > 0 {
-		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: replacePlugin, about: chainBootstrapped.Family}
+	slices.SortFunc(failed, CompareChains)
+	return failed
+}
+
+// unhealthy returns the state of a node whose health checks fail.
+func (n *Node) unhealthy() State {
+	if failed := n.notStarted(); len(failed) > 0 {
+		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: mendStart, about: chainBootstrapped.Family}
 	}
 	names := make([]string, len(n.FailingChecks))
 	for i, check := range n.FailingChecks {
