@@ -53,6 +53,27 @@ func TestForeignValidatorsAreLeftToTheirOwners(t *testing.T) {
 	})
 }
 
+// While an L1 barely has its quorum, its polls fill the routers of all nodes: that is an effect.
+func TestRoutersFullOfPollsAreNoProblem(t *testing.T) {
+	testworld.Story(t)
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		const weight, share = 100, 0.22 // of all
+		others := weight/w.WeightShare("examplel1", members[0]) - weight
+		w.SetWeight("examplel1", members[0], uint64(others*share/(1-share)))
+		w.wait(t, 10*time.Minute, nil)
+		w.Disconnect(members[0])
+		w.wait(t, 2*time.Minute, nil) // the weight that is connected is asked for each minute
+		for range 10 {
+			w.wait(t, 90*time.Second, nil)
+			for _, title := range w.page(t, "barely", "/").titles() {
+				if strings.Contains(title, "unhealthy") || strings.Contains(title, "router") {
+					t.Errorf("an effect is a problem of its own: %q", title)
+				}
+			}
+		}
+	})
+}
+
 // What nodes that go down together cause is no problem of its own, also while they come back.
 func TestEffectsOfAJointOutageAreNoProblems(t *testing.T) {
 	testworld.Story(t)

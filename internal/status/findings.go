@@ -20,24 +20,33 @@ type Finding struct {
 // diskStops is the free share of the disk below which a node stops by default.
 const diskStops = 0.03
 
-// notEnoughStake begins the error of a chain's check on a node that is connected to too little of the chain's weight.
+// notEnoughStake is in the error of a chain's check on a node that is connected to too little of the chain's weight.
 const notEnoughStake = "not connected to enough stake"
+
+const fails = " fails: "
 
 // Findings returns what the samples of one run of each job say: failing health checks, and what validators, L1s and delegations lose.
 func Findings(jobs []*metric.Job) (found []Finding) {
 	st := Of(jobs, time.Time{}, Pool{})
-	nodes := map[Finding][]string{} // by the finding without them: one fault of many nodes is read once
-	var ofNodes []Finding
+	const digits = "0123456789"
+	of := map[Finding][]string{} // the names: one fault of many nodes is read once, in the words and numbers of the first
+	var first []Finding
+	shape := func(f Finding) Finding {
+		if what, text, _ := strings.Cut(f.Text, fails); strings.ContainsAny(text, digits) {
+			f.Text = what + fails + text[:strings.IndexAny(text, digits)]
+		}
+		return f
+	}
 	for _, n := range st.Nodes {
 		for _, one := range n.failing() {
-			if nodes[one] == nil {
-				ofNodes = append(ofNodes, one)
+			if of[shape(one)] == nil {
+				first = append(first, one)
 			}
-			nodes[one] = append(nodes[one], n.Name)
+			of[shape(one)] = append(of[shape(one)], n.Name)
 		}
 	}
-	for _, one := range ofNodes {
-		found = append(found, Finding{words.Brief(nodes[one]), one.Text, one.Do})
+	for _, one := range first {
+		found = append(found, Finding{words.Brief(of[shape(one)]), one.Text, one.Do})
 	}
 	const look = "The status page of the exporter shows the alerts about it and their actions."
 	add := func(about string, fact State) {
@@ -73,10 +82,7 @@ func (n *Node) failing() (found []Finding) {
 	}
 	said := false
 	for _, text := range slices.Sorted(maps.Keys(names)) {
-		one := Finding{"", "health check " + strings.Join(names[text], ", ") + " fails", "Read the log of the node."}
-		if text != "" {
-			one.Text += ": " + text
-		}
+		one := Finding{"", "health check " + strings.Join(names[text], ", ") + fails + text, "Read the log of the node."}
 		switch is := func(check string) bool { return slices.Contains(names[text], check) }; {
 		case is("diskspace"):
 			said, one.Do = true, freeDisk
@@ -91,7 +97,7 @@ func (n *Node) failing() (found []Finding) {
 			one.Do = mendStart
 		case is("futureupgrade"):
 			one.Do = "Install the release of AvalancheGo for the upgrade of the network."
-		case strings.HasPrefix(text, notEnoughStake):
+		case strings.Contains(text, notEnoughStake):
 			one.Do = "Do not restart the node. If other nodes are connected to more, check the internet connection and the firewall of this node."
 		}
 		found = append(found, one)

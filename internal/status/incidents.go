@@ -88,8 +88,7 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		}
 	}
 	for _, n := range st.Nodes {
-		ofL1s := n.State.about == failingCheck.Family && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) })
-		if !ofL1s {
+		if n.State.about != failingCheck.Family || !st.onlyL1sFail(n) {
 			add(n.Name, n.State, !n.Up.Known, n.Name)
 		}
 	}

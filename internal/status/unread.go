@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -216,6 +217,12 @@ func (st *Status) lacksQuorum(chain string) bool {
 		return of.Known && l.Weight.Known && l.Weight.V > 0 && of.V-less < staking.Quorum*l.Weight.V-1e-9
 	}
 	return below(l.ActiveWeight, 0) || below(l.ConnectedWeight, st.weightOf(l, st.isJustBack))
+}
+
+// onlyL1sFail reports whether all failing checks of a node are those of L1s that lack quorum, and of the router, which the polls of such L1s fill.
+func (st *Status) onlyL1sFail(n *Node) bool {
+	lacks := slices.ContainsFunc(slices.Collect(maps.Keys(n.chains)), st.lacksQuorum)
+	return !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return !st.lacksQuorum(c.Name) && !(lacks && c.Name == "router") })
 }
 
 // halts is the share of the weight below which consensus stops.

@@ -28,12 +28,13 @@ type HealthCheck struct {
 	Timestamp wire.PastTime `json:"timestamp"`          // time of the run; year 1 before the first run
 }
 
-// Failure returns the error text of a failing check, and an empty text if the check is healthy.
+// Failure returns the error text of a failing check in one line, and an empty text if the check is healthy. The engine of a chain joins what fails
+// by line breaks, seen with AvalancheGo 1.14.2.
 func (c HealthCheck) Failure() string {
 	if c.Error == "" && c.Failures != nil && *c.Failures > 0 {
 		return "no text"
 	}
-	return c.Error
+	return strings.Join(strings.Fields(c.Error), " ")
 }
 
 // healthMessage holds the facts in the message of a check. A message of another form is not an error, unless it is that of a chain or of the disk.
