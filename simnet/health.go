@@ -224,7 +224,7 @@ func (v *view) connectedShare(c *chain) (share float64, away []string) {
 	away = []string{}
 	add := func(m *member, weight uint64, active bool) {
 		whole += weight
-		if active && (m == v.me || v.connected(m)) {
+		if active && (m == v.me || v.reaches(m, c.subnet)) {
 			connected += weight
 		} else {
 			away = append(away, m.id)

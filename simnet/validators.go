@@ -50,7 +50,7 @@ func (v *view) chainValidators(c *chain, ids []nodeIDParam) (any, error) {
 		if !fresh && whole > 0 {
 			r.UptimePercentage = float32(100 * up.Seconds() / whole.Seconds())
 		}
-		r.IsConnected = (m == v.me || v.connected(m) && len(v.node.benched[m]) == 0) && !fresh && !inactive.covers(tracked)
+		r.IsConnected = (m == v.me || v.reaches(m, c.subnet) && len(v.node.benched[m]) == 0) && !fresh && !inactive.covers(tracked)
 		list = append(list, r)
 		return nil
 	}

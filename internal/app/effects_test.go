@@ -74,6 +74,31 @@ func TestRoutersFullOfPollsAreNoProblem(t *testing.T) {
 	})
 }
 
+// A node of yours that starts without its L1 is what the page leads with, not what the others lack.
+func TestAValidatorThatNoLongerRunsItsL1Leads(t *testing.T) {
+	testworld.Story(t)
+	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+		w.wait(t, 10*time.Minute, nil)
+		w.Node("bravo").Stop()
+		w.wait(t, 20*time.Second, nil)
+		w.Node("bravo").Start()
+		w.Node("bravo").SetChain("examplel1", simnet.Untracked)
+		w.wait(t, 2*time.Minute, nil)
+		for range 12 {
+			w.wait(t, time.Minute, nil)
+			now := w.page(t, "started without it", "/")
+			if _, title, action := now.headline(); !strings.HasPrefix(title, "bravo: ") || !strings.Contains(title, "examplel1") || !strings.Contains(action, "track-subnets") {
+				t.Errorf("%s: %s", title, action)
+			}
+			for _, title := range now.titles() {
+				if strings.Contains(title, "of the weight of examplel1") {
+					t.Errorf("an effect is a problem of its own: %q", title)
+				}
+			}
+		}
+	})
+}
+
 // What nodes that go down together cause is no problem of its own, also while they come back.
 func TestEffectsOfAJointOutageAreNoProblems(t *testing.T) {
 	testworld.Story(t)

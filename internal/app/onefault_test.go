@@ -245,7 +245,8 @@ func alertsOf(title string) []string {
 	for fact, names := range map[string][]string{
 		`: no answer|not answer: `: {"AvaxNodeDown"},
 		`: bootstrapping `:         {"AvaxChainNotBootstrapped"},
-		` did not start`:           {"AvaxChainNotBootstrapped"},
+		` did not start`:           {"AvaxChainNotBootstrapped", "AvaxHealthCheckFailing"},
+		`: does not run `:          {"AvaxChainNotBootstrapped"},
 		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
 		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
 		`: node ID changed`:        {"AvaxNodeIdentityChanged"},

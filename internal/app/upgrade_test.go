@@ -66,6 +66,13 @@ func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 			n.SetChain("examplel1", simnet.Failed)
 		},
 			func(n *simnet.Node) { n.SetChain("examplel1", simnet.Running) }, "examplel1"},
+		"no longer tracks its L1": {func(n *simnet.Node) {
+			n.Stop()
+			time.Sleep(time.Minute)
+			n.Start()
+			n.SetChain("examplel1", simnet.Untracked)
+		},
+			func(n *simnet.Node) { n.SetChain("examplel1", simnet.Running) }, "it does not run examplel1"},
 		"bootstraps": {func(n *simnet.Node) {
 			n.Stop()
 			time.Sleep(time.Minute)
@@ -123,6 +130,7 @@ func TestNoNodeMayStopWhileAnotherIsNotBackSinceTheExporterStarted(t *testing.T)
 		"it does not answer":       (*simnet.Node).Stop,
 		"C: bootstrapping":         func(n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping) },
 		"examplel1: bootstrapping": func(n *simnet.Node) { n.SetChain("examplel1", simnet.Bootstrapping) },
+		"does not run examplel1":   func(n *simnet.Node) { n.SetChain("examplel1", simnet.Untracked) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			apptest.Run(t, func(t *testing.T, w *apptest.World) {

@@ -58,7 +58,7 @@ type told struct {
 type presence struct {
 	up, seenUp    bool
 	since         time.Time                    // see Node
-	chains        map[string]bool              // that were bootstrapped when nothing was missing
+	chains        map[string]bool              // that were bootstrapped
 	health        bool                         // whether it reported its health
 	connected     Value                        // share of the stake when nothing was missing
 	awaySince     time.Time                    // when it stopped answering, or was seen to restart; zero if it did neither, or is back
@@ -132,7 +132,7 @@ func (p *presence) seeState(st *Status, n *Node) {
 	s := &n.State
 	if s.about == chainBootstrapped.Family {
 		for name, c := range n.chains {
-			s.pages = s.pages || p.chains[name] && (c.Bootstrapped.Is(0) || c.Bootstraps)
+			s.pages = s.pages || p.chains[name] && (c.Bootstrapped.Is(0) || c.Bootstraps || c.Missing)
 		}
 	}
 	delete(p.left, s.about)
@@ -184,9 +184,14 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 		}
 		p.since = n.since
 	}
+	for name, c := range n.chains {
+		if c.Bootstrapped.Is(1) {
+			p.chains[name] = true
+		}
+	}
 	if len(p.missing(st, n)) > 0 {
 		p.completeSince = time.Time{}
-		if p.awaySince.IsZero() && n.Validating.Is(1) && n.bootstraps() {
+		if p.awaySince.IsZero() && n.validates && (n.bootstraps() || len(n.lacks()) > 0) {
 			p.awaySince, p.unseen = st.At, true
 		}
 		return
@@ -194,11 +199,6 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	if p.completeSince.IsZero() {
 		if p.completeSince = st.At; first {
 			p.completeSince = st.At.Add(-backFor)
-		}
-	}
-	for name, c := range n.chains {
-		if c.Bootstrapped.Is(1) {
-			p.chains[name] = true
 		}
 	}
 	p.health = p.health || n.Healthy.Known
@@ -259,7 +259,7 @@ func (p *presence) missing(st *Status, n *Node) (missing []string) {
 		case c.Silent && p.chains[name]:
 			silent = append(silent, name)
 		case c.Bootstrapped.Known:
-		case !p.chains[name]:
+		case !p.chains[name] && !c.Missing:
 		case c.Present.Is(0):
 			absent = append(absent, name)
 		default:

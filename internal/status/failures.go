@@ -213,10 +213,10 @@ func (st *Status) misnamed(chain string) bool {
 
 // notRunning returns why a node must run a chain: it validates the chain, it is the C-Chain, or no other node runs it or tried to.
 func (st *Status) notRunning(node, chain string, others bool) string {
-	switch validates := slices.ContainsFunc(st.L1(chain).Validators, func(v *L1Validator) bool { return v.NodeID == st.IDOf(node) }); {
+	switch c := st.Node(node).chains[chain]; {
 	case chain == "C":
 		return fmt.Sprintf("node %s does not run chain C: it is not created yet, or its VM did not start", node)
-	case validates:
+	case c != nil && c.Missing:
 		return fmt.Sprintf("node %s validates %s, but does not run it: start the node with --track-subnets for the subnet of the chain, or read its log if it does",
 			node, chain)
 	case !others && !st.misnamed(chain):

@@ -48,6 +48,8 @@ type NodeChain struct {
 	Height, Head          Value // of the newest executed block; Head is its time in Unix seconds
 	Accepted              Value // height of the newest accepted block
 	Forked, StartFailed   Value
+	// Missing: the node is an active validator of the chain, and does not run it.
+	Missing bool
 	// Silent: its last call got no answer, as after the end of its VM.
 	Silent bool
 	// Bootstraps: a call of it was refused because it bootstraps, also before the node reports that.
@@ -177,7 +179,14 @@ func (st *Status) readNodes() {
 			validates(s.labels[0])
 		}
 	})
-	st.samples.each(l1ValidatorActive, func(s sample) { validates(s.labels[1]) })
+	st.samples.each(l1ValidatorActive, func(s sample) {
+		validates(s.labels[1])
+		for _, name := range st.called[s.labels[1]] {
+			if c := st.node(name).chains[s.labels[0]]; c != nil && s.V == 1 {
+				c.Missing = c.Present.Is(0) && !c.StartFailed.Is(1)
+			}
+		}
+	})
 	errs := checkErrors(st.Jobs, st.At)
 	st.samples.each(failingCheck, func(s sample) {
 		if s.V == 1 {
@@ -309,6 +318,8 @@ func (st *Status) readStates() {
 			}
 		case len(chains) > 0:
 			n.State = n.bootstrapping(chains)
+		case len(n.lacks()) > 0:
+			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.lacks()) + ", which it validates", Do: trackSubnet, about: chainBootstrapped.Family}
 		case len(n.FailingChecks) > 0:
 			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
@@ -330,6 +341,7 @@ const (
 	freeDisk  = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
 	mendStart = "Waiting does not help. Read the error, and the log of the chain on the node. Install the VM plugin that this release of AvalancheGo needs, " +
 		"or correct the configuration of the chain. Then restart the node."
+	trackSubnet  = "Start the node with --track-subnets for the subnet of the chain. If it has that flag, search main.log for \"failed to create chain\"."
 	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
 	findPeers    = "If the node still has no peers after a minute, check its internet connection, DNS and firewall: " +
 		"it must reach other nodes on their staking ports (by default TCP 9651). Without peers, the bootstrap never ends."
@@ -358,14 +370,21 @@ func (n *Node) lacksPeers() bool {
 }
 
 // notStarted returns the chains that the node tried to start in vain.
-func (n *Node) notStarted() (failed []string) {
+func (n *Node) notStarted() []string {
+	return n.chainsThat(func(c *NodeChain) bool { return c.StartFailed.Is(1) })
+}
+
+// lacks returns the chains that the node validates and does not run.
+func (n *Node) lacks() []string { return n.chainsThat(func(c *NodeChain) bool { return c.Missing }) }
+
+func (n *Node) chainsThat(are func(*NodeChain) bool) (names []string) {
 	for _, c := range n.chains {
-		if c.StartFailed.Is(1) {
-			failed = append(failed, c.Name)
+		if are(c) {
+			names = append(names, c.Name)
 		}
 	}
-	slices.SortFunc(failed, CompareChains)
-	return failed
+	slices.SortFunc(names, CompareChains)
+	return names
 }
 
 // unhealthy returns the state of a node whose health checks fail.
