@@ -16,7 +16,8 @@ import (
 
 const isBackHelp = `
 Prints whether a node is back after a restart: it answers, is bootstrapped on
-all chains that it ran before, is healthy and connected, for two minutes.
+all chains that it validates or ran before, is healthy and connected, for two
+minutes.
 
 Arguments:
   NODE             name or node ID of a node

@@ -159,7 +159,7 @@ const (
 
 // isBack answers GET /is-back?node=…, with the configured name or the node ID of a node. Statuses:
 //
-//   - 200: the node is back. It answers, is bootstrapped on all chains that it ran before, is healthy and connected, for two minutes. With
+//   - 200: the node is back. It answers, is bootstrapped on all chains that it validates or ran before, is healthy and connected, for two minutes. With
 //     after=UNIX, the two minutes begin then at the earliest.
 //   - 409: something is missing.
 //   - 503: currently unknown.
