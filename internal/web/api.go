@@ -25,7 +25,7 @@ import (
 // maxForm is the maximum length of a query's form in bytes: the parser needs much stack for a long expression.
 const maxForm = 64 << 10
 
-// apiEndpoints returns the paths of Prometheus' HTTP API for alerts, samples and targets (here: collectors). Only /api/v1/tables and /api/v1/incidents are
+// apiEndpoints returns the paths of Prometheus' HTTP API for alerts and samples. Only /api/v1/tables and /api/v1/incidents are
 // not part of Prometheus' API.
 func (s *Site) apiEndpoints() []endpoint {
 	s.alertsAPI = s.api(s.apiAlerts)
@@ -33,7 +33,6 @@ func (s *Site) apiEndpoints() []endpoint {
 	return []endpoint{
 		short("/api/v1/alerts", "", s.alertsAPI),
 		short("/api/v1/rules", "", s.api(s.apiRules, "alert", "record")),
-		short("/api/v1/targets", "", s.api(s.apiTargets)),
 		short("/api/v1/tables", "", s.api(s.apiTables)),
 		short("/api/v1/incidents", "", s.api(s.apiIncidents)),
 		{"GET", "/api/v1/query", "", query}, {"POST", "/api/v1/query", "", query},
@@ -206,17 +205,6 @@ type (
 		Status string `json:"status"`
 		Data   any    `json:"data"`
 	}
-	apiTarget struct {
-		DiscoveredLabels   map[string]string `json:"discoveredLabels"`
-		Labels             map[string]string `json:"labels"`
-		ScrapePool         string            `json:"scrapePool"`
-		ScrapeURL          string            `json:"scrapeUrl"`
-		GlobalURL          string            `json:"globalUrl"`
-		LastError          string            `json:"lastError"`
-		LastScrape         time.Time         `json:"lastScrape"`
-		LastScrapeDuration float64           `json:"lastScrapeDuration"`
-		Health             string            `json:"health"`
-	}
 	apiIncident struct {
 		Title    string    `json:"title"`
 		Action   string    `json:"action,omitempty"`
@@ -282,22 +270,6 @@ func (s *Site) apiRules(ctx context.Context, kind string) (any, error) {
 		groups = append(groups, g)
 	}
 	return map[string]any{"groups": groups}, err
-}
-
-// apiTargets returns the collectors' jobs as scrape targets, with last run, duration and error.
-func (s *Site) apiTargets(context.Context, string) (any, error) {
-	targets := []apiTarget{}
-	for _, j := range s.Store.Jobs() {
-		t := apiTarget{
-			Labels: map[string]string{"collector": j.Last.Collector, "target": j.Last.Target.String()}, ScrapePool: j.Last.Collector,
-			LastScrape: j.Last.At, LastScrapeDuration: j.Last.Took.Seconds(), Health: "up",
-		}
-		if j.Last.Err != nil {
-			t.Health, t.LastError = "down", j.Last.Err.Error()
-		}
-		targets = append(targets, t)
-	}
-	return map[string]any{"activeTargets": targets, "droppedTargets": []apiTarget{}}, nil
 }
 
 // apiTables returns facts that are not samples, such as the error text of a failing health check.

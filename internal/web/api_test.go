@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/alerting"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
-	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // jsonOf requests JSON of the site and decodes it.
@@ -105,25 +103,6 @@ func TestQueriesAreAnsweredLikePrometheus(t *testing.T) {
 		answer.Error != "too many samples" {
 		t.Errorf("%d %+v", status, answer)
 	}
-}
-
-func TestFailedCollectorIsADownTarget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := siteWith(t, `avax_node_up{node="a"} 1`)
-		fail(s, "peers", metric.Target{Node: "a"}, outcome("info.peers", scrape.Timeout, "no answer within 10s"))
-		type target struct {
-			ScrapePool, Health, LastError string
-			LastScrape                    time.Time
-		}
-		_, answer := jsonOf[struct {
-			Data struct{ ActiveTargets []target }
-		}](t, s, "/api/v1/targets")
-		now := time.Now().UTC()
-		want := []target{{"peers", "down", "info.peers: timeout: no answer within 10s", now}, {"test", "up", "", now}}
-		if diff := cmp.Diff(want, answer.Data.ActiveTargets); diff != "" {
-			t.Error(diff)
-		}
-	})
 }
 
 func TestTablesAreServedAsJSON(t *testing.T) {

@@ -198,7 +198,7 @@ func TestFloodOfPagesLeavesServing(t *testing.T) {
 	flood(
 		t, "/", "/alerts", "/alerts?silence=alpha", "/node/alpha", "/l1/C", "/runbook/", "/runbook/AvaxNodeDown", "/explain?name=avax_node_up&target=alpha",
 		"/explain?name=AvaxNodeDown", "/silence-matches?of=alpha", "/waves?node=alpha&node=bravo", "/is-back?node=alpha", "/safe-to-remove?validation=alpha",
-		"/api/v1/alerts", "/api/v1/rules", "/api/v1/targets", "/api/v1/tables", "/api/v1/incidents", "/api/v1/l1/C/plan", "/api/v2/alerts", "/api/v2/silences",
+		"/api/v1/alerts", "/api/v1/rules", "/api/v1/tables", "/api/v1/incidents", "/api/v1/l1/C/plan", "/api/v2/alerts", "/api/v2/silences",
 		"/api/v1/query?query=count({__name__=~%22.%2B%22})", "/api/v1/query_range?query=avax_node_up&start=0&end=10000&step=1", "/serving?node=alpha&chain=C",
 		"/metrics", "/nowhere",
 	)
