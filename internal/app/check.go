@@ -47,14 +47,13 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	if err := spent.exceeded(); err != nil {
 		return errors.Join(spent.print(out), config.InputError{Err: err})
 	}
-	observers := observe(t)
 	planned := t.jobs()
 	asked := &trial{cfg: cfg, upstreams: cfg.Upstreams, targets: t}
 	jobs := make([]*metric.Job, len(planned))
 	var running sync.WaitGroup
 	running.Go(func() { asked.ask(ctx) })
 	for i, j := range planned {
-		running.Go(func() { jobs[i] = runOnce(observers.with(ctx, j), j) })
+		running.Go(func() { jobs[i] = runOnce(ctx, j) })
 	}
 	running.Wait()
 	if asked.invalid != nil {
@@ -122,7 +121,6 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	if err := spent.print(out); err != nil {
 		return err
 	}
-	observers.print(out, int(cfg.ObserverBudget))
 	switch {
 	case failed > 0 && len(found) > 0:
 		return fmt.Errorf("%d of %d checks fail, for %s; %s", failed, len(jobs), plural(len(failures), "cause"), plural(len(found), "finding"))

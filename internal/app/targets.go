@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -29,9 +28,7 @@ type targets struct {
 	metrics *scrape.Metrics
 	state   *state.Dir   // nil: state is kept in memory
 	data    *dataService // nil without the Data service
-	// admit, if set, is called before each request to an upstream. If it returns an error, the request is not sent.
-	admit func(ctx context.Context, upstream string) error
-	conns []nodeConn
+	conns   []nodeConn
 	// services are the clients of the Data and Metrics services.
 	services map[string]*scrape.Upstream
 	// requests are the transports to the Alertmanagers and to a Prometheus.
@@ -129,18 +126,6 @@ const serviceMaxWait = 5 * time.Minute
 func (t *targets) upstream(o scrape.Options) (*scrape.Upstream, error) {
 	o.Timeout, o.Concurrency = time.Duration(t.cfg.Timeout), cmp.Or(o.Concurrency, int(t.cfg.Concurrency))
 	o.Metrics, o.Transport, o.Lost = t.metrics, t.cfg.Transport, t.lost
-	own := o.Admit
-	o.Admit = func(ctx context.Context, op string) error {
-		if t.admit != nil {
-			if err := t.admit(ctx, o.Name); err != nil {
-				return err
-			}
-		}
-		if own != nil {
-			return own(ctx, op)
-		}
-		return nil
-	}
 	return scrape.New(o)
 }
 
