@@ -21,7 +21,7 @@ var (
 		"node", "chain")
 	agreedHeight = metric.New("avax_chain_agreed_height",
 		"Height that most of the nodes and observers have reached on the chain: a single one that is ahead of several others does not count. Of two, the higher "+
-			"one. Nodes that bootstrap the chain do not count. Each scrape computes it.", "chain").ByScrape()
+			"one. Nodes that bootstrap the chain do not count. Each scrape computes it.", "chain")
 	settledHeight = metric.New("avax_chain_settled_height",
 		"Height of the newest block of the C-Chain whose execution is settled, from the node's newest block. It rises only with new blocks. Absent before "+
 			"Helicon, and on other chains.",

@@ -31,7 +31,7 @@ var (
 			"not answer, or whose chain does not answer, counts as not connected. Absent if there is no report, or this node does not answer.",
 		"node", "chain")
 	nodeSafeToStop = metric.New("avax_node_safe_to_stop",
-		"1 if /safe-to-stop says yes about the node, 0 if it says no. Absent if the answer is not known. Each scrape asks.", "node").ByScrape()
+		"1 if /safe-to-stop says yes about the node, 0 if it says no. Absent if the answer is not known. Each scrape asks.", "node")
 )
 
 var safeToStop = &collector.Spec{

@@ -27,14 +27,6 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// withoutRules returns the default environment without rules: in synthetic time only one exporter at a time may look up the host
-// name.
-func withoutRules() config.Environment {
-	env := config.Environment{}
-	env["ALERTING"] = "off"
-	return env
-}
-
 // exporter is a running exporter, accessed over HTTP.
 type exporter struct{ url string }
 

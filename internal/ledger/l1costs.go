@@ -266,7 +266,7 @@ func (r *reader) feeDays(ctx context.Context, v l1Validator) []part {
 	}
 	var parts []part
 	for _, d := range days {
-		parts = append(parts, part{d.Timestamp.UTC(), d.Timestamp.UTC().Add(24 * time.Hour), uint64(d.Value), false, false})
+		parts = append(parts, part{d.Timestamp.UTC(), d.Timestamp.UTC().Add(24 * time.Hour), uint64(d.Value), false})
 	}
 	return parts
 }
@@ -296,7 +296,6 @@ type part struct {
 	begin, end time.Time
 	amount     uint64 // nAVAX
 	estimated  bool   // the fee per second changed in between
-	fixed      bool   // estimated, and stored since its month ended
 }
 
 // until returns what was paid from the begin to a time. The parts of a part add up to it, wherever it is cut.
@@ -337,7 +336,7 @@ func (f *fees) pay(since, until time.Time, fee uint64, usedUp bool) {
 	}
 	begin := since.UTC().Truncate(time.Second)
 	end := begin.Add(time.Duration(seconds) * time.Second)
-	whole := part{begin, end, fee, !constant, false}
+	whole := part{begin, end, fee, !constant}
 	at := func(t time.Time) uint64 { // paid until then
 		if s := uint64(max(0, t.Sub(whole.begin)/time.Second)); constant && s < seconds {
 			return price * s
@@ -349,7 +348,7 @@ func (f *fees) pay(since, until time.Time, fee uint64, usedUp bool) {
 		if next.After(end) {
 			next = end
 		}
-		f.parts = append(f.parts, part{begin, next, at(next) - at(begin), !constant && (begin.After(whole.begin) || next.Before(end)), false})
+		f.parts = append(f.parts, part{begin, next, at(next) - at(begin), !constant && (begin.After(whole.begin) || next.Before(end))})
 		begin = next
 	}
 }
@@ -370,14 +369,14 @@ func (f *fees) useDays(days []part) (used bool) {
 		low, high := p.until(first), p.until(last)
 		covered += high - low
 		if low > 0 {
-			rest = append(rest, part{p.begin, first, low, p.estimated, false})
+			rest = append(rest, part{p.begin, first, low, p.estimated})
 		}
 		if p.amount > high {
 			begin := p.begin
 			if begin.Before(last) {
 				begin = last
 			}
-			rest = append(rest, part{begin, p.end, p.amount - high, false, false})
+			rest = append(rest, part{begin, p.end, p.amount - high, false})
 		}
 	}
 	for _, d := range days {
@@ -451,7 +450,6 @@ func (r *reader) fixClosed(v l1Validator, parts []part) {
 		} else {
 			closed[key] = p.amount
 		}
-		parts[i].fixed = true
 	}
 	for i := len(parts) - 1; i >= 0 && excess != 0; i-- { // the newest parts
 		change := max(excess, -int64(parts[i].amount))

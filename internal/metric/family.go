@@ -23,9 +23,6 @@ type Family struct {
 	// value.
 	Formula string
 
-	// Scraped is true if each scrape computes the value, and no run has samples of the family.
-	Scraped bool
-
 	text, openMetrics string // header lines
 	max               int    // maximum number of series in one run
 }
@@ -68,12 +65,6 @@ func declare(kind model.MetricType, name, openMetricsName, help string, labels [
 // the formula with the served value.
 func (f *Family) WithFormula(formula string) *Family {
 	f.Formula = formula
-	return f
-}
-
-// ByScrape sets Scraped and returns the family.
-func (f *Family) ByScrape() *Family {
-	f.Scraped = true
 	return f
 }
 

@@ -17,10 +17,7 @@ func Requirement(start time.Time, helicon *time.Time) float64 {
 type Period struct{ Start, End time.Time }
 
 // DowntimeBudget is the downtime that a validation period allows, and the downtime used.
-type DowntimeBudget struct {
-	Requirement   float64
-	Allowed, Used time.Duration
-}
+type DowntimeBudget struct{ Allowed, Used time.Duration }
 
 // NewDowntimeBudget returns the downtime budget at the time now. uptime is the share of the period so far in which the validator
 // was up:
@@ -34,11 +31,7 @@ type DowntimeBudget struct {
 func NewDowntimeBudget(p Period, now time.Time, uptime, requirement float64) DowntimeBudget {
 	length := max(p.End.Sub(p.Start), 0)
 	elapsed := min(max(now.Sub(p.Start), 0), length)
-	return DowntimeBudget{
-		Requirement: requirement,
-		Allowed:     part(1-requirement, length),
-		Used:        part(1-uptime, elapsed),
-	}
+	return DowntimeBudget{Allowed: part(1-requirement, length), Used: part(1-uptime, elapsed)}
 }
 
 // part returns a share of d, rounded to the millisecond and at most d.

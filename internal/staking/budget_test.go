@@ -67,10 +67,10 @@ func TestBudgetOutsideThePeriod(t *testing.T) {
 		now    time.Time
 		want   staking.DowntimeBudget
 	}{
-		"before the start": {ten, at(-5), b{0.9, time.Second, 0}},
-		"after the end":    {ten, at(1000), b{0.9, time.Second, 5 * time.Second}},
-		"reversed":         {staking.Period{Start: at(10), End: at(0)}, at(5), b{Requirement: 0.9}},
-		"no length":        {staking.Period{Start: at(10), End: at(10)}, at(10), b{Requirement: 0.9}},
+		"before the start": {ten, at(-5), b{time.Second, 0}},
+		"after the end":    {ten, at(1000), b{time.Second, 5 * time.Second}},
+		"reversed":         {staking.Period{Start: at(10), End: at(0)}, at(5), b{}},
+		"no length":        {staking.Period{Start: at(10), End: at(10)}, at(10), b{}},
 	} {
 		if got := staking.NewDowntimeBudget(c.period, c.now, 0.5, 0.9); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -12,14 +12,12 @@ import (
 
 // output is an unspent output of the P- or X-Chain.
 type output struct {
-	index    uint32
 	asset    string
 	transfer bool // has an amount and owners, unlike an output for an NFT
 	amount   uint64
 
 	stakeableUntil uint64 // Unix seconds until which it can be staked but not spent; 0 for none
 	locktime       uint64 // Unix seconds until which it can be neither staked nor spent; 0 for none
-	threshold      uint32
 	owners         uint32
 }
 
@@ -39,7 +37,6 @@ func parseOutput(text string) (o output, err error) {
 	if len(raw) < 2+32+4+32+4 {
 		return o, fmt.Errorf("output of %d bytes is too short", len(raw))
 	}
-	o.index = binary.BigEndian.Uint32(raw[34:])
 	o.asset = cb58.Encode(raw[38:70])
 	kind, raw := binary.BigEndian.Uint32(raw[70:]), raw[74:]
 	if kind == typeStakeable && len(raw) >= 12 {
@@ -54,7 +51,7 @@ func parseOutput(text string) (o output, err error) {
 	}
 	o.transfer, o.amount = true, binary.BigEndian.Uint64(raw)
 	if raw = raw[8:]; len(raw) >= 16 {
-		o.locktime, o.threshold, o.owners = binary.BigEndian.Uint64(raw), binary.BigEndian.Uint32(raw[8:]), binary.BigEndian.Uint32(raw[12:])
+		o.locktime, o.owners = binary.BigEndian.Uint64(raw), binary.BigEndian.Uint32(raw[12:])
 	}
 	return o, nil
 }

@@ -260,7 +260,6 @@ func (c *Client) PlatformBalance(ctx context.Context, address string) (PlatformB
 
 // RewardUTXO is an output that paid a reward. One transaction can pay several.
 type RewardUTXO struct {
-	Index  uint64
 	Amount uint64 // nAVAX
 }
 
@@ -273,7 +272,7 @@ func (u *RewardUTXO) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("reward output: %w", err)
 	}
-	u.Index, u.Amount = uint64(o.index), o.amount
+	u.Amount = o.amount
 	return nil
 }
 
