@@ -71,8 +71,8 @@ type entry struct {
 	Suppresses []suppression
 	Tiers      []entry
 
-	comment, barNote, keepNote, forNote string
-	notes                               map[string]string // by key of Bars
+	comment string
+	notes   map[string]string // comments behind values, by key; those of Bars by theirs
 }
 
 // read reads the files of the source, in the order of their names.
@@ -110,16 +110,11 @@ func read(source fs.FS) (all []file, err error) {
 
 // read reads the comments of an entry, and gives its tiers the fields that they do not have.
 func (e *entry) read(n *yaml.Node) error {
+	inherited := e.notes
 	e.comment, e.notes = n.HeadComment, map[string]string{}
 	readComments(e.Suppresses, value(n, "suppresses"))
-	if v := value(n, "keep_firing_for"); v.LineComment != "" {
-		e.keepNote = v.LineComment
-	}
-	if v := value(n, "for"); v.LineComment != "" {
-		e.forNote = v.LineComment
-	}
-	if v := value(n, "bar"); v.LineComment != "" {
-		e.barNote = v.LineComment
+	for _, key := range []string{"bar", "for", "keep_firing_for"} {
+		e.notes[key] = cmp.Or(value(n, key).LineComment, inherited[key])
 	}
 	bars := value(n, "bars").Content
 	for i := 0; i < len(bars); i += 2 {
@@ -129,7 +124,8 @@ func (e *entry) read(n *yaml.Node) error {
 		tier := *e
 		tier.Bar, tier.Tiers, tier.Labels = "", nil, maps.Clone(e.Labels)
 		if i > 0 {
-			tier.barNote = e.Tiers[0].barNote
+			tier.notes = maps.Clone(e.notes)
+			tier.notes["bar"] = e.Tiers[0].notes["bar"]
 		}
 		if err := of.Decode(&tier); err != nil {
 			return err
@@ -213,7 +209,7 @@ func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 		return []Rule{{Rule: rulefmt.Rule{Record: e.Record, Labels: e.Labels, Expr: layout(expr)}, Comment: e.comment, Determined: e.Determined}}, nil
 	}
 	own := map[string]string{"alert": e.Alert}
-	c.threshold(own, e.Bar, e.barNote)
+	c.threshold(own, e.Bar, e.notes["bar"])
 	for _, which := range sortedKeys(e.Bars) {
 		with := maps.Clone(own)
 		for word := range strings.FieldsSeq(which) {
@@ -236,7 +232,7 @@ func (c *compiler) entry(e *entry) (rules []Rule, err error) {
 			if t.Within != "" {
 				bar = map[string]string{"alert": e.Alert, "within": t.Within}
 			}
-			c.threshold(bar, t.Bar, t.barNote)
+			c.threshold(bar, t.Bar, t.notes["bar"])
 		}
 		r, err := c.alert(t, expression{bar: matchers(bar), clears: t.Clears, owners: c.owners})
 		if err != nil {
@@ -253,7 +249,7 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 	if !known {
 		return r, fmt.Errorf("about: %q: write one of %s", t.About, strings.Join(sortedKeys(kinds), ", "))
 	}
-	r = Rule{Comment: t.comment, KeepNote: t.keepNote}
+	r = Rule{Comment: t.comment, KeepNote: t.notes["keep_firing_for"]}
 	r.Alert, r.Labels = t.Alert, map[string]string{"severity": t.Severity}
 	maps.Copy(r.Labels, t.Labels)
 	if t.Within != "" {
