@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
-	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -95,45 +94,5 @@ func TestKilledExporterCountsEachMessageOnce(t *testing.T) {
 	t.Logf("%d sent, %d delivered, counted %g, %g sent before the first run", sent, arrived, delivered(s), usual)
 	if n := delivered(s); n > float64(arrived)+1 || s.Sum("avax_icm_messages", `status="pending"`) > 1 || s.Sum("avax_icm_messages", `status="execution_failed"`) > 0 {
 		t.Errorf("%d sent, counted %v", sent, s.Of("avax_icm_messages"))
-	}
-}
-
-// What the collectors for users of an L1 cost, as a ratio to the same exporter without them: calls to the nodes, CPU time and memory.
-func TestCostOfRPCAndMessages(t *testing.T) {
-	testworld.Full(t)
-	network, environment := messagesWorld(t)
-	for _, lane := range lanes {
-		network.SendICM(lane[0], lane[1], 2*time.Second)
-	}
-	type cost struct{ calls, cpu, memory float64 }
-	kinds := []string{"", "+rpc", "+icm_chains", "+rpc,+icm_chains"}
-	var exporters []*testworld.Exporter
-	for _, k := range kinds {
-		own := append([]string{"AVAX_STATE_DIR=" + t.TempDir()}, environment...)
-		if k != "" {
-			own = append(own, "AVAX_COLLECTORS="+k)
-		}
-		exporters = append(exporters, testworld.StartExporter(t, own...))
-	}
-	measure := func() (all []cost) {
-		for _, e := range exporters {
-			s := must.Get(e.Scrape())(t)
-			all = append(all, cost{s.Sum("avax_exporter_upstream_requests_total"), s["process_cpu_seconds_total"], s["process_resident_memory_bytes"] / 1e6})
-		}
-		return all
-	}
-	time.Sleep(2 * time.Minute)
-	before := measure()
-	time.Sleep(5 * time.Minute)
-	after := measure()
-	of := func(i int) cost {
-		return cost{after[i].calls - before[i].calls, after[i].cpu - before[i].cpu, after[i].memory}
-	}
-	for i, k := range kinds {
-		c, without := of(i), of(0)
-		t.Logf("%-18s calls %5.0f (%.2f), CPU %5.2f s (%.2f), memory %.1f MB (%.2f)", k, c.calls, c.calls/without.calls, c.cpu, c.cpu/without.cpu, c.memory, c.memory/without.memory)
-		if c.calls > 2*without.calls { // over three chains
-			t.Errorf("%s: %.2f times the calls", k, c.calls/without.calls)
-		}
 	}
 }
