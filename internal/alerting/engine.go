@@ -76,7 +76,7 @@ func (a *Alerting) newEngine(ctx context.Context, set *ruleSet, store *Store) (*
 	log := logs.AtLeast(slog.LevelError, a.log)
 	e := &engine{
 		clock: newWallClock(a.o.clockStep, pauseTolerance(a.o.Interval)), store: store, listener: bufconn.Listen(64 << 10), loader: &loader{set},
-		texts: texts{last: map[string]*returned{}},
+		texts: texts{last: map[ruleKey]*returned{}},
 	}
 	e.server = &http.Server{Handler: a.o.Metrics, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return e.listener.DialContext(ctx) }

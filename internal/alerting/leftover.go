@@ -25,15 +25,15 @@ type leftovers struct {
 	scraped bool      // whether the series of scrapes have ended
 
 	mu        sync.Mutex
-	evaluated map[string]map[string]bool // whether a rule was evaluated, by keyOf, by the name of its record or alert
+	evaluated map[string]map[ruleKey]bool // whether a rule was evaluated, by the name of its record or alert
 }
 
 func newLeftovers(from time.Time, groups []*rules.Group) *leftovers {
-	l := &leftovers{from: from, evaluated: map[string]map[string]bool{}}
+	l := &leftovers{from: from, evaluated: map[string]map[ruleKey]bool{}}
 	for _, g := range groups {
 		for _, r := range g.Rules() {
 			if l.evaluated[r.Name()] == nil {
-				l.evaluated[r.Name()] = map[string]bool{}
+				l.evaluated[r.Name()] = map[ruleKey]bool{}
 			}
 			l.evaluated[r.Name()][keyOf(rules.NewRuleDetail(r))] = false
 		}

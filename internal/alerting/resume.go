@@ -276,8 +276,13 @@ func (e *engine) held(rule rules.RuleDetail) *holding {
 	return h
 }
 
-// keyOf identifies a rule.
-func keyOf(r rules.RuleDetail) string { return r.Name + "\xff" + r.Labels.String() + "\xff" + r.Query }
+// ruleKey identifies a rule.
+type ruleKey struct {
+	name, query string
+	labels      uint64 // hash
+}
+
+func keyOf(r rules.RuleDetail) ruleKey { return ruleKey{r.Name, r.Query, r.Labels.Hash()} }
 
 // ruleQuery returns the function with which rules are evaluated.
 func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {

@@ -30,10 +30,10 @@ const builtIn = "rules.yml"
 type ruleSet struct {
 	name        string
 	groups      *rulefmt.RuleGroups
-	alerts      int                          // number of alerting rules
-	records     int                          // number of recording rules
-	byText      map[string]written           // the expressions of all rules
-	annotations map[string]map[string]string // by keyOf
+	alerts      int                // number of alerting rules
+	records     int                // number of recording rules
+	byText      map[string]written // the expressions of all rules
+	annotations map[ruleKey]map[string]string
 }
 
 // CheckRules reads and validates the rules that c selects.
@@ -134,7 +134,7 @@ func parseRules(name string, content []byte) (*ruleSet, error) {
 
 func newRuleSet(name string, groups *rulefmt.RuleGroups) (*ruleSet, error) {
 	var errs []error
-	set := &ruleSet{name: name, groups: groups, byText: map[string]written{}, annotations: map[string]map[string]string{}}
+	set := &ruleSet{name: name, groups: groups, byText: map[string]written{}, annotations: map[ruleKey]map[string]string{}}
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			ruleName := cmp.Or(r.Alert, r.Record)

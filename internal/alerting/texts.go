@@ -20,8 +20,8 @@ import (
 // They are expanded when an alert is sent or shown, for the last evaluation that returned the alert, so the result is that of Prometheus.
 type texts struct {
 	mu          sync.Mutex
-	annotations map[string]map[string]string // by keyOf
-	last        map[string]*returned         // by keyOf
+	annotations map[ruleKey]map[string]string
+	last        map[ruleKey]*returned
 }
 
 // returned is the result of the last evaluation of an alerting rule.
@@ -43,14 +43,14 @@ type evaluating struct {
 type evaluatingKey struct{}
 
 // use sets the annotations of the rules. The alerts of rules that are gone keep theirs until the next call.
-func (t *texts) use(annotations map[string]map[string]string) {
+func (t *texts) use(annotations map[ruleKey]map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.last, func(rule string, _ *returned) bool { return t.annotations[rule] == nil })
+	maps.DeleteFunc(t.last, func(rule ruleKey, _ *returned) bool { return t.annotations[rule] == nil })
 	t.annotations = annotations
 }
 
-func (t *texts) of(rule string) (annotations map[string]string, last *returned) {
+func (t *texts) of(rule ruleKey) (annotations map[string]string, last *returned) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.annotations[rule], t.last[rule]
@@ -105,8 +105,11 @@ func (e *engine) active(a *Alerting, r *rules.AlertingRule) []*rules.Alert {
 
 // expand sets the annotations of alerts that the last evaluation of their rule has returned. Others keep theirs.
 func (e *engine) expand(a *Alerting, rule rules.RuleDetail, alerts []*rules.Alert) {
+	if len(alerts) == 0 {
+		return
+	}
 	_, last := e.texts.of(keyOf(rule))
-	if last == nil || len(alerts) == 0 {
+	if last == nil {
 		return
 	}
 	last.mu.Lock()
@@ -127,7 +130,9 @@ func (e *engine) expand(a *Alerting, rule rules.RuleDetail, alerts []*rules.Aler
 			samples = append(samples, s)
 		}
 	}
-	maps.Copy(last.expanded, e.alertsOf(context.Background(), a, rule, last.annotations, samples, last.at))
+	if len(samples) > 0 {
+		maps.Copy(last.expanded, e.alertsOf(context.Background(), a, rule, last.annotations, samples, last.at))
+	}
 	for _, alert := range alerts {
 		if text, is := last.expanded[alert.Labels.Hash()]; is {
 			alert.Annotations = text
