@@ -270,20 +270,21 @@ func belongs(before, after []byte) bool {
 // unbroken puts a non-breaking space between each number and its unit, and between “in” and a number, except in code.
 func unbroken(page []byte) []byte {
 	out := make([]byte, 0, len(page)+len(page)/50)
-	inCode := 0 // until this index
-	for i, c := range page {
-		if c == '<' && i >= inCode {
+	done := 0 // of the page
+	for i := 0; i < len(page); i++ {
+		switch page[i] {
+		case '<':
 			for _, tag := range []string{"code", "pre", "style"} {
 				if bytes.HasPrefix(page[i+1:], []byte(tag)) {
-					inCode = i + max(0, bytes.Index(page[i:], []byte("</"+tag+">")))
+					i += max(0, bytes.Index(page[i:], []byte("</"+tag+">")))
 				}
 			}
-		}
-		if c == ' ' && i >= inCode && belongs(page[:i], page[i+1:]) {
-			out = append(out, "\u00a0"...)
-		} else {
-			out = append(out, c)
+		case ' ':
+			if belongs(page[:i], page[i+1:]) {
+				out = append(append(out, page[done:i]...), "\u00a0"...)
+				done = i + 1
+			}
 		}
 	}
-	return out
+	return append(out, page[done:]...)
 }
