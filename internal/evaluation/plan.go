@@ -47,8 +47,9 @@ func newRules(given []rulefmt.Rule) (all []*Rule, sets []ruleSet, err error) {
 			}
 		}
 		for _, word := range words.FindAllString(r.templates(), -1) {
+			quoted := strings.Trim(word, `"`)
 			for _, other := range all {
-				if (other.Record == word || `"`+other.Alert+`"` == word) && !slices.Contains(r.reads, other) {
+				if (other.Record == word || quoted != word && other.Alert == quoted) && !slices.Contains(r.reads, other) {
 					r.reads = append(r.reads, other)
 				}
 			}

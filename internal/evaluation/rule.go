@@ -344,6 +344,9 @@ func (e *Evaluator) Annotation(ctx context.Context, r *Rule, a Alert, name strin
 
 // expand expands a template of a rule, whose queries read what the rule can read at a time.
 func (e *Evaluator) expand(ctx context.Context, r *Rule, text string, metric labels.Labels, v float64, at time.Time) (string, error) {
+	if !strings.Contains(text, "{{") {
+		return text, nil
+	}
 	const variables = "{{$labels := .Labels}}{{$externalLabels := .ExternalLabels}}{{$externalURL := .ExternalURL}}{{$value := .Value}}"
 	data := template.AlertTemplateData(metric.Map(), e.o.External.Map(), "", promql.Sample{F: v})
 	query := func(ctx context.Context, expr string, at time.Time) (promql.Vector, error) {
