@@ -563,8 +563,8 @@ func (f *fleet) stop(chain string, nodes ...int) {
 // step is what the engine sends to an Alertmanager at one evaluation.
 type step []model.Alert
 
-// evaluated returns what the rules send for all fleets.
-func evaluated(t *testing.T, rules []byte, fleets []*fleet) (steps []step) {
+// engineOf returns an engine with the series of all fleets.
+func engineOf(t *testing.T, rules []byte, fleets []*fleet) *testworld.Engine {
 	t.Helper()
 	var input []testworld.Series
 	for _, f := range fleets {
@@ -572,27 +572,23 @@ func evaluated(t *testing.T, rules []byte, fleets []*fleet) (steps []step) {
 			input = append(input, testworld.Series{Series: withLabels(series, map[string]string{"job": f.job}), Values: values})
 		}
 	}
-	return evaluatedEvery(t, time.Minute, causeLength*time.Minute, time.Minute, rules, input)
+	return engineWith(t, time.Minute, time.Minute, rules, input)
 }
 
-// evaluatedEvery returns what the rules send for series with a sample at each interval.
-func evaluatedEvery(t *testing.T, every, length, interval time.Duration, rules []byte, input []testworld.Series) (steps []step) {
+// engineWith returns an engine with series that have a sample at each interval.
+func engineWith(t *testing.T, every, interval time.Duration, rules []byte, input []testworld.Series) *testworld.Engine {
 	t.Helper()
 	slices.SortFunc(input, func(a, b testworld.Series) int { return strings.Compare(a.Series, b.Series) })
-	e := must.Get(testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules)))(t)
+	return must.Get(testworld.NewEngine(t, evaluationsBegin, interval, input, every, testworld.Rules(t, rules)))(t)
+}
+
+// evaluated returns what the rules send.
+func evaluated(t *testing.T, e *testworld.Engine, every, length time.Duration) (steps []step) {
+	t.Helper()
 	must.Do(t, e.Run(0, length-every))
 	firing := map[string]model.Alert{}
 	for after := time.Duration(0); after < length; after += every {
-		now, sent := map[string]model.Alert{}, step{}
-		for _, r := range e.Alerts() {
-			for _, a := range e.Active(r, after) {
-				if a.State == promrules.StateFiring && a.Labels.Get("severity") != "none" {
-					now[a.Labels.String()] = model.Alert{
-						Labels: labelSet(a.Labels), Annotations: labelSet(labels.FromMap(e.Texts(t, r, a))), StartsAt: a.FiredAt,
-					}
-				}
-			}
-		}
+		now, sent := firingAt(t, e, after), step{}
 		for key, a := range firing {
 			if _, still := now[key]; !still {
 				a.EndsAt = evaluationsBegin.Add(after)
@@ -605,6 +601,22 @@ func evaluatedEvery(t *testing.T, every, length, interval time.Duration, rules [
 		firing, steps = now, append(steps, sent)
 	}
 	return steps
+}
+
+// firingAt returns what fires after an evaluation, by labels.
+func firingAt(t *testing.T, e *testworld.Engine, after time.Duration) map[string]model.Alert {
+	t.Helper()
+	now := map[string]model.Alert{}
+	for _, r := range e.Alerts() {
+		for _, a := range e.Active(r, after) {
+			if a.State == promrules.StateFiring && a.Labels.Get("severity") != "none" {
+				now[a.Labels.String()] = model.Alert{
+					Labels: labelSet(a.Labels), Annotations: labelSet(labels.FromMap(e.Texts(t, r, a))), StartsAt: a.FiredAt,
+				}
+			}
+		}
+	}
+	return now
 }
 
 func labelSet(l labels.Labels) model.LabelSet {
@@ -767,7 +779,7 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 				fleets, played := fleetsOf(n, every)
 				sent := map[string][]testworld.Alert{}
 				for some := range slices.Chunk(fleets, 300/n) { // more nodes exceed the samples that one query may read
-					for _, a := range notified(t, time.Minute, evaluated(t, set.rules, some)) {
+					for _, a := range notified(t, time.Minute, evaluated(t, engineOf(t, set.rules, some), time.Minute, causeLength*time.Minute)) {
 						sent[a.Labels["job"]] = append(sent[a.Labels["job"]], a)
 					}
 				}
@@ -784,10 +796,13 @@ func TestAlertmanagerSendsTheSameForEachCause(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
 	fleets, _ := fleetsOf(5, 1)
-	firing := evaluated(t, alerts.Rules, fleets)[causeEnds-1]
-	now := time.Now()
-	for i := range firing {
-		firing[i].StartsAt = now
+	const late = (causeEnds - 1) * time.Minute
+	e := engineOf(t, alerts.Rules, fleets)
+	must.Do(t, e.Run(0, late))
+	now, firing := time.Now(), step{}
+	for _, a := range firingAt(t, e, late) {
+		a.StartsAt = now
+		firing = append(firing, a)
 	}
 	inside, outside := testworld.Webhook(t), testworld.Webhook(t)
 	text := must.Get(yaml.Marshal(testworld.ShortRoutes(t, inside.URL)))(t)

@@ -259,7 +259,7 @@ func sentFor(t *testing.T, files []string, all map[string]*incident) map[string]
 			jobs[job] = file
 			input = append(input, all[file].reported(t, job)...)
 		}
-		steps := evaluatedEvery(t, evaluatedOnce, of.begins+of.length, scrapeEvery, alerts.Rules, input)
+		steps := evaluated(t, engineWith(t, evaluatedOnce, scrapeEvery, alerts.Rules, input), evaluatedOnce, of.begins+of.length)
 		number := -1
 		for _, a := range notified(t, evaluatedOnce, steps) {
 			if a.Status != "firing" || a.Labels["severity"] == "info" || a.Labels["severity"] == "none" {
