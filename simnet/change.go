@@ -70,12 +70,11 @@ func (n *Node) Inject(f Fault, calls ...string) {
 }
 
 // Answers reports whether the node answers its API now: its process runs and listens, and no fault of all calls but slowness hides it.
-func (n *Node) Answers() (answers bool) {
-	n.net.change(func(now time.Time) {
-		hides := func(a affliction) bool { return len(a.calls) == 0 && a.fault.kind != slow }
-		answers = n.listens(now) && !slices.ContainsFunc(n.faults, hides)
-	})
-	return answers
+func (n *Node) Answers() bool {
+	n.net.mu.Lock()
+	defer n.net.mu.Unlock()
+	hides := func(a affliction) bool { return len(a.calls) == 0 && a.fault.kind != slow }
+	return n.listens(n.net.clock()) && !slices.ContainsFunc(n.faults, hides)
 }
 
 // Recover removes all faults. It does not start the process or change chains.
