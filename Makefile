@@ -14,7 +14,7 @@ export GOFLAGS += -buildvcs=false
 endif
 
 # Fewer garbage collections in compiler, linker, promtool and tests. The exporters that tests start have Go's own setting.
-test test-times stories rules incidents: export GOGC = 400
+test test-times stories rules check-rules watching rules-full incidents museum: export GOGC = 400
 
 # The tests start the binary that `make build` has built.
 test test-full test-times stories: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
