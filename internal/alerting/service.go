@@ -510,7 +510,9 @@ func (a *Alerting) groups() []Group {
 	for _, g := range e.rules.RuleGroups() {
 		out := Group{Name: g.Name(), File: g.File(), Interval: Seconds(g.Interval().Seconds()), Limit: g.Limit(),
 			Took: Seconds(g.GetEvaluationTime().Seconds()), Evaluated: g.GetLastEvaluation()}
-		for _, r := range g.Rules() {
+		all := g.Rules()
+		out.Rules = make([]Rule, 0, len(all))
+		for _, r := range all {
 			out.Rules = append(out.Rules, e.convert(a, r))
 		}
 		groups = append(groups, out)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -76,12 +75,12 @@ func (s *Site) api(answer func(ctx context.Context, kind string) (any, error), k
 			writeError(w, badData("type=%s: write %s", kind, strings.Join(kinds, " or ")))
 			return
 		}
-		page, err := s.pageOf(r, among, kind, func(ctx context.Context, w io.Writer) error {
+		page, err := among.get(r.Context(), kind, s.patience(), func(ctx context.Context) ([]byte, error) {
 			data, err := answer(ctx, kind)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return json.MarshalWrite(w, success{"success", data}, json.Deterministic(true))
+			return json.Marshal(success{"success", data}, json.Deterministic(true))
 		})
 		if err != nil {
 			writeError(w, err)

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -90,11 +89,10 @@ func (s *Site) servePage(w http.ResponseWriter, r *http.Request, among *shared[[
 		}
 		w.Header().Set("Refresh", text)
 	}
-	page, err := s.pageOf(r, among, r.URL.Path+" "+key, func(ctx context.Context, w io.Writer) error {
+	page, err := among.get(r.Context(), r.URL.Path+" "+key, s.patience(), func(ctx context.Context) ([]byte, error) {
 		var text bytes.Buffer
 		err := build(ctx).Render(&text)
-		_, _ = w.Write(unbroken(text.Bytes()))
-		return err
+		return unbroken(text.Bytes()), err
 	})
 	if err != nil {
 		s.pageFailed(w, r, err)

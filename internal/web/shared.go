@@ -1,12 +1,10 @@
 package web
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -142,15 +140,6 @@ func (s *shared[T]) run(ctx, abandoned context.Context, wait time.Duration, c *c
 	default:
 		c.value, c.err = do(ctx)
 	}
-}
-
-// pageOf returns a page that write renders.
-func (s *Site) pageOf(r *http.Request, among *shared[[]byte], key string, write func(context.Context, io.Writer) error) ([]byte, error) {
-	return among.get(r.Context(), key, s.patience(), func(ctx context.Context) ([]byte, error) {
-		var page bytes.Buffer
-		err := write(ctx, &page)
-		return page.Bytes(), err
-	})
 }
 
 // writePage writes a page, with gzip if the client accepts it.
