@@ -39,6 +39,8 @@ const off = 40 * time.Minute
 
 // afterOff plays an incident, during which the exporter is off. ends is whether the incident ends meanwhile.
 func afterOff(t *testing.T, i incident, ends bool) {
+	t.Helper()
+	t.Parallel()
 	inWorld(t, i, func(t *testing.T, w *world) {
 		time.Sleep(cmp.Or(i.healthy, 10*time.Minute))
 		i.begin(w)
