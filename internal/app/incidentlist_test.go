@@ -103,7 +103,7 @@ var nodeIncidents = []incident{
 		what:  "a node's disk fills: in six hours the node stops",
 		begin: func(w *world) { w.Node("bravo").FillDisk(34e9, 25e9/(6*3600)) },
 		end:   func(w *world) { w.Node("bravo").FillDisk(60e9, 0) },
-		pages: []string{"AvaxNodeDiskLow"}, later: []time.Duration{49 * time.Minute}, within: 70 * time.Minute,
+		pages: []string{"AvaxNodeDiskLow"}, later: []time.Duration{49 * time.Minute}, within: 70 * time.Minute, healthy: 10 * time.Minute,
 	},
 	{
 		what:  "on Fuji: the only configured node receives no C-Chain blocks",
@@ -527,7 +527,7 @@ var serviceIncidents = []incident{
 		what:  "relayers deliver no messages",
 		begin: func(w *world) { w.HoldICM(true) },
 		end:   func(w *world) { w.HoldICM(false) },
-		pages: []string{"AvaxICMUndelivered"}, later: []time.Duration{10 * time.Minute}, within: 55 * time.Minute,
+		pages: []string{"AvaxICMUndelivered"}, later: []time.Duration{10 * time.Minute}, within: 55 * time.Minute, healthy: 10 * time.Minute,
 	},
 	{
 		what:  "the Data service is down",

@@ -44,7 +44,7 @@ type incident struct {
 	downs        bool // nodes do not answer from begin to end
 	comesAndGoes bool // the fault ends and returns
 
-	healthy time.Duration // time before begin; 0: ten minutes
+	healthy time.Duration // time before begin; 0: five minutes
 	startup simnet.Startup
 	nodes   []string // monitored nodes; nil: those of the demo, and a spare one
 	more    []string // further monitored nodes, each a validator with little stake
@@ -341,7 +341,7 @@ func (i incident) run(t *testing.T) outcome {
 	t.Helper()
 	o, asked, checked, compared := outcome{incident: i}, 0, 0, 0
 	inWorld(t, i, func(t *testing.T, w *world) {
-		w.wait(t, cmp.Or(i.healthy, 10*time.Minute), nil)
+		w.wait(t, cmp.Or(i.healthy, 5*time.Minute), nil)
 		for _, e := range w.episodes {
 			t.Errorf("alert before the incident: %v", e)
 		}
