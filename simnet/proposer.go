@@ -90,7 +90,9 @@ func (m *member) tracks(s *subnet) bool {
 }
 
 // reaches reports whether the node is connected to the member as one that tracks the subnet.
-func (v *view) reaches(m *member, s *subnet) bool { return v.connected(m) && (s == v.primary || m.tracks(s)) }
+func (v *view) reaches(m *member, s *subnet) bool {
+	return v.connected(m) && (s == v.primary || m.tracks(s))
+}
 
 // freeze stops the chains that nobody can extend, and resumes those that somebody can.
 func (t *truth) freeze(now time.Time) {
