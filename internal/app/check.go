@@ -90,8 +90,8 @@ func Check(ctx context.Context, cfg *config.Config, out io.Writer, all bool) err
 	for _, f := range found {
 		fmt.Fprintf(out, "FAILS  %s: %s\n       %s\n", f.About, f.Text, f.Do)
 	}
-	if undiscovered != nil && !ups.IsEmpty() {
-		fmt.Fprintf(out, "WARNS  AVAX_CHAINS: not all chains of the nodes are known: %v\n       If a line above says why, nothing more is to do.\n", undiscovered)
+	if undiscovered != nil && len(failures) == 0 && !ups.IsEmpty() { // else they say why
+		fmt.Fprintf(out, "WARNS  AVAX_CHAINS: not all chains of the nodes are known: %v\n", undiscovered)
 	}
 	fmt.Fprint(out, rulesCost(cfg, series))
 	for _, f := range asked.warnings {
