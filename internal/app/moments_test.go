@@ -302,7 +302,7 @@ func TestActionBelongsToTheFault(t *testing.T) {
 			func(w *world) { w.Node("alpha").SetChain("examplel1", simnet.Failed) },
 			[]time.Duration{110 * time.Second, 4 * time.Minute},
 			[]string{"^alpha: examplel1 did not start; pages in", "^alpha: examplel1 did not start; pages since"},
-			[]string{"VM plugin", "install the VM plugin"},
+			[]string{"VM plugin", "main.log"},
 		},
 		"a disk is full": {
 			func(w *world) { w.Node("bravo").FillDisk(0, 0) },
