@@ -35,6 +35,8 @@ func (t entry) check() error {
 		return errors.New("action: say what to do first")
 	case t.Forecast != "" && t.Forecast != "at" && t.Forecast != "in":
 		return fmt.Errorf("forecast: %q: write at, if the value is the time of the loss, or in, if it is the time until then", t.Forecast)
+	case t.PagesWithin != "" && t.PagesWithin != known:
+		return fmt.Errorf("pages_within: %q: write %s: the time is that of the record %s, else that of for", t.PagesWithin, known, faultPages)
 	case t.For != "" && t.notes["for"] == "" && shorter(t.For, oldest):
 		return fmt.Errorf("for: %s: the newest sample may be older after a lost scrape: write %s, or the reason as a comment", t.For, model.Duration(oldest))
 	case t.Keep != "" && t.notes["keep_firing_for"] == "":

@@ -247,6 +247,35 @@ rules:
 	}
 }
 
+// The time to the page follows from the rules: the source cannot say another one.
+func TestPagesWithinFollowsFromTheRules(t *testing.T) {
+	const alert = "    expr: avax:merged == 0\n    for: 5m\n    pages_within: "
+	recorded := func(expr string) string {
+		return strings.Replace(alertAround, "  - alert:", `  - record: avax:hold_seconds
+    expr: clamp(2 * max without (replica) (avax_restart_seconds), 75, 240) or avax:begin_timestamp_seconds * 0 + 100
+  - record: avax:fault_pages_timestamp_seconds
+    labels: {alert: AvaxOther}
+    expr: 9999 + avax:begin_timestamp_seconds
+  - record: avax:fault_pages_timestamp_seconds
+    labels: {alert: AvaxExample}
+    expr: `+expr+"\n  - alert:", 1) + alert
+	}
+	for source, want := range map[string]string{
+		alertAround + alert: "5m",
+		recorded("600 + max without (replica) (avax:begin_timestamp_seconds > avax:other)"):                                     "10m",
+		recorded("avax:begin_timestamp_seconds + 150 and avax:merged or avax:begin_timestamp_seconds + 30 + avax:hold_seconds"): "4m30s",
+	} {
+		if got := last(t, source+"known\n").Annotations["pages_within"]; got != want {
+			t.Errorf("pages within %s, want %s:\n%s", got, want, source)
+		}
+	}
+	for _, source := range []string{alertAround + alert + "5m", recorded("rate(avax_x[5m])") + "known"} {
+		if _, err := compiled(t, source+"\n"); err == nil || !strings.Contains(err.Error(), "pages_within: ") {
+			t.Errorf("%v for %s", err, source)
+		}
+	}
+}
+
 // Texts of rules write numbers as the pages do.
 func TestNumbersInTextsAreThoseOfThePages(t *testing.T) {
 	for _, n := range []float64{0, 7, 999, 1000, 40438, 999_999, 1_234_567, 987_654_321} {

@@ -66,7 +66,7 @@ type entry struct {
 	Forecast                             string // the value is the time of a loss to come (at), or the time until then (in)
 	Since                                string // a query whose first result is the time of the first sign of the fault
 	Chains                               string // a text that names the chains for which the alert stands, with a space after each
-	PagesWithin                          string `yaml:"pages_within"` // the longest time from the first sign of the fault to the page
+	PagesWithin                          string `yaml:"pages_within"` // known: the time from the first sign to the page follows from the rules
 
 	Suppresses []suppression
 	Tiers      []entry
@@ -157,7 +157,7 @@ func Rules(source fs.FS, owners ...string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{owners: owners, records: map[*entry]parser.Expr{}}
+	c := &compiler{owners: owners, records: map[*entry]parser.Expr{}, files: files}
 	var records []record
 	for _, f := range files {
 		for i := range f.Rules {
@@ -199,6 +199,7 @@ func Rules(source fs.FS, owners ...string) (*File, error) {
 // compiler compiles entries in their order.
 type compiler struct {
 	owners     []string
+	files      []file
 	thresholds []Rule
 	records    map[*entry]parser.Expr
 	names      *Names // whether their series have the labels of replicas
@@ -280,13 +281,17 @@ func (c *compiler) alert(t entry, x expression) (r Rule, err error) {
 		r.KeepFiringFor, err = model.ParseDuration(t.Keep)
 	}
 	r.Annotations = map[string]string{"runbook_url": runbooks + t.Alert + ".md", "dashboard_url": dashboard(cmp.Or(t.Board, kind.board))}
+	within := ""
+	if t.PagesWithin != "" && err == nil {
+		within, err = c.pagesWithin(r.Rule)
+	}
 	since := ""
 	if t.Since != "" {
 		since = "<with " + t.Since + "><its moment><end>"
 	}
 	for name, text := range map[string]string{
 		"summary": t.Summary, "description": t.Description, "impact": t.Impact, "action": t.Action, "forecast": t.Forecast, "since": since,
-		"pages_within": t.PagesWithin, "chains": t.Chains,
+		"pages_within": within, "chains": t.Chains,
 	} {
 		if text != "" && err == nil {
 			r.Annotations[name], err = x.text(text)
