@@ -10,9 +10,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/avax-exporter/avax-exporter/internal/config"
 	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 func TestLogLinesAreBounded(t *testing.T) {
@@ -23,6 +25,38 @@ func TestLogLinesAreBounded(t *testing.T) {
 		log.Info(long, "text", long, "err", errors.New(long), "n", 1)
 		if size := out.Len(); size < 3*longestText || size > 4*longestText || !strings.Contains(out.String(), "…") {
 			t.Errorf("%s: %d bytes", format, size)
+		}
+	}
+}
+
+// A person sees lines of at most 100 columns. With DEBUG, for errors of the exporter itself, and in JSON, the texts are whole.
+func TestLogLinesOfAPersonAreNarrow(t *testing.T) {
+	const long = "dial tcp 127.0.0.1:41323: connect: connection refused, and more"
+	failed := &scrape.Error{Op: "eth_getChainConfig", Outcome: scrape.Unreachable, Err: errors.New(long)}
+	for name, test := range map[string]struct {
+		values config.Values
+		level  slog.Level
+		whole  bool
+	}{
+		"warning":            {config.Values{LogFormat: "text"}, slog.LevelWarn, false},
+		"error":              {config.Values{LogFormat: "text"}, slog.LevelError, true},
+		"warning with DEBUG": {config.Values{LogFormat: "text", LogLevel: config.LogLevel(slog.LevelDebug)}, slog.LevelWarn, true},
+		"JSON":               {config.Values{LogFormat: "json"}, slog.LevelWarn, true},
+	} {
+		var out bytes.Buffer
+		log := newLogger(&config.Config{Values: test.values}, &out)
+		log.Log(t.Context(), test.level, "collector failed", "target", "bravo", "collector", "chain_config", "err", failed, "n", 12, "remedy", long)
+		log.Log(t.Context(), test.level, "a message without attributes")
+		whole := strings.Count(out.String(), long) == 2
+		for line := range strings.Lines(out.String()) {
+			if columns := utf8.RuneCountInString(line) - 1; whole != test.whole || !test.whole && columns > maxColumns {
+				t.Errorf("%s: whole is %t, %d columns: %s", name, whole, columns, line)
+			}
+		}
+		for _, part := range []string{"bravo", "chain_config", "unreachable: dial", "12"} {
+			if !strings.Contains(out.String(), part) {
+				t.Errorf("%s: no %q in %s", name, part, &out)
+			}
 		}
 	}
 }
