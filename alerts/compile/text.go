@@ -51,7 +51,7 @@ var words = map[string]string{
 		"staking ports (by default TCP 9651).",
 	// Of the check of a chain whose VM did not start.
 	"if not started": "{{ if query (printf `avax_node_chain_start_failed{%snode=%q,chain=%q} == 1` $site $labels.node $labels.check) }}",
-	"mend start": `Waiting does not help. Read the log of the chain on <node>, and search main.log for "failed to create chain". Install the VM plugin that ` +
+	"start again": `Waiting does not help. Read the log of the chain on <node>, and search main.log for "failed to create chain". Install the VM plugin that ` +
 		`this release of AvalancheGo needs, or correct the configuration of the chain. Then restart the node.`,
 
 	"else": `{{ else }}`,

@@ -46,21 +46,20 @@ func TestCheckReportsAChainThatCannotStart(t *testing.T) {
 	has(t, printed, "local: health check examplel1 fails: failed to create chain", "invalid precompile upgrades: warp cannot be activated before Durango")
 }
 
-// A new L1 whose plugin is missing on every node: the nodes do track it, and waiting does not help. It is read once, with what to do.
+// A new L1 whose plugin is missing on every node that tracks it: waiting does not help, nor does --track-subnets on another node. It is read once.
 func TestCheckOfAChainThatStartsNowhere(t *testing.T) {
 	t.Parallel()
 	apptest.Run(t, func(t *testing.T, w *apptest.World) {
-		all := []string{"bravo", "delta", "echo"}
-		w.Use(simnet.New(simnet.Options{Seed: 1}), all...)
-		for _, name := range all {
-			w.Node(name).SetChain("examplel1", simnet.Failed)
-		}
+		w.Use(simnet.New(simnet.Options{Seed: 1}), "bravo", "delta", "echo")
+		w.Node("bravo").SetChain("examplel1", simnet.Failed)
+		w.Node("echo").SetChain("examplel1", simnet.Failed)
+		w.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
 		time.Sleep(2 * time.Minute) // health checks have run again
 		printed, err := w.Check(t)
 		if err == nil {
 			t.Error("check succeeds")
 		}
-		has(t, printed, "FAILS  bravo, delta, echo: health check examplel1 fails: failed to create chain", "Waiting does not help")
+		has(t, printed, "FAILS  bravo, echo: health check examplel1 fails: failed to create chain", "Waiting does not help")
 		for _, not := range []string{"--track-subnets", "Wait, and", "AVAX_CHAINS"} {
 			if n := strings.Count(printed, "FAILS"); n != 1 || strings.Contains(printed, not) {
 				t.Errorf("%d findings, want 1 without %q\n%s", n, not, printed)
@@ -203,6 +202,8 @@ func TestCheckPrintsFindingsFirst(t *testing.T) {
 		"a full disk": {func(n *simnet.Network) { n.Node("alpha").FillDisk(6e9, 0) },
 			[]string{"FAILS  alpha: health check diskspace fails: remaining available disk space percentage (2%) is below the warning threshold of disk space " +
 				"(10%); 2 % of the disk is free, the node stops below 3 %", "       Delete old logs", "ok     all "}},
+		"two full disks": {func(n *simnet.Network) { n.Node("alpha").FillDisk(6e9, 0); n.Node("charlie").FillDisk(3e9, 0) },
+			[]string{"FAILS  alpha, charlie: health check diskspace fails: ", "       Delete old logs", "ok     all "}},
 		"the upgrade of the network": {func(n *simnet.Network) {
 			n.AnnounceUpgrade(time.Now().Add(time.Hour), "bravo", "delta", "echo", "foxtrot", "golf", "hotel")
 		},

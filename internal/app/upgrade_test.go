@@ -53,32 +53,25 @@ func TestMetricSaysWhatSafeToStopSays(t *testing.T) {
 // While a node that restarted is not back, no other node may stop. The answer names it.
 func TestNoNodeMayStopWhileAnotherIsNotBack(t *testing.T) {
 	t.Parallel()
+	restartWith := func(chain string, state simnet.ChainState) func(*simnet.Node) {
+		return func(n *simnet.Node) {
+			n.Stop()
+			time.Sleep(time.Minute)
+			n.Start()
+			n.SetChain(chain, state)
+		}
+	}
 	for name, c := range map[string]struct {
 		restart func(n *simnet.Node)
 		repair  func(n *simnet.Node)
 		missing string
 	}{
 		"never starts again": {func(n *simnet.Node) { n.Stop() }, (*simnet.Node).Start, "it does not answer"},
-		"a plugin does not start": {func(n *simnet.Node) {
-			n.Stop()
-			time.Sleep(time.Minute)
-			n.Start()
-			n.SetChain("examplel1", simnet.Failed)
-		},
+		"a plugin does not start": {restartWith("examplel1", simnet.Failed),
 			func(n *simnet.Node) { n.SetChain("examplel1", simnet.Running) }, "examplel1"},
-		"no longer tracks its L1": {func(n *simnet.Node) {
-			n.Stop()
-			time.Sleep(time.Minute)
-			n.Start()
-			n.SetChain("examplel1", simnet.Untracked)
-		},
+		"no longer tracks its L1": {restartWith("examplel1", simnet.Untracked),
 			func(n *simnet.Node) { n.SetChain("examplel1", simnet.Running) }, "it does not run examplel1"},
-		"bootstraps": {func(n *simnet.Node) {
-			n.Stop()
-			time.Sleep(time.Minute)
-			n.Start()
-			n.SetChain("C", simnet.Bootstrapping)
-		},
+		"bootstraps": {restartWith("C", simnet.Bootstrapping),
 			func(n *simnet.Node) { n.SetChain("C", simnet.Running) }, "C: bootstrapping"},
 	} {
 		t.Run(name, func(t *testing.T) {

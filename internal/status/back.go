@@ -191,7 +191,7 @@ func (p *presence) see(st *Status, n *Node, first bool) {
 	}
 	if len(p.missing(st, n)) > 0 {
 		p.completeSince = time.Time{}
-		if p.awaySince.IsZero() && n.validates && (n.bootstraps() || len(n.lacks()) > 0) {
+		if p.awaySince.IsZero() && n.validates && (n.bootstraps() || len(n.notRun()) > 0) {
 			p.awaySince, p.unseen = st.At, true
 		}
 		return

@@ -197,7 +197,7 @@ func (st *Status) findFaults() {
 	})
 }
 
-// startFailed reports whether the node tried to start the chain in vain.
+// startFailed reports whether the node could not start the chain.
 func (st *Status) startFailed(node, chain string) bool {
 	c := st.Node(node).chains[chain]
 	return c != nil && c.StartFailed.Is(1)

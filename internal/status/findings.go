@@ -94,7 +94,7 @@ func (n *Node) failing() (found []Finding) {
 		case is("bootstrapped"):
 			one.Do = wait
 		case slices.ContainsFunc(failed, is):
-			one.Do = mendStart
+			one.Do = startAgain
 		case is("futureupgrade"):
 			one.Do = "Install the release of AvalancheGo for the upgrade of the network."
 		case strings.Contains(text, notEnoughStake):

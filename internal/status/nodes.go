@@ -318,8 +318,8 @@ func (st *Status) readStates() {
 			}
 		case len(chains) > 0:
 			n.State = n.bootstrapping(chains)
-		case len(n.lacks()) > 0:
-			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.lacks()) + ", which it validates", Do: trackSubnet, about: chainBootstrapped.Family}
+		case len(n.notRun()) > 0:
+			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.notRun()) + ", which it validates", Do: trackSubnet, about: chainBootstrapped.Family}
 		case len(n.FailingChecks) > 0:
 			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
@@ -338,8 +338,8 @@ func worstFirst(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.S
 
 // What to do about states of nodes before an alert says it.
 const (
-	freeDisk  = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
-	mendStart = "Waiting does not help. Read the error, and the log of the chain on the node. Install the VM plugin that this release of AvalancheGo needs, " +
+	freeDisk   = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
+	startAgain = "Waiting does not help. Read the error, and the log of the chain on the node. Install the VM plugin that this release of AvalancheGo needs, " +
 		"or correct the configuration of the chain. Then restart the node."
 	trackSubnet  = "Start the node with --track-subnets for the subnet of the chain. If it has that flag, search main.log for \"failed to create chain\"."
 	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
@@ -369,13 +369,13 @@ func (n *Node) lacksPeers() bool {
 	return n.Peers.Is(0) && p != nil && p.Bootstrapped.Is(0)
 }
 
-// notStarted returns the chains that the node tried to start in vain.
+// notStarted returns the chains that the node could not start.
 func (n *Node) notStarted() []string {
 	return n.chainsThat(func(c *NodeChain) bool { return c.StartFailed.Is(1) })
 }
 
-// lacks returns the chains that the node validates and does not run.
-func (n *Node) lacks() []string { return n.chainsThat(func(c *NodeChain) bool { return c.Missing }) }
+// notRun returns the chains that the node validates and does not run.
+func (n *Node) notRun() []string { return n.chainsThat(func(c *NodeChain) bool { return c.Missing }) }
 
 func (n *Node) chainsThat(are func(*NodeChain) bool) (names []string) {
 	for _, c := range n.chains {
@@ -390,7 +390,7 @@ func (n *Node) chainsThat(are func(*NodeChain) bool) (names []string) {
 // unhealthy returns the state of a node whose health checks fail.
 func (n *Node) unhealthy() State {
 	if failed := n.notStarted(); len(failed) > 0 {
-		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: mendStart, about: chainBootstrapped.Family}
+		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: startAgain, about: chainBootstrapped.Family}
 	}
 	names := make([]string, len(n.FailingChecks))
 	for i, check := range n.FailingChecks {
