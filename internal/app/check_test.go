@@ -54,7 +54,7 @@ func TestCheckOfAChainThatStartsNowhere(t *testing.T) {
 		w.Node("bravo").SetChain("examplel1", simnet.Failed)
 		w.Node("echo").SetChain("examplel1", simnet.Failed)
 		w.Node("delta").SetChain("examplel1", simnet.Untracked) // validates only the primary network
-		time.Sleep(2 * time.Minute) // health checks have run again
+		time.Sleep(2 * time.Minute)                             // health checks have run again
 		printed, err := w.Check(t)
 		if err == nil {
 			t.Error("check succeeds")
