@@ -53,6 +53,7 @@ var words = map[string]string{
 	"if not started": "{{ if query (printf `avax_node_chain_start_failed{%snode=%q,chain=%q} == 1` $site $labels.node $labels.check) }}",
 	"start again": `Waiting does not help. Read the log of the chain on <node>, and search main.log for "failed to create chain". Install the VM plugin that ` +
 		`this release of AvalancheGo needs, or correct the configuration of the chain. Then restart the node.`,
+	"start with it": `Start <node> with --track-subnets for the subnet of the chain. If it has that flag, search main.log for "failed to create chain".`,
 
 	"else": `{{ else }}`,
 	"end":  `{{ end }}`,

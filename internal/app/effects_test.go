@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,31 +80,46 @@ func TestRoutersFullOfPollsAreNoProblem(t *testing.T) {
 	})
 }
 
-// A node of yours that starts without its L1 is what the page leads with, also if the L1 lacks much of its weight then: not what the others lack.
+// A node of yours that starts without its L1, or cannot start it, is one problem, of which one page is sent, also if the L1 lacks much of its weight then: waiting does not help.
 func TestAValidatorThatNoLongerRunsItsL1Leads(t *testing.T) {
 	testworld.Story(t)
-	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
-		w.weighs("examplel1", "bravo", 0.22)
-		w.wait(t, 10*time.Minute, nil)
-		w.Node("bravo").Stop()
-		w.wait(t, 20*time.Second, nil)
-		w.Node("bravo").Start()
-		w.Node("bravo").SetChain("examplel1", simnet.Untracked)
-		w.wait(t, 2*time.Minute, nil)
-		for range 12 {
-			w.wait(t, time.Minute, nil)
-			now := w.page(t, "started without it", "/")
-			_, title, action := now.headline() // the L1 leads while it pages and the node does not yet, and names the node
-			if text := title + action; !strings.Contains(text, "bravo") || !strings.Contains(text, "examplel1") || !strings.Contains(action, "track-subnets") {
-				t.Errorf("%s: %s", title, action)
-			}
-			for _, title := range now.titles() {
-				if strings.Contains(title, "of the weight of examplel1") || strings.HasPrefix(title, "examplel1: only") {
-					t.Errorf("an effect is a problem of its own: %q", title)
+	for _, it := range []struct {
+		share float64 // of the weight: with the larger one, the L1 halts
+		state simnet.ChainState
+		do    string
+	}{{0.22, simnet.Untracked, "track-subnets"}, {0.3, simnet.Untracked, "track-subnets"}, {0.24, simnet.Failed, "VM plugin"}} {
+		inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
+			w.weighs("examplel1", "bravo", it.share)
+			w.wait(t, 10*time.Minute, nil)
+			w.Node("bravo").Stop()
+			w.wait(t, 20*time.Second, nil)
+			w.Node("bravo").Start()
+			w.Node("bravo").SetChain("examplel1", it.state)
+			w.wait(t, 2*time.Minute, nil)
+			for range 24 {
+				w.wait(t, 30*time.Second, nil)
+				now := w.page(t, "started without it", "/")
+				_, title, action := now.headline()
+				if !strings.HasPrefix(title, "bravo") || !strings.Contains(title, "examplel1") || !strings.Contains(action, it.do) {
+					t.Errorf("%s: %s", title, action)
+				}
+				for _, title := range now.titles() {
+					if strings.Contains(title, "of the weight of examplel1") || strings.HasPrefix(title, "examplel1: only") {
+						t.Errorf("an effect is a problem of its own: %q", title)
+					}
 				}
 			}
-		}
-	})
+			var pages []string
+			for _, a := range w.Receiver.Alerts() {
+				if a.Labels["severity"] == "page" {
+					pages = append(pages, fmt.Sprintf("%s %s, %s", a.Labels["alertname"], a.Status, a.StartsAt.Sub(w.began)))
+				}
+			}
+			if len(pages) != 1 || !strings.HasPrefix(pages[0], "AvaxChainNotBootstrapped firing") {
+				t.Errorf("pages: %q", pages)
+			}
+		})
+	}
 }
 
 // What nodes that go down together cause is no problem of its own, also while they come back.

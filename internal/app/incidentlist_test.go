@@ -492,6 +492,18 @@ var l1Incidents = []incident{
 		},
 		warns: []string{"AvaxFeeConfigChanged"}, within: 15 * time.Minute, heals: 2 * time.Hour,
 	},
+	{
+		what: "a validator of an L1 restarts without the L1",
+		begin: func(w *world) {
+			w.Node("bravo").Stop()
+			time.AfterFunc(30*time.Second, func() {
+				w.Node("bravo").Start()
+				w.Node("bravo").SetChain("examplel1", simnet.Untracked)
+			})
+		},
+		end:   func(w *world) { w.Node("bravo").SetChain("examplel1", simnet.Running) },
+		pages: []string{"AvaxChainNotBootstrapped"}, within: 5*time.Minute + slack, notified: 1, says: "bravo: chain examplel1 not bootstrapped",
+	},
 }
 
 // old are the validators of examplepoa.

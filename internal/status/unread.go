@@ -185,9 +185,10 @@ func (st *Status) reconnect(l *L1) (do string) {
 	return cmp.Or(strings.TrimSuffix(do, " "), "Find out which validators are inactive or not connected.")
 }
 
-// missesOwn reports whether an L1 has enough weight with the validators whose nodes of yours do not answer, or have just come back: its samples may be older.
+// missesOwn reports whether an L1 has enough weight with the validators whose nodes of yours do not answer, do not run its chain, or have just come back: its
+// samples may be older.
 func (st *Status) missesOwn(l *L1) bool {
-	away := st.weightOf(l, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
+	away := st.weightOf(l, func(n *Node) bool { return n.Down() || st.isJustBack(n) || slices.Contains(n.notRun(), l.Chain) })
 	return l.ConnectedWeight.Known && away > 0 && !(l.Inactive.V > 0) && l.ConnectedWeight.V+away >= staking.Quorum*l.Weight.V-1e-9
 }
 
