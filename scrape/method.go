@@ -27,6 +27,7 @@ type Method struct {
 	Member       string   // the answer is an object, and only this member of it is decoded; empty for the whole answer
 	AnswerStatus int      // a status other than 2xx that may carry an answer
 	MayBeEmpty   bool     // an answer without a body is valid
+	State        string   // an error with this text is a state of the upstream, see MaxAge; empty if there is none
 	MaxBody      int64    // maximum size of an answer in bytes, after decompression; 0: 1 MiB
 	Units        int      // cost of a request in compute units of the Data service; each page of a list is a request
 	MaxPageSize  int      // maximum number of items per page; 0 for a method without pages

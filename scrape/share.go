@@ -2,7 +2,9 @@ package scrape
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,7 +16,8 @@ type maxAgeKey struct{}
 // MaxAge, every call is sent.
 //
 // A shared answer is the decoded value itself. Several callers use it at once, so they must not change it. An error is only
-// shared by callers that wait for the same call. A call that changes something never shares.
+// shared by callers that wait for the same call, except that a chain bootstraps, that a path does not exist, or what Method.State says: this is a
+// state of the upstream, like an answer, and shared for up to half a minute. A call that changes something never shares.
 func MaxAge(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, maxAgeKey{}, d)
 }
@@ -149,6 +152,19 @@ type answers struct {
 
 func newAnswers() answers { return answers{byKey: map[shareKey]*shared{}, pruneAt: firstPrune} }
 
+// isState reports whether an error is a state of the upstream that several calls in a row find: a node does not run a chain, or bootstraps it.
+func (m *Method) isState(err error) bool {
+	switch OutcomeOf(err) {
+	case Bootstrapping, NotFound:
+		return true
+	}
+	refusal, is := errors.AsType[*RPCError](err)
+	return is && m.State != "" && strings.Contains(refusal.Message, m.State)
+}
+
+// stateFor is how long such an error is shared: a dozen jobs ask a node about each chain, also about one that it does not run.
+const stateFor = 30 * time.Second
+
 // Limits of the stored answers of one upstream.
 const (
 	firstPrune = 32
@@ -187,7 +203,7 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send fu
 	if s := a.byKey[q]; s != nil {
 		select {
 		case <-s.done:
-			if time.Since(s.requested) <= d {
+			if age := time.Since(s.requested); age <= d && (s.err == nil || age <= stateFor) {
 				s.keep = max(s.keep, d)
 				return s
 			}
@@ -207,7 +223,7 @@ func (a *answers) join(ctx context.Context, q shareKey, d time.Duration, send fu
 		defer a.mu.Unlock()
 		s.value, s.err = value, err
 		s.cancel = nil // cancel refers to the caller's context: release it
-		if err != nil || len(a.byKey) > maxAnswers {
+		if err != nil && !q.method.isState(err) || len(a.byKey) > maxAnswers {
 			a.forget(q, s)
 		}
 		close(s.done)

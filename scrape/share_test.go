@@ -212,6 +212,47 @@ func TestErrorsAreNotCached(t *testing.T) {
 	})
 }
 
+// It is a state of the node, and each collector of the chain asks. ForgetAnswers ends it, as when the node says that it has bootstrapped the chain.
+func TestThatANodeDoesNotRunAChainIsSharedForHalfAMinute(t *testing.T) {
+	for text, refusal := range map[string]struct {
+		status  int
+		outcome scrape.Outcome
+	}{
+		"API call rejected because chain is not done bootstrapping": {503, scrape.Bootstrapping},
+		"404 page not found": {404, scrape.NotFound},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(*http.Request) (*http.Response, error) {
+				asked++
+				return respond(refusal.status, text), nil
+			})})
+			for _, step := range []struct {
+				sleep, maxAge time.Duration
+				forget        bool
+				want          int
+			}{
+				{maxAge: time.Hour, want: 1},
+				{sleep: 10 * time.Second, maxAge: 15 * time.Second, want: 1},
+				{sleep: 10 * time.Second, maxAge: 15 * time.Second, want: 2},
+				{sleep: 30 * time.Second, maxAge: time.Hour, want: 2},
+				{sleep: time.Second, maxAge: time.Hour, want: 3},
+				{maxAge: 0, want: 4},
+				{forget: true, maxAge: time.Hour, want: 5},
+			} {
+				time.Sleep(step.sleep)
+				if step.forget {
+					u.ForgetAnswers()
+				}
+				_, err := callHeight(scrape.MaxAge(t.Context(), step.maxAge), u, nil)
+				if scrape.OutcomeOf(err) != refusal.outcome || asked != step.want {
+					t.Errorf("%s: %+v: %d requests, %v", text, step, asked, err)
+				}
+			}
+		})
+	}
+}
+
 func TestSharedErrorReachesEveryWaitingCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := open(t, scrape.Options{URL: "http://node", Transport: transport(func(r *http.Request) (*http.Response, error) {

@@ -15,8 +15,9 @@ import (
 
 // The maximum number of calls per minute to a node that tracks one L1. Lower numbers are an improvement.
 const (
-	maxCalls     = 26 // while all nodes answer
-	maxCallsDown = 26 // while another node is down
+	maxCalls     = 25 // while all nodes answer
+	maxCallsDown = 25 // while another node is down
+	maxUntracked = 27 // to a node that does not run a monitored chain
 	maxFullSets  = 1  // requests for the whole validator set, for the primary network and the L1 each
 )
 
@@ -65,5 +66,21 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 			t.Errorf("%.1f whole validator sets per minute, %.1f while the other node is down: want at most %v", fullSets, fullSetsDown, maxFullSets)
 		}
 		testworld.Measured(t, "../../docs/fleets.md", "calls", text)
+	})
+}
+
+// Each collector of the chain asks it.
+func TestCallsToANodeThatDoesNotRunAChainAreLimited(t *testing.T) {
+	t.Parallel()
+	apptest.Run(t, func(t *testing.T, w *apptest.World) {
+		w.Env["NODES"] = apptest.URLs("alpha", "bravo", "delta") // delta does not track the L1
+		w.Start(t)
+		time.Sleep(10 * time.Minute)
+		w.Network.ResetCalls()
+		const minutes = 20
+		time.Sleep(minutes * time.Minute)
+		if calls := float64(w.CallsTo("delta")) / minutes; calls > maxUntracked {
+			t.Errorf("%.1f calls per minute, want at most %d", calls, maxUntracked)
+		}
 	})
 }

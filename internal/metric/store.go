@@ -97,7 +97,7 @@ func (s *Store) expire(t time.Time) {
 		j.expired, j.served = true, nil
 		j.about = aboutJob(&j)
 		s.jobs[k] = &j
-		s.replace(&k, old.served, nil)
+		s.replace(&j.Last.Key, old.served, nil) // &k would allocate a key for each job of each page
 		s.replace(&j.Last.Key, old.about, j.about)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -172,4 +173,16 @@ func TestFactsAndTablesExpireWithTheirRun(t *testing.T) {
 			t.Errorf("after they expired: %v", left)
 		}
 	})
+}
+
+// Each page looks for them, among the 20,000 jobs of a thousand nodes.
+func TestLookingForExpiredSamplesAllocatesNothingPerJob(t *testing.T) {
+	s := metric.NewStore()
+	for n := range 100 {
+		s.Put(run(metric.Key{Collector: "test", Target: metric.Target{Node: strconv.Itoa(n)}}, 1))
+	}
+	found := make(chan prometheus.Metric, 1)
+	if allocated := testing.AllocsPerRun(100, func() { s.Collect(found); <-found }); allocated >= 100 {
+		t.Errorf("%v allocations", allocated)
+	}
 }

@@ -46,7 +46,7 @@ func ReachedBy[T any](ctx context.Context, p *Pool, _ Basis, compare func(a, b T
 	asked := min(askedFirst, len(healthy))
 	votes := ballot[T]{same: func(a, b T) bool { return compare(a, b) == 0 }}
 	votes.ask(ctx, healthy[:asked], call)
-	if rest := healthy[asked:min(len(healthy), askedAtMost)]; !votes.unanimous() && len(rest) > 0 {
+	if rest := healthy[asked:]; !votes.unanimous() && len(rest) > 0 {
 		votes.ask(ctx, rest, call)
 	}
 	if len(votes.from) == 0 {
@@ -80,7 +80,7 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) 
 	asked := min(askedFirst, len(healthy))
 	votes := ballot[T]{same: same}
 	votes.ask(ctx, healthy[:asked], call)
-	rest := healthy[asked:min(len(healthy), askedAtMost)]
+	rest := healthy[asked:]
 	if len(votes.from) > 0 && len(votes.from) < min(askedFirst, len(healthy)/2+1) && len(rest) > 0 {
 		votes.ask(ctx, rest, call)
 		rest = nil
@@ -109,9 +109,17 @@ func Agreeing[T any](ctx context.Context, p *Pool, fact Fact, same func(a, b T) 
 	return group, nil
 }
 
-// answering returns the nodes that are healthy and answer.
-func answering(all []*Node) []*Node {
-	return slices.DeleteFunc(slices.Clone(all), func(n *Node) bool { return !n.Healthy() || n.unreachable(0) })
+// answering returns the first nodes that are healthy and answer, up to askedAtMost.
+func answering(all []*Node) (healthy []*Node) {
+	for _, n := range all {
+		if n.Healthy() && !n.unreachable(0) {
+			healthy = append(healthy, n)
+		}
+		if len(healthy) == askedAtMost {
+			break
+		}
+	}
+	return healthy
 }
 
 // without returns the nodes that are not among others.

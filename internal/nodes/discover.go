@@ -282,7 +282,7 @@ func (p *Pool) listed(ctx context.Context) ([]node.Blockchain, error) {
 	if len(healthy) > 1 {
 		asked := min(askedFirst, len(healthy))
 		if votes.ask(ctx, healthy[:asked], call); len(votes.from) > 0 && !votes.unanimous() {
-			votes.ask(ctx, slices.Concat(healthy[asked:min(len(healthy), askedAtMost)], observers), call)
+			votes.ask(ctx, slices.Concat(healthy[asked:], observers), call)
 		}
 	}
 	if len(votes.from) == 0 {

@@ -651,3 +651,12 @@ func TestChainsAreSharedAmongNodes(t *testing.T) {
 		})
 	}
 }
+
+// Each of a thousand nodes asks for them several times a minute.
+func TestNodesOfTheNetworkAreNotCopied(t *testing.T) {
+	inPool(t, []string{"alpha", "bravo", "charlie*"}, func(t *testing.T, _ network, p *nodes.Pool) {
+		if allocated := testing.AllocsPerRun(100, func() { p.OfNetwork() }); allocated != 0 {
+			t.Errorf("%v allocations", allocated)
+		}
+	})
+}

@@ -56,12 +56,16 @@ func (p *Pool) Nodes() []*Node { return p.nodes.Load().nodes }
 // Observers returns the configured observers. The caller must not change the list.
 func (p *Pool) Observers() []*Node { return p.nodes.Load().observers }
 
-// OfNetwork returns the nodes and the observers that are not known to belong to another network. Each checks the network before it calls them.
+// OfNetwork returns the nodes and the observers that are not known to belong to another network. Each checks the network before it calls them. The caller
+// must not change the lists.
 func (p *Pool) OfNetwork() (own, observers []*Node) {
 	return ofNetwork(p.Nodes()), ofNetwork(p.Observers())
 }
 
 func ofNetwork(all []*Node) []*Node {
+	if !slices.ContainsFunc(all, (*Node).OtherNetwork) {
+		return all // no copy of a thousand, for each of a thousand
+	}
 	return slices.DeleteFunc(slices.Clone(all), (*Node).OtherNetwork)
 }
 

@@ -74,19 +74,23 @@ func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
 // not true of that one: a node that claims the ID of another decides nothing about it.
 func IDsOf(all []*Node, is func(*Node) bool) map[string]bool {
 	ids := map[string]bool{}
-	var others []*Node
+	var those []*Node // usually none: every run of l1_views asks
 	for _, n := range all {
-		if !is(n) {
-			others = append(others, n)
-		} else if id := n.KnownID(); id != "" {
-			ids[id] = true
+		if is(n) {
+			those = append(those, n)
+			ids[n.KnownID()] = true
 		}
 	}
+	delete(ids, "")
 	if len(ids) == 0 {
-		return ids // this is the usual case, and must be fast: every run of l1_views asks
+		return ids
 	}
-	for _, n := range others {
-		delete(ids, n.KnownID())
+	for _, n := range all {
+		if len(those) > 0 && n == those[0] {
+			those = those[1:]
+		} else {
+			delete(ids, n.KnownID())
+		}
 	}
 	return ids
 }

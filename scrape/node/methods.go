@@ -68,10 +68,11 @@ var (
 	getNodeVersion  = declare[Version](scrape.Method{Name: "info.getNodeVersion", Path: infoPath})
 	_               = declare[TxFee](scrape.Method{Name: "info.getTxFee", Path: infoPath, Deprecated: "since 1.12.2"})
 	_               = declare[map[string][]string](scrape.Method{Name: "info.getVMs", Member: "vms", Path: infoPath})
-	isBootstrapped  = declare[bool](scrape.Method{Name: "info.isBootstrapped", Member: "isBootstrapped", Path: infoPath, Params: []string{"chain"}})
-	getPeers        = declare[Peers](scrape.Method{Name: "info.peers", Path: infoPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
-	getUpgrades     = declare[Upgrades](scrape.Method{Name: "info.upgrades", Path: infoPath})
-	getUptime       = declare[Uptime](scrape.Method{Name: "info.uptime", Path: infoPath, Params: []string{"subnetID?"}})
+	isBootstrapped  = declare[bool](scrape.Method{Name: "info.isBootstrapped", Member: "isBootstrapped", Path: infoPath, Params: []string{"chain"},
+		State: noChain})
+	getPeers    = declare[Peers](scrape.Method{Name: "info.peers", Path: infoPath, Params: []string{"nodeIDs?"}, MaxBody: largeList})
+	getUpgrades = declare[Upgrades](scrape.Method{Name: "info.upgrades", Path: infoPath})
+	getUptime   = declare[Uptime](scrape.Method{Name: "info.uptime", Path: infoPath, Params: []string{"subnetID?"}})
 
 	_                   = declare[avmBalances](scrape.Method{Name: "avm.getAllBalances", Path: avmPath, Params: []string{"address"}, Deprecated: "since 1.9.12"})
 	getAssetDescription = declare[Asset](scrape.Method{Name: "avm.getAssetDescription", Path: avmPath, Params: []string{"assetID"}})

@@ -106,8 +106,11 @@ func IsNotServed(err error) bool {
 // IsNoSuchChain reports whether an error of info.isBootstrapped or info.getBlockchainID means that the node does not run the
 // chain. Possible causes: the name is wrong, the chain is not tracked or not created yet, or its VM failed.
 func IsNoSuchChain(err error) bool {
-	return refused(err, "there is no chain with alias/ID") || refused(err, "there is no ID with alias")
+	return refused(err, noChain) || refused(err, "there is no ID with alias")
 }
+
+// noChain is in the error of info.isBootstrapped about a chain that the node does not run.
+const noChain = "there is no chain with alias/ID"
 
 // refused reports whether the node's error message contains this text. The error code is not enough, because a node uses one
 // code for almost every error.
