@@ -219,11 +219,16 @@ type ran struct {
 	errs    map[string]error
 }
 
-func (m *mutator) run(t *testing.T, ups *collector.Upstreams, method string) ran {
+// run runs the jobs of the collectors that call a method, after what other collectors call all the time: the node answers, and if the method is removed,
+// only this one is.
+func (m *mutator) run(t *testing.T, ups *collector.Upstreams, method string, removed bool) ran {
 	r := ran{map[string]map[string]string{}, map[string]error{}}
-	for _, n := range slices.Concat(ups.Nodes(), ups.Observers()) { // what other collectors call all the time
+	for _, n := range slices.Concat(ups.Nodes(), ups.Observers()) {
 		_, _, _ = n.Probe(t.Context())
 		_, _ = n.PlatformTimestamp(t.Context())
+		if !removed {
+			continue
+		}
 		_, _ = n.AVMHeight(t.Context(), "X")
 		_, _ = n.AVMTxFee(t.Context(), "X")
 		for _, c := range ups.Chains() {
@@ -321,118 +326,154 @@ func moving(series string) bool {
 	return false
 }
 
+// mutatedCounts are the results by group of mutations.
+type mutatedCounts struct {
+	sync.Mutex
+	results map[string]map[string]int
+	cases   map[string]int
+}
+
 // An upstream that removes a method, or removes or changes a field, makes no collector panic, report a false sample or end in silence. Each collector
 // either still works, or fails. The cases come from the methods that collectors call, and from the fields of their answers.
 func TestMutatedUpstreamsAreNoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &mutator{network: goldenNetwork(), fields: map[string]map[string][]string{}, jobs: map[*collector.Upstreams]map[string][]collector.Job{}}
-		var methods []string
-		for _, spec := range collectors.All() {
-			if mutates(spec) {
-				methods = append(methods, spec.Calls...)
-			}
+	t.Parallel()
+	var methods []string
+	for _, spec := range collectors.All() {
+		if mutates(spec) {
+			methods = append(methods, spec.Calls...)
 		}
-		slices.Sort(methods)
-		methods = slices.DeleteFunc(slices.Compact(methods), func(name string) bool { return strings.HasPrefix(name, "GET /v1/") })
-		for _, method := range methods {
-			m.run(t, m.ups(t), method)
-		}
-		everywhere := []string{"alpha", "bravo", "foxtrot", "observer"}
-		var cases []mutation
-		for _, method := range methods {
-			for _, on := range [][]string{{"alpha"}, everywhere, {"observer"}} {
-				for _, kind := range slices.Sorted(maps.Keys(removals)) {
-					cases = append(cases, mutation{method, kind, nil, on, false})
-				}
-			}
-			for _, path := range slices.Sorted(maps.Keys(m.fields[method])) {
-				for _, on := range [][]string{{"alpha"}, everywhere} {
-					for _, kind := range fieldChanges {
-						cases = append(cases, mutation{method, kind, m.fields[method][path], on, false}, mutation{method, kind, m.fields[method][path], on, true})
-					}
-				}
-			}
-		}
-		const maxAge = 2 * 24 * time.Hour // of the network: later, stakes end
-		created := time.Now()
-		var before struct { // clients that had right answers of a method
-			method string
-			ups    *collector.Upstreams
-		}
-		counts := map[string]map[string]int{}
-		ranCases := map[string]int{}
-		for i, mut := range cases {
-			if !*allMutations && i%10 != 0 {
-				continue
-			}
-			m.now = &mutation{}
-			if since := time.Since(created); since > maxAge {
-				m.network, created, before.method = goldenNetwork(), time.Now(), ""
-			}
-			longAgo := nodes.StaticAge + time.Minute
-			if mut.path == nil { // a refused call is not sent for an hour
-				longAgo += time.Hour
-			}
-			ups := m.ups(t)
-			if !mut.first { // clients that had right answers before, the last one an hour after they had wrong ones
-				if before.method != mut.method {
-					before.method, before.ups, m.kept = mut.method, ups, ups
-					m.run(t, ups, mut.method)
-					time.Sleep(longAgo)
-					m.run(t, ups, mut.method)
-				}
-				ups = before.ups
-				time.Sleep(longAgo)
-				m.run(t, ups, mut.method)
-				time.Sleep(longAgo)
-			}
-			m.now = &mut
-			got := m.run(t, ups, mut.method)
-			if mut.method == healthCall { // a node runs its checks half a minute after it has bootstrapped a chain
-				time.Sleep(time.Minute)
-				got = m.run(t, ups, mut.method)
-			}
-			if mut.path == nil {
-				for range 2 { // a 403 or 404 may concern the whole node: only a second one shows that it does not
-					time.Sleep(2 * time.Minute)
-					got = m.run(t, ups, mut.method)
-				}
-			}
-			m.now = &mutation{}
-			want := m.run(t, m.ups(t), mut.method)
-			group := "a method is not offered"
-			if mut.path != nil {
-				group = "a field is " + mut.kind
-				if mut.kind == "other type" || mut.kind == "negative" || mut.kind == "beyond 2^53" {
-					group = "a field is " + map[string]string{"other type": "of another type", "negative": "negative", "beyond 2^53": "beyond 2^53"}[mut.kind]
-				}
-			}
-			ranCases[group]++
-			if counts[group] == nil {
-				counts[group] = map[string]int{}
-			}
-			told := slices.ContainsFunc(slices.Collect(maps.Values(got.errs)), func(err error) bool { return err != nil && !errors.Is(err, metric.ErrNotOffered) })
-			for job, reference := range want.samples {
-				result, example := mut.judge(got.errs[job], got.samples[job], reference)
-				if (result == ended || result == absent) && told { // such as a comparison of nodes, without the node that another collector reports
-					result = works
-				}
-				counts[group][result]++
-				if result == absent {
-					t.Logf("ABSENT %s: %s: %s", mut, job, example)
-				}
-				if result == ended || result == false_ {
-					t.Errorf("%s: %s: %s: %s", mut, job, result, example)
-				}
-			}
-		}
-		text := "| mutation | cases | the collector works | it fails | optional field absent | false sample | ends in silence |\n|---|---|---|---|---|---|---|\n"
-		for _, group := range slices.Sorted(maps.Keys(counts)) {
-			c := counts[group]
-			text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", group, ranCases[group], c[works], c[fails], c[absent], c[false_], c[ended])
-		}
-		if *allMutations {
-			testworld.Measured(t, "../docs/reliability.md", "upstreams", "\n"+text+"\n")
+	}
+	slices.Sort(methods)
+	methods = slices.DeleteFunc(slices.Compact(methods), func(name string) bool { return strings.HasPrefix(name, "GET /v1/") })
+	c := &mutatedCounts{results: map[string]map[string]int{}, cases: map[string]int{}}
+	t.Run("methods", func(t *testing.T) {
+		for part := range slices.Chunk(methods, 8) { // beside each other
+			t.Run(part[0], func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { mutated(t, part, c) })
+			})
 		}
 	})
+	text := "| mutation | cases | the collector works | it fails | optional field absent | false sample | ends in silence |\n|---|---|---|---|---|---|---|\n"
+	for _, group := range slices.Sorted(maps.Keys(c.results)) {
+		r := c.results[group]
+		text += fmt.Sprintf("| %s | %d | %d | %d | %d | %d | %d |\n", group, c.cases[group], r[works], r[fails], r[absent], r[false_], r[ended])
+	}
+	if *allMutations {
+		testworld.Measured(t, "../docs/reliability.md", "upstreams", "\n"+text+"\n")
+	}
+}
+
+// mutated makes the mutations of some methods in turn.
+func mutated(t *testing.T, methods []string, counts *mutatedCounts) {
+	t.Helper()
+	m := &mutator{network: goldenNetwork(), fields: map[string]map[string][]string{}, jobs: map[*collector.Upstreams]map[string][]collector.Job{}}
+	for _, method := range methods {
+		m.run(t, m.ups(t), method, true)
+	}
+	var cases []mutation
+	everywhere := []string{"alpha", "bravo", "foxtrot", "observer"}
+	for _, method := range methods {
+		for _, on := range [][]string{{"alpha"}, everywhere, {"observer"}} {
+			for _, kind := range slices.Sorted(maps.Keys(removals)) {
+				cases = append(cases, mutation{method: method, kind: kind, nodes: on})
+			}
+		}
+		for _, path := range slices.Sorted(maps.Keys(m.fields[method])) {
+			for _, on := range [][]string{{"alpha"}, everywhere} {
+				for _, kind := range fieldChanges {
+					cases = append(cases, mutation{method: method, kind: kind, path: m.fields[method][path], nodes: on})
+				}
+			}
+		}
+	}
+	const maxAge = 2 * 24 * time.Hour // of the network: later, stakes end
+	created := time.Now()
+	var before struct { // clients that had right answers of a method, the last one an hour after they had wrong ones
+		method string
+		ups    *collector.Upstreams
+	}
+	for i, mut := range cases {
+		if !*allMutations && i%10 != 0 {
+			continue
+		}
+		m.now = &mutation{}
+		if since := time.Since(created); since > maxAge {
+			m.network, created, before.method = goldenNetwork(), time.Now(), ""
+		}
+		longAgo := nodes.StaticAge + time.Minute
+		if mut.path == nil { // a refused call is not sent for an hour
+			longAgo += time.Hour
+		}
+		if before.method != mut.method {
+			before.method, before.ups = mut.method, m.ups(t)
+			m.kept = before.ups
+			m.run(t, before.ups, mut.method, mut.path == nil)
+			time.Sleep(longAgo)
+			m.run(t, before.ups, mut.method, mut.path == nil)
+		}
+		time.Sleep(longAgo)
+		m.run(t, before.ups, mut.method, mut.path == nil)
+		time.Sleep(longAgo)
+		m.now = &mut
+		asked := []*collector.Upstreams{before.ups}
+		if mut.path != nil { // clients that never had right answers
+			asked = append(asked, m.ups(t))
+		}
+		got := make([]ran, len(asked))
+		ask := func() {
+			for i, ups := range asked {
+				got[i] = m.run(t, ups, mut.method, mut.path == nil)
+			}
+		}
+		ask()
+		if mut.method == healthCall { // a node runs its checks half a minute after it has bootstrapped a chain
+			time.Sleep(time.Minute)
+			ask()
+		}
+		if mut.path == nil {
+			for range 2 { // a 403 or 404 may concern the whole node: only a second one shows that it does not
+				time.Sleep(2 * time.Minute)
+				ask()
+			}
+		}
+		m.now = &mutation{}
+		want := m.run(t, m.ups(t), mut.method, mut.path == nil)
+		for i := range got {
+			mut.first = i > 0
+			counts.add(t, mut, got[i], want)
+		}
+	}
+}
+
+// add judges what all jobs made of a mutation.
+func (c *mutatedCounts) add(t *testing.T, mut mutation, got, want ran) {
+	t.Helper()
+	group := "a method is not offered"
+	if mut.path != nil {
+		group = "a field is " + mut.kind
+		if mut.kind == "other type" || mut.kind == "negative" || mut.kind == "beyond 2^53" {
+			group = "a field is " + map[string]string{"other type": "of another type", "negative": "negative", "beyond 2^53": "beyond 2^53"}[mut.kind]
+		}
+	}
+	c.Lock()
+	defer c.Unlock()
+	c.cases[group]++
+	if c.results[group] == nil {
+		c.results[group] = map[string]int{}
+	}
+	told := slices.ContainsFunc(slices.Collect(maps.Values(got.errs)), func(err error) bool { return err != nil && !errors.Is(err, metric.ErrNotOffered) })
+	for job, reference := range want.samples {
+		result, example := mut.judge(got.errs[job], got.samples[job], reference)
+		if (result == ended || result == absent) && told { // such as a comparison of nodes, without the node that another collector reports
+			result = works
+		}
+		c.results[group][result]++
+		if result == absent {
+			t.Logf("ABSENT %s: %s: %s", mut, job, example)
+		}
+		if result == ended || result == false_ {
+			t.Errorf("%s: %s: %s: %s", mut, job, result, example)
+		}
+	}
 }

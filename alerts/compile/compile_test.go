@@ -97,7 +97,7 @@ func TestLabelsOfTheOperator(t *testing.T) {
 	if r.Expr != want {
 		t.Errorf("%s, want\n%s", r.Expr, want)
 	}
-	if !strings.Contains(r.Labels["team"], "$labels.team") || !strings.Contains(r.Annotations["impact"], "^(owner|team|__name__|") {
+	if !strings.Contains(r.Labels["team"], "$labels.team") || !strings.Contains(r.Annotations["impact"], `(eq $k "owner" "team" "__name__" `) {
 		t.Errorf("labels %v, impact %s", r.Labels, r.Annotations["impact"])
 	}
 }

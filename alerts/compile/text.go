@@ -78,9 +78,9 @@ var notSite = []string{
 	"__name__", "alertgroup", "alertname", "cause", "chain", "check", "node", "noticed", "objective", "reason", "scope", "severity", "stage", "within",
 }
 
-// site sets $site to the matchers of the labels that distinguish sites.
+// site sets $site to the matchers of the labels that distinguish sites. A template compiles a regular expression for each label again: eq does not.
 func site(except []string) string {
-	return `{{ $site := "" }}{{ range $k, $v := $labels }}{{ if not (match "^(` + strings.Join(except, "|") + `)$" $k) }}` +
+	return `{{ $site := "" }}{{ range $k, $v := $labels }}{{ if not (eq $k "` + strings.Join(except, `" "`) + `") }}` +
 		`{{ $site = printf "%s%s=%q," $site $k $v }}{{ end }}{{ end }}`
 }
 
