@@ -43,11 +43,11 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (five minutes)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (four minutes)
 	go test -skip='$(stories)' $(short) ./...
 
 .PHONY: stories
-stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (four minutes)
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (three minutes)
 	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
@@ -83,11 +83,11 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 
 # What the targets above run whole is not run again.
 .PHONY: rules-full
-rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (six minutes)
+rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (five minutes)
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|CasesOfTheRules|TestAlertsHaveTheLabels|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (thirteen minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (seven minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
@@ -187,7 +187,7 @@ FUZZTIME = 10s
 
 .PHONY: mutations
 mutations: export GOGC = 400
-mutations: ## Remove each method and each field of the nodes in turn, without and with the rules, and write the counts into docs/reliability.md (ten minutes)
+mutations: ## Remove each method and each field of the nodes in turn, without and with the rules, and write the counts into docs/reliability.md (four minutes)
 	go test -count=1 -timeout 60m -run MutatedUpstreams ./collectors ./internal/app -mutations -update
 
 .PHONY: fuzz

@@ -52,6 +52,7 @@ func ThanosReceive(t testing.TB) (p *Program, writeURL, endpoint string) {
 		return []string{
 			"receive",
 			"--tsdb.path=" + data,
+			"--tsdb.out-of-order.time-window=2h",
 			`--label=receive="0"`, // it needs a label
 			"--remote-write.address=" + write,
 			"--http-address=" + address,
