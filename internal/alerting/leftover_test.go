@@ -19,8 +19,8 @@ groups:
     rules:
       - {record: node:down, expr: up_node == 0}
       - {record: node:down_now, expr: max without (instance) (node:down)}
-      - {record: latch:on, labels: {of: a}, expr: 'latch:on{of="a"} or seed == 1'}
-      - {record: latch:on, labels: {of: b}, expr: 'latch:on{of="b"} or seed == 1'}
+      - {record: latch:on, labels: {of: a}, expr: 'latch:on{of="a"} or ignoring (of) seed == 1'}
+      - {record: latch:on, labels: {of: b}, expr: 'latch:on{of="b"} or ignoring (of) seed == 1'}
       - {alert: Down, expr: 'node:down_now == 0', for: 10m}
 `
 	const removed = `
