@@ -32,7 +32,7 @@ groups:
 			w := newWorld(t, rules+removed)
 			w.show(`up_node{node="a"} 0`, "seed 1", "seen 1")
 			a, stop := w.start()
-			time.Sleep(2 * time.Minute)
+			time.Sleep(2*time.Minute + time.Second) // no scrape is at the moment of the stop
 			w.show(`up_node{node="a"} 1`, "seed 0")
 			instance := "here:9865"
 			if paused {
