@@ -74,21 +74,17 @@ func (p *Pool) Unreachable(maxAge time.Duration) Unreachable {
 // not true of that one: a node that claims the ID of another decides nothing about it.
 func IDsOf(all []*Node, is func(*Node) bool) map[string]bool {
 	ids := map[string]bool{}
-	var those []*Node // usually none: every run of l1_views asks
 	for _, n := range all {
 		if is(n) {
-			those = append(those, n)
 			ids[n.KnownID()] = true
 		}
 	}
 	delete(ids, "")
 	if len(ids) == 0 {
-		return ids
+		return ids // this is the usual case, and must be fast: every run of l1_views asks
 	}
 	for _, n := range all {
-		if len(those) > 0 && n == those[0] {
-			those = those[1:]
-		} else {
+		if !is(n) {
 			delete(ids, n.KnownID())
 		}
 	}
