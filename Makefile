@@ -24,8 +24,11 @@ test-full incidents: export TEST_PHASES ?= any
 
 # As in internal/tools/build: what it has compiled is not compiled again.
 test test-times stories: export CGO_ENABLED = 0
-# Three packages and four tests of each at once, whatever the number of cores: many wait for processes.
-short = -short -shuffle=on -timeout=30m -p=3 -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS)
+# Three packages and four tests of each at once, whatever the number of cores: many wait for processes. Vet has a target of its own.
+short = -short -vet=off -shuffle=on -timeout=30m -p=3 -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS)
+
+# What waits longest begins first.
+all = ./internal/e2e ./internal/app ./...
 
 # The tests that testworld.Story marks: each takes six seconds of CPU and more.
 stories = ^($(shell awk -F '[^A-Za-z0-9_]' '/^func Test/ {name = $$2} /testworld.Story/ {print name}' alerts/*_test.go internal/app/*_test.go | paste -sd '|'))$$
@@ -44,7 +47,7 @@ build: ## Build bin/avax-exporter, static
 
 .PHONY: test
 test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (four minutes)
-	go test -skip='$(stories)' $(short) ./...
+	go test -skip='$(stories)' $(short) $(all)
 
 .PHONY: stories
 stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (three minutes)
@@ -54,7 +57,7 @@ report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
 
 .PHONY: test-times
 test-times: build tools .tools/bin/gotestsum ## Run the same tests and list the slowest ten
-	@$(report) -- -skip='$(stories)' $(short) ./...
+	@$(report) -- -skip='$(stories)' $(short) $(all)
 	@.tools/bin/gotestsum tool slowest --num=10 --jsonfile=.tools/test.json
 
 # These have targets of their own: check-rules, watching, incidents, sharded, fleet.
@@ -223,16 +226,16 @@ deploy-tools: .tools/bin/helm .tools/bin/manifests .tools/bin/compose .tools/bin
 .tools/bin/prometheus-3: internal/tools/prometheus/go.mod
 	@mkdir -p .tools/bin
 	@echo "tools: building prometheus 3 (a few minutes)"
-	@cd internal/tools/prometheus && CGO_ENABLED=0 go build -tags remove_all_sd -ldflags '-s -w' -o ../../../.tools/bin/prometheus-3 github.com/prometheus/prometheus/cmd/prometheus
+	@cd internal/tools/prometheus && CGO_ENABLED=0 go build -trimpath -tags remove_all_sd -ldflags '-s -w' -o ../../../.tools/bin/prometheus-3 github.com/prometheus/prometheus/cmd/prometheus
 
 .tools/bin/victoria-metrics: internal/tools/fetch
 	@internal/tools/fetch victoria-metrics
 
-# A tool with a go.mod of its own is built from it.
+# A tool with a go.mod of its own is built from it. What Alertmanager shares with the exporter has the same versions there, and is compiled once.
 .tools/bin/%: internal/tools/%/go.mod
 	@mkdir -p .tools/bin
 	@echo "tools: building $*"
-	@cd internal/tools/$* && CGO_ENABLED=0 go build -ldflags '-s -w' -o ../../../.tools/bin/ $$(grep -q '^tool ' go.mod && echo tool || echo .)
+	@cd internal/tools/$* && CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o ../../../.tools/bin/ $$(grep -q '^tool ' go.mod && echo tool || echo .)
 
 # Thanos casts labels between two types, which have the same layout only with this tag.
 .tools/bin/thanos: export GOFLAGS += -tags=slicelabels

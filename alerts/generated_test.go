@@ -45,7 +45,7 @@ func TestGeneratedSituations(t *testing.T) {
 	} {
 		seeds := uint64(25)
 		if testing.Short() {
-			seeds = 3
+			seeds = 2
 		}
 		for seed := range seeds {
 			t.Run(fmt.Sprintf("%s %d", kind, seed), func(t *testing.T) {

@@ -30,7 +30,7 @@ func TestPromtoolTestsPass(t *testing.T) {
 				t.Parallel()
 				dir, args := t.TempDir(), []string{"test", "rules"}
 				for i, c := range tests.Tests {
-					if !testing.Short() || i%20 == 0 && c.last() < 2*time.Hour {
+					if !testing.Short() || i%40 == 0 && c.last() < 2*time.Hour {
 						args = append(args, testOf(t, filepath.Join(dir, fmt.Sprint(i)), c, suite.needed(t, c, false)))
 					}
 				}

@@ -394,7 +394,7 @@ func mutated(t *testing.T, methods []string, counts *mutatedCounts) {
 		ups    *collector.Upstreams
 	}
 	for i, mut := range cases {
-		if !*allMutations && i%10 != 0 {
+		if !*allMutations && i%30 != 0 {
 			continue
 		}
 		m.now = &mutation{}

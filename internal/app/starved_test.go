@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
 	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
@@ -32,6 +33,7 @@ func (p *slowProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // An exporter with too little CPU never reports a node as down because its own calls end too late. It sends one page, about itself.
 func TestStarvedExporterSendsOnePageAboutItself(t *testing.T) {
+	testworld.Story(t)
 	for _, late := range []time.Duration{300 * time.Millisecond, 5 * time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +146,7 @@ func (p *slowTurns) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // On a machine that is busy from the first minute, an exporter says nothing about nodes that answer at once: their answers reach it late.
 func TestBusyMachineIsNoFaultOfANode(t *testing.T) {
+	testworld.Story(t)
 	for _, late := range []time.Duration{600 * time.Millisecond, 3 * time.Second} {
 		t.Run(late.String(), func(t *testing.T) {
 			t.Parallel()

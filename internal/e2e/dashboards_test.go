@@ -70,7 +70,7 @@ func TestDemo(t *testing.T) {
 	rules := []string{testworld.File(t, string(alerts.Rules)), testworld.File(t, string(alerts.Companion))}
 	prometheus := testworld.Prometheus(
 		t,
-		testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: rules, ScrapeInterval: 2 * time.Second, EvaluationInterval: time.Second},
+		testworld.PrometheusConfig{Targets: []string{exporter.URL}, RuleFiles: rules, ScrapeInterval: 2 * time.Second, EvaluationInterval: 5 * time.Second},
 	)
 	awaitSample(t, prometheus, `ALERTS{alertname="AvaxWatchdog"}`)
 	testworld.Await(t, "all rules are evaluated", func() error { return healthy(t, prometheus.URL) })

@@ -99,10 +99,10 @@ func TestEndOfAnInhibitedAlertIsSentOnce(t *testing.T) {
 				time.Sleep(time.Hour)
 				ended := time.Now()
 				send(effect, began, ended)
-				time.Sleep(13 * time.Hour) // deadlines of a day have an interval of six hours
+				time.Sleep(7 * time.Hour) // deadlines of a day have an interval of six hours
 				over := time.Now()
 				send(cause, caused, over)
-				time.Sleep(13 * time.Hour)
+				time.Sleep(7 * time.Hour)
 
 				told := map[string][]testworld.Alert{}
 				for _, a := range phone.Alerts() {
