@@ -334,6 +334,36 @@ func TestICMChainsNodeWithoutLogs(t *testing.T) {
 	}
 }
 
+// A node whose data are deleted syncs its state, and has no logs of the blocks before: others are asked. If there are no others, the messages are counted anew,
+// and the run says so. None is lost without a word.
+func TestICMChainsNodeThatSyncedItsState(t *testing.T) {
+	for _, away := range []time.Duration{10 * time.Minute, 3 * time.Hour} { // it fetches all blocks of this time, or not
+		for _, names := range [][]string{{"foxtrot"}, {"foxtrot", "alpha", "bravo"}} {
+			icmWorld(t, names, func(t *testing.T, w world) {
+				counted := time.Now()
+				w.later(t, 5)
+				time.Sleep(away)
+				w.network.Node("foxtrot").Lose("C", simnet.Past)
+				w.network.Node("foxtrot").Lose("examplel1", simnet.Past)
+				spec, j := w.job(t, "icm_chains", "network")
+				_, _, err := once(t.Context(), spec, j)
+				if alone := len(names) == 1; alone {
+					if counted = time.Now().Add(time.Minute); err == nil || !strings.Contains(err.Error(), "synced the state") || !strings.Contains(err.Error(), "counted anew") {
+						t.Errorf("%s, %v: %v", away, names, err)
+					}
+				} else if err != nil {
+					t.Errorf("%s, %v: %v", away, names, err)
+				}
+				n := counts(w.later(t, 5))
+				sent, _ := w.network.CountICM(counted.Add(-time.Second))
+				if got := n["delivered"] + n["pending"]; got > sent || got < sent-1 { // one may be in a block before
+					t.Errorf("%s, %v: %d sent, counted %v", away, names, sent, n)
+				}
+			})
+		}
+	}
+}
+
 // The range that a gateway accepts is learned, and doubled in each run while it accepts more.
 func TestICMChainsRangeGrowsAgain(t *testing.T) {
 	icmWorld(t, []string{"foxtrot"}, func(t *testing.T, w world) {

@@ -306,6 +306,9 @@ func (e evm) blockByNumber(args []json.RawMessage) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, kept := e.since(); 0 < height && height < kept {
+		return nil, nil
+	}
 	b := e.block(height, full)
 	if block == "pending" && !e.chain.isL1() {
 		b["hash"], b["miner"], b["nonce"] = nil, nil, nil

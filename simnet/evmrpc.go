@@ -17,7 +17,11 @@ const (
 	NewState Loss = iota // the state of blocks since then: it answers with the state before
 	Logs                 // all logs, as with a damaged index: it answers with an empty list
 	Receipts             // all receipts
+	Past                 // all before now, as after a state sync: logs and receipts, and blocks before the last 256
 )
+
+// fetched is the number of blocks that a node fetches with a state.
+const fetched = 256
 
 // lossOf is a loss of a chain.
 type lossOf struct {
@@ -71,6 +75,14 @@ func (e evm) balance(args []json.RawMessage) (any, error) {
 	return fmt.Sprintf("%#x", e.wei(e.chain, address, e.blockTime(height))), nil
 }
 
+// since returns the first block after a state sync that the node has executed, and the first one that it has.
+func (e evm) since() (executed, kept uint64) {
+	if at, lost := e.node.lost[lossOf{e.chain, Past}]; lost {
+		return at + 1, at + 1 - min(at, fetched)
+	}
+	return 0, 0
+}
+
 // receipts answers null for a future block of the C-Chain.
 func (e evm) receipts(args []json.RawMessage) (any, error) {
 	_, height, err := e.blockOf(args, 0)
@@ -84,6 +96,13 @@ func (e evm) receipts(args []json.RawMessage) (any, error) {
 	if _, lost := e.node.lost[lossOf{e.chain, Receipts}]; lost {
 		return all, nil
 	}
+	executed, kept := e.since()
+	switch transactions := e.transactionsIn(e.chain, height); {
+	case height > 0 && height < kept:
+		return nil, nil
+	case height > 0 && height < executed:
+		return nil, fmt.Errorf("receipts length mismatch: %d vs 0", transactions)
+	}
 	for i := range e.transactionsIn(e.chain, height) {
 		all = append(all, map[string]any{
 			"blockHash": e.blockHash(height), "blockNumber": quantity(height), "contractAddress": nil,
@@ -95,7 +114,7 @@ func (e evm) receipts(args []json.RawMessage) (any, error) {
 	return all, nil
 }
 
-// logs lists the logs of a range of blocks. Only a query for its address has those of the messenger.
+// logs lists the logs of a range of blocks, until the first block that the node does not have. Only a query for its address has those of the messenger.
 func (e evm) logs(args []json.RawMessage) (any, error) {
 	filter := logFilter{FromBlock: "latest", ToBlock: "latest"}
 	if _, err := argument(args, 0, &filter); err != nil {
@@ -117,6 +136,14 @@ func (e evm) logs(args []json.RawMessage) (any, error) {
 	}
 	all := []any{}
 	if _, lost := e.node.lost[lossOf{e.chain, Logs}]; lost {
+		return all, nil
+	}
+	executed, kept := e.since()
+	if 0 < bounds[0] && bounds[0] < kept {
+		return all, nil
+	}
+	bounds[0] = max(bounds[0], executed)
+	if bounds[0] > bounds[1] {
 		return all, nil
 	}
 	if strings.EqualFold(filter.Address, Messenger) {

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
@@ -36,7 +37,7 @@ var ICMChains = &collector.Spec{
 	Name: "icm_chains",
 	Help: "Cross-chain messages between your EVM chains, from the logs of the messenger contract on your nodes. Off by default, because of its cost. The label " +
 		"address is the messenger (AVAX_ICM_MESSENGERS).",
-	Calls: []string{"eth_getBlockByNumber", "eth_getLogs", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
+	Calls: []string{"eth_getBlockByNumber", "eth_getLogs", "eth_getBlockReceipts", "platform.getBlockchains", "platform.getTx", "info.getBlockchainID"},
 	Every: time.Minute,
 	Off:   true,
 	Families: []*metric.Family{icmMessages, icmOldestPending, icmLastDelivery, icmDeliveries, icmReceipts, icmOldestMessage, icmChainRead,
@@ -204,10 +205,19 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 			break
 		}
 		to := min(head, from+size-1)
+		var may atomic.Bool // a node that failed may have the logs
 		logs, err := nodes.Agreed(ctx, ups.Pool, nodes.FactLogs, sameLogs, func(ctx context.Context, n *nodes.Node) ([]node.EthLog, error) {
-			return nodes.Optional(n.EthLogsOf(ctx, of.Ref, contract, icmTopics, from, to))
+			logs, err := executedLogs(ctx, n, of.Ref, contract, from, to)
+			if err != nil && !errors.Is(err, errNotExecuted) {
+				may.Store(true)
+			}
+			return logs, err
 		})
 		switch outcome := scrape.OutcomeOf(err); {
+		case errors.Is(err, errNotExecuted) && !may.Load():
+			t.drop(id)
+			delete(t.Chains, id)
+			return fmt.Errorf("blocks since %d: %w: the messages of the chain are counted anew", from, err)
 		case to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout):
 			if size = (to - from + 1) / 2; ctx.Err() == nil {
 				continue
@@ -230,7 +240,31 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 	return nil
 }
 
-// drop removes the messages of a chain, which are those of another contract.
+var errNotExecuted = errors.New("the node has not executed these blocks, but synced the state after them, and has no logs of them")
+
+// executedLogs returns the logs of these blocks. A node that synced its state lists none of the blocks before, without an error (AvalancheGo 1.14.2). It has
+// no receipts of them either, so those of the first block tell.
+func executedLogs(ctx context.Context, n *nodes.Node, chain, contract string, from, to uint64) ([]node.EthLog, error) {
+	logs, err := nodes.Optional(n.EthLogsOf(ctx, chain, contract, icmTopics, from, to))
+	if err != nil {
+		return nil, err
+	}
+	receipts, err := n.EthBlockReceipts(ctx, chain, from)
+	switch {
+	case node.IsNotExecuted(err):
+		return nil, errNotExecuted
+	case node.IsNotOffered(err) || receipts > 0:
+		return logs, nil
+	case err != nil:
+		return nil, err
+	}
+	if _, err = n.EthBlockByNumber(ctx, chain, &from); scrape.OutcomeOf(err) == scrape.NotFound { // before the blocks that it fetched
+		return nil, errNotExecuted
+	}
+	return logs, err
+}
+
+// drop removes the messages of a chain, which are those of another contract, or whose logs the nodes no longer have.
 func (t *icmOfChains) drop(chain string) {
 	t.Lanes = slices.DeleteFunc(t.Lanes, func(l icmLane) bool { return l.Source == chain || l.Destination == chain })
 	maps.DeleteFunc(t.Recent, func(_ string, m icmMessage) bool { return m.Source == chain || m.Destination == chain })

@@ -76,6 +76,9 @@ func (c *Client) EthBalanceAt(ctx context.Context, chain, address string, number
 // IsStateMissing reports whether a node does not have the state of an old block, as after pruning. The text is that of go-ethereum.
 func IsStateMissing(err error) bool { return refused(err, "missing trie node") }
 
+// IsNotExecuted reports whether a node has a block, but not its receipts and logs, as those before a state sync. The text is that of go-ethereum.
+func IsNotExecuted(err error) bool { return refused(err, "receipts length mismatch") }
+
 // counted is an object in a list of which only the length is used.
 type counted struct{}
 
@@ -104,7 +107,7 @@ const (
 
 // EthLogsOf calls eth_getLogs: the logs of a contract in these blocks whose first topic is one of topics, in order, with topics in lower case. What an
 // endpoint adds to them is left out: anybody may write the same events into logs of another contract. Nodes answer an error if they have not accepted the
-// last block.
+// last block. A node that synced its state lists no logs of the blocks before, and none at all if it does not have the first block, without an error.
 func (c *Client) EthLogsOf(ctx context.Context, chain, contract string, topics []string, from, to uint64) (logs []EthLog, err error) {
 	all, err := call(ctx, c, getContractLogs, chain, []any{map[string]any{
 		"address": contract, "topics": [][]string{topics}, "fromBlock": hexOf(from), "toBlock": hexOf(to),
