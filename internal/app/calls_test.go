@@ -69,6 +69,33 @@ func TestCallsPerNodeAreLimited(t *testing.T) {
 	})
 }
 
+// What the collectors for users of a chain add to the calls, as docs/operating.md says.
+func TestCollectorsForUsersAddFewCalls(t *testing.T) {
+	t.Parallel()
+	calls := func(collectors string) (n float64) {
+		apptest.Run(t, func(t *testing.T, w *apptest.World) {
+			w.Env["NODES"] = apptest.URLs("alpha", "bravo", "foxtrot")
+			w.Env["CHAINS"] = "C,examplel1=" + w.Chain("examplel1").ID + ",examplepoa=" + w.Chain("examplepoa").ID
+			w.Env["COLLECTORS"] = collectors
+			w.Start(t)
+			for _, lane := range icmLanes {
+				w.SendICM(lane[0], lane[1], time.Minute)
+			}
+			time.Sleep(5 * time.Minute)
+			w.Network.ResetCalls()
+			time.Sleep(10 * time.Minute)
+			n = float64(len(w.Network.Calls()))
+		})
+		return n
+	}
+	without := calls("")
+	for collector, most := range map[string]float64{"rpc": 1.8, "icm_chains": 1.4} {
+		if got := calls("+"+collector) / without; got > most || got < most-0.2 {
+			t.Errorf("%s: %.2f times as many calls, want at most %g", collector, got, most)
+		}
+	}
+}
+
 // Each collector of the chain asks it.
 func TestCallsToANodeThatDoesNotRunAChainAreLimited(t *testing.T) {
 	t.Parallel()
