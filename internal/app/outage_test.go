@@ -407,6 +407,9 @@ func TestHaltOfAllChainsIsOneFault(t *testing.T) {
 				continue
 			}
 			told = append(told, a.Annotations["summary"])
+			if do := a.Annotations["action"]; !strings.Contains(do, "your nodes are connected to the others: the chain has halted") {
+				t.Errorf("action %q", do)
+			}
 			if off := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt).Sub(halt).Abs(); off > 10*time.Second {
 				t.Errorf("%s: since %s, %v beside the halt", a.Annotations["summary"], a.Annotations[alerts.Since], off)
 			}
