@@ -193,10 +193,10 @@ func (st *Status) missesOwn(l *L1) bool {
 	return l.ConnectedWeight.Known && away > 0 && !(l.Inactive.V > 0) && l.ConnectedWeight.V+away >= staking.Quorum*l.Weight.V-1e-9
 }
 
-// unasked reports whether an L1 has no data because nodes do not answer, or reject the exporter: that is an effect.
+// unasked reports whether an L1 has no data because nodes do not answer, or reject the exporter, or did until they came back: that is an effect.
 func (st *Status) unasked(l *L1) bool {
 	err := l.State.Err
-	return err != nil && (rejected(err) || !scrape.Answered(err)) && slices.ContainsFunc(st.Nodes, (*Node).Down)
+	return err != nil && (rejected(err) || !scrape.Answered(err)) && slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
 }
 
 // weightOf returns the weight of the active validators of an L1 on your nodes for which is returns true.
