@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ type told struct {
 	alert string
 	since time.Duration // its first sign, from the begin of the story
 	slow  bool          // its end is sent after hours: a deadline
+	does  string        // a text in its action while it fires
 }
 
 // Causes that follow each other on one node: at each second the page leads with the one that is true now, says what to do, and is as red as what it shows. Each
@@ -46,7 +48,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.FallBehind("C") }}, {8 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
 				{14 * minute, func(_ *world, n *simnet.Node) { n.Start() }}, {24 * minute, func(_ *world, n *simnet.Node) { n.CatchUp("C") }},
 			},
-			told: []told{{"AvaxHeadStale", 0, false}, {"AvaxNodeDown", 8 * minute, false}},
+			told: []told{{"AvaxHeadStale", 0, false, ""}, {"AvaxNodeDown", 8 * minute, false, ""}},
 		},
 		"stops, and bootstraps when it is back": {
 			nodes: []string{"bravo"},
@@ -55,7 +57,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{6 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping); n.Start() }},
 				{20 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Running) }},
 			},
-			told: []told{{"AvaxNodeDown", 0, false}, {"AvaxChainNotBootstrapped", 0, false}},
+			told: []told{{"AvaxNodeDown", 0, false, ""}, {"AvaxChainNotBootstrapped", 0, false, ""}},
 		},
 		"restarts without peers": {
 			nodes: []string{"alpha", "bravo"},
@@ -63,7 +65,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.Stop() }}, {30 * time.Second, func(_ *world, n *simnet.Node) { n.StartIsolated() }},
 				{9 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
 			},
-			told: []told{{"AvaxConnectedStakeLow", minute, false}},
+			told: []told{{"AvaxConnectedStakeLow", minute, false, ""}},
 		},
 		"takes four seconds for each answer, and then stops": {
 			nodes: []string{"alpha", "bravo"},
@@ -71,7 +73,15 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.Inject(simnet.Slow(4 * time.Second)) }}, {18 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
 				{26 * minute, func(_ *world, n *simnet.Node) { n.Recover(); n.Start() }},
 			},
-			told: []told{{"AvaxNodeSlow", 4 * minute, false}, {"AvaxNodeDown", 18 * minute, false}},
+			told: []told{{"AvaxNodeSlow", 4 * minute, false, ""}, {"AvaxNodeDown", 18 * minute, false, ""}},
+		},
+		"its disk is full, and it stops": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.FillDisk(0, 0) }}, {10 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{20 * minute, func(_ *world, n *simnet.Node) { n.FillDisk(600e9, 0); n.Start() }},
+			},
+			told: []told{{"AvaxNodeDiskLow", 0, false, "Delete old logs"}, {"AvaxNodeDown", 10 * minute, false, "free space first"}},
 		},
 		"its validation ends while it is down": {
 			nodes: []string{"alpha", "bravo", "charlie"},
@@ -80,7 +90,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{12 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
 				{25 * minute, func(w *world, _ *simnet.Node) { w.AddValidator("bravo", 1_950_000e9, 180*day) }},
 			},
-			told: []told{{"AvaxStakeEndsSoon", minute, true}, {"AvaxNodeDown", 0, false}, {"AvaxValidatorMissing", 6 * minute, false}},
+			told: []told{{"AvaxStakeEndsSoon", minute, true, ""}, {"AvaxNodeDown", 0, false, ""}, {"AvaxValidatorMissing", 6 * minute, false, ""}},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -122,6 +132,9 @@ func (w *world) areTold(t *testing.T, start time.Time, want []told) {
 		known := false
 		for _, one := range want {
 			known = known || one.alert == name
+			if one.alert == name && a.Status == "firing" && !strings.Contains(a.Annotations["action"], one.does) {
+				t.Errorf("%s: action %q, want %q", name, a.Annotations["action"], one.does)
+			}
 			if one.alert == name && (since-one.since).Abs() > sample {
 				t.Errorf("%s: %s since %v, want %v", a.Status, a.Annotations["summary"], since, one.since)
 			}
