@@ -78,7 +78,8 @@ type availability struct {
 var (
 	availableDesc = prometheus.NewDesc(AvailabilityFamily,
 		"Availability in the window (24h, 7d, 30d or 90d): a share (0 to 1) of the watched time. A node (node) is available while it answers. A validator "+
-			"(node_id) is while more than half of your nodes and observers are connected to it. An L1 (chain) is while it has its quorum. With the label "+
+			"(node_id) is while more than half of your nodes and observers are connected to it. An L1 (chain) is while it has its quorum, and does not "+
+			"stand still on all of your nodes. With the label "+
 			"objective, it is the share of the answers of the collector rpc about a chain that were right (answers) or fast (latency). Updated every "+
 			"5 min. Absent without AVAX_STATE_DIR, and for what was not watched for a day.", []string{"node", "node_id", "chain", "objective", "window"}, nil)
 	watchedDesc = prometheus.NewDesc(WatchedFamily,

@@ -20,6 +20,7 @@ type Moment struct {
 	Since      time.Time // the first sign of the fault
 	Ended      bool
 	Labels     map[string]string // of the alert
+	Chains     []string          `json:",omitempty"` // for which it stands, without a label of each
 	State, Why string            // see explain.Explanation
 }
 
@@ -27,7 +28,8 @@ const (
 	// maxMoments is the maximum number of moments that are kept, and maxWhy that of bytes of each Why: three MB in all.
 	maxMoments = 500
 	maxWhy     = 6 << 10
-	// maxJoint is how many alerts of one name that fired or ended in one interval are explained: one fault explains the others.
+	// maxJoint is how many alerts of one name that fired or ended in one interval are explained: one fault explains the others. One that stands for several
+	// chains always is.
 	maxJoint = 5
 	// momentsEntry is the key of the moments in the state directory.
 	momentsEntry = "moments"
@@ -70,6 +72,7 @@ func (m *moments) note(all []*rules.Alert) {
 			continue
 		}
 		key, one := keyOfAlert(labels), Moment{At: a.FiredAt, Labels: labels, Ended: !a.ResolvedAt.IsZero()}
+		one.Chains = slices.Compact(strings.Fields(a.Annotations.Get(alerts.Chains)))
 		one.Since = alerts.SinceOf(a.Annotations.Get(alerts.Since), a.ActiveAt)
 		kept, fires := m.fires[key]
 		switch {
@@ -91,7 +94,7 @@ func (m *moments) note(all []*rules.Alert) {
 					joint++
 				}
 			}
-			m.fires[key] = joint < maxJoint
+			m.fires[key] = joint < maxJoint || len(one.Chains) > 0
 			if !m.fires[key] {
 				continue
 			}

@@ -41,7 +41,10 @@ var (
 		{"avax:reward_reachable_avax", `last_over_time(avax:reward_reachable_avax[%s])`},
 		{availableName, `max by (node_id) (avg_over_time((
 				avg by (node_id) (avax_validator_connected and ignoring (node_id) avax:node_sound) > bool 0.5)[%s:1m]))
-			or max by (chain) (avg_over_time((0 * avax:l1_reachable_ratio + 1 unless avax:l1_quorum_lost or 0 * avax:l1_quorum_lost)[%[1]s:1m]))
+			or max by (chain) (avg_over_time((
+				0 * avax:l1_reachable_ratio + 1
+					unless avax:l1_quorum_lost unless on (job, chain) (avax:joint_head_stale or avax:halted_with_primary)
+				or 0 * avax:l1_reachable_ratio)[%[1]s:1m]))
 			or max by (chain, objective) (avg_over_time(avax:rpc_good_ratio[%[1]s]))`},
 	})
 	alertsKept = every(WeekStep, []keptSeries{

@@ -166,6 +166,7 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 		w.activeBefore = before
 		w.also(now, level, title, items)
 	}
+	w.isWhole(now, level, title, action, items)
 	fault, _, _ := strings.Cut(title, ":")
 	if len(items) > 0 {
 		fault += " " + items[0].alert
@@ -213,6 +214,23 @@ func (w *world) isOneFault(t *testing.T, text string, alertsPage bool) {
 	}
 }
 
+// isWhole checks that a headline that needs somebody says what to do, and is as red as the problems below it.
+func (w *world) isWhole(now page, level, title, action string, items []item) {
+	if level != "warn" && level != "bad" {
+		return
+	}
+	if action == "" {
+		w.once(now.t, now.what, "the headline does not say what to do", title)
+	}
+	has := func(color string) bool {
+		return slices.ContainsFunc(items, func(i item) bool { return strings.HasPrefix(i.color, color) })
+	}
+	silent := strings.Contains(title, "no answer") || strings.Contains(title, "not answer: ") // red before its alert is
+	if len(items) > 0 && !silent && has("bad") != (level == "bad") {
+		w.once(now.t, now.what, "the headline is redder than the problems, or less red", level, title, titlesOf(items))
+	}
+}
+
 // isInTheAPI checks that the first incident of the API is the headline. Both the page and the answer may be a second old.
 func (w *world) isInTheAPI(now page, title, action string) {
 	if time.Since(w.apiAsked) < 2*time.Second || !strings.Contains(asOf.FindString(now.text), now.what) {
@@ -244,13 +262,16 @@ func (w *world) isInTheAPI(now page, title, action string) {
 func alertsOf(title string) []string {
 	for fact, names := range map[string][]string{
 		`: no answer|not answer: `: {"AvaxNodeDown"},
-		`: bootstrapping `:         {"AvaxChainNotBootstrapped"},
+		`: bootstrapping `:         {"AvaxChainNotBootstrapped", "AvaxConnectedStakeLow"},
 		` did not start`:           {"AvaxChainNotBootstrapped", "AvaxHealthCheckFailing"},
 		`: does not run `:          {"AvaxChainNotBootstrapped"},
 		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
 		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
 		`: node ID changed`:        {"AvaxNodeIdentityChanged"},
 		`: rejects the exporter`:   {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
+		`: not connected`:          {"AvaxValidatorDisconnected"},
+		`: not in the set`:         {"AvaxValidatorMissing"},
+		`: reward out of reach`:    {"AvaxRewardUnreachable"},
 	} {
 		if regexp.MustCompile(fact).MatchString(title) {
 			return names

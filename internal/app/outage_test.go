@@ -27,7 +27,13 @@ var pastRow = regexp.MustCompile(`(?s)<tr[^>]*><th scope="row"><b>(\w+)</b>(.*?)
 // pastAlerts returns the rows of the history on /alerts about an alert, as text.
 func (w *world) pastAlerts(t *testing.T, name string) (rows []string) {
 	t.Helper()
-	_, history, _ := strings.Cut(w.page(t, "history", "/alerts").text, `id="history"`)
+	return w.pastRows(t, "/alerts", name)
+}
+
+// pastRows returns the rows of the history on a page about an alert, as text.
+func (w *world) pastRows(t *testing.T, path, name string) (rows []string) {
+	t.Helper()
+	_, history, _ := strings.Cut(w.page(t, "history", path).text, `id="history"`)
 	history, _, _ = strings.Cut(history, "</table>")
 	for _, m := range pastRow.FindAllStringSubmatch(history, -1) {
 		if m[1] == name {
@@ -401,12 +407,29 @@ func TestHaltOfAllChainsIsOneFault(t *testing.T) {
 				continue
 			}
 			told = append(told, a.Annotations["summary"])
+			if do := a.Annotations["action"]; !strings.Contains(do, "your nodes are connected to the others: the chain has halted") {
+				t.Errorf("action %q", do)
+			}
 			if off := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt).Sub(halt).Abs(); off > 10*time.Second {
 				t.Errorf("%s: since %s, %v beside the halt", a.Annotations["summary"], a.Annotations[alerts.Since], off)
 			}
 		}
 		if len(told) != 1 {
 			t.Errorf("messages %q", told)
+		}
+
+		// An L1 that halted with the others has its own history.
+		each(configured, func(n string) { each([]string{"P", "C", "X", "examplel1", "examplepoa"}, w.Node(n).CatchUp) })
+		long := time.Since(halt)
+		time.Sleep(15 * time.Minute)
+		rows := w.pastRows(t, "/l1/examplel1", "AvaxHeadStale")
+		if len(rows) != 1 || !strings.Contains(rows[0], halt.UTC().Format("| 15:04 UTC |")) || !strings.Contains(rows[0], "after 15 min") && !strings.Contains(rows[0], "after 16 min") {
+			t.Errorf("history of the L1 %q, want %v", rows, long)
+		}
+		const of, exact = `{window="24h",chain="examplel1"}`, 2 * time.Minute // until all are stale, and a step of the availability
+		lost := (1 - w.sample(t, "avax_availability_ratio"+of)) * w.sample(t, "avax_availability_watched_ratio"+of) * float64(24*time.Hour)
+		if off := (time.Duration(lost) - long).Abs(); off > exact {
+			t.Errorf("the L1 was not available for %v, want %v", time.Duration(lost), long)
 		}
 	})
 }

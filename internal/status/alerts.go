@@ -418,6 +418,7 @@ func (al *Alerts) count() {
 // group counts the alerts that are shown, and makes a problem of those with one name.
 func (al *Alerts) group() {
 	al.count()
+	al.Problems = nil
 	byName := map[string]*Problem{}
 	for _, a := range al.All {
 		if !a.shown() {

@@ -69,6 +69,7 @@ type presence struct {
 	fact          *metric.Family               // what its state is about, for a state that lasts
 	factSince     time.Time                    // since when; zero if perhaps since before the exporter started
 	silentSince   time.Time                    // since when it does not answer the probes; zero if it does, or if this is not known
+	turned        bool                         // whether it rejected the exporter before that, or did not answer and rejects it since
 	id, validated string                       // its node ID, and its last one that is a validator's
 	idSince       time.Time                    // since when it has this node ID
 	changes       []time.Time                  // of the node ID, within an hour
@@ -126,6 +127,9 @@ func (p *presence) seeID(st *Status, n *Node) {
 			"and start the node.", n.Name, n.ID, n.former)}
 }
 
+// lasting are the families of the states of nodes that last.
+var lasting = []*metric.Family{chainBootstrapped.Family, connectedStake.Family, diskFree.Family}
+
 // seeState sets since when a node has its state, if the exporter has seen it without it, and whether a chain that bootstraps pages: one that was bootstrapped
 // before does.
 func (p *presence) seeState(st *Status, n *Node) {
@@ -137,6 +141,7 @@ func (p *presence) seeState(st *Status, n *Node) {
 	}
 	delete(p.left, s.about)
 	maps.DeleteFunc(p.left, func(_ *metric.Family, at time.Time) bool { return st.At.Sub(at) >= backFor })
+	was := p.fact
 	if s.about != p.fact {
 		if p.fact != nil && (p.fact != chainBootstrapped.Family || !n.bootstraps()) {
 			p.left[p.fact] = st.At
@@ -145,13 +150,18 @@ func (p *presence) seeState(st *Status, n *Node) {
 			p.factSince = st.At
 		}
 	}
-	if p.seenComplete = p.seenComplete || !p.completeSince.IsZero(); s.about == chainBootstrapped.Family || s.about == diskFree.Family {
+	if p.seenComplete = p.seenComplete || !p.completeSince.IsZero(); slices.Contains(lasting, s.about) {
 		s.Since = p.factSince
 	}
-	// The answer to another call ends a silence only when the node answers the next probe too.
-	switch {
+	// The answer to another call ends a silence only when the node answers the next probe too. A rejection is no silence: this begins after it.
+	switch turns := was != nil && was != s.about && (was == requests || s.about == requests); {
 	case !n.Down():
-		p.silentSince = time.Time{}
+		p.silentSince, p.turned = time.Time{}, false
+	case turns:
+		p.silentSince, p.turned = st.At, true
+		s.silentSince(st.At, st.At)
+	case p.turned:
+		s.silentSince(st.At, p.silentSince)
 	case p.silentSince.IsZero():
 		p.silentSince = s.Since
 	case p.silentSince.Before(s.Since):

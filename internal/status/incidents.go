@@ -93,7 +93,7 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		}
 	}
 	for _, l := range st.L1s {
-		if !st.missesOwn(l) {
+		if !st.missesOwn(l) && !st.unasked(l) {
 			add(l.Chain, l.State, false, l.Chain)
 		}
 	}
@@ -103,8 +103,8 @@ func (st *Status) facts(al *Alerts) (all []*fact) {
 		}
 	}
 	for _, d := range st.Delegations {
-		if fact := st.FactOf(d); fact.Text == notConnected && st.silent(d.NodeID) {
-			continue
+		if v := st.validators[d.NodeID]; v != nil && !d.RewardReachable.Is(0) && (v.Present.Known || v.Fact().Text == notConnected && st.silent(d.NodeID)) {
+			continue // the validator has the fact
 		}
 		add("delegation of "+d.Owner+" to "+cmp.Or(st.NameOf(d.NodeID, ""), d.NodeID), st.FactOf(d), false, d.TxID)
 	}
@@ -128,10 +128,10 @@ func (f *fact) join(o *fact) {
 	}
 }
 
-// silent reports whether the node with an ID does not answer, or has another ID now: that it is not connected is an effect.
+// silent reports whether the node with an ID does not answer, lacks peers itself, or has another ID now: that it is not connected is an effect.
 func (st *Status) silent(id string) bool {
 	n := st.nodeByName[st.NodeOf(id)]
-	return n != nil && n.Down() || slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.former == id })
+	return n != nil && (n.Down() || n.lacksPeers() || n.shortOfStake()) || slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.former == id })
 }
 
 // has reports whether an alert is about what has the fact.
@@ -258,6 +258,10 @@ func (st *Status) compare(al *Alerts) {
 			left = n.left[nodeIdentity.Family]
 		case n != nil && al.reads(a, requests) && n.Up.Is(1) && !n.rejects && n.since.After(a.ActiveAt):
 			left = n.since
+		case n != nil && n.Up.Is(1) && al.reads(a, failingCheck.Family) && a.Value == 1 && n.passes(a.Labels["check"]): // else it fails repeatedly
+			left = n.Healthy.At
+		case n != nil && n.Up.Is(1) && al.reads(a, diskFree.Family) && n.passes("diskspace") && n.DiskFree.Known && !n.diskFull():
+			left = n.left[diskFree.Family]
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
 			denied = !slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) })
 			for _, n := range st.Nodes {
@@ -272,8 +276,27 @@ func (st *Status) compare(al *Alerts) {
 		if !a.Kept() {
 			a.left = left
 		}
+		if st.isOfStart(a) {
+			a.ranked = min(a.ranked, Note)
+		}
 	}
-	al.count()
+	al.uncover()
+}
+
+// isOfStart reports whether what is pending about a node, for minutes to come, may be part of the start of its process: what others know of it is older.
+func (st *Status) isOfStart(a *Active) bool {
+	n := st.nodeByName[cmp.Or(a.Labels["node"], st.NodeOf(a.Labels["node_id"]))]
+	return n != nil && st.isJustBack(n) && !a.Firing && !a.ActiveAt.Before(n.since) && a.Fires().Sub(st.At) > soon
+}
+
+// uncover shows the alerts that fired before what suppresses them: once this is over, they still fire, and are known to the receivers.
+func (al *Alerts) uncover() {
+	for _, a := range al.All {
+		if root := a.Root(); root != a && root.Over() && a.Firing && !a.Over() && a.Fires().Before(root.Since()) {
+			a.SuppressedBy = nil
+		}
+	}
+	al.group()
 }
 
 // isOver reports whether the node of an alert has answered for backFor, so that only the expression of the alert remembers the fault, such as a loop of
@@ -431,6 +454,14 @@ func (i *Incident) rank(now time.Time) Severity {
 		return min(i.has, Warn)
 	case !i.Pages.IsZero() && i.Pages.Sub(now).Truncate(time.Second) <= soon: // as its text says
 		return Bad
+	}
+	return i.has
+}
+
+// Shown returns the severity of the title: that of the problem below it. A page that is on its way counts as a warning until soon before it.
+func (i *Incident) Shown() Severity {
+	if i.Cause != nil && i.Cause.Firing {
+		return i.Severity
 	}
 	return i.has
 }

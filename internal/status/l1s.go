@@ -126,7 +126,7 @@ func (st *Status) readL1s() {
 	st.samples.each(l1SafeToStop, func(s sample) { st.l1(s.labels[0]).safe[s.labels[1]] = s.Value })
 	st.samples.each(l1CanBuild, func(s sample) { st.l1(s.labels[0]).canBuild[s.labels[1]] = s.Value })
 	st.readConnectedWeights()
-	viewers, connected := st.samples.connections(l1Seen)
+	viewers, connected := st.connections(l1Seen)
 	for chain, l1 := range sets(st) {
 		st.l1(chain).Set = l1
 	}
@@ -142,7 +142,9 @@ func (st *Status) readL1s() {
 		}
 		l.TopUps = sorted(l.topUps, CompareChains)
 		for _, v := range sorted(l.validators, strings.Compare) {
-			v.Viewers, v.Connected = viewers[v.ValidationID], connected[v.ValidationID]
+			if connected[v.ValidationID] > 0 || !st.isBack(v.NodeID) {
+				v.Viewers, v.Connected = viewers[v.ValidationID], connected[v.ValidationID]
+			}
 			v.SafeToStop, v.CanBuild = l.safeToStop(v.NodeID), l.canBuild[v.NodeID]
 			if v.Weight.Known {
 				l.Validators = append(l.Validators, v)

@@ -150,11 +150,13 @@ func (n Names) IsLabel(name string) bool {
 }
 
 // AppendNew appends the item unless the list has it.
-func AppendNew(list []string, item string) []string {
-	if slices.Contains(list, item) {
-		return list
+func AppendNew(list []string, items ...string) []string {
+	for _, item := range items {
+		if !slices.Contains(list, item) {
+			list = append(list, item)
+		}
 	}
-	return append(list, item)
+	return list
 }
 
 // L1Names returns the chains of the monitored L1s whose weight is known, sorted.

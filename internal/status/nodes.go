@@ -9,6 +9,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/nodes"
+	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
 	"github.com/avax-exporter/avax-exporter/scrape"
 )
@@ -83,7 +84,7 @@ var nodeFields = []field[Node]{
 	{read("avax_node_validating", "node"), func(n *Node) *Value { return &n.Validating }},
 	{nodeVotes, func(n *Node) *Value { return &n.Votes }},
 	{read("avax_node_uptime_weighted_ratio", "node"), func(n *Node) *Value { return &n.WeightedUptime }},
-	{read("avax_node_connected_stake_ratio", "node"), func(n *Node) *Value { return &n.ConnectedStake }},
+	{connectedStake, func(n *Node) *Value { return &n.ConnectedStake }},
 	{read("avax_node_newer_version_stake_ratio", "node"), func(n *Node) *Value { return &n.NewerStake }},
 	{read("avax_node_peers", "node"), func(n *Node) *Value { return &n.Peers }},
 	{read("avax_node_peers_inbound", "node"), func(n *Node) *Value { return &n.InboundPeers }},
@@ -128,6 +129,7 @@ var (
 	nodeUp            = read("avax_node_up", "node")
 	nodeVotes         = read("avax_node_uptime_rewarding_stake_ratio", "node")
 	chainBootstrapped = read("avax_node_chain_bootstrapped", "node", "chain")
+	connectedStake    = read("avax_node_connected_stake_ratio", "node")
 	diskFree          = read("avax_node_disk_free_ratio", "node")
 	nodeIdentity      = read("avax_node_identity_info", "node", "node_id", "bls_public_key")
 	nodeInfo          = read("avax_node_info", "node", "version", "network", "network_id", "rpc_protocol_version")
@@ -195,15 +197,14 @@ func (st *Status) readNodes() {
 		}
 	})
 	for _, j := range st.Jobs {
-		n := st.nodeByName[j.Last.Target.Node]
-		if n == nil || n.chains[j.Last.Target.Chain] == nil {
-			continue
+		n, chain := st.nodeByName[j.Last.Target.Node], j.Last.Target.Chain
+		switch {
+		case n == nil || chain == "":
+		case scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping:
+			n.chain(chain).Bootstraps = true
+		case j.Last.Collector == "heads" && n.chains[chain] != nil:
+			n.chains[chain].Silent = nodes.IsStopped(j.Last.Err)
 		}
-		c := n.chains[j.Last.Target.Chain]
-		if j.Last.Collector == "heads" {
-			c.Silent = nodes.IsStopped(j.Last.Err)
-		}
-		c.Bootstraps = c.Bootstraps || scrape.OutcomeOf(j.Last.Err) == scrape.Bootstrapping
 	}
 	for _, n := range st.nodeByName {
 		for _, c := range sorted(n.chains, CompareChains) {
@@ -358,7 +359,7 @@ func (n *Node) diskFull() bool {
 func (n *Node) bootstrapping(chains []string) State {
 	s := State{Severity: Warn, Text: "bootstrapping " + words.Brief(chains), Do: wait, about: chainBootstrapped.Family}
 	if n.lacksPeers() {
-		s.Text, s.Do = s.Text+" without peers", findPeers
+		s.Text, s.Do, s.about = s.Text+" without peers", findPeers, connectedStake.Family // the lack of peers is the fault
 	}
 	return s
 }
@@ -367,6 +368,11 @@ func (n *Node) bootstrapping(chains []string) State {
 func (n *Node) lacksPeers() bool {
 	p := n.chains["P"]
 	return n.Peers.Is(0) && p != nil && p.Bootstrapped.Is(0)
+}
+
+// shortOfStake reports whether the node is connected to so little of the stake that what it reports about others does not count.
+func (n *Node) shortOfStake() bool {
+	return n.ConnectedStake.Known && n.ConnectedStake.V < staking.Quorum
 }
 
 // notStarted returns the chains that the node could not start.
@@ -385,6 +391,11 @@ func (n *Node) chainsThat(are func(*NodeChain) bool) (names []string) {
 	}
 	slices.SortFunc(names, CompareChains)
 	return names
+}
+
+// passes reports whether the node reports its health checks, and that this one passes.
+func (n *Node) passes(check string) bool {
+	return n.Healthy.Known && !slices.ContainsFunc(n.FailingChecks, func(c FailingCheck) bool { return c.Name == check })
 }
 
 // unhealthy returns the state of a node whose health checks fail.

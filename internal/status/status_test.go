@@ -452,6 +452,20 @@ avax_node_chain_bootstrapped{node="a",chain="L"} 0`: 0,
 	}
 }
 
+// A node that lacks peers itself does not know whether a validator is connected.
+func TestIsolatedNodesDoNotCountAsViewers(t *testing.T) {
+	for share, want := range map[string]string{"0.04": "", "0.95": "not connected"} {
+		st := at(now, nil, run(t, "a", `
+			avax_node_up{node="a"} 1
+			avax_node_connected_stake_ratio{node="a"} `+share+`
+			avax_validator_present{node_id="NodeID-1"} 1
+			avax_validator_connected{node_id="NodeID-1",node="a"} 0`))
+		if fact := st.ValidatorOf("NodeID-1").Fact(); fact.Text != want {
+			t.Errorf("connected to %s of the stake: %q, want %q", share, fact.Text, want)
+		}
+	}
+}
+
 // A node that did not answer for a moment may not have restarted. Only what is known is said.
 func TestSilenceIsNotCalledARestart(t *testing.T) {
 	chains := run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} 1`)

@@ -13,6 +13,7 @@ import (
 	"github.com/avax-exporter/avax-exporter/internal/metric"
 	"github.com/avax-exporter/avax-exporter/internal/staking"
 	"github.com/avax-exporter/avax-exporter/internal/words"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 // Gap is what is configured and has no valid samples.
@@ -192,6 +193,12 @@ func (st *Status) missesOwn(l *L1) bool {
 	return l.ConnectedWeight.Known && away > 0 && !(l.Inactive.V > 0) && l.ConnectedWeight.V+away >= staking.Quorum*l.Weight.V-1e-9
 }
 
+// unasked reports whether an L1 has no data because nodes do not answer, or reject the exporter, or did until they came back: that is an effect.
+func (st *Status) unasked(l *L1) bool {
+	err := l.State.Err
+	return err != nil && (rejected(err) || !scrape.Answered(err)) && slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
+}
+
 // weightOf returns the weight of the active validators of an L1 on your nodes for which is returns true.
 func (st *Status) weightOf(l *L1, is func(*Node) bool) (weight float64) {
 	for _, v := range l.Validators {
@@ -205,6 +212,12 @@ func (st *Status) weightOf(l *L1, is func(*Node) bool) (weight float64) {
 // isJustBack reports whether others may not report yet that they are connected to a node that answers again.
 func (st *Status) isJustBack(n *Node) bool {
 	return !n.Down() && !n.since.IsZero() && st.At.Sub(n.since) < 3*time.Minute
+}
+
+// isBack reports whether a validator's node has just come back: that others are not connected to it is what they saw before.
+func (st *Status) isBack(id string) bool {
+	n := st.nodeByName[st.NodeOf(id)]
+	return n != nil && st.isJustBack(n)
 }
 
 // lacksQuorum reports whether nodes report themselves unhealthy because of a chain: too little weight of the L1 is active or connected, or was until your
@@ -233,14 +246,20 @@ const halts = 0.75
 func (v *Validator) Fact() State {
 	switch {
 	case v.Present.Is(0):
-		return State{Severity: Bad, Text: "not in the set"}
+		return State{Severity: Warn, Text: "not in the set", about: validatorPresent.Family, Do: stakeAgain} // the alert knows whether its period has ended
 	case v.RewardReachable.Is(0):
-		return State{Severity: Bad, Text: "reward out of reach"}
+		return State{Severity: Bad, Text: "reward out of reach", about: validatorReward.Family}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Bad, Text: notConnected}
+		return State{Severity: Bad, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
 	}
 	return State{}
 }
+
+// What to do about a validator before an alert says it.
+const (
+	stakeAgain     = "If the validator should continue, stake again. If not, remove it from AVAX_VALIDATORS if it is listed there."
+	checkValidator = "Log in to the validator or call its operator. Check the validator's process, network and TCP 9651."
+)
 
 // notConnected is the fact that no node is connected to a validator.
 const notConnected = "not connected"

@@ -30,13 +30,14 @@ var validatorFields = []field[Validator]{
 	{validatorDowntime, func(v *Validator) *Value { return &v.DowntimeUsed }},
 	{read("avax_validator_downtime_budget_seconds", "node_id"), func(v *Validator) *Value { return &v.DowntimeBudget }},
 	{read("avax_validator_potential_reward_avax", "node_id"), func(v *Validator) *Value { return &v.PotentialReward }},
-	{read("avax_validator_reward_reachable", "node_id"), func(v *Validator) *Value { return &v.RewardReachable }},
+	{validatorReward, func(v *Validator) *Value { return &v.RewardReachable }},
 }
 
 var (
 	validatorPresent   = read("avax_validator_present", "node_id")
 	validatorEnd       = read("avax_validator_end_timestamp_seconds", "node_id")
 	validatorDowntime  = read("avax_validator_downtime_used_seconds", "node_id")
+	validatorReward    = read("avax_validator_reward_reachable", "node_id")
 	validatorConnected = read("avax_validator_connected", "node_id", "node")
 	validatorUptime    = read("avax_validator_uptime_ratio", "node_id", "node")
 	validatorVotes     = read("avax_validator_votes_yes_ratio", "node_id", "requirement")
@@ -52,10 +53,12 @@ func (st *Status) validator(id string) *Validator {
 
 func (st *Status) readValidators() {
 	fill(st.samples, validatorFields, func(l []string) *Validator { return st.validator(l[0]) })
-	viewers, connected := st.samples.connections(validatorConnected)
+	viewers, connected := st.connections(validatorConnected)
 	for id := range viewers {
 		v := st.validator(id)
-		v.Viewers, v.Connected = viewers[id], connected[id]
+		if connected[id] > 0 || !st.isBack(id) {
+			v.Viewers, v.Connected = viewers[id], connected[id]
+		}
 	}
 	st.samples.each(validatorUptime, func(s sample) {
 		if v := st.validator(s.labels[0]); !v.LowestUptime.Known || s.V < v.LowestUptime.V {

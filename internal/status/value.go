@@ -131,12 +131,15 @@ func entry[K comparable, T any](all map[K]*T, key K, add func() *T) *T {
 	return all[key]
 }
 
-// connections returns how many nodes and observers report whether they are connected to a validator, and how many are, by the ID of the validator.
-func (all samples) connections(f family) (viewers, connected map[string]int) {
+// connections returns how many nodes and observers report whether they are connected to a validator, and how many are, by the ID of the validator. Nodes that
+// lack peers themselves do not count.
+func (st *Status) connections(f family) (viewers, connected map[string]int) {
 	is := map[[2]string]bool{} // by ID and viewer
-	all.each(f, func(s sample) {
+	st.samples.each(f, func(s sample) {
 		pair := [2]string{s.labels[0], s.labels[1]}
-		is[pair] = is[pair] || s.V == 1
+		if n := st.nodeByName[pair[1]]; n == nil || !n.shortOfStake() {
+			is[pair] = is[pair] || s.V == 1
+		}
 	})
 	viewers, connected = map[string]int{}, map[string]int{}
 	for pair, yes := range is {

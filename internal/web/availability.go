@@ -102,7 +102,7 @@ func (v *view) availabilityTable(accepted func(label func(string) string) bool) 
 	return section("availability", "Availability", [][2]string{
 		{"Node", "Share of the watched time in which the node answered."},
 		{"Validator", "Share of the watched time in which more than half of your nodes and observers were connected to the validator."},
-		{"L1", "Share of the watched time in which the L1 had its quorum."},
+		{"L1", "Share of the watched time in which the L1 had its quorum, and did not stand still."},
 		{"RPC answers, RPC latency", "Share of the answers that were right, and fast. The error budget is what the target allows to miss in 30 days."},
 	}, content)
 }

@@ -23,10 +23,10 @@ type headline struct {
 // headline is about the worst incident. Without one it says what there is no data of, or why there are no alerts.
 func (v *view) headline() headline {
 	none := v.alertHeadline()
-	if len(v.incidents) > 0 && v.incidents[0].Severity >= none.severity {
+	if len(v.incidents) > 0 && v.incidents[0].Shown() >= none.severity {
 		found := v.incidentHeadline(v.incidents[0])
 		for _, i := range v.incidents { // the first incident is what costs now: a forecast may be more severe
-			found.severity = max(found.severity, i.Severity)
+			found.severity = max(found.severity, i.Shown())
 		}
 		return found
 	}
@@ -38,7 +38,7 @@ func (v *view) headline() headline {
 
 // incidentHeadline says what has the fault, since when, what happens next, and what to do.
 func (v *view) incidentHeadline(i *status.Incident) headline {
-	found := headline{i.Severity, v.incidentTitle(i), i.Do}
+	found := headline{i.Shown(), v.incidentTitle(i), i.Do}
 	if i.Cause != nil {
 		found.text = v.action(i.Cause)
 	}
@@ -49,7 +49,7 @@ func (v *view) incidentHeadline(i *status.Incident) headline {
 		}
 	}
 	if i.NoAnswer && v.site.DefaultNode {
-		return headline{i.Severity, "No node is configured", defaultNode}
+		return headline{i.Shown(), "No node is configured", defaultNode}
 	}
 	return found
 }

@@ -85,6 +85,7 @@ type firingPeriod struct {
 	labels     map[string]string // of the worst tier
 	tiers      []firingPeriod    // the rules of the alert that fired, each from its own begin; empty for one of them
 	began, end time.Time         // end is zero if the alert still fires
+	chains     []string          // for which the alert stood when it fired, without a label of each
 	over       time.Time         // when the fault was over, as it was noted then, which is exact; zero if it was not
 }
 
@@ -149,7 +150,7 @@ func (h *history) outages(tiers []firingPeriod) (all []firingPeriod) {
 	}
 	last := map[string]int{} // by subject
 	for _, e := range tiers {
-		e.over = e.noted(kept)
+		e.over, e.chains = e.noted(kept), e.stoodFor(kept)
 		e.tiers, e.began = []firingPeriod{e}, e.firstSign(found, kept)
 		subject := maps.Clone(e.labels)
 		for _, tier := range []string{"severity", "within"} {
@@ -173,6 +174,7 @@ func (e *firingPeriod) join(o firingPeriod) {
 	if o.began.Before(e.began) {
 		e.began = o.began
 	}
+	e.chains = status.AppendNew(e.chains, o.chains...)
 	if o.end.IsZero() || !e.end.IsZero() && o.end.After(e.end) {
 		e.end = o.end
 	}
@@ -185,8 +187,7 @@ func (e *firingPeriod) firstSign(signs model.Matrix, kept []alerting.Moment) tim
 	const together = 10 * time.Minute
 	began := e.began
 	for _, m := range kept {
-		during := !m.At.Before(e.began) && (e.end.IsZero() || m.At.Before(e.end))
-		if !m.Ended && during && !m.Since.IsZero() && m.Since.Before(began) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
+		if !m.Ended && e.covers(m.At) && !m.Since.IsZero() && m.Since.Before(began) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
 			began = m.Since
 		}
 	}
@@ -195,13 +196,27 @@ func (e *firingPeriod) firstSign(signs model.Matrix, kept []alerting.Moment) tim
 			continue
 		}
 		for _, v := range stream.Values {
-			during := !v.Timestamp.Time().Before(e.began) && (e.end.IsZero() || v.Timestamp.Time().Before(e.end))
-			if at := words.UnixTime(float64(v.Value)); during && at.Before(began) && (e.labels["node"] != "" || e.began.Sub(at) < together) {
+			if at := words.UnixTime(float64(v.Value)); e.covers(v.Timestamp.Time()) && at.Before(began) && (e.labels["node"] != "" || e.began.Sub(at) < together) {
 				began = at
 			}
 		}
 	}
 	return began
+}
+
+// stoodFor returns the chains for which the alert stood when it fired.
+func (e *firingPeriod) stoodFor(kept []alerting.Moment) (chains []string) {
+	for _, m := range kept {
+		if !m.Ended && e.covers(m.At) && sameAlert(notify.LabelSet(m.Labels), e.labels) {
+			chains = status.AppendNew(chains, m.Chains...)
+		}
+	}
+	return chains
+}
+
+// covers reports whether the alert fired at a time.
+func (e *firingPeriod) covers(at time.Time) bool {
+	return !at.Before(e.began) && (e.end.IsZero() || at.Before(e.end))
 }
 
 // noted returns when it was noted that the fault was over; zero if it was not.
@@ -333,7 +348,7 @@ func (v *view) firingTable(name string, isIts func(label func(string) string) bo
 	every := v.past.firingPeriods(names)
 	filter := v.query.Get("past")
 	all := slices.DeleteFunc(slices.Clone(every), func(e firingPeriod) bool {
-		return !isIts(func(name string) string { return e.labels[name] }) ||
+		return !isIts(func(name string) string { return e.labels[name] }) && !slices.Contains(e.chains, name) ||
 			!strings.Contains(strings.Join([]string{e.labels["alertname"], subjectOf(e.labels), e.labels["severity"],
 				v.NameOf(e.labels["node_id"], e.labels["validation_id"])}, " "), filter)
 	})

@@ -45,7 +45,7 @@ func (v *view) factItem(i *status.Incident) g.Node {
 	if !i.Since.IsZero() {
 		since = sinceText(i.Since, v.At)
 	}
-	return h.Li(h.Class(status.Urgency{Severity: i.Severity, Pending: true}.Class()),
+	return h.Li(h.Class(status.Urgency{Severity: i.Shown(), Pending: true}.Class()),
 		h.P(h.Strong(titled(title.title)), g.Text(" "), h.Span(h.Class("dim"), g.Text(since))), g.If(title.text != "", h.P(h.Class("action"), prose(title.text))))
 }
 

@@ -107,7 +107,7 @@ func (v *view) subjectPage(name string, cards []g.Node, isIts func(label func(st
 	}
 	title.title = name + ": " + strings.ToLower(title.title[:1]) + title.title[1:]
 	for _, i := range v.incidents { // the worst about this subject
-		if slices.Contains(i.Subjects, name) && v.alertsErr == nil && i.Severity >= title.severity {
+		if slices.Contains(i.Subjects, name) && v.alertsErr == nil && i.Shown() >= title.severity {
 			one := *i
 			one.Subjects = []string{name}
 			if isNode && i.NoAnswer {

@@ -1,0 +1,151 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/avax-exporter/avax-exporter/alerts"
+	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
+	"github.com/avax-exporter/avax-exporter/simnet"
+)
+
+// change is a change of the simulated network in a story.
+type change struct {
+	at time.Duration
+	do func(w *world, n *simnet.Node)
+}
+
+// told is what a receiver learns of one alert in a story.
+type told struct {
+	alert string
+	since time.Duration // its first sign, from the begin of the story
+	slow  bool          // its end is sent after hours: a deadline
+	does  string        // a text in its action while it fires
+}
+
+// Causes that follow each other on one node: at each second the page leads with the one that is true now, says what to do, and is as red as what it shows. Each
+// alert is sent once when it begins and once when it is over, with the time of its first sign.
+func TestCausesThatFollowEachOther(t *testing.T) {
+	testworld.Story(t)
+	const minute = time.Minute
+	for what, story := range map[string]struct {
+		nodes   []string
+		changes []change
+		told    []told
+	}{
+		"restarts twice within four minutes": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Stop() }}, {50 * time.Second, func(_ *world, n *simnet.Node) { n.Start() }},
+				{150 * time.Second, func(_ *world, n *simnet.Node) { n.Stop() }}, {210 * time.Second, func(_ *world, n *simnet.Node) { n.Start() }},
+			},
+		},
+		"falls behind, stops, and is still behind when it is back": {
+			nodes: []string{"alpha", "bravo", "charlie"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.FallBehind("C") }}, {8 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{14 * minute, func(_ *world, n *simnet.Node) { n.Start() }}, {24 * minute, func(_ *world, n *simnet.Node) { n.CatchUp("C") }},
+			},
+			told: []told{{"AvaxHeadStale", 0, false, ""}, {"AvaxNodeDown", 8 * minute, false, ""}},
+		},
+		"stops, and bootstraps when it is back": {
+			nodes: []string{"bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{6 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping); n.Start() }},
+				{20 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Running) }},
+			},
+			told: []told{{"AvaxNodeDown", 0, false, ""}, {"AvaxChainNotBootstrapped", 0, false, ""}},
+		},
+		"restarts without peers": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Stop() }}, {30 * time.Second, func(_ *world, n *simnet.Node) { n.StartIsolated() }},
+				{9 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
+			},
+			told: []told{{"AvaxConnectedStakeLow", minute, false, ""}},
+		},
+		"takes four seconds for each answer, and then stops": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Inject(simnet.Slow(4 * time.Second)) }}, {18 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{26 * minute, func(_ *world, n *simnet.Node) { n.Recover(); n.Start() }},
+			},
+			told: []told{{"AvaxNodeSlow", 4 * minute, false, ""}, {"AvaxNodeDown", 18 * minute, false, ""}},
+		},
+		"its disk is full, and it stops": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.FillDisk(0, 0) }}, {10 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{20 * minute, func(_ *world, n *simnet.Node) { n.FillDisk(600e9, 0); n.Start() }},
+			},
+			told: []told{{"AvaxNodeDiskLow", 0, false, "Delete old logs"}, {"AvaxNodeDown", 10 * minute, false, "free space first"}},
+		},
+		"its validation ends while it is down": {
+			nodes: []string{"alpha", "bravo", "charlie"},
+			changes: []change{
+				{0, func(w *world, n *simnet.Node) { w.SetStakeEnd("bravo", time.Now().Add(4*minute)); n.Stop() }},
+				{12 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
+				{25 * minute, func(w *world, _ *simnet.Node) { w.AddValidator("bravo", 1_950_000e9, 180*day) }},
+			},
+			told: []told{{"AvaxStakeEndsSoon", minute, true, ""}, {"AvaxNodeDown", 0, false, ""}, {"AvaxValidatorMissing", 6 * minute, false, ""}},
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			noServices := func(a *apptest.World) {
+				a.Env["METRICS_URL"] = ""
+				delete(a.Env, "DATA_URL")
+				delete(a.Env, "WATCH_ADDRESSES")
+			}
+			inWorld(t, incident{nodes: story.nodes, change: noServices}, func(t *testing.T, w *world) {
+				w.wait(t, 5*time.Minute, nil)
+				start := time.Now()
+				for _, c := range story.changes {
+					w.wait(t, time.Until(start.Add(c.at)), nil)
+					c.do(w, w.Node("bravo"))
+					w.closely = time.Now().Add(closelyFor)
+				}
+				w.wait(t, 40*time.Minute, func() bool { return len(w.active) == 0 && w.closely.Before(time.Now()) })
+				time.Sleep(11 * time.Minute) // the group of the messages waits for up to ten
+				w.historyIsTrue(t)
+				w.areTold(t, start, story.told)
+			})
+		})
+	}
+}
+
+// areTold checks that a receiver got these alerts, each once firing and once resolved, with its first sign, and no other.
+func (w *world) areTold(t *testing.T, start time.Time, want []told) {
+	t.Helper()
+	const sample = 75 * time.Second // a period of a collector, and a probe
+	got := map[string]int{}
+	for _, a := range w.Receiver.Alerts() {
+		if severity := a.Labels["severity"]; severity != "page" && severity != "warn" {
+			continue
+		}
+		name := a.Labels["alertname"]
+		got[name+" "+a.Status]++
+		since := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt).Sub(start)
+		known := false
+		for _, one := range want {
+			known = known || one.alert == name
+			if one.alert == name && a.Status == "firing" && !strings.Contains(a.Annotations["action"], one.does) {
+				t.Errorf("%s: action %q, want %q", name, a.Annotations["action"], one.does)
+			}
+			if one.alert == name && (since-one.since).Abs() > sample {
+				t.Errorf("%s: %s since %v, want %v", a.Status, a.Annotations["summary"], since, one.since)
+			}
+		}
+		if !known {
+			t.Errorf("%v after the begin: %s: %s", a.At.Sub(start), a.Status, a.Annotations["summary"])
+		}
+	}
+	for _, one := range want {
+		if got[one.alert+" firing"] != 1 || got[one.alert+" resolved"] != 1 && !one.slow {
+			t.Errorf("%s: %d times firing, %d times resolved", one.alert, got[one.alert+" firing"], got[one.alert+" resolved"])
+		}
+	}
+}
