@@ -118,6 +118,10 @@ check-openapi: .tools/prism/node_modules ## Ask Prism, made from the services' d
 check-deploy: tools deploy-tools ## Check chart, units, packages; build and run the image
 	go test -count=1 -skip='$(apart)' $(TESTFLAGS) ./deploy/...
 
+.PHONY: chart
+chart: tools .tools/bin/helm .tools/bin/manifests ## Render the chart with Helm, and compare its rules and dashboards with the files
+	go test -count=1 -trimpath ./deploy/helm
+
 .PHONY: dist
 dist: .tools/bin/nfpm .tools/bin/cyclonedx-gomod ## Build tarballs, packages, bills of materials and checksums into dist/
 	internal/tools/dist
