@@ -73,7 +73,7 @@ func head(ctx context.Context, n *nodes.Node, c nodes.Chain) (height uint64, at 
 	recently, _ := scrape.Sharing(ctx, nodes.MaxAnswerAge(ctx)) // two runs use one answer
 	switch c.Ref {
 	case "P":
-		if height, err = n.PlatformHeight(ctx); err == nil {
+		if height, err = n.PlatformHeight(recently); err == nil {
 			at, err = n.PlatformTimestamp(recently)
 		}
 	case "X": // which changes rarely
