@@ -217,7 +217,7 @@ func (t *icmOfChains) readChain(ctx context.Context, ups *collector.Upstreams, o
 		case errors.Is(err, errNotExecuted) && !may.Load():
 			t.drop(id)
 			delete(t.Chains, id)
-			return fmt.Errorf("blocks since %d: %w: the messages of the chain are counted anew", from, err)
+			return fmt.Errorf("blocks since %d: %w: the messages of the chain are counted from now on", from, err)
 		case to > from && (outcome == scrape.Rejected || outcome == scrape.TooLarge || outcome == scrape.Timeout):
 			if size = (to - from + 1) / 2; ctx.Err() == nil {
 				continue
