@@ -276,17 +276,21 @@ func (st *Status) compare(al *Alerts) {
 		if !a.Kept() {
 			a.left = left
 		}
-		if st.isOfStart(a) {
-			a.ranked = min(a.ranked, Note)
+		if n := st.startOf(a); n != nil {
+			a.ranked = min(a.ranked, max(n.State.Severity, Note))
 		}
 	}
 	al.uncover()
 }
 
-// isOfStart reports whether what is pending about a node, for minutes to come, may be part of the start of its process: what others know of it is older.
-func (st *Status) isOfStart(a *Active) bool {
+// startOf returns the node of whose process's start what is pending about it, for minutes to come, may be a part: what others know of it is older. It ranks as
+// the state of the node.
+func (st *Status) startOf(a *Active) *Node {
 	n := st.nodeByName[cmp.Or(a.Labels["node"], st.NodeOf(a.Labels["node_id"]))]
-	return n != nil && st.isJustBack(n) && !a.Firing && !a.ActiveAt.Before(n.since) && a.Fires().Sub(st.At) > soon
+	if n == nil || !st.isJustBack(n) || a.Firing || a.ActiveAt.Before(n.since) || a.Fires().Sub(st.At) <= soon {
+		return nil
+	}
+	return n
 }
 
 // uncover shows the alerts that fired before what suppresses them: once this is over, they still fire, and are known to the receivers.
