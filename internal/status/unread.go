@@ -248,7 +248,7 @@ func (v *Validator) Fact() State {
 	case v.Present.Is(0):
 		return State{Severity: Warn, Text: "not in the set", about: validatorPresent.Family, Do: stakeAgain} // the alert knows whether its period has ended
 	case v.RewardReachable.Is(0):
-		return State{Severity: Bad, Text: "reward out of reach", about: validatorReward.Family}
+		return State{Severity: Warn, Text: "reward out of reach", about: validatorReward.Family, Do: readDowntime}
 	case v.Viewers > 0 && v.Connected == 0:
 		return State{Severity: Bad, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
 	}
@@ -258,6 +258,7 @@ func (v *Validator) Fact() State {
 // What to do about a validator before an alert says it.
 const (
 	stakeAgain     = "If the validator should continue, stake again. If not, remove it from AVAX_VALIDATORS if it is listed there."
+	readDowntime   = "Find out when the validator was down, and avoid more downtime: the votes of the others decide."
 	checkValidator = "Log in to the validator or call its operator. Check the validator's process, network and TCP 9651."
 )
 

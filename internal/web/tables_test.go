@@ -109,8 +109,8 @@ func TestValidatorsShowWhatIsKnown(t *testing.T) {
 			avax_node_uptime_rewarding_stake_ratio{node="mine"} 0.203`)
 		sourced(t, s, group())
 		want := []string{
-			"NodeID-lost | validating, 0 of 1 nodes connected | – | 50 %, required 80 % | 2 h of 2 h | 61 % | 12.5 AVAX, out of reach",
 			"NodeID-gone | not in the set | – | – | – | – | –",
+			"NodeID-lost | validating, 0 of 1 nodes connected | – | 50 %, required 80 % | 2 h of 2 h | 61 % | 12.5 AVAX, out of reach",
 			"mine NodeID-mine | validating | in 10 days | 90 %, required 80 % | – | 20.3 % | 20 AVAX",
 		}
 		page := read(t, ask(t, s, http.MethodGet, "/").Body)
