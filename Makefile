@@ -50,7 +50,7 @@ test: build tools ## Run the tests: units, alert rules, and one with a real Prom
 	go test -skip='$(stories)' $(short) $(all)
 
 .PHONY: stories
-stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (three minutes)
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (four minutes)
 	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
@@ -90,7 +90,7 @@ rules-full: tools ## Play every case, cause, text and public incident of the rul
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|CasesOfTheRules|TestAlertsHaveTheLabels|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (seven minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (eight minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
