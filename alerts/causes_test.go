@@ -771,10 +771,11 @@ func TestEachCauseSendsOneNotification(t *testing.T) {
 			t.Run(fmt.Sprintf("%d nodes %s", n, set.name), func(t *testing.T) {
 				t.Parallel()
 				every := 1
-				if testing.Short() {
+				switch {
+				case testing.Short():
 					every = 6
-				} else if n == 30 && set.name == "with labels" { // what labels change shows at five nodes
-					every = 5
+				case n != 5 && set.name == "with labels": // what labels change shows at five nodes
+					every = 10
 				}
 				fleets, played := fleetsOf(n, every)
 				sent := map[string][]testworld.Alert{}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -74,7 +75,7 @@ func (p play) alerts(t testing.TB, names ...string) (all []span) {
 		}
 		input = append(input, testworld.Series{Series: name, Values: values.String()})
 	}
-	rules := reach(t, testworld.Rules(t, alerts.Rules), names)
+	rules := reach(t, shipped(t), names)
 	e := must.Get(testworld.NewEngine(t, time.Unix(1_790_000_000, 0).UTC(), p.scrape, input, every, rules))(t)
 	must.Do(t, e.Run(first, p.length))
 	for at := first; at <= p.length; at += every {
@@ -96,6 +97,18 @@ func (p play) alerts(t testing.TB, names ...string) (all []span) {
 		}
 	}
 	return all
+}
+
+var (
+	parsing sync.Once
+	parsed  []rulefmt.Rule
+)
+
+// shipped returns the shipped rules. They are parsed once for all plays.
+func shipped(t testing.TB) []rulefmt.Rule {
+	t.Helper()
+	parsing.Do(func() { parsed = testworld.Rules(t, alerts.Rules) })
+	return parsed
 }
 
 // reach returns the rules on which the alerts depend; all if there is no name.

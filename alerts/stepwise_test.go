@@ -167,7 +167,7 @@ func TestForgettingChangesNoAlert(t *testing.T) {
 	for _, tests := range suite.tests {
 		for i, c := range tests.Tests {
 			last := int(c.last() / c.every)
-			if last > 1000 || testing.Short() && (i%17 != 0 || last > 300) {
+			if last > 1000 || i%3 != 0 || testing.Short() && (i%15 != 0 || last > 300) {
 				continue
 			}
 			t.Run(strings.TrimSuffix(tests.name, "_test.yml")+"/"+c.Name, func(t *testing.T) {

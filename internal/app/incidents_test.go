@@ -231,7 +231,7 @@ func (e *episode) String() string {
 const closelyFor = 2 * time.Minute
 
 // wait records all alerts and notifications until the time is over, or until the condition is true. It checks the status page in every second after a
-// change, and after a node goes down or comes back, every 15 seconds for an hour, and then once a minute.
+// change, and after a node goes down or comes back, every 15 seconds for 20 minutes, and then once a minute.
 func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 	t.Helper()
 	steps := 0
@@ -248,8 +248,8 @@ func (w *world) wait(t *testing.T, long time.Duration, until func() bool) {
 			}
 		}
 		w.record(t)
-		if steps++; steps%4 == 0 || steps < 240 {
-			w.isOneFault(t, w.pageIsHonest(t), steps%4 == 0 && steps < 240)
+		if steps++; steps%4 == 0 || steps < 80 {
+			w.isOneFault(t, w.pageIsHonest(t), steps%4 == 0 && steps < 80)
 			w.noFalseYes(t)
 		}
 	}

@@ -85,7 +85,10 @@ func thanos(t *testing.T, rules []byte, alertmanagerURL string) store {
 func TestShardsWriteToOneStore(t *testing.T) {
 	testworld.Full(t)
 	for name, start := range map[string]func(*testing.T, []byte, string) store{"VictoriaMetrics": victoriaMetrics, "Thanos": thanos} {
-		t.Run(name, func(t *testing.T) { shardsWriteToOneStore(t, start) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shardsWriteToOneStore(t, start)
+		})
 	}
 }
 
