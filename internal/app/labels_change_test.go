@@ -26,6 +26,7 @@ var families = regexp.MustCompile(`\bavax_[a-z0-9_]+\b`)
 // A label may change its value at any time, for one node or for all, and two replicas may differ in it. No rule fails for that reason: a rule
 // that fails is blind for the whole fleet.
 func TestNoRuleFailsWhenALabelChanges(t *testing.T) {
+	testworld.Story(t)
 	var given []rulefmt.Rule
 	groups, errs := rulefmt.Parse(alerts.Rules, false, model.UTF8Validation, testworld.PromQL, slog.New(slog.DiscardHandler))
 	if len(errs) > 0 {
