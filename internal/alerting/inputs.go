@@ -36,13 +36,17 @@ type family struct {
 	changes int   // values that differ from the one before, series that began, and series that ended
 	changed int64 // time of the latest, in milliseconds
 	differs int64 // time of the latest that was no begin
-	series  map[storage.SeriesRef]input
+	last    int64 // time of the latest sample of all
+	series  []input
+	index   map[storage.SeriesRef]int // of series
 }
 
 // input is the newest value of a series, and the time of its newest sample that is not a stale marker, in milliseconds.
 type input struct {
-	value float64
-	at    int64
+	labels labels.Labels
+	ref    storage.SeriesRef
+	value  float64
+	at     int64
 }
 
 // query is the expression of a rule.
@@ -127,7 +131,7 @@ func counts(path []parser.Node) bool {
 func (in *inputs) family(name string) *family {
 	f := in.families[name]
 	if f == nil {
-		f = &family{series: map[storage.SeriesRef]input{}}
+		f = &family{index: map[storage.SeriesRef]int{}}
 		in.families[name] = f
 	}
 	return f
@@ -306,13 +310,17 @@ func (in *inputs) add(all []appended) {
 // note notes a sample of a family.
 func (in *inputs) note(name string, a appended) {
 	f := in.family(name)
-	before, known := f.series[a.ref]
-	now := input{a.value, a.at}
-	if value.IsStaleNaN(a.value) {
-		now.at = before.at
+	i, known := f.index[a.ref]
+	if !known {
+		i = len(f.series)
+		f.index[a.ref], f.series = i, append(f.series, input{labels: a.labels, ref: a.ref})
 	}
+	before, now := f.series[i], &f.series[i]
+	if now.value = a.value; !value.IsStaleNaN(a.value) {
+		now.at = a.at
+	}
+	f.last = max(f.last, a.at)
 	in.exists(f, true)
-	f.series[a.ref] = now
 	differs := known && math.Float64bits(before.value) != math.Float64bits(a.value)
 	if differs {
 		f.differs = max(f.differs, a.at)
@@ -328,11 +336,15 @@ func (in *inputs) drop(before int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, f := range in.families {
-		for ref, s := range f.series {
-			if s.at < before {
-				delete(f.series, ref)
-				in.exists(f, len(f.series) > 0)
-			}
+		n := len(f.series)
+		f.series = slices.DeleteFunc(f.series, func(s input) bool { return s.at < before })
+		if len(f.series) == n {
+			continue
 		}
+		clear(f.index)
+		for i, s := range f.series {
+			f.index[s.ref] = i
+		}
+		in.exists(f, len(f.series) > 0)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/prometheus/model/value"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/tsdb"
 
 	"github.com/avax-exporter/avax-exporter/internal/testworld/must"
 )
@@ -33,7 +35,7 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 		"a > 1 and on (node) b > 0", "max by (node) (a > 1 unless on (node) b)", `label_replace(b == 2 and on (node) a, "x", "$1", "node", "(.)") or a > 1 unless b`,
 		"a * on (node) group_left () (b > 1 and on () vector(time()) > 0)",
 		"avg_over_time(a[5m])", "min_over_time(b[4m])", "delta(a[5m])", "increase(a[5m] offset 2m)", "rate(b[4m])", "deriv(a[6m])", "last_over_time(a[1m])",
-		"delta(b[1m])",
+		"delta(b[1m])", "max_over_time(last_over_time(a[7m])[5m:1m])", "last_over_time(a[7m] offset 1m)", "timestamp(last_over_time(b[7m]))",
 	} {
 		expr := must.Get(Parser.ParseExpr(text))(t)
 		exprs[text] = written{expr, expr.String()}
@@ -50,7 +52,10 @@ func TestWhatIsNotEvaluatedAgainHasNotChanged(t *testing.T) {
 			Logger: slog.New(slog.DiscardHandler), MaxSamples: 1e6, Timeout: time.Minute, LookbackDelta: Lookback, Parser: Parser, EnableAtModifier: true,
 			EnableNegativeOffset: true,
 		})
-		evaluate, prepared := rules.EngineQueryFunc(engine, s), newPrepared(engine)
+		head := storage.QueryableFunc(func(mint, maxt int64) (storage.Querier, error) { // not from the inputs
+			return tsdb.NewBlockQuerier(tsdb.NewRangeHead(s.Head, mint, maxt), mint, maxt)
+		})
+		evaluate, prepared := rules.EngineQueryFunc(engine, head), newPrepared(engine)
 		again := rules.EngineQueryFunc(prepared, s)
 		now := time.Unix(1_800_000_000, 0)
 		series := map[labels.Labels]float64{}

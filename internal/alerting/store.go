@@ -84,7 +84,7 @@ func (s *Store) Querier(mint, maxt int64) (storage.Querier, error) {
 	}
 	closeFirst, reopen, from := s.IsQuerierCollidingWithTruncation(mint, maxt)
 	if !closeFirst && !reopen {
-		return q, nil
+		return newestQuerier{q, s.inputs}, nil
 	}
 	if closeFirst {
 		if err := q.Close(); err != nil {

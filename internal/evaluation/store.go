@@ -54,7 +54,7 @@ type querier struct {
 
 // Select implements storage.Querier.
 func (q *querier) Select(_ context.Context, sorted bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-	found := &selection{at: -1}
+	found := &Selection{}
 	position := map[uint64]int{}
 	add := func(set seriesSet) {
 	series:
@@ -115,17 +115,30 @@ func (*querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matc
 
 func (*querier) Close() error { return nil }
 
-// selection implements storage.SeriesSet.
-type selection struct {
-	all []series
-	at  int
+// Selection are series that a query reads. It implements storage.SeriesSet.
+type Selection struct {
+	all  []series
+	next int
 }
 
-func (s *selection) Next() bool                      { s.at++; return s.at < len(s.all) }
-func (s *selection) At() storage.Series              { return &s.all[s.at] }
-func (*selection) Err() error                        { return nil }
-func (*selection) Warnings() annotations.Annotations { return nil }
-func (s *series) Labels() labels.Labels              { return s.labels }
+// Add adds a series with one sample, at a time in milliseconds.
+func (s *Selection) Add(l labels.Labels, at int64, value float64) {
+	s.all = append(s.all, series{l, samples{{at, value}}})
+}
+
+// Next implements storage.SeriesSet.
+func (s *Selection) Next() bool { s.next++; return s.next <= len(s.all) }
+
+// At implements storage.SeriesSet.
+func (s *Selection) At() storage.Series { return &s.all[s.next-1] }
+
+// Err implements storage.SeriesSet.
+func (*Selection) Err() error { return nil }
+
+// Warnings implements storage.SeriesSet.
+func (*Selection) Warnings() annotations.Annotations { return nil }
+
+func (s *series) Labels() labels.Labels { return s.labels }
 func (s *series) Iterator(chunkenc.Iterator) chunkenc.Iterator {
 	return storage.NewListSeriesIterator(s.samples)
 }
