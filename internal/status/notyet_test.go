@@ -1,7 +1,6 @@
 package status
 
 import (
-	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -102,22 +101,6 @@ func TestEveryTextThatSaysNotYetHasAnEnd(t *testing.T) {
 				}
 				return true
 			})
-		}
-	}
-}
-
-// A run that is late by seconds is no gap: the exporter had no turn. One that failed is a gap at once.
-func TestARunThatIsLateBySecondsIsNoGap(t *testing.T) {
-	until := time.Unix(1_800_000_000, 0)
-	for _, c := range []struct {
-		after time.Duration
-		err   error
-		gaps  int
-	}{{time.Second, nil, 0}, {14 * time.Second, nil, 0}, {16 * time.Second, nil, 1}, {time.Second, errors.New("timeout"), 1}} {
-		last := metric.Run{Key: metric.Key{Collector: "heads"}, At: until.Add(-3 * time.Second), Until: until, Err: c.err}
-		st := &Status{At: until.Add(c.after), Jobs: []*metric.Job{{Last: last, Good: &last}}}
-		if gaps := st.Gaps(); len(gaps) != c.gaps {
-			t.Errorf("%v after its samples expire, %v: %v, want %d", c.after, c.err, gaps, c.gaps)
 		}
 	}
 }

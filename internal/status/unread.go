@@ -41,16 +41,13 @@ func (g Gap) Text(now time.Time) string {
 	return g.since(now) + ", because " + g.Err.Error()
 }
 
-// late is how long a run may be overdue before the page says so. On a busy machine, the short periods of a demo pass before the runs have their turn.
-const late = 15 * time.Second
-
 // Gaps returns the jobs without samples that count, the longest gap first. A job that nothing offers has none, and no node is missing that does not answer.
 func (st *Status) Gaps() (gaps []Gap) {
 	for _, j := range st.Jobs {
 		if n := st.nodeByName[j.Last.Target.Node]; n != nil && n.Down() {
 			continue
 		}
-		if gap, is := st.gapOf(j); is && (gap.Err != nil || st.At.Sub(j.Good.Until) > late) {
+		if gap, is := st.gapOf(j); is {
 			gaps = append(gaps, gap)
 		}
 	}
