@@ -49,11 +49,11 @@ build: ## Build bin/avax-exporter, static
 	@internal/tools/build bin/avax-exporter
 
 .PHONY: test
-test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (four minutes)
+test: build tools ## Run the tests: units, alert rules, and one with a real Prometheus and Alertmanager (three minutes)
 	go test $(short) $(all)
 
 .PHONY: stories
-stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (four minutes)
+stories: ## Play hours and days of a network in synthetic time, and compare what people are told with what happened (three minutes)
 	go test -count=1 -run='$(stories)' $(short) ./alerts ./internal/app
 
 report = .tools/bin/gotestsum --format=pkgname --jsonfile=.tools/test.json
@@ -89,11 +89,11 @@ watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each 
 
 # What the targets above run whole is not run again.
 .PHONY: rules-full
-rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (five minutes)
+rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (four minutes)
 	CGO_ENABLED=0 go test -trimpath -skip 'Mut|CasesOfTheRules|TestAlertsHaveTheLabels|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
 
 .PHONY: incidents
-incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (eight minutes)
+incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (six minutes)
 	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
 
 .PHONY: museum
@@ -174,7 +174,7 @@ bench: build ## Measure CPU and memory against the bars and write docs/performan
 	$(if $(ONLY),@grep ^Bench bin/bench.txt,go run ./internal/tools/performance <bin/bench.txt >docs/performance.md)
 
 .PHONY: sharded
-sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (three minutes)
+sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (a minute)
 	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
 
 # How long each part of a fleet is lost. With less than 5m, all intervals are shorter than shipped.
@@ -197,7 +197,7 @@ FUZZTIME = 10s
 
 .PHONY: mutations
 mutations: export GOGC = 400
-mutations: ## Remove each method and each field of the nodes in turn, without and with the rules, and write the counts into docs/reliability.md (four minutes)
+mutations: ## Remove each method and each field of the nodes in turn, without and with the rules, and write the counts into docs/reliability.md (three minutes)
 	go test -count=1 -timeout 60m -run MutatedUpstreams ./collectors ./internal/app -mutations -update
 
 .PHONY: fuzz
