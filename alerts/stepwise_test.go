@@ -165,7 +165,7 @@ func TestForgettingChangesNoAlert(t *testing.T) {
 	t.Parallel()
 	suite := readSuite(t, "rules.yml")
 	for _, tests := range suite.tests {
-		for i, c := range tests.Tests {
+		for i, c := range tests.Tests { // each third: what is forgotten depends on the rules, not on the case
 			last := int(c.last() / c.every)
 			if last > 1000 || i%3 != 0 || testing.Short() && (i%15 != 0 || last > 300) {
 				continue

@@ -20,7 +20,7 @@ const pause = 2 * time.Minute
 
 // inputs are the families in a store. They tell which expressions can have a result, and which have the same result as at the evaluation
 // before: an expression that depends on nothing but the newest samples of its families changes only when one of these does, and one that looks back
-// keeps its result if nothing changed in all the time at which it looks.
+// keeps its result if nothing changed in all the time at which it looks. They also answer what reads nothing but the newest samples.
 type inputs struct {
 	mu       sync.Mutex
 	families map[string]*family

@@ -50,7 +50,7 @@ func (in *inputs) newest(hints *storage.SelectHints, matchers []*labels.Matcher)
 	}
 	set = &evaluation.Selection{}
 	for _, s := range f.series {
-		if s.at < hints.Start || !matches(s.labels, matchers) {
+		if s.at < hints.Start || !labels.Selector(matchers).Matches(s.labels) {
 			continue
 		}
 		if stale := value.IsStaleNaN(s.value); stale && lasts {
@@ -60,13 +60,4 @@ func (in *inputs) newest(hints *storage.SelectHints, matchers []*labels.Matcher)
 		}
 	}
 	return set, true
-}
-
-func matches(l labels.Labels, matchers []*labels.Matcher) bool {
-	for _, m := range matchers {
-		if !m.Matches(l.Get(m.Name)) {
-			return false
-		}
-	}
-	return true
 }

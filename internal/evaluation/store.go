@@ -57,12 +57,9 @@ func (q *querier) Select(_ context.Context, sorted bool, _ *storage.SelectHints,
 	found := &Selection{}
 	position := map[uint64]int{}
 	add := func(set seriesSet) {
-	series:
 		for hash, s := range set {
-			for _, m := range matchers {
-				if !m.Matches(s.labels.Get(m.Name)) {
-					continue series
-				}
+			if !labels.Selector(matchers).Matches(s.labels) {
+				continue
 			}
 			from, to := s.from(q.mint), s.from(q.maxt+1)
 			if from == to {
