@@ -7,6 +7,7 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/alerts"
 	"github.com/avax-exporter/avax-exporter/internal/testworld"
+	"github.com/avax-exporter/avax-exporter/internal/testworld/apptest"
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
@@ -94,7 +95,12 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, incident{nodes: story.nodes, quick: true}, func(t *testing.T, w *world) {
+			noServices := func(a *apptest.World) {
+				a.Env["METRICS_URL"] = ""
+				delete(a.Env, "DATA_URL")
+				delete(a.Env, "WATCH_ADDRESSES")
+			}
+			inWorld(t, incident{nodes: story.nodes, change: noServices}, func(t *testing.T, w *world) {
 				w.wait(t, 5*time.Minute, nil)
 				start := time.Now()
 				for _, c := range story.changes {
