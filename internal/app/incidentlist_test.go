@@ -271,7 +271,7 @@ var networkIncidents = []incident{
 		what:  "peers with a third of the stake disconnect",
 		begin: func(w *world) { each(large[:5], w.Disconnect) },
 		end:   func(w *world) { each(large[:5], w.Reconnect) },
-		pages: []string{"AvaxConnectedStakeLow"}, within: 4*time.Minute + slack, // the list of peers may be half a period old: with 3 of 46 phases, 3m45s are over
+		pages: []string{"AvaxConnectedStakeLow"}, within: 3*time.Minute + slack,
 	},
 	{
 		what:  "all configured nodes have no connection to their peers",
