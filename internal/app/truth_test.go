@@ -322,9 +322,8 @@ var changes = []struct {
 
 // olderAnswers has the maximum age of the answers that a collector uses beyond those of its run.
 var olderAnswers = map[string]time.Duration{
-	"network":    2 * time.Minute,  // the validator sets of subnets
-	"chain_info": 10 * time.Minute, // never changes
-
+	"network":      2 * time.Minute, // the validator sets of subnets
+	"chain_info":   24 * time.Hour,  // IDs never change: they are remembered while no node answers
 	"l1_proposers": 3 * time.Minute, // the epoch
 }
 

@@ -466,6 +466,19 @@ func TestIsolatedNodesDoNotCountAsViewers(t *testing.T) {
 	}
 }
 
+// One node may be wrong about a validator: its alert pages later than with two, and the fact is no redder than what is on its way.
+func TestOneViewerOnlyWarns(t *testing.T) {
+	for nodes, want := range map[string]Severity{"a": Warn, "ab": Bad} {
+		samples := `avax_validator_present{node_id="NodeID-1"} 1`
+		for _, node := range strings.Split(nodes, "") {
+			samples += "\n" + `avax_node_up{node="` + node + `"} 1` + "\n" + `avax_validator_connected{node_id="NodeID-1",node="` + node + `"} 0`
+		}
+		if fact := at(now, nil, run(t, "a", samples)).ValidatorOf("NodeID-1").Fact(); fact.Text != notConnected || fact.Severity != want {
+			t.Errorf("nodes %q: %+v", nodes, fact)
+		}
+	}
+}
+
 // A node that did not answer for a moment may not have restarted. Only what is known is said.
 func TestSilenceIsNotCalledARestart(t *testing.T) {
 	chains := run(t, "bootstrap", `avax_node_chain_bootstrapped{node="a",chain="P"} 1`)

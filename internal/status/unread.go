@@ -250,7 +250,11 @@ func (v *Validator) Fact() State {
 	case v.RewardReachable.Is(0):
 		return State{Severity: Warn, Text: "reward out of reach", about: validatorReward.Family, Do: readDowntime}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Bad, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
+		severity := Bad
+		if v.Viewers == 1 { // it may be wrong: the page waits
+			severity = Warn
+		}
+		return State{Severity: severity, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
 	}
 	return State{}
 }
@@ -271,7 +275,7 @@ func (v *L1Validator) Fact() State {
 	case v.Active.Is(0):
 		return State{Severity: Bad, Text: "inactive"}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Bad, Text: notConnected}
+		return State{Severity: Warn, Text: notConnected} // it halts no chain
 	}
 	return State{}
 }

@@ -288,7 +288,7 @@ func TestFactsAreWorstFirst(t *testing.T) {
 	if strings.Index(page, `id="delegation-t2"`) > strings.Index(page, `id="delegation-t1"`) {
 		t.Error("the delegation that ends first is not first")
 	}
-	demand(t, page, `<tr id="validator-NodeID-zdead" class="bad">`, `<h1 class="bad">NodeID-zdead: not connected`, "3 delegations, stake 125 AVAX")
+	demand(t, page, `<tr id="validator-NodeID-zdead" class="warn">`, `<h1 class="warn">NodeID-zdead: not connected`, "3 delegations, stake 125 AVAX")
 }
 
 // A number stays on the line of its unit, and of “in”. Code keeps its spaces, so that a copy of it works.
