@@ -113,7 +113,7 @@ func TestObserverAlertsMatchTheDocs(t *testing.T) {
 func TestLoadBalancedObserverCausesNoAlerts(t *testing.T) {
 	testworld.Full(t)
 	t.Parallel()
-	const long, budget = 24 * time.Hour, 60
+	const long, budget = 3 * time.Hour, 60
 	i := incident{nodes: []string{"alpha", "bravo"}, quick: true, change: func(a *apptest.World) {
 		a.Env["OBSERVERS"], a.Env["OBSERVER_BUDGET"] = "public=http://observer.sim", fmt.Sprint(budget)
 		delete(a.Env, "COLLECTORS")
