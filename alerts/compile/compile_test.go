@@ -170,6 +170,7 @@ func TestMistakesAreRefused(t *testing.T) {
 		"expr: avax:merged\n    keep_firing_for: 5m":                                   "add the reason as a comment",
 		"expr: avax:merged\n    for: 1m":                                               "may be older after a lost scrape",
 		"expr: avax:merged\n    impact: <nodes gone>":                                  "no such word",
+		"expr: avax:merged\n    impact: <number> nodes":                                "write <number> node<s>",
 		"expr: avax:merged\n    impact: <with avax:merged{node}>":                      "unexpected EOF",
 		"expr: max_over_time(avax_x[3h])":                                              "longer than 2h",
 		"expr: topk without (replica) (1, avax_x)":                                     "among equal values",
@@ -278,10 +279,14 @@ func TestPagesWithinFollowsFromTheRules(t *testing.T) {
 
 // Texts of rules write numbers as the pages do.
 func TestNumbersInTextsAreThoseOfThePages(t *testing.T) {
-	for _, n := range []float64{0, 7, 999, 1000, 40438, 999_999, 1_234_567, 987_654_321} {
-		expand := template.NewTemplateExpander(t.Context(), "{{ $value := .Value }}"+words["number"], "", template.AlertTemplateData(nil, nil, "", promql.Sample{F: n}), 0, nil, nil, nil)
-		if got := must.Get(expand.Expand())(t); got != text.Count(n) {
-			t.Errorf("%v: %s, want %s", n, got, text.Count(n))
+	for _, n := range []float64{0, 1, 7, 999, 1000, 40438, 999_999, 1_234_567, 987_654_321} {
+		expand := template.NewTemplateExpander(t.Context(), "{{ $value := .Value }}"+words["number"]+" node"+words["s"], "", template.AlertTemplateData(nil, nil, "", promql.Sample{F: n}), 0, nil, nil, nil)
+		want := text.Count(n) + " nodes"
+		if n == 1 {
+			want = "1 node"
+		}
+		if got := must.Get(expand.Expand())(t); got != want {
+			t.Errorf("%v: %s, want %s", n, got, want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ const thousands = ` | reReplaceAll "^(\\d+)(\\d{3})(\\d{3})$" "$1,$2,$3" | reRep
 var words = map[string]string{
 	"value":    `{{ $value }}`,
 	"number":   `{{ $value | printf "%.0f"` + thousands + ` }}`,
+	"s":        `{{ if ne (printf "%.0f" $value) "1" }}s{{ end }}`, // of what <number> counts
 	"percent":  `{{ $value | humanizePercentage | reReplaceAll "([.][0-9]+)?%" " %" }}`,
 	"duration": `{{ $value | humanizeDuration | reReplaceAll "( 0[hms])+$" "" }}`,
 	"time":     `{{ $value | humanizeTimestamp | reReplaceAll ":[0-9.]+ .*" " UTC" }}`,
@@ -71,6 +72,7 @@ var (
 	query     = regexp.MustCompile(`^(if|with|range) (.+?)(?: by ([a-z_]+))?$`)
 	filled    = regexp.MustCompile(`\{([a-z_]+(?:, ?[a-z_]+)*)(?:; ([^}]*))?\}`)
 	label     = regexp.MustCompile(`^[a-zA-Z_]+$`)
+	plural    = regexp.MustCompile(`<number> ([a-z]{3,})s\b`)
 )
 
 // notSite are the labels of alerts that do not say on which site a node is.
@@ -87,6 +89,9 @@ func site(except []string) string {
 // text translates a text of the source into a template of Prometheus.
 func (x expression) text(text string) (string, error) {
 	var failed error
+	if m := plural.FindStringSubmatch(text); m != nil && m[1] != "serie" {
+		failed = fmt.Errorf("%s: it may be one; write <number> %s<s>", m[0], m[1])
+	}
 	for depth := 0; word.MatchString(text); depth++ {
 		if depth > 4 {
 			return "", fmt.Errorf("%s: words that contain themselves", text)
