@@ -13,11 +13,13 @@ ifeq ($(shell git rev-parse HEAD 2>/dev/null),)
 export GOFLAGS += -buildvcs=false
 endif
 
+suites = test test-times stories long rules check-rules watching rules-full incidents museum mutations sharded
+
 # Fewer garbage collections in compiler, linker, promtool and tests. The exporters that tests start have Go's own setting.
-test test-times stories rules check-rules watching rules-full incidents museum: export GOGC = 400
+$(suites): export GOGC = 400
 
 # The tests start the binary that `make build` has built.
-test test-full test-times stories long: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
+test test-full test-times stories long sharded: export TEST_EXPORTER = $(CURDIR)/bin/avax-exporter
 
 # The jobs of these have other phases each time. They print the seed, and TEST_PHASES=SEED repeats a run.
 test-full incidents: export TEST_PHASES ?= any
@@ -25,13 +27,11 @@ test-full incidents: export TEST_PHASES ?= any
 # Without this, -short leaves out what testworld.Story marks.
 test-full stories: export TEST_STORIES = yes
 
-# They allocate much and keep little: collecting garbage less often saves a tenth of their CPU.
-test stories check-rules watching rules-full incidents long mutations: export GOGC = 400
-
-# As in internal/tools/build: what it has compiled is not compiled again.
-test test-times stories: export CGO_ENABLED = 0
-# Three packages and four tests of each at once, whatever the number of cores: many wait for processes. Vet has a target of its own.
-short = -short -vet=off -shuffle=on -timeout=30m -p=3 -parallel=4 -trimpath -ldflags='-s -w' $(TESTFLAGS)
+# As in internal/tools/build, and in each suite: what one has compiled, no other compiles again. Vet has a target of its own.
+$(suites): export CGO_ENABLED = 0
+flags = -vet=off -timeout=60m -trimpath -ldflags='-s -w' $(TESTFLAGS)
+# Three packages and four tests of each at once, whatever the number of cores: many wait for processes.
+short = -short -shuffle=on -p=3 -parallel=4 $(flags)
 
 # What waits longest begins first.
 all = ./internal/e2e ./internal/app ./...
@@ -80,36 +80,36 @@ test-full: build tools deploy-tools proxies .tools/bin/prometheus-3 .tools/bin/v
 
 .PHONY: rules
 rules: tools ## Check the alert rules and run their tests, with promtool
-	go test -count=1 -trimpath -run Promtool ./alerts
+	go test -count=1 $(flags) -run Promtool ./alerts
 
 .PHONY: check-rules
 check-rules: tools ## Make a mistake in each alert rule in turn, and demand that its tests notice (a minute)
-	CGO_ENABLED=0 go test -trimpath -run "Mut|CasesOfTheRules" -count=1 -timeout=60m -v ./alerts
+	go test -count=1 $(flags) -v -run "Mut|CasesOfTheRules" ./alerts
 
 .PHONY: watching
 watching: ## Disturb the monitoring (lost scrapes, restarts, pauses) while each alert fires, and demand that it fires once (a minute)
-	CGO_ENABLED=0 go test -trimpath -run 'TestFaultsOfMonitoring|TestCrashLoop' -count=1 -timeout=60m -v ./alerts
+	go test -count=1 $(flags) -v -run 'TestFaultsOfMonitoring|TestCrashLoop' ./alerts
 
 # What the targets above run whole is not run again.
 .PHONY: rules-full
 rules-full: tools ## Play every case, cause, text and public incident of the rules at length, and with promtool (four minutes)
-	CGO_ENABLED=0 go test -trimpath -skip 'Mut|CasesOfTheRules|TestAlertsHaveTheLabels|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' -count=1 -timeout=60m ./alerts/...
+	go test -count=1 $(flags) -skip 'Mut|CasesOfTheRules|TestAlertsHaveTheLabels|TestFaultsOfMonitoring|TestCrashLoop|TestEvaluationEquals' ./alerts/...
 
 .PHONY: incidents
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (six minutes)
-	go test -run TestAllIncidents -count=1 -timeout=60m ./internal/app $(TESTFLAGS)
+	go test -count=1 $(flags) -run TestAllIncidents ./internal/app
 
 # The tests that -short leaves out whole, and that have no target of their own.
 long = ^($(shell awk -F '[^A-Za-z0-9_]' '/^func Test/ {name = $$2} /testworld.Full\(t\)/ {print name}' $(patsubst %,%/*_test.go,$(longer)) | paste -sd '|'))$$
 longer = ./cmd/exporter ./internal/app ./internal/ledger ./internal/web
 
 .PHONY: long
-long: build ## Run the tests that are left out of make test, and that have no target of their own (two minutes)
-	go test -count=1 -run='$(long)' -skip='$(apart)' -vet=off -timeout=30m $(TESTFLAGS) $(longer)
+long: build ## Run the tests that are left out of make test, and that have no target of their own (three minutes)
+	go test -count=1 $(flags) -run='$(long)' -skip='$(apart)' $(longer)
 
 .PHONY: museum
 museum: ## Run the public incidents in synthetic time, and write the table in docs/rules.md (two minutes)
-	CGO_ENABLED=0 go test -trimpath -run TestPublicIncidents -count=1 -v ./alerts -update
+	go test -count=1 $(flags) -v -run TestPublicIncidents ./alerts -update
 
 .PHONY: everything
 everything: ## Run the suites of internal/tools/suites one after the other, and print what each took
@@ -186,7 +186,7 @@ bench: build ## Measure CPU and memory against the bars and write docs/performan
 
 .PHONY: sharded
 sharded: build tools .tools/bin/victoria-metrics .tools/bin/thanos ## Run shards with Prometheus agents, VictoriaMetrics or Thanos; move a shard, stop the store (a minute)
-	TEST_EXPORTER=$(CURDIR)/bin/avax-exporter go test -count=1 -run TestShardsWriteToOneStore -v ./internal/e2e
+	go test -count=1 $(flags) -v -run TestShardsWriteToOneStore ./internal/e2e
 
 # How long each part of a fleet is lost. With less than 5m, all intervals are shorter than shipped.
 OUTAGE = 5m
@@ -207,9 +207,8 @@ faults: build tools proxies ## Run all faults and crowds in full, and write thei
 FUZZTIME = 10s
 
 .PHONY: mutations
-mutations: export GOGC = 400
 mutations: ## Remove each method and each field of the nodes in turn, without and with the rules, and write the counts into docs/reliability.md (three minutes)
-	go test -count=1 -timeout 60m -run MutatedUpstreams ./collectors ./internal/app -mutations -update
+	go test -count=1 $(flags) -run MutatedUpstreams ./collectors ./internal/app -mutations -update
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder and the configuration, each for FUZZTIME=10s
