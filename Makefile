@@ -99,13 +99,12 @@ rules-full: tools ## Play every case, cause, text and public incident of the rul
 incidents: ## Run incidents in synthetic time and compare who is paged with docs/rules.md (six minutes)
 	go test -count=1 $(flags) -run TestAllIncidents ./internal/app
 
-# The tests that -short leaves out whole, and that have no target of their own and need no program of the machine.
-long = ^($(shell awk -F '[^A-Za-z0-9_]' '/^func Test/ {name = $$2} /testworld.Full\(t\)/ {print name}' $(patsubst %,%/*_test.go,$(longer)) | paste -sd '|'))$$
-longer = ./internal/app ./internal/ledger
+# The tests of the app that -short leaves out whole, and that have no target of their own.
+long = ^($(shell awk -F '[^A-Za-z0-9_]' '/^func Test/ {name = $$2} /testworld.Full\(t\)/ {print name}' internal/app/*_test.go | paste -sd '|'))$$
 
 .PHONY: long
-long: build ## Run the tests that are left out of make test, and that have no target of their own (two minutes)
-	go test -count=1 $(flags) -run='$(long)' -skip='$(apart)' $(longer)
+long: build ## Play what make test and the stories leave out: liars, observers, long outages (two minutes)
+	go test -count=1 $(flags) -run='$(long)' -skip='$(apart)' ./internal/app
 
 .PHONY: museum
 museum: ## Run the public incidents in synthetic time, and write the table in docs/rules.md (two minutes)

@@ -412,7 +412,7 @@ func TestStrangeNumbersOfServicesStayTheirs(t *testing.T) {
 					}}
 					w.Transport = lies
 					w.StartNow(t)
-					for range 8 {
+					for range 12 {
 						time.Sleep(5 * time.Minute)
 						for series, v := range w.Samples(t) {
 							if math.IsInf(v, 0) && !strings.Contains(series, `_bucket{`) || math.IsNaN(v) && strings.HasPrefix(series, "avax_") {

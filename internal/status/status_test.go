@@ -466,8 +466,8 @@ func TestIsolatedNodesDoNotCountAsViewers(t *testing.T) {
 	}
 }
 
-// One node may be wrong about a validator: its alert pages later than with two, and the fact is no redder than what is on its way.
-func TestOneViewerOnlyWarns(t *testing.T) {
+// What is said about a validator that is not connected is no redder than its alert: one node may be wrong, and of an L1, none pages.
+func TestNotConnectedIsAsRedAsItsAlert(t *testing.T) {
 	for nodes, want := range map[string]Severity{"a": Warn, "ab": Bad} {
 		samples := `avax_validator_present{node_id="NodeID-1"} 1`
 		for _, node := range strings.Split(nodes, "") {
@@ -476,6 +476,15 @@ func TestOneViewerOnlyWarns(t *testing.T) {
 		if fact := at(now, nil, run(t, "a", samples)).ValidatorOf("NodeID-1").Fact(); fact.Text != notConnected || fact.Severity != want {
 			t.Errorf("nodes %q: %+v", nodes, fact)
 		}
+	}
+	st := at(now, nil, run(t, "l1", `
+		avax_node_up{node="a"} 1
+		avax_l1_weight{chain="dex"} 100
+		avax_l1_validator_weight{chain="dex",node_id="NodeID-1",validation_id="v"} 50
+		avax_l1_validator_active{chain="dex",node_id="NodeID-1",validation_id="v"} 1
+		avax_l1_validator_connected{chain="dex",node_id="NodeID-1",validation_id="v",node="a"} 0`))
+	if fact := st.L1s[0].Validators[0].Fact(); fact.Text != notConnected || fact.Severity != Warn {
+		t.Errorf("of an L1, about which no alert pages: %+v", fact)
 	}
 }
 

@@ -251,7 +251,7 @@ func (v *Validator) Fact() State {
 		return State{Severity: Warn, Text: "reward out of reach", about: validatorReward.Family, Do: readDowntime}
 	case v.Viewers > 0 && v.Connected == 0:
 		severity := Bad
-		if v.Viewers == 1 { // it may be wrong: the page waits
+		if v.Viewers == 1 { // as of its alert: one node may be wrong
 			severity = Warn
 		}
 		return State{Severity: severity, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
@@ -275,7 +275,7 @@ func (v *L1Validator) Fact() State {
 	case v.Active.Is(0):
 		return State{Severity: Bad, Text: "inactive"}
 	case v.Viewers > 0 && v.Connected == 0:
-		return State{Severity: Warn, Text: notConnected} // it halts no chain
+		return State{Severity: Warn, Text: notConnected} // as of its alert
 	}
 	return State{}
 }
