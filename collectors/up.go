@@ -6,11 +6,14 @@ import (
 
 	"github.com/avax-exporter/avax-exporter/internal/collector"
 	"github.com/avax-exporter/avax-exporter/internal/metric"
+	"github.com/avax-exporter/avax-exporter/scrape"
 )
 
 var (
 	nodeUp = metric.New("avax_node_up",
 		"1 if the node answered the last probe, 0 if not.", "node")
+	nodeRejecting = metric.New("avax_node_rejecting",
+		"1 if the node rejected the last probe: HTTP 401, 403 or 429, or it demanded a pause. 0 if it answered, or did not answer.", "node")
 	nodeAnswered = metric.New("avax_node_answered_timestamp_seconds",
 		"Time of the last answer of the node that was no error, in Unix seconds. Absent until the node has answered once. "+
 			"With AVAX_STATE_DIR, it survives a restart of the exporter.", "node")
@@ -33,16 +36,17 @@ var up = &collector.Spec{
 	Calls:    []string{"info.getNodeVersion"},
 	Every:    15 * time.Second,
 	Probe:    true,
-	Families: []*metric.Family{nodeUp, nodeAnswered, nodeSilent, nodeRestart, nodeProbeDuration},
+	Families: []*metric.Family{nodeUp, nodeRejecting, nodeAnswered, nodeSilent, nodeRestart, nodeProbeDuration},
 	Bind:     collector.Per(collector.Nodes, collectUp),
 }
 
 func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject, out *metric.Batch) error {
-	answers, took, err := on.Node.Probe(ctx)
+	outcome, took, err := on.Node.Probe(ctx)
 	if err != nil {
 		return err
 	}
-	out.SetBool(nodeUp, answers, on.Node.Name())
+	out.SetBool(nodeUp, outcome == scrape.OK, on.Node.Name())
+	out.SetBool(nodeRejecting, outcome.IsRejection(), on.Node.Name())
 	out.Facts.Since = on.Node.Since()
 	if silent := on.Node.Since(); !silent.IsZero() {
 		out.SetTime(nodeSilent, silent, on.Node.Name())
@@ -54,7 +58,7 @@ func collectUp(ctx context.Context, _ *collector.Upstreams, on collector.Subject
 	if longest := past.Longest(); longest > 0 {
 		out.Set(nodeRestart, longest.Seconds(), on.Node.Name())
 	}
-	if answers {
+	if outcome == scrape.OK {
 		out.Set(nodeProbeDuration, took.Seconds(), on.Node.Name())
 	}
 	return nil

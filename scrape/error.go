@@ -37,6 +37,9 @@ var Outcomes = []Outcome{
 	Unavailable, Bootstrapping, NotFound, Malformed, TooLarge, LocalLimit,
 }
 
+// IsRejection reports whether the upstream answered, but rejects the caller.
+func (o Outcome) IsRejection() bool { return o == Forbidden || o == RateLimited }
+
 // Error is the error of every failed call. It holds the operation, the outcome and the cause. Its text contains
 // no URL, header or credential.
 type Error struct {

@@ -151,7 +151,7 @@ type Alert struct {
 	// KeepFiringSince is the time at which the expression stopped returning the alert. Zero: it still returns the alert.
 	KeepFiringSince time.Time         `json:"keepFiringSince,omitzero"`
 	Value           model.SampleValue `json:"value"`
-	// HeldSince is since when the built-in engine lets the alert fire only because it fired before an interruption. Zero: the expression returns it.
+	// HeldSince is since when the expression has not returned the alert, which fired before an interruption and therefore was held. Zero: it returns it.
 	HeldSince time.Time `json:"-"`
 }
 

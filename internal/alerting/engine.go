@@ -136,7 +136,13 @@ func (a scrapedAppender) Commit() error {
 func (e *engine) notify(a *Alerting) rules.NotifyFunc {
 	send := a.notify()
 	return func(ctx context.Context, expr string, all ...*rules.Alert) {
-		e.expand(a, ctx.Value(evaluatingKey{}).(*evaluating).rule, all)
+		rule := ctx.Value(evaluatingKey{}).(*evaluating).rule
+		e.expand(a, rule, all)
+		for _, alert := range all {
+			if over := e.held(rule).absentSince(alert.Labels); !over.IsZero() && !alert.ResolvedAt.IsZero() {
+				alert.ResolvedAt, alert.KeepFiringSince = over, time.Time{} // it was held since then
+			}
+		}
 		send(ctx, expr, all...)
 	}
 }

@@ -36,6 +36,7 @@ type interrupted struct {
 	sample promql.Sample
 	found  bool          // the sample is known, which may have no labels
 	kept   time.Duration // how long it was kept firing at the last evaluation, although the expression did not return the sample
+	over   time.Time     // since when the expression did not return the sample; zero: the last evaluation did
 }
 
 // interruptedAlerts returns the alerts that were active at the last evaluation, and those that ended before, by the name of their rule. Prometheus
@@ -133,16 +134,33 @@ func within(rule, l labels.Labels) bool {
 	return is
 }
 
-// find finds the sample of a rule's expression that caused an alert: at its last evaluation or, if the alert was kept firing, before.
+// find finds the sample of a rule's expression that caused an alert: at its last evaluation or, if the alert was kept firing or held, before.
 func (e *engine) find(ctx context.Context, rule *rules.AlertingRule, i *interrupted, a *Alerting) bool {
-	for back := time.Duration(0); back <= outage; back = max(2*back, a.o.Interval) {
-		if sample, ok := e.results(ctx, rule, i.seen.Add(-back), a)[i.labels.Hash()]; ok {
-			i.sample, i.found, i.kept = sample, true, 0
-			if back > 0 && back <= rule.KeepFiringFor() {
+	returned := func(back time.Duration) (sample promql.Sample, is bool) {
+		sample, is = e.results(ctx, rule, i.seen.Add(-back), a)[i.labels.Hash()]
+		return sample, is
+	}
+	for back, less := time.Duration(0), time.Duration(0); back <= outage; back, less = max(2*back, a.o.Interval), back {
+		sample, ok := returned(back)
+		if !ok {
+			continue
+		}
+		i.sample, i.found, i.kept = sample, true, 0
+		for back-less > a.o.Interval { // when it was last returned
+			half := less + (back-less)/2
+			if _, is := returned(half); is {
+				back = half
+			} else {
+				less = half
+			}
+		}
+		if back > 0 {
+			i.over = i.seen.Add(-less)
+			if back <= rule.KeepFiringFor() {
 				i.kept = back
 			}
-			return true
 		}
+		return true
 	}
 	return false
 }
@@ -204,6 +222,7 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 	detail := rules.NewRuleDetail(rule)
 	annotations, _ := e.texts.of(keyOf(detail))
 	texts, held := e.alertsOf(ctx, a, detail, annotations, vector, last), map[uint64]promql.Sample{}
+	absent := map[uint64]time.Time{}
 	var over []*rules.Alert
 	rule.ForEachActiveAlert(func(alert *rules.Alert) {
 		i := byHash[alert.Labels.Hash()]
@@ -226,6 +245,9 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 			return
 		}
 		alert.State, alert.ActiveAt, alert.FiredAt = rules.StateFiring, i.since, fired
+		if !i.over.IsZero() {
+			absent[alert.Labels.Hash()] = i.over
+		}
 		if i.kept > 0 {
 			alert.KeepFiringSince = now.Add(-i.kept)
 			return
@@ -233,9 +255,9 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 		held[alert.Labels.Hash()] = i.sample
 	})
 	a.resolve(over...)
-	if len(held) > 0 {
+	if len(held)+len(absent) > 0 {
 		e.holding.Store(keyOf(detail), &holding{
-			samples: held, since: now, until: now.Add(min(hold, now.Sub(last))),
+			samples: held, absent: absent, until: now.Add(min(hold, now.Sub(last))),
 		})
 	}
 }
@@ -248,25 +270,45 @@ func (i *interrupted) firing(rule *rules.AlertingRule) bool {
 // for the first evaluation, so that the alerts of all rules are sent before the end of one is, and for the time that most expressions need to see again
 // what they saw before: hold, but at most as long as the interruption was.
 type holding struct {
-	since, until time.Time
+	until time.Time
 
 	mu        sync.Mutex
 	evaluated bool
 	samples   map[uint64]promql.Sample // by hash of the alert's labels
-	returned  map[uint64]bool          // which of them the last evaluation returned
+	absent    map[uint64]time.Time     // since when the expression has not returned them, or those that were kept; none if the last evaluation did
 }
 
-// heldSince returns since when an alert fires only because it is held; zero if the expression of its rule returns it. h may be nil.
-func (h *holding) heldSince(alert labels.Labels) time.Time {
+// absentSince returns since when the expression of an alert's rule has not returned it, although it was held; zero if it has. h may be nil.
+func (h *holding) absentSince(alert labels.Labels) time.Time {
 	if h == nil {
 		return time.Time{}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, held := h.samples[alert.Hash()]; !held || h.returned[alert.Hash()] {
-		return time.Time{}
+	return h.absent[alert.Hash()]
+}
+
+// see notes which alerts an evaluation returned, and returns the samples of those that are held.
+func (h *holding) see(returned map[uint64]labels.Labels, at time.Time) (held promql.Vector) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	holds := !h.evaluated || !at.After(h.until)
+	h.evaluated = true
+	for hash := range returned {
+		delete(h.absent, hash)
 	}
-	return h.since
+	for hash, sample := range h.samples {
+		if _, is := returned[hash]; is {
+			continue
+		}
+		if h.absent[hash].IsZero() {
+			h.absent[hash] = at
+		}
+		if holds {
+			held = append(held, sample)
+		}
+	}
+	return held
 }
 
 // held returns the alerts of a rule that are held; nil if none are.
@@ -304,21 +346,9 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 		if h == nil {
 			return result, nil
 		}
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if h.evaluated && at.After(h.until) {
+		held := h.see(e.alertsOf(ctx, a, rule, nil, result, at), at)
+		if result = append(result, held...); len(held) == 0 && at.After(h.until.Add(outage)) {
 			e.holding.Delete(keyOf(rule))
-			return result, nil
-		}
-		h.evaluated = true
-		h.returned = map[uint64]bool{}
-		for hash := range e.alertsOf(ctx, a, rule, nil, result, at) {
-			h.returned[hash] = true
-		}
-		for hash, sample := range h.samples {
-			if !h.returned[hash] {
-				result = append(result, sample)
-			}
 		}
 		return result, nil
 	}

@@ -547,7 +547,7 @@ func (e *engine) convert(a *Alerting, r rules.Rule) Rule {
 		out.Alerts = append(out.Alerts, Alert{
 			Labels: alert.Labels.Map(), Annotations: alert.Annotations.Map(), State: alert.State.String(),
 			ActiveAt: alert.ActiveAt, KeepFiringSince: alert.KeepFiringSince, Value: model.SampleValue(alert.Value),
-			HeldSince: held.heldSince(alert.Labels),
+			HeldSince: held.absentSince(alert.Labels),
 		})
 	}
 	return out

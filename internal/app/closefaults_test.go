@@ -23,6 +23,14 @@ type told struct {
 	since time.Duration // its first sign, from the begin of the story
 	slow  bool          // its end is sent after hours: a deadline
 	does  string        // a text in its action while it fires
+	until time.Duration // its end, from the begin of the story; 0: not checked
+}
+
+// restart restarts the exporter.
+func restart(w *world, _ *simnet.Node) {
+	w.Stop()
+	time.Sleep(10 * time.Second)
+	w.StartNow(w.t)
 }
 
 // Causes that follow each other on one node: at each second the page leads with the one that is true now, says what to do, and is as red as what it shows. Each
@@ -48,7 +56,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.FallBehind("C") }}, {8 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
 				{14 * minute, func(_ *world, n *simnet.Node) { n.Start() }}, {24 * minute, func(_ *world, n *simnet.Node) { n.CatchUp("C") }},
 			},
-			told: []told{{"AvaxHeadStale", 0, false, ""}, {"AvaxNodeDown", 8 * minute, false, ""}},
+			told: []told{{"AvaxHeadStale", 0, false, "", 0}, {"AvaxNodeDown", 8 * minute, false, "", 0}},
 		},
 		"stops, and bootstraps when it is back": {
 			nodes: []string{"bravo"},
@@ -57,7 +65,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{6 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Bootstrapping); n.Start() }},
 				{20 * minute, func(_ *world, n *simnet.Node) { n.SetChain("C", simnet.Running) }},
 			},
-			told: []told{{"AvaxNodeDown", 0, false, ""}, {"AvaxChainNotBootstrapped", 0, false, ""}},
+			told: []told{{"AvaxNodeDown", 0, false, "", 0}, {"AvaxChainNotBootstrapped", 0, false, "", 0}},
 		},
 		"restarts without peers": {
 			nodes: []string{"alpha", "bravo"},
@@ -65,7 +73,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.Stop() }}, {30 * time.Second, func(_ *world, n *simnet.Node) { n.StartIsolated() }},
 				{9 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
 			},
-			told: []told{{"AvaxConnectedStakeLow", minute, false, ""}},
+			told: []told{{"AvaxConnectedStakeLow", minute, false, "", 0}},
 		},
 		"takes four seconds for each answer, and then stops": {
 			nodes: []string{"alpha", "bravo"},
@@ -73,7 +81,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.Inject(simnet.Slow(4 * time.Second)) }}, {18 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
 				{26 * minute, func(_ *world, n *simnet.Node) { n.Recover(); n.Start() }},
 			},
-			told: []told{{"AvaxNodeSlow", 4 * minute, false, ""}, {"AvaxNodeDown", 18 * minute, false, ""}},
+			told: []told{{"AvaxNodeSlow", 4 * minute, false, "", 0}, {"AvaxNodeDown", 18 * minute, false, "", 0}},
 		},
 		"its disk is full, and it stops": {
 			nodes: []string{"alpha", "bravo"},
@@ -81,7 +89,53 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{0, func(_ *world, n *simnet.Node) { n.FillDisk(0, 0) }}, {10 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
 				{20 * minute, func(_ *world, n *simnet.Node) { n.FillDisk(600e9, 0); n.Start() }},
 			},
-			told: []told{{"AvaxNodeDiskLow", 0, false, "Delete old logs"}, {"AvaxNodeDown", 10 * minute, false, "free space first"}},
+			told: []told{{"AvaxNodeDiskLow", 0, false, "Delete old logs", 0}, {"AvaxNodeDown", 10 * minute, false, "free space first", 0}},
+		},
+		"rejects the exporter, and stops": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Inject(simnet.WrongHost()) }}, {6 * minute, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{16 * minute, func(_ *world, n *simnet.Node) { n.Recover(); n.Start() }},
+			},
+			told: []told{{"AvaxNodeDown", 6 * minute, false, "", 16 * minute}},
+		},
+		"stops, and rejects the exporter when it is back": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Stop() }},
+				{6 * minute, func(_ *world, n *simnet.Node) { n.Inject(simnet.RateLimited(time.Second)); n.Start() }},
+				{22 * minute, func(_ *world, n *simnet.Node) { n.Recover() }},
+			},
+			told: []told{{"AvaxNodeDown", 0, false, "", 6 * minute}, {"AvaxUpstreamRateLimited", 6 * minute, false, "", 0}},
+		},
+		"another node restarts without an L1 that it does not validate": {
+			nodes: []string{"bravo", "delta"},
+			changes: []change{
+				{0, func(w *world, _ *simnet.Node) { w.Node("delta").SetChain("examplel1", simnet.Running) }},
+				{8 * minute, func(w *world, _ *simnet.Node) {
+					w.Node("delta").Start()
+					w.Node("delta").SetChain("examplel1", simnet.Untracked)
+				}},
+				{12 * minute, restart},
+				{26 * minute, func(w *world, _ *simnet.Node) { w.Node("delta").SetChain("examplel1", simnet.Running) }},
+			},
+			told: []told{{"AvaxChainNotBootstrapped", 8 * minute, false, "track-subnets", 26 * minute}},
+		},
+		"stops, while the exporter restarts at each phase": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.Stop() }}, {minute, restart}, {3 * minute, restart}, {7 * minute, restart},
+				{9 * minute, func(_ *world, n *simnet.Node) { n.Start() }}, {9*minute + 20*time.Second, restart}, {11 * minute, restart},
+			},
+			told: []told{{"AvaxNodeDown", 0, false, "", 9 * minute}},
+		},
+		"has another key, while the exporter restarts at each phase": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(w *world, n *simnet.Node) { w.setID("bravo", n.ID(), otherID) }}, {minute, restart}, {6 * minute, restart},
+				{14 * minute, func(w *world, _ *simnet.Node) { w.setID("", "", "") }}, {14*minute + 20*time.Second, restart},
+			},
+			told: []told{{"AvaxNodeIdentityChanged", 0, false, "", 14 * minute}},
 		},
 		"its validation ends while it is down": {
 			nodes: []string{"alpha", "bravo", "charlie"},
@@ -90,7 +144,7 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 				{12 * minute, func(_ *world, n *simnet.Node) { n.Start() }},
 				{25 * minute, func(w *world, _ *simnet.Node) { w.AddValidator("bravo", 1_950_000e9, 180*day) }},
 			},
-			told: []told{{"AvaxStakeEndsSoon", minute, true, ""}, {"AvaxNodeDown", 0, false, ""}, {"AvaxValidatorMissing", 6 * minute, false, ""}},
+			told: []told{{"AvaxStakeEndsSoon", minute, true, "", 0}, {"AvaxNodeDown", 0, false, "", 0}, {"AvaxValidatorMissing", 6 * minute, false, "", 0}},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -134,6 +188,9 @@ func (w *world) areTold(t *testing.T, start time.Time, want []told) {
 			known = known || one.alert == name
 			if one.alert == name && a.Status == "firing" && !strings.Contains(a.Annotations["action"], one.does) {
 				t.Errorf("%s: action %q, want %q", name, a.Annotations["action"], one.does)
+			}
+			if lasted := a.EndsAt.Sub(start); one.alert == name && a.Status == "resolved" && one.until > 0 && (lasted-one.until).Abs() > sample {
+				t.Errorf("%s: until %v, want %v", a.Annotations["summary"], lasted, one.until)
 			}
 			if one.alert == name && (since-one.since).Abs() > sample {
 				t.Errorf("%s: %s since %v, want %v", a.Status, a.Annotations["summary"], since, one.since)

@@ -61,6 +61,7 @@ type incident struct {
 type world struct {
 	*apptest.World
 	*proxy
+	t        *testing.T
 	episodes []*episode          // in order of time
 	seen     int                 // number of received alerts
 	closely  time.Time           // until when the status page is checked in every second
@@ -175,7 +176,7 @@ func inWorld(t *testing.T, i incident, test func(t *testing.T, w *world)) {
 			nodes = append([]string{"spare"}, demo.Nodes...)
 		}
 		a.Use(n, append(nodes, i.more...)...)
-		w := &world{World: a, proxy: &proxy{RoundTripper: n.Transport(), to: map[string]string{"spare.sim": "echo.sim"}, fuji: map[string]bool{"": i.fuji}}}
+		w := &world{t: t, World: a, proxy: &proxy{RoundTripper: n.Transport(), to: map[string]string{"spare.sim": "echo.sim"}, fuji: map[string]bool{"": i.fuji}}}
 		a.Transport = w.proxy
 		a.Env["CHAINS"] += ",examplepoa=" + n.Chain("examplepoa").ID
 		switch {

@@ -261,17 +261,17 @@ func (w *world) isInTheAPI(now page, title, action string) {
 // alertsOf returns the alerts to which what the newest samples say may lead, by the fact in the title.
 func alertsOf(title string) []string {
 	for fact, names := range map[string][]string{
-		`: no answer|not answer: `: {"AvaxNodeDown"},
-		`: bootstrapping `:         {"AvaxChainNotBootstrapped", "AvaxConnectedStakeLow"},
-		` did not start`:           {"AvaxChainNotBootstrapped", "AvaxHealthCheckFailing"},
-		`: does not run `:          {"AvaxChainNotBootstrapped"},
-		`: (unhealthy: )?disk `:    {"AvaxNodeDiskLow"},
-		`: unhealthy: \d`:          {"AvaxHealthCheckFailing"},
-		`: node ID changed`:        {"AvaxNodeIdentityChanged"},
-		`: rejects the exporter`:   {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
-		`: not connected`:          {"AvaxValidatorDisconnected"},
-		`: not in the set`:         {"AvaxValidatorMissing"},
-		`: reward out of reach`:    {"AvaxRewardUnreachable"},
+		`: no answer|not answer: `:      {"AvaxNodeDown"},
+		`: bootstrapping `:              {"AvaxChainNotBootstrapped", "AvaxConnectedStakeLow"},
+		` did not start`:                {"AvaxChainNotBootstrapped", "AvaxHealthCheckFailing"},
+		`: (does not|no longer) runs? `: {"AvaxChainNotBootstrapped"},
+		`: (unhealthy: )?disk `:         {"AvaxNodeDiskLow"},
+		`: unhealthy: \d`:               {"AvaxHealthCheckFailing"},
+		`: node ID changed`:             {"AvaxNodeIdentityChanged"},
+		`: rejects the exporter`:        {"AvaxUpstreamForbidden", "AvaxUpstreamRateLimited"},
+		`: not connected`:               {"AvaxValidatorDisconnected"},
+		`: not in the set`:              {"AvaxValidatorMissing"},
+		`: reward out of reach`:         {"AvaxRewardUnreachable"},
 	} {
 		if regexp.MustCompile(fact).MatchString(title) {
 			return names

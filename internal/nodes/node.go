@@ -195,10 +195,11 @@ func (n *Node) Probed() bool {
 	return n.probed
 }
 
-// Probe calls the node now, with info.getNodeVersion, or else info.getNodeID, or else its health API, stores whether it answered, and returns how long that
-// took, without the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could answer.
+// Probe calls the node now, with info.getNodeVersion, or else info.getNodeID, or else its health API, stores whether it answered, and returns the outcome and
+// how long that took, without the time for which this process was late. If it did not answer, Probe cancels the calls that wait for the node while others could
+// answer.
 // err is not about the node: the exporter's host lacks a resource for the call, such as CPU, and nothing is stored.
-func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err error) {
+func (n *Node) Probe(ctx context.Context) (outcome scrape.Outcome, took time.Duration, err error) {
 	lost := func() time.Duration { return 0 }
 	if n.Lost != nil {
 		lost = n.Lost
@@ -206,8 +207,8 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 	began, before := time.Now(), lost()
 	ctx = scrape.MaxAge(ctx, time.Millisecond) // never uses an older answer, but shares the new one
 	_, err = n.NodeVersion(ctx)
-	if scrape.OutcomeOf(err) == scrape.LocalLimit {
-		return false, 0, err
+	if outcome = scrape.OutcomeOf(err); outcome == scrape.LocalLimit {
+		return outcome, 0, err
 	}
 	for _, next := range []func() error{
 		func() error { _, err := n.NodeID(ctx); return err }, // a release may change or remove the method
@@ -219,7 +220,7 @@ func (n *Node) Probe(ctx context.Context) (answers bool, took time.Duration, err
 		}
 	}
 	n.setProbed(err == nil)
-	return err == nil, max(0, time.Since(began)-(lost()-before)), nil
+	return scrape.OutcomeOf(err), max(0, time.Since(began)-(lost()-before)), nil
 }
 
 func (n *Node) setProbed(answers bool) {

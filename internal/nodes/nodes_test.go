@@ -263,11 +263,11 @@ func TestFailedProbeEndsWaitingCalls(t *testing.T) {
 		alpha, changes := p.Nodes()[0], []bool{}
 		alpha.Changed = func(answers bool) { changes = append(changes, answers) }
 		probe := func() bool {
-			answers, _, err := alpha.Probe(within(t, time.Second))
+			outcome, _, err := alpha.Probe(within(t, time.Second))
 			if err != nil {
 				t.Error(err)
 			}
-			return answers
+			return outcome == scrape.OK
 		}
 		if !probe() || !alpha.Probed() {
 			t.Error("no answer while the node is up")
@@ -313,8 +313,8 @@ func TestNodeWithoutInfoAPIIsUp(t *testing.T) {
 		} {
 			step.change()
 			time.Sleep(time.Minute)
-			if got, _, err := p.Nodes()[0].Probe(within(t, 10*time.Second)); got != step.want || err != nil {
-				t.Errorf("answers: %t, %v; want %t", got, err, step.want)
+			if got, _, err := p.Nodes()[0].Probe(within(t, 10*time.Second)); (got == scrape.OK) != step.want || err != nil {
+				t.Errorf("outcome %s, %v; answers: want %t", got, err, step.want)
 			}
 		}
 	})

@@ -111,7 +111,10 @@ func (a *Active) Over() bool { return a.Kept() || !a.left.IsZero() }
 
 // OverSince returns since when the cause is over.
 func (a *Active) OverSince() time.Time {
-	if a.Kept() {
+	switch {
+	case a.Kept() && !a.HeldSince.IsZero():
+		return a.HeldSince
+	case a.Kept():
 		return a.KeepFiringSince
 	}
 	return a.left

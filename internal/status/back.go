@@ -56,6 +56,7 @@ type told struct {
 
 // presence is what is remembered about a node.
 type presence struct {
+	seenSince     time.Time
 	up, seenUp    bool
 	since         time.Time                    // see Node
 	chains        map[string]bool              // that were bootstrapped
@@ -95,7 +96,7 @@ func (r *Restarts) See(st *Status) {
 			continue
 		}
 		if first {
-			p = &presence{up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}, left: map[*metric.Family]time.Time{}}
+			p = &presence{seenSince: st.At, up: n.Up.Is(1), seenUp: n.Up.Is(1), chains: map[string]bool{}, left: map[*metric.Family]time.Time{}}
 			r.nodes[n.Name] = p
 		}
 		p.see(st, n, first)
@@ -167,7 +168,7 @@ func (p *presence) seeState(st *Status, n *Node) {
 	case p.silentSince.Before(s.Since):
 		s.silentSince(st.At, p.silentSince)
 	}
-	n.left = maps.Clone(p.left)
+	n.left, n.ran, n.seenSince = maps.Clone(p.left), maps.Clone(p.chains), p.seenSince
 }
 
 func (p *presence) see(st *Status, n *Node, first bool) {

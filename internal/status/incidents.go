@@ -248,7 +248,7 @@ func (st *Status) compare(al *Alerts) {
 		denied := false
 		n, silence := st.nodeByName[cmp.Or(a.Labels["node"], a.Labels["upstream"])], al.reads(a, nodeUp.Family)
 		switch {
-		case n != nil && silence && n.Down():
+		case n != nil && silence && n.State.NoAnswer:
 			a.returned = !a.KeepFiringSince.IsZero()
 		case n != nil && silence && a.Value == 0: // else it restarts repeatedly
 			left, denied = n.left[nodeUp.Family], n.Up.Is(1)
@@ -311,20 +311,32 @@ func (st *Status) isOver(al *Alerts, a *Active) bool {
 }
 
 // Expect adds to what the rules have recorded what follows from the states of nodes: a rule says within what time it pages. The rules find a state some time
-// after its first sample. It sets since when nodes do not answer, if this process does not know it: it started later.
+// after its first sample. What the states cannot tell, because this process started later or does not know what a node has to run, it takes from the rules: since
+// when nodes do not answer, and that a chain is missed that a node without a validator ran before.
 func (st *Status) Expect(al *Alerts, when Expected) Expected {
 	all := Expected{}
+	aboutChains := al.namesAbout(chainBootstrapped.Family)
 	for key, of := range when {
 		all[key] = of
-		if n := st.nodeByName[key[1]]; n != nil && n.State.NoAnswer && n.State.Since.IsZero() && !of.Since.IsZero() {
+		n := st.nodeByName[key[1]]
+		switch {
+		case n == nil || of.Since.IsZero():
+		case n.State.NoAnswer && n.State.Since.IsZero():
 			n.State.silentSince(st.At, of.Since)
+		case n.State.Severity < Warn && slices.Contains(aboutChains, key[0]) && len(n.stopped(of.Since)) > 0:
+			n.State = State{Severity: Warn, Text: "no longer runs " + words.Brief(n.stopped(of.Since)), Do: trackSubnet, Since: of.Since, about: chainBootstrapped.Family, pages: true}
 		}
 	}
+	slices.SortStableFunc(st.Nodes, worstFirst)
 	for _, n := range st.Nodes {
 		if s := n.State; s.pages && !s.Since.IsZero() {
 			for name, within := range al.pagesWithin(s.about) {
-				if key := [2]string{name, n.Name}; all[key] == nil {
+				key := [2]string{name, n.Name}
+				switch of := all[key]; {
+				case of == nil:
 					all[key] = &Times{s.Since, s.Since.Add(within), true}
+				case of.Pages.IsZero():
+					all[key] = &Times{of.Since, s.Since.Add(within), true}
 				}
 			}
 		}

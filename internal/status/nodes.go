@@ -37,6 +37,8 @@ type Node struct {
 	left                                       map[*metric.Family]time.Time // see presence
 	validates                                  bool                         // whether its node ID is that of a validator of the primary network or an L1
 	former                                     string                       // the node ID that it has lost
+	ran                                        map[string]bool              // chains that were bootstrapped since seenSince
+	seenSince                                  time.Time                    // since when this process knows the node
 	since                                      time.Time                    // when it was last silent or changed its identity; zero if this is not known
 	rejects                                    bool                         // whether it rejects a call
 	protocol                                   int                          // RPC protocol version between the node and its plugins; 0 if not known
@@ -281,7 +283,7 @@ func (st *Status) readStates() {
 			bootstrapping[name] = AppendNew(bootstrapping[name], chain)
 		}
 		n := st.nodeByName[name]
-		if n != nil && rejected(j.Last.Err) {
+		if n != nil && scrape.OutcomeOf(j.Last.Err).IsRejection() {
 			n.rejects = true
 		}
 		if n != nil && j.Last.Err != nil && n.Down() && failures[name] == nil && !scrape.Answered(j.Last.Err) {
@@ -383,6 +385,14 @@ func (n *Node) notStarted() []string {
 // notRun returns the chains that the node validates and does not run.
 func (n *Node) notRun() []string { return n.chainsThat(func(c *NodeChain) bool { return c.Missing }) }
 
+// stopped returns the chains that the node does not run and ran before a fault that began at a time. If this process did not know the node then, it may be any
+// of those that the node does not run.
+func (n *Node) stopped(since time.Time) []string {
+	return n.chainsThat(func(c *NodeChain) bool {
+		return c.Present.Is(0) && !c.StartFailed.Is(1) && (n.ran[c.Name] || since.Before(n.seenSince))
+	})
+}
+
 func (n *Node) chainsThat(are func(*NodeChain) bool) (names []string) {
 	for _, c := range n.chains {
 		if are(c) {
@@ -416,16 +426,10 @@ func (n *Node) unhealthy() State {
 // requests is the family of alerts about answers of an upstream, whose name is in the label upstream.
 var requests = &metric.Family{Name: "avax_exporter_upstream_requests_total"}
 
-// rejected reports whether an upstream answered a call, but rejects the exporter.
-func rejected(err error) bool {
-	outcome := scrape.OutcomeOf(err)
-	return outcome == scrape.Forbidden || outcome == scrape.RateLimited
-}
-
 // notUp returns the state of a node that did not answer the last probe. A node that rejects the exporter may be up.
 func notUp(now, answered time.Time, why error) State {
 	s := State{Severity: Bad, NoAnswer: true, Err: why, about: nodeUp.Family, pages: true}
-	if rejected(why) {
+	if scrape.OutcomeOf(why).IsRejection() {
 		s = State{Severity: Warn, Err: why, about: requests}
 	}
 	if why == nil { // only the probe has failed yet

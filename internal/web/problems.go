@@ -162,7 +162,7 @@ func stateOf(a *status.Active, now time.Time) string {
 	case a.Over() && !a.Kept():
 		return "over for " + words.Span(now.Sub(a.OverSince())) + ", ends with the next evaluation unless it returns"
 	case a.Kept():
-		over := "over for " + words.Span(now.Sub(a.KeepFiringSince))
+		over := "over for " + words.Span(now.Sub(a.OverSince()))
 		if left := a.KeepFiringSince.Add(a.Rule.KeepFiringFor.Duration()).Sub(now); left > 0 {
 			over += ", clears in " + words.Span(left) + " unless it returns"
 		}

@@ -149,7 +149,7 @@ func (w *World) Notify(t *testing.T) {
 	file["route"].(map[string]any)["group_wait"] = (Interval + Interval/2).String()
 	text := must.Get(yaml.Marshal(file))(t)
 	w.Configure = func(c *config.Config) {
-		c.Notify = notify.Config{Text: text, Dial: w.Receiver.Dial, URL: c.Alerting.URL}
+		c.Notify = notify.Config{Text: text, Dial: w.Receiver.Dial, URL: c.Alerting.URL, StateDir: c.Notify.StateDir}
 	}
 }
 
