@@ -3,6 +3,7 @@ package alerting
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type interrupted struct {
 	seen   time.Time // last evaluation that found it active
 	ended  time.Time // evaluation at which it ended; zero: it had not
 	sample promql.Sample
+	at     time.Time     // last evaluation that is known to have returned the sample
 	found  bool          // the sample is known, which may have no labels
 	kept   time.Duration // how long it was kept firing at the last evaluation, although the expression did not return the sample
 	over   time.Time     // since when the expression did not return the sample; zero: the last evaluation did
@@ -101,7 +103,7 @@ func (e *engine) resume(ctx context.Context, a *Alerting, now time.Time) bool {
 	for _, rule := range all {
 		for _, i := range alerts[rule.Name()] {
 			if !i.found && within(rule.Labels(), i.labels) { // the rule has changed
-				i.sample, i.found = promql.Sample{Metric: i.labels, F: math.NaN()}, true
+				i.sample, i.at, i.found = promql.Sample{Metric: i.labels, F: math.NaN()}, i.seen, true
 				claimed[rule] = append(claimed[rule], i)
 			}
 		}
@@ -154,6 +156,7 @@ func (e *engine) find(ctx context.Context, rule *rules.AlertingRule, i *interrup
 				less = half
 			}
 		}
+		i.at = i.seen.Add(-back)
 		if back > 0 {
 			i.over = i.seen.Add(-less)
 			if back <= rule.KeepFiringFor() {
@@ -221,15 +224,24 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 	}
 	detail := rules.NewRuleDetail(rule)
 	annotations, _ := e.texts.of(keyOf(detail))
-	texts, held := e.alertsOf(ctx, a, detail, annotations, vector, last), map[uint64]promql.Sample{}
-	absent := map[uint64]time.Time{}
+	returned := map[time.Time]promql.Vector{}
+	for _, i := range alerts {
+		returned[i.at] = append(returned[i.at], i.sample)
+	}
+	h := &holding{
+		since: now, until: now.Add(min(hold, now.Sub(last))),
+		samples: map[uint64]promql.Sample{}, texts: map[uint64]labels.Labels{}, absent: map[uint64]time.Time{},
+	}
+	for at, samples := range returned {
+		maps.Copy(h.texts, e.alertsOf(ctx, a, detail, annotations, samples, at))
+	}
 	var over []*rules.Alert
 	rule.ForEachActiveAlert(func(alert *rules.Alert) {
 		i := byHash[alert.Labels.Hash()]
 		if i == nil {
 			return
 		}
-		alert.Annotations = texts[alert.Labels.Hash()]
+		alert.Annotations = h.texts[alert.Labels.Hash()]
 		fired := i.since.Add((rule.HoldDuration() + a.o.Interval - 1).Truncate(a.o.Interval)) // at an evaluation
 		off := now.Sub(i.seen)
 		if !i.ended.IsZero() {
@@ -246,19 +258,17 @@ func (e *engine) restore(ctx context.Context, a *Alerting, rule *rules.AlertingR
 		}
 		alert.State, alert.ActiveAt, alert.FiredAt = rules.StateFiring, i.since, fired
 		if !i.over.IsZero() {
-			absent[alert.Labels.Hash()] = i.over
+			h.absent[alert.Labels.Hash()] = i.over
 		}
 		if i.kept > 0 {
 			alert.KeepFiringSince = now.Add(-i.kept)
 			return
 		}
-		held[alert.Labels.Hash()] = i.sample
+		h.samples[alert.Labels.Hash()] = i.sample
 	})
 	a.resolve(over...)
-	if len(held)+len(absent) > 0 {
-		e.holding.Store(keyOf(detail), &holding{
-			samples: held, absent: absent, until: now.Add(min(hold, now.Sub(last))),
-		})
+	if len(h.samples)+len(h.absent) > 0 {
+		e.holding.Store(keyOf(detail), h)
 	}
 }
 
@@ -270,12 +280,13 @@ func (i *interrupted) firing(rule *rules.AlertingRule) bool {
 // for the first evaluation, so that the alerts of all rules are sent before the end of one is, and for the time that most expressions need to see again
 // what they saw before: hold, but at most as long as the interruption was.
 type holding struct {
-	until time.Time
+	since, until time.Time
+	samples      map[uint64]promql.Sample // by hash of the alert's labels
+	texts        map[uint64]labels.Labels // when the expression last returned them
 
 	mu        sync.Mutex
 	evaluated bool
-	samples   map[uint64]promql.Sample // by hash of the alert's labels
-	absent    map[uint64]time.Time     // since when the expression has not returned them, or those that were kept; none if the last evaluation did
+	absent    map[uint64]time.Time // since when the expression has not returned them, or those that were kept; none if the last evaluation did
 }
 
 // absentSince returns since when the expression of an alert's rule has not returned it, although it was held; zero if it has. h may be nil.
@@ -285,7 +296,11 @@ func (h *holding) absentSince(alert labels.Labels) time.Time {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.absent[alert.Hash()]
+	since := h.absent[alert.Hash()]
+	if _, held := h.samples[alert.Hash()]; held && !h.evaluated {
+		since = cmp.Or(since, h.since)
+	}
+	return since
 }
 
 // see notes which alerts an evaluation returned, and returns the samples of those that are held.

@@ -103,8 +103,18 @@ func (e *engine) active(a *Alerting, r *rules.AlertingRule) []*rules.Alert {
 	return alerts
 }
 
-// expand sets the annotations of alerts that the last evaluation of their rule has returned. Others keep theirs.
+// expand sets the annotations of alerts that the last evaluation of their rule has returned. Others keep theirs, also those that are held.
 func (e *engine) expand(a *Alerting, rule rules.RuleDetail, alerts []*rules.Alert) {
+	e.expandReturned(a, rule, alerts)
+	h := e.held(rule)
+	for _, alert := range alerts {
+		if !h.absentSince(alert.Labels).IsZero() {
+			alert.Annotations = h.texts[alert.Labels.Hash()]
+		}
+	}
+}
+
+func (e *engine) expandReturned(a *Alerting, rule rules.RuleDetail, alerts []*rules.Alert) {
 	if len(alerts) == 0 {
 		return
 	}

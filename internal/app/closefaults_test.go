@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func restart(w *world, _ *simnet.Node) {
 	w.Stop()
 	time.Sleep(10 * time.Second)
 	w.StartNow(w.t)
+	w.restarts++
 }
 
 // Causes that follow each other on one node: at each second the page leads with the one that is true now, says what to do, and is as red as what it shows. Each
@@ -129,6 +131,28 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 			},
 			told: []told{{"AvaxNodeDown", 0, false, "", 9 * minute}},
 		},
+		"stops with two others, while the exporter restarts at each phase": {
+			nodes: []string{"alpha", "bravo", "charlie", "foxtrot"},
+			changes: []change{
+				{0, func(w *world, _ *simnet.Node) {
+					each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Stop() })
+				}},
+				{minute, restart}, {5 * minute, restart},
+				{10 * minute, func(w *world, _ *simnet.Node) {
+					each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Start() })
+				}},
+				{10*minute + 30*time.Second, restart},
+			},
+			told: []told{{"AvaxNodeDown", 0, false, "", 10 * minute}},
+		},
+		"its disk is full, while the exporter restarts as it is no more": {
+			nodes: []string{"alpha", "bravo"},
+			changes: []change{
+				{0, func(_ *world, n *simnet.Node) { n.FillDisk(0, 0) }},
+				{12 * minute, func(_ *world, n *simnet.Node) { n.FillDisk(600e9, 0) }}, {12*minute + 20*time.Second, restart},
+			},
+			told: []told{{"AvaxNodeDiskLow", 0, false, "", 12 * minute}},
+		},
 		"has another key, while the exporter restarts at each phase": {
 			nodes: []string{"alpha", "bravo"},
 			changes: []change{
@@ -171,17 +195,26 @@ func TestCausesThatFollowEachOther(t *testing.T) {
 	}
 }
 
-// areTold checks that a receiver got these alerts, each once firing and once resolved, with its first sign, and no other.
+// amounts are the numbers of a title that change, with their units.
+var amounts = regexp.MustCompile(`[0-9.]+( ?[dhms]\b)?( [0-9.]+[hms]\b)*`)
+
+// areTold checks that a receiver got these alerts, each once firing and once resolved, with its first sign, and no other. The
+// title of the end is that of the begin.
 func (w *world) areTold(t *testing.T, start time.Time, want []told) {
 	t.Helper()
 	const sample = 75 * time.Second // a period of a collector, and a probe
-	got := map[string]int{}
+	got, titles := map[string]int{}, map[string]string{}
 	for _, a := range w.Receiver.Alerts() {
 		if severity := a.Labels["severity"]; severity != "page" && severity != "warn" {
 			continue
 		}
 		name := a.Labels["alertname"]
 		got[name+" "+a.Status]++
+		title := amounts.ReplaceAllString(a.Annotations["summary"], "#")
+		if fired, is := titles[name]; is && a.Status == "resolved" && !strings.HasPrefix(fired, title) { // it may know less
+			t.Errorf("resolved with the title %q, and fired with %q", title, fired)
+		}
+		titles[name] = title
 		since := alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt).Sub(start)
 		known := false
 		for _, one := range want {

@@ -78,6 +78,8 @@ type world struct {
 	also         func(now page, level, title string, items []item) // further checks of a page
 	activeBefore []alerting.Alert                                  // at the check before
 
+	restarts int // of the exporter
+
 	asked int // number of questions whether a node may stop
 }
 

@@ -261,7 +261,7 @@ func (st *Status) compare(al *Alerts) {
 		case n != nil && n.Up.Is(1) && al.reads(a, failingCheck.Family) && a.Value == 1 && n.passes(a.Labels["check"]): // else it fails repeatedly
 			left = n.Healthy.At
 		case n != nil && n.Up.Is(1) && al.reads(a, diskFree.Family) && n.passes("diskspace") && n.DiskFree.Known && !n.diskFull():
-			left = n.left[diskFree.Family]
+			left, denied = n.left[diskFree.Family], true
 		case a.Labels["node"] == "" && silence && len(st.NotAnswering()) == 0: // about several nodes
 			denied = !slices.ContainsFunc(st.Nodes, func(n *Node) bool { return !n.Up.Is(1) })
 			for _, n := range st.Nodes {
@@ -315,13 +315,13 @@ func (st *Status) isOver(al *Alerts, a *Active) bool {
 // when nodes do not answer, and that a chain is missed that a node without a validator ran before.
 func (st *Status) Expect(al *Alerts, when Expected) Expected {
 	all := Expected{}
-	aboutChains := al.namesAbout(chainBootstrapped.Family)
+	aboutSilence, aboutChains := al.namesAbout(nodeUp.Family), al.namesAbout(chainBootstrapped.Family)
 	for key, of := range when {
 		all[key] = of
 		n := st.nodeByName[key[1]]
 		switch {
 		case n == nil || of.Since.IsZero():
-		case n.State.NoAnswer && n.State.Since.IsZero():
+		case n.State.NoAnswer && slices.Contains(aboutSilence, key[0]) && (n.State.Since.IsZero() || of.Since.Before(n.State.Since)):
 			n.State.silentSince(st.At, of.Since)
 		case n.State.Severity < Warn && slices.Contains(aboutChains, key[0]) && len(n.stopped(of.Since)) > 0:
 			n.State = State{Severity: Warn, Text: "no longer runs " + words.Brief(n.stopped(of.Since)), Do: trackSubnet, Since: of.Since, about: chainBootstrapped.Family, pages: true}
