@@ -11,13 +11,16 @@ import (
 	"github.com/avax-exporter/avax-exporter/simnet"
 )
 
+// aboutSilence are the families that say whether and since when a node does not answer.
+var aboutSilence = []string{
+	"avax_node_up", "avax_node_rejecting", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds", "avax_node_longest_restart_seconds",
+}
+
 // about returns the series with the label node=name, without those that say that the node does not answer.
 func about(page map[string]float64, name string) []string {
 	var found []string
 	for series := range page {
-		family, _, _ := strings.Cut(series, "{")
-		if strings.Contains(series, `node="`+name+`"`) && family != "avax_node_up" && family != "avax_node_answered_timestamp_seconds" &&
-			family != "avax_node_silent_timestamp_seconds" && family != "avax_node_longest_restart_seconds" {
+		if family, _, _ := strings.Cut(series, "{"); strings.Contains(series, `node="`+name+`"`) && !slices.Contains(aboutSilence, family) {
 			found = append(found, series)
 		}
 	}

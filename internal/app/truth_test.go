@@ -336,7 +336,7 @@ func (m *randomTest) check() (wrong []string) {
 		for _, chunk := range job.Fresh(now) {
 			switch chunk.Family.Name {
 			case "avax_node_probe_duration_seconds", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds",
-				"avax_node_longest_restart_seconds":
+				"avax_node_longest_restart_seconds", "avax_node_rejecting":
 				continue // they depend on the fault
 			case "avax_node_up", "avax_l1_connected_weight":
 				continue // they depend on which nodes answer, see TestSafeToStopIsNeverOutdated

@@ -266,7 +266,7 @@ func about(p page, node string) []string {
 func saysDown(series string) bool {
 	family, _, _ := strings.Cut(series, "{")
 	return slices.Contains([]string{
-		"avax_node_up", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds", "avax_node_longest_restart_seconds",
+		"avax_node_up", "avax_node_rejecting", "avax_node_answered_timestamp_seconds", "avax_node_silent_timestamp_seconds", "avax_node_longest_restart_seconds",
 	}, family)
 }
 
