@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/prometheus/template"
+
+	advice "github.com/avax-exporter/avax-exporter/internal/words"
 )
 
 // thousands separates them, as on the pages, in numbers below a billion.
@@ -48,13 +50,15 @@ var words = map[string]string{
 	// Only public networks have a status page.
 	"status of the network": `<with last_over_time(avax_node_info{site; network_id=~"1|5"}[2h])> Check status.avax.network.<end>`,
 
-	"no peers": "<node> has no peers, and waiting does not help. Check its internet connection, DNS and firewall: it must reach other nodes on their " +
-		"staking ports (by default TCP 9651).",
 	// Of the check of a chain whose VM did not start.
 	"if not started": "{{ if query (printf `avax_node_chain_start_failed{%snode=%q,chain=%q} == 1` $site $labels.node $labels.check) }}",
-	"start again": `Waiting does not help. Read the log of the chain on <node>, and search main.log for "failed to create chain". Install the VM plugin that ` +
-		`this release of AvalancheGo needs, or correct the configuration of the chain. Then restart the node.`,
-	"start with it": `Start <node> with --track-subnets for the subnet of the chain. If it has that flag, search main.log for "failed to create chain".`,
+
+	"free disk":       advice.FreeDisk,
+	"start again":     advice.StartAgain,
+	"track subnet":    advice.TrackSubnet,
+	"no peers":        "<node> has no peers, and waiting does not help: " + advice.FindPeers,
+	"stake again":     advice.StakeAgain,
+	"check validator": advice.CheckValidator,
 
 	"else": `{{ else }}`,
 	"end":  `{{ end }}`,

@@ -85,7 +85,7 @@ func (n *Node) failing() (found []Finding) {
 		one := Finding{"", "health check " + strings.Join(names[text], ", ") + fails + text, "Read the log of the node."}
 		switch is := func(check string) bool { return slices.Contains(names[text], check) }; {
 		case is("diskspace"):
-			said, one.Do = true, freeDisk
+			said, one.Do = true, words.FreeDisk
 			if n.DiskFree.Known && n.DiskFree.V > 0 {
 				one.Text += "; " + free
 			}
@@ -94,7 +94,7 @@ func (n *Node) failing() (found []Finding) {
 		case is("bootstrapped"):
 			one.Do = wait
 		case slices.ContainsFunc(failed, is):
-			one.Do = startAgain
+			one.Do = words.StartAgain
 		case is("futureupgrade"):
 			one.Do = "Install the release of AvalancheGo for the upgrade of the network."
 		case strings.Contains(text, notEnoughStake):
@@ -103,7 +103,7 @@ func (n *Node) failing() (found []Finding) {
 		found = append(found, one)
 	}
 	if n.DiskFree.Known && !said && n.DiskFree.V < 2*diskStops {
-		found = append(found, Finding{"", free, freeDisk})
+		found = append(found, Finding{"", free, words.FreeDisk})
 	}
 	return found
 }

@@ -324,7 +324,7 @@ func (st *Status) Expect(al *Alerts, when Expected) Expected {
 		case n.State.NoAnswer && slices.Contains(aboutSilence, key[0]) && (n.State.Since.IsZero() || of.Since.Before(n.State.Since)):
 			n.State.silentSince(st.At, of.Since)
 		case n.State.Severity < Warn && slices.Contains(aboutChains, key[0]) && len(n.stopped(of.Since)) > 0:
-			n.State = State{Severity: Warn, Text: "no longer runs " + words.Brief(n.stopped(of.Since)), Do: trackSubnet, Since: of.Since, about: chainBootstrapped.Family, pages: true}
+			n.State = State{Severity: Warn, Text: "no longer runs " + words.Brief(n.stopped(of.Since)), Do: words.TrackSubnet, Since: of.Since, about: chainBootstrapped.Family, pages: true}
 		}
 	}
 	slices.SortStableFunc(st.Nodes, worstFirst)

@@ -315,14 +315,14 @@ func (st *Status) readStates() {
 			}
 			n.State = notUp(st.At, last, failures[name])
 		case n.diskFull():
-			n.State = State{Severity: Bad, Text: "disk full", Do: freeDisk, about: diskFree.Family, pages: true}
+			n.State = State{Severity: Bad, Text: "disk full", Do: words.FreeDisk, about: diskFree.Family, pages: true}
 			if n.DiskFree.Known && n.DiskFree.V > 0 {
 				n.State.Text += ", " + words.Percent(n.DiskFree.V) + " free"
 			}
 		case len(chains) > 0:
 			n.State = n.bootstrapping(chains)
 		case len(n.notRun()) > 0:
-			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.notRun()) + ", which it validates", Do: trackSubnet, about: chainBootstrapped.Family}
+			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.notRun()) + ", which it validates", Do: words.TrackSubnet, about: chainBootstrapped.Family}
 		case len(n.FailingChecks) > 0:
 			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
@@ -339,15 +339,10 @@ func (st *Status) readStates() {
 
 func worstFirst(a, b *Node) int { return cmp.Compare(b.State.Severity, a.State.Severity) }
 
-// What to do about states of nodes before an alert says it.
+// What to do about states of nodes about which no alert is.
 const (
-	freeDisk   = "Delete old logs, snapshots and core dumps of the node, and nothing under db. If this is not enough, enlarge the disk."
-	startAgain = "Waiting does not help. Read the error, and the log of the chain on the node. Install the VM plugin that this release of AvalancheGo needs, " +
-		"or correct the configuration of the chain. Then restart the node."
-	trackSubnet  = "Start the node with --track-subnets for the subnet of the chain. If it has that flag, search main.log for \"failed to create chain\"."
 	checkProcess = "Check that the process of the node is up and that its address in AVAX_NODES is correct."
-	findPeers    = "If the node still has no peers after a minute, check its internet connection, DNS and firewall: " +
-		"it must reach other nodes on their staking ports (by default TCP 9651). Without peers, the bootstrap never ends."
+	findPeers    = "If the node still has no peers after a minute, " + words.FindPeers + " Without peers, the bootstrap never ends."
 
 	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
 )
@@ -411,12 +406,12 @@ func (n *Node) passes(check string) bool {
 // unhealthy returns the state of a node whose health checks fail.
 func (n *Node) unhealthy() State {
 	if failed := n.notStarted(); len(failed) > 0 {
-		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: startAgain, about: chainBootstrapped.Family}
+		return State{Severity: Warn, Text: words.Brief(failed) + " did not start", Do: words.StartAgain, about: chainBootstrapped.Family}
 	}
 	names := make([]string, len(n.FailingChecks))
 	for i, check := range n.FailingChecks {
 		if names[i] = check.Name; check.Name == "diskspace" {
-			return State{Severity: Warn, Text: "unhealthy: disk nearly full", Do: freeDisk, about: diskFree.Family}
+			return State{Severity: Warn, Text: "unhealthy: disk nearly full", Do: words.FreeDisk, about: diskFree.Family}
 		}
 	}
 	return State{Severity: Warn, Text: "unhealthy: " + words.Plural(len(names), "check fails", "checks fail"), about: failingCheck.Family,

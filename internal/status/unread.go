@@ -246,7 +246,7 @@ const halts = 0.75
 func (v *Validator) Fact() State {
 	switch {
 	case v.Present.Is(0):
-		return State{Severity: Warn, Text: "not in the set", about: validatorPresent.Family, Do: stakeAgain} // the alert knows whether its period has ended
+		return State{Severity: Warn, Text: "not in the set", about: validatorPresent.Family, Do: words.StakeAgain} // the alert knows whether its period has ended
 	case v.RewardReachable.Is(0):
 		return State{Severity: Warn, Text: "reward out of reach", about: validatorReward.Family, Do: readDowntime}
 	case v.Viewers > 0 && v.Connected == 0:
@@ -254,17 +254,13 @@ func (v *Validator) Fact() State {
 		if v.Viewers == 1 { // as of its alert: one node may be wrong
 			severity = Warn
 		}
-		return State{Severity: severity, Text: notConnected, about: validatorConnected.Family, Do: checkValidator}
+		return State{Severity: severity, Text: notConnected, about: validatorConnected.Family, Do: words.CheckValidator}
 	}
 	return State{}
 }
 
-// What to do about a validator before an alert says it.
-const (
-	stakeAgain     = "If the validator should continue, stake again. If not, remove it from AVAX_VALIDATORS if it is listed there."
-	readDowntime   = "Find out when the validator was down, and avoid more downtime: the votes of the others decide."
-	checkValidator = "Log in to the validator or call its operator. Check the validator's process, network and TCP 9651."
-)
+// readDowntime is what to do about a reward that is lost.
+const readDowntime = "Find out when the validator was down, and avoid more downtime: the votes of the others decide."
 
 // notConnected is the fact that no node is connected to a validator.
 const notConnected = "not connected"
