@@ -311,8 +311,8 @@ func (st *Status) isOver(al *Alerts, a *Active) bool {
 }
 
 // Expect adds to what the rules have recorded what follows from the states of nodes: a rule says within what time it pages. The rules find a state some time
-// after its first sample. What the states cannot tell, because this process started later or does not know what a node has to run, it takes from the rules: since
-// when nodes do not answer, and that a chain is missed that a node without a validator ran before.
+// after its first sample. From the rules it takes what the states cannot tell, because this process started later, or does not know what a node has to run:
+// since when nodes do not answer, and that a chain is missed that a node without a validator ran before.
 func (st *Status) Expect(al *Alerts, when Expected) Expected {
 	all := Expected{}
 	aboutSilence, aboutChains := al.namesAbout(nodeUp.Family), al.namesAbout(chainBootstrapped.Family)
@@ -324,7 +324,8 @@ func (st *Status) Expect(al *Alerts, when Expected) Expected {
 		case n.State.NoAnswer && slices.Contains(aboutSilence, key[0]) && (n.State.Since.IsZero() || of.Since.Before(n.State.Since)):
 			n.State.silentSince(st.At, of.Since)
 		case n.State.Severity < Warn && slices.Contains(aboutChains, key[0]) && len(n.stopped(of.Since)) > 0:
-			n.State = State{Severity: Warn, Text: "no longer runs " + words.Brief(n.stopped(of.Since)), Do: words.TrackSubnet, Since: of.Since, about: chainBootstrapped.Family, pages: true}
+			n.State = notRunning("no longer runs " + words.Brief(n.stopped(of.Since)))
+			n.State.Since, n.State.pages = of.Since, true
 		}
 	}
 	slices.SortStableFunc(st.Nodes, worstFirst)

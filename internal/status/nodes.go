@@ -322,7 +322,7 @@ func (st *Status) readStates() {
 		case len(chains) > 0:
 			n.State = n.bootstrapping(chains)
 		case len(n.notRun()) > 0:
-			n.State = State{Severity: Warn, Text: "does not run " + words.Brief(n.notRun()) + ", which it validates", Do: words.TrackSubnet, about: chainBootstrapped.Family}
+			n.State = notRunning("does not run " + words.Brief(n.notRun()) + ", which it validates")
 		case len(n.FailingChecks) > 0:
 			n.State = n.unhealthy()
 		case len(gaps[name]) > 0: // nothing is well of which something is unread
@@ -346,6 +346,11 @@ const (
 
 	wait = "Wait, and do not restart the node: a restart would start the bootstrap again. While it makes progress, the numbers in the log of the chain rise."
 )
+
+// notRunning returns the state of a node that does not run chains that it should.
+func notRunning(text string) State {
+	return State{Severity: Warn, Text: text, Do: words.TrackSubnet, about: chainBootstrapped.Family}
+}
 
 // diskFull reports whether the node stops by default because of its disk.
 func (n *Node) diskFull() bool {

@@ -196,7 +196,8 @@ func (st *Status) missesOwn(l *L1) bool {
 // unasked reports whether an L1 has no data because nodes do not answer, or reject the exporter, or did until they came back: that is an effect.
 func (st *Status) unasked(l *L1) bool {
 	err := l.State.Err
-	return err != nil && (scrape.OutcomeOf(err).IsRejection() || !scrape.Answered(err)) && slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
+	return err != nil && (scrape.OutcomeOf(err).IsRejection() || !scrape.Answered(err)) &&
+		slices.ContainsFunc(st.Nodes, func(n *Node) bool { return n.Down() || st.isJustBack(n) })
 }
 
 // weightOf returns the weight of the active validators of an L1 on your nodes for which is returns true.
