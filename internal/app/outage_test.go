@@ -100,32 +100,6 @@ func TestOutageHasOneBeginAndOneLength(t *testing.T) {
 	})
 }
 
-// An alert about several nodes keeps firing for a while. Its message says how long the nodes were away.
-func TestJointOutageHasItsLength(t *testing.T) {
-	testworld.Story(t)
-	inWorld(t, incident{quick: true}, func(t *testing.T, w *world) {
-		time.Sleep(10 * time.Minute)
-		stopped := time.Now()
-		each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Stop() })
-		const long = 8 * time.Minute
-		time.Sleep(long)
-		each([]string{"alpha", "bravo", "charlie"}, func(n string) { w.Node(n).Start() })
-		time.Sleep(12 * time.Minute)
-		ended := 0
-		for _, a := range w.Receiver.Alerts() {
-			if a.Labels["alertname"] == "AvaxNodeDown" && a.Labels["scope"] == "several" && a.Status == "resolved" {
-				ended++
-				if off := (a.EndsAt.Sub(alerts.SinceOf(a.Annotations[alerts.Since], a.StartsAt)) - long).Abs(); off > 90*time.Second {
-					t.Errorf("since %v, until %v, want %v from %v", a.Annotations[alerts.Since], a.EndsAt, long, stopped)
-				}
-			}
-		}
-		if ended != 1 {
-			t.Errorf("%d resolved notifications", ended)
-		}
-	})
-}
-
 // hasAvailability checks the availability of bravo, which was down once, of its validator, and of others, as the digest and the pages read it. Of the time
 // down, up to unwatched does not count.
 func (w *world) hasAvailability(t *testing.T, began time.Time, down, unwatched time.Duration) {
@@ -147,33 +121,6 @@ func (w *world) hasAvailability(t *testing.T, began time.Time, down, unwatched t
 		if all := answer.Data.Result; len(all) != 1 || math.Abs(float64(all[0].Value)-want) > (probes+unwatched).Hours()/watched.Hours() || strings.Contains(all[0].Metric.String(), `=""`) {
 			t.Errorf("availability of %s: %v, want %.4f", of, all, want)
 		}
-	}
-}
-
-// A receiver gets two messages of an outage: it began, and it is over.
-func TestOutageIsTwoMessages(t *testing.T) {
-	testworld.Story(t)
-	for name, stop := range map[string][]string{"one node": {"bravo"}, "three nodes": {"alpha", "bravo", "charlie"}} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, incident{quick: true, more: rack}, func(t *testing.T, w *world) {
-				time.Sleep(10 * time.Minute)
-				each(stop, func(n string) { w.Node(n).Stop() })
-				time.Sleep(12 * time.Minute)
-				each(stop, func(n string) { w.Node(n).Start() })
-				time.Sleep(20 * time.Minute)
-				var told []string
-				messages := map[int]bool{}
-				for _, a := range w.Receiver.Alerts() {
-					if a.Labels["severity"] == "page" || a.Labels["severity"] == "warn" {
-						messages[a.Notification] = true
-						told = append(told, fmt.Sprintf("%d: %s %s %s", a.Notification, a.Status, a.Labels["severity"], a.Annotations["summary"]))
-					}
-				}
-				if len(messages) != 2 {
-					t.Errorf("%d messages: %s", len(messages), strings.Join(told, "; "))
-				}
-			})
-		})
 	}
 }
 
