@@ -138,8 +138,9 @@ func (e *engine) notify(a *Alerting) rules.NotifyFunc {
 	return func(ctx context.Context, expr string, all ...*rules.Alert) {
 		rule := ctx.Value(evaluatingKey{}).(*evaluating).rule
 		e.expand(a, rule, all)
+		held := e.held(rule)
 		for _, alert := range all {
-			if over := e.held(rule).absentSince(alert.Labels); !over.IsZero() && !alert.ResolvedAt.IsZero() {
+			if over := held.absentSince(alert.Labels); !over.IsZero() && !alert.ResolvedAt.IsZero() {
 				alert.ResolvedAt, alert.KeepFiringSince = over, time.Time{} // it was held since then
 			}
 		}

@@ -303,8 +303,9 @@ func (h *holding) absentSince(alert labels.Labels) time.Time {
 	return since
 }
 
-// see notes which alerts an evaluation returned, and returns the samples of those that are held.
-func (h *holding) see(returned map[uint64]labels.Labels, at time.Time) (held promql.Vector) {
+// see notes which alerts an evaluation returned, and returns the samples of those that are held. Afterwards, nothing is left to see if the expression
+// returned all of them, or an hour later.
+func (h *holding) see(returned map[uint64]labels.Labels, at time.Time) (held promql.Vector, done bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	holds := !h.evaluated || !at.After(h.until)
@@ -323,7 +324,7 @@ func (h *holding) see(returned map[uint64]labels.Labels, at time.Time) (held pro
 			held = append(held, sample)
 		}
 	}
-	return held
+	return held, !holds && (len(h.absent) == 0 || at.After(h.until.Add(outage)))
 }
 
 // held returns the alerts of a rule that are held; nil if none are.
@@ -361,8 +362,8 @@ func (e *engine) ruleQuery(a *Alerting) rules.QueryFunc {
 		if h == nil {
 			return result, nil
 		}
-		held := h.see(e.alertsOf(ctx, a, rule, nil, result, at), at)
-		if result = append(result, held...); len(held) == 0 && at.After(h.until.Add(outage)) {
+		held, done := h.see(e.alertsOf(ctx, a, rule, nil, result, at), at)
+		if result = append(result, held...); done {
 			e.holding.Delete(keyOf(rule))
 		}
 		return result, nil
